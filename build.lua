@@ -1,0 +1,124 @@
+-- The generator's command line. See `lua5.4 build.lua` for its use; everything it does is in gen/.
+
+local root = arg[0]:match "^(.*)/[^/]*$" or "."
+package.path = root .. "/?.lua;" .. package.path
+
+local main = require "gen.main"
+local emit = require "gen.emit"
+local report = require "gen.report"
+
+local USAGE = [[
+usage: lua5.4 build.lua COMMAND
+  generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
+           [--variants lean|full] [--prefix NAME] [--single] [--target c] [--report]
+                     write the kernels, their runtime and a header under NAME_ into DIR
+  check FILE         read a spec and say what is wrong with it
+  list [--json]      the ops and the dtypes they take
+  show KERNEL        the text of one kernel, or of an op's
+  new NAME           write NAME.lua, a spec to start from
+]]
+
+local function usage(message)
+  io.stderr:write(message and "build.lua: " .. message .. "\n" or "", USAGE)
+  os.exit(2)
+end
+
+local function fail(errors)
+  for k, message in ipairs(errors) do
+    if k > 20 then
+      io.stderr:write(string.format("and %d more\n", #errors - 20))
+      break
+    end
+    io.stderr:write(message, "\n")
+  end
+  os.exit(1)
+end
+
+-- --name VALUE, --name and plain words. takes: option -> "value" | "flag" | "list"
+local function parse(takes, n_words)
+  local options, words, k = {}, {}, 2
+  while arg[k] do
+    local name = arg[k]:match "^%-%-(.+)$"
+    if name then
+      local value = name:match "=(.*)$"
+      name = name:match "^[^=]+"
+      local kind = takes[name] or usage("unknown option --" .. name)
+      if kind == "flag" then
+        if value then usage("--" .. name .. " takes no value") end
+        options[name] = true
+      else
+        if not value then
+          k = k + 1
+          value = arg[k] or usage("--" .. name .. " wants a value")
+        end
+        if kind == "list" then
+          options[name] = options[name] or {}
+          table.insert(options[name], value)
+        else
+          options[name] = value
+        end
+      end
+    else
+      words[#words + 1] = arg[k]
+    end
+    k = k + 1
+  end
+  if #words ~= n_words then usage(n_words == 0 and "unexpected '" .. words[1] .. "'" or "one name is wanted") end
+  return options, words[1]
+end
+
+local commands = {}
+
+function commands.generate()
+  local options = parse({ out = "value", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
+                          variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
+                          library = "flag" }, 0)
+  if not options.out then usage "generate wants --out DIR" end
+  if options.target and options.target ~= "c" then usage("--target: '" .. options.target .. "', expected c") end
+  options.specs = options.spec
+  if not options.prefix and not options.library then options.prefix = "kernels" end
+  local start = os.clock()
+  local result, errors = main.generate(root, options)
+  if not result then fail(errors) end
+  local prefix = options.prefix or "quern"
+  result.files[prefix .. ".d"] = emit.depfile("manifest.json", result.inputs)
+  local counts, why = emit.write(options.out, result.files)
+  if not counts then fail { why } end
+  if options.report then io.write(report.generated(result, counts, os.clock() - start)) end
+end
+
+function commands.check()
+  local _, file = parse({}, 1)
+  local rows, errors = main.check(root, file)
+  if not rows then fail(errors) end
+  io.write(report.checked(file, rows))
+end
+
+function commands.list()
+  local options = parse({ json = "flag", spec = "list" }, 0)
+  local rows, errors, model = main.list(root, options.spec)
+  if not rows then fail(errors) end
+  io.write(options.json and report.list_json(rows) or report.list(rows, model.types))
+end
+
+function commands.show()
+  local options, name = parse({ spec = "list" }, 1)
+  local text, errors = main.show(root, name, options.spec)
+  if not text then fail(errors) end
+  io.write(text)
+end
+
+function commands.new()
+  local _, name = parse({}, 1)
+  local text, why = report.scaffold(name)
+  if not text then fail { why } end
+  local file = name:gsub("%.", "_") .. ".lua"
+  if emit.read(file) then fail { file .. " is there already" } end
+  local counts, failure = emit.write(".", { [file] = text })
+  if not counts then fail { failure } end
+  io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
+end
+
+local command = commands[arg[1] or ""]
+if not command then usage(arg[1] and "unknown command '" .. arg[1] .. "'" or nil) end
+command()

@@ -1,0 +1,71 @@
+-- Binary arithmetic and fma, one entry each.
+
+binary "add" {
+  doc    = "x + y; integers wrap.",
+  dtypes = numeric,
+  body   = [[ x + y ]],
+  examples = { { x = 1.5, y = 2.0, out = 3.5 } },
+}
+
+binary "subtract" {
+  doc    = "x - y; integers wrap.",
+  dtypes = numeric,
+  body   = [[ x - y ]],
+  examples = { { x = 1.5, y = 2.0, out = -0.5 } },
+}
+
+binary "multiply" {
+  doc    = "x times y; integers wrap.",
+  dtypes = numeric,
+  body   = [[ x * y ]],
+  examples = { { x = 1.5, y = 2.0, out = 3.0 } },
+}
+
+binary "divide" {
+  doc    = "True division: integers give f32.",
+  dtypes = floating,
+  body   = [[ x / y ]],
+  examples = { { x = 1.0, y = 4.0, out = 0.25 } },
+}
+
+binary "maximum" {
+  doc    = "The larger of x and y; NaN if either is NaN; +0 of the two zeros.",
+  dtypes = numeric,
+  body   = [[ maximum(x, y) ]],
+  examples = { { x = -0.0, y = 0.0, out = 0.0 } },
+}
+
+binary "minimum" {
+  doc    = "The smaller of x and y; NaN if either is NaN; -0 of the two zeros.",
+  dtypes = numeric,
+  body   = [[ minimum(x, y) ]],
+  examples = { { x = 1.0, y = 2.0, out = 1.0 } },
+}
+
+binary "pow" {
+  doc    = "x to the power y. Integers wrap; a negative power of an integer is 0 but for 1 and -1.",
+  dtypes = numeric,
+  body   = {
+    floating = [[ pow(x, y) ]],
+    integer  = [[ integer_pow(x, y) ]],
+  },
+  ulp    = { f32 = 1, f64 = 1 },
+  examples = { { x = 2.0, y = 10.0, out = 1024.0 } },
+}
+
+op "fma" {
+  doc    = "x times y plus z, rounded once.",
+  inputs = "x, y, z",
+  dtypes = floating,
+  body   = [[ fma(x, y, z) ]],
+  examples = { { x = 2.0, y = 3.0, z = 1.0, out = 7.0 } },
+}
+
+op "clip" {
+  doc    = "x kept within [min, max]; NaN in any of them gives NaN; where min > max, max.",
+  inputs = "x",
+  params = { min = -INFINITY, max = INFINITY },
+  dtypes = numeric,
+  body   = [[ minimum(maximum(x, min), max) ]],
+  examples = { { x = 3.0, out = 3.0 } },
+}

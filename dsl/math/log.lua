@@ -1,0 +1,162 @@
+-- The natural logarithm, and the pieces from which log2, log10, log1p, logaddexp... are made.
+--
+--     x = 2^e m,  m in [sqrt(1/2), sqrt(2)),  f = m - 1 (exact),      log x = e ln2 + log(1 + f)
+--
+-- The interval of m is centred on 1, so that near x = 1 we have e = 0 and log x = log(1 + f): nothing cancels there.
+--
+--     log(1 + f) = f - f^2/2 + tail(f),   tail(f) = f^3/3 - ...
+--
+-- e ln2, f and f^2/2 are each as large as the result (for e = -1 and f near 0.41 they cancel down to 0.34), so they are
+-- summed exactly, as hi + lo; tail(f) is at most 0.06 of the result and needs only ordinary arithmetic.
+--
+-- That is for positive normal x. Everything else (0, negative, subnormal, inf, NaN) is rare.
+
+constants {
+  -- ln2 = HI + LO with HI short (16 and 42 bits): e HI is exact.
+  LOG_LN2_HI_F32 = 0x1.62e4p-1,
+  LOG_LN2_LO_F32 = 0x1.7f7d1cp-20,
+  LOG_LN2_HI_F64 = 0x1.62e42fefa38p-1,
+  LOG_LN2_LO_F64 = 0x1.ef35793c7673p-45,
+
+  -- The bits of sqrt(1/2), rounded down: the lowest m.
+  LOG_SQRT1_2_BITS_F32 = 0x3f3504f3,
+  LOG_SQRT1_2_BITS_F64 = 0x3fe6a09e667f3bcc,
+
+  -- f32: tail(f) = f^3 (C3 + C4 f + ... + C11 f^8): relative error of log(1+f) 2^-30.2, 0.02 ULP.
+  LOG_F32_C3  =  0x1.555548p-2,
+  LOG_F32_C4  = -0x1.000008p-2,
+  LOG_F32_C5  =  0x1.99a478p-3,
+  LOG_F32_C6  = -0x1.555b8cp-3,
+  LOG_F32_C7  =  0x1.233af6p-3,
+  LOG_F32_C8  = -0x1.fc3e3ap-4,
+  LOG_F32_C9  =  0x1.e6dd24p-4,
+  LOG_F32_C10 = -0x1.dd992ap-4,
+  LOG_F32_C11 =  0x1.13be0cp-4,
+
+  -- f64: a polynomial in f would need 20 terms. With s = f / (2 + f), log(1+f) = 2 atanh(s) = 2s + s^3 R(s^2) needs 7,
+  -- for one division. Relative error of log(1+f) 2^-57.6, 0.04 ULP.
+  LOG_F64_R0 = 0x1.5555555555558p-1,
+  LOG_F64_R1 = 0x1.99999999952d7p-2,
+  LOG_F64_R2 = 0x1.2492492df79dfp-2,
+  LOG_F64_R3 = 0x1.c71c62dbbd736p-3,
+  LOG_F64_R4 = 0x1.7462b78a4d11fp-3,
+  LOG_F64_R5 = 0x1.39fe025e78d95p-3,
+  LOG_F64_R6 = 0x1.2b5cae0386875p-3,
+}
+
+func "log_exponent" {
+  doc  = "e of x = 2^e m, m in [sqrt(1/2), sqrt(2)), as a float. For positive normal x.",
+  args = "x",
+  -- Subtracting the bits of sqrt(1/2) makes the exponent field step there instead of at powers of two.
+  -- f32: the field stays where it is and is converted together with the 23 places behind it.
+  -- f64 (which has no conversion that vectorises everywhere): the field, biased to be positive, becomes the mantissa
+  -- of a number near 2^52.
+  f32  = [[
+    i32 k = (raw_i32(x) - LOG_SQRT1_2_BITS_F32) & 0xff800000;
+    return (f32)k * 0x1p-23; ]],
+  f64  = [[
+    u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
+    return as_f64((b >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0); ]],
+}
+
+func "log_mantissa" {
+  doc  = "m of x = 2^e m, m in [sqrt(1/2), sqrt(2)). For positive normal x.",
+  args = "x",
+  f32  = [[
+    i32 b = raw_i32(x);
+    i32 k = (b - LOG_SQRT1_2_BITS_F32) & 0xff800000;
+    return as_f32(b - k); ]],
+  f64  = [[
+    u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
+    return as_f64((b & 0x000fffffffffffff) + LOG_SQRT1_2_BITS_F64); ]],
+}
+
+func "log_tail_a" {
+  doc  = "First factor of tail(f) = log(1+f) - f + f^2/2: a product, so that the addition after it can be an fma.",
+  args = "f",
+  f32  = [[ f * f * f ]],
+  f64  = [[ f / (2.0 + f) ]],
+}
+
+func "log_tail_b" {
+  doc  = "Second factor of tail(f), for 1+f in [sqrt(1/2), sqrt(2)].",
+  args = "f",
+  f32  = [[
+    f32 f2 = f * f;
+    f32 a = fma(f, LOG_F32_C4, LOG_F32_C3);
+    f32 b = fma(f, LOG_F32_C6, LOG_F32_C5);
+    f32 c = fma(f, LOG_F32_C8, LOG_F32_C7);
+    f32 d = fma(f, LOG_F32_C10, LOG_F32_C9);
+    f32 g = fma(f2, fma(f2, LOG_F32_C11, d), c);
+    return fma(f2 * f2, g, fma(f2, b, a)); ]],
+  -- 2 atanh(s) = 2s + s^3 R, and 2s = f - s f = f - f^2/2 + s f^2/2, so the tail is s (f^2/2 + s^2 R).
+  f64  = [[
+    f64 s = log_tail_a(f);
+    f64 z = s * s;
+    f64 w = z * z;
+    f64 even = fma(w, fma(w, fma(w, LOG_F64_R6, LOG_F64_R4), LOG_F64_R2), LOG_F64_R0);
+    f64 odd = fma(w, fma(w, LOG_F64_R5, LOG_F64_R3), LOG_F64_R1);
+    return fma(z, fma(z, odd, even), 0.5 * f * f); ]],
+  derivation = "tools/fit/log.sollya",
+}
+
+func "log_hi" {
+  doc  = "The leading part of e ln2 + log(1+f): e ln2 + f - f^2/2, rounded. For integer e within [-1100, 1100]. See log_lo.",
+  args = "e, f",
+  f32  = [[ fma(-0.5 * f, f, fma(e, LOG_LN2_HI_F32, f)) ]],
+  f64  = [[ fma(-0.5 * f, f, fma(e, LOG_LN2_HI_F64, f)) ]],
+}
+
+func "log_lo" {
+  doc  = "What log_hi(e, f) leaves out of e ln2 + log(1+f).",
+  args = "e, f",
+  -- Two exact sums: u + ul = e LN2_HI + f (the larger is subtracted first: |e LN2_HI| > |f|, or e = 0 and u = f),
+  -- then v + vl = u - f^2/2 (u - v is exact, so the fma leaves just what the rounding of v lost).
+  f32  = [[
+    f32 u = fma(e, LOG_LN2_HI_F32, f);
+    f32 ul = f - fma(-e, LOG_LN2_HI_F32, u);
+    f32 v = fma(-0.5 * f, f, u);
+    f32 vl = fma(-0.5 * f, f, u - v);
+    return vl + fma(log_tail_a(f), log_tail_b(f), fma(e, LOG_LN2_LO_F32, ul)); ]],
+  f64  = [[
+    f64 u = fma(e, LOG_LN2_HI_F64, f);
+    f64 ul = f - fma(-e, LOG_LN2_HI_F64, u);
+    f64 v = fma(-0.5 * f, f, u);
+    f64 vl = fma(-0.5 * f, f, u - v);
+    return vl + fma(log_tail_a(f), log_tail_b(f), fma(e, LOG_LN2_LO_F64, ul)); ]],
+  derivation = "tools/fit/log.sollya",
+}
+
+func "log" {
+  doc  = "The natural logarithm.",
+  args = "x",
+  f32  = [[
+    f32 e = log_exponent(x);
+    f32 f = log_mantissa(x) - 1.0;
+    f32 y = log_hi(e, f) + log_lo(e, f);
+    rare (!(x >= 0x1p-126 && x < INFINITY)) {
+      // A subnormal is scaled to a normal number; what else comes here gets its result from the selects.
+      f32 n = x * 0x1p23;
+      f32 ne = log_exponent(n) - 23.0;
+      f32 nf = log_mantissa(n) - 1.0;
+      f32 z = log_hi(ne, nf) + log_lo(ne, nf);
+      f32 w = x < INFINITY ? z : x;
+      y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
+    }
+    return y; ]],
+  f64  = [[
+    f64 e = log_exponent(x);
+    f64 f = log_mantissa(x) - 1.0;
+    f64 y = log_hi(e, f) + log_lo(e, f);
+    rare (!(x >= 0x1p-1022 && x < INFINITY)) {
+      f64 n = x * 0x1p52;
+      f64 ne = log_exponent(n) - 52.0;
+      f64 nf = log_mantissa(n) - 1.0;
+      f64 z = log_hi(ne, nf) + log_lo(ne, nf);
+      f64 w = x < INFINITY ? z : x;
+      y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
+    }
+    return y; ]],
+  ulp = { f32 = 0.60, f64 = 0.60 },
+  derivation = "tools/fit/log.sollya",
+}

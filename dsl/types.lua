@@ -1,0 +1,26 @@
+-- The dtypes: the only such list. ORDER DTYPE: rows appear in generated tables in this order.
+--   code, bits   DLPack's; code 6 is bool, 0 int, 1 uint, 2 float, 4 bfloat
+--   kind         bool < integer < float, the order in which a value may be cast without being asked
+--   c            the C spelling in kernels; storage: the spelling in memory where it differs from the compute type
+--   compute      the dtype that arithmetic runs in
+--   built        kernels exist for it in this version; the others are known by name and refused
+
+dtype "bool" { code = 6, bits = 8,  kind = "bool",    c = "bool_s", cuda = "unsigned char",      compute = "bool", built = true }
+dtype "i8"   { code = 0, bits = 8,  kind = "integer", c = "i8",     cuda = "signed char",        compute = "i8",  signed = true }
+dtype "i16"  { code = 0, bits = 16, kind = "integer", c = "i16",    cuda = "short",              compute = "i16", signed = true }
+dtype "i32"  { code = 0, bits = 32, kind = "integer", c = "i32",    cuda = "int",                compute = "i32", signed = true, built = true }
+dtype "i64"  { code = 0, bits = 64, kind = "integer", c = "i64",    cuda = "long long",          compute = "i64", signed = true, built = true }
+dtype "u8"   { code = 1, bits = 8,  kind = "integer", c = "u8",     cuda = "unsigned char",      compute = "u8",  built = true }
+dtype "u16"  { code = 1, bits = 16, kind = "integer", c = "u16",    cuda = "unsigned short",     compute = "u16" }
+dtype "u32"  { code = 1, bits = 32, kind = "integer", c = "u32",    cuda = "unsigned int",       compute = "u32" }
+dtype "u64"  { code = 1, bits = 64, kind = "integer", c = "u64",    cuda = "unsigned long long", compute = "u64" }
+dtype "f16"  { code = 2, bits = 16, kind = "float",   c = "f16_s",  cuda = "unsigned short",     compute = "f32", built = true, digits = 11 }
+dtype "bf16" { code = 4, bits = 16, kind = "float",   c = "bf16_s", cuda = "unsigned short",     compute = "f32", built = true, digits = 8 }
+dtype "f32"  { code = 2, bits = 32, kind = "float",   c = "f32",    cuda = "float",              compute = "f32", built = true, digits = 24 }
+dtype "f64"  { code = 2, bits = 64, kind = "float",   c = "f64",    cuda = "double",             compute = "f64", built = true, digits = 53 }
+
+-- Bits of a size, for ops that move values without looking at them.
+dtype "b8"  { code = 1, bits = 8,  kind = "bits", c = "u8",  cuda = "unsigned char",      compute = "b8" }
+dtype "b16" { code = 1, bits = 16, kind = "bits", c = "u16", cuda = "unsigned short",     compute = "b16" }
+dtype "b32" { code = 1, bits = 32, kind = "bits", c = "u32", cuda = "unsigned int",       compute = "b32" }
+dtype "b64" { code = 1, bits = 64, kind = "bits", c = "u64", cuda = "unsigned long long", compute = "b64" }

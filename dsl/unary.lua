@@ -1,0 +1,109 @@
+-- Unary ops, one entry each. Names as in the array API, else PyTorch.
+
+unary "negative" {
+  doc    = "The number with its sign changed; integers wrap.",
+  dtypes = numeric,
+  body   = [[ -x ]],
+  examples = { { x = 1.5, y = -1.5 }, { x = 0.0, y = -0.0 } },
+}
+
+unary "abs" {
+  doc    = "The absolute value; the most negative integer stays as it is.",
+  dtypes = numeric,
+  body   = [[ abs(x) ]],
+  examples = { { x = -1.5, y = 1.5 } },
+}
+
+unary "sqrt" {
+  doc    = "The square root, correctly rounded; NaN below zero.",
+  dtypes = floating,
+  body   = [[ sqrt(x) ]],
+  domain = { 0, 1e30 },
+  examples = { { x = 2.25, y = 1.5 } },
+}
+
+unary "exp" {
+  doc    = "e to the x.",
+  dtypes = floating,
+  body   = [[ exp(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -110, 90 },
+  examples = { { x = 0.0, y = 1.0 } },
+}
+
+unary "log" {
+  doc    = "The natural logarithm; NaN below zero, -inf at zero.",
+  dtypes = floating,
+  body   = [[ log(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { 0, 1e30 },
+  examples = { { x = 1.0, y = 0.0 } },
+}
+
+unary "tanh" {
+  doc    = "The hyperbolic tangent.",
+  dtypes = floating,
+  body   = [[ tanh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -12, 12 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "erf" {
+  doc    = "The error function: 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
+  dtypes = floating,
+  body   = [[ erf(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -6, 6 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "sigmoid" {
+  doc    = "The logistic function: 1 / (1 + e^-x).",
+  dtypes = floating,
+  body   = [[ sigmoid(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -30, 30 },
+  examples = { { x = 0.0, y = 0.5 } },
+}
+
+unary "relu" {
+  doc    = "The rectified linear unit: x where it is positive, else 0; NaN stays NaN.",
+  dtypes = numeric,
+  body   = [[ x <= 0 ? 0 : x ]],
+  examples = { { x = -2.0, y = 0.0 }, { x = 3.0, y = 3.0 } },
+}
+
+unary "gelu" {
+  doc    = "The Gaussian error linear unit: x times the normal distribution's CDF of x.",
+  dtypes = floating,
+  body   = [[ gelu(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -20, 20 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "leaky_relu" {
+  doc    = "x where it is positive, else slope times x.",
+  params = { slope = 0.01 },
+  dtypes = floating,
+  body   = [[ x > 0 ? x : slope * x ]],
+  ulp    = { f32 = 0.5, f64 = 0.5 },
+  examples = { { x = 4.0, y = 4.0 } },
+}
+
+unary "isnan" {
+  doc    = "Whether x is NaN.",
+  dtypes = floating,
+  result = "bool",
+  body   = [[ x != x ]],
+  examples = { { x = 1.0, y = 0 } },
+}
+
+unary "signbit" {
+  doc    = "Whether the sign bit is set: true for -0; false for NaN, which has one form.",
+  dtypes = floating,
+  result = "bool",
+  body   = [[ signbit(x) ]],
+  examples = { { x = -1.0, y = 1 } },
+}

@@ -1,0 +1,144 @@
+-- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
+--
+-- A node is { id, op, type, args = { nodes }, [value], [name], [table] }. Types are dtype names of dsl/types.lua;
+-- "bool" is a condition. No float is ever folded: x + 0, x * 1 and x - x are not identities.
+
+local number = require "gen.number"
+
+local M = {}
+
+M.MAX_NODES = 4096
+
+local Dag = {}
+Dag.__index = Dag
+
+function M.new(types)
+  return setmetatable({ types = types, nodes = {}, of_key = {} }, Dag)
+end
+
+-- extra: fields beside args that tell nodes apart: value (bits or integer), name, table
+function Dag:node(op, type_name, args, extra)
+  local key = { op, type_name }
+  for _, arg in ipairs(args) do key[#key + 1] = arg.id end
+  if extra then
+    key[#key + 1] = "="
+    key[#key + 1] = tostring(extra.value)
+    key[#key + 1] = extra.name or ""
+  end
+  key = table.concat(key, " ")
+  local node = self.of_key[key]
+  if node then return node end
+  if #self.nodes >= M.MAX_NODES then
+    error({ limit = true, message = string.format("more than %d nodes after inlining", M.MAX_NODES) }, 0)
+  end
+  node = { id = #self.nodes + 1, op = op, type = type_name, args = args }
+  for name, value in pairs(extra or {}) do node[name] = value end
+  self.nodes[node.id] = node
+  self.of_key[key] = node
+  return node
+end
+
+-- A constant. value: an integer for integer and bool types, an f64 for float types (rounded to the type)
+function Dag:constant(type_name, value)
+  local t = self.types.by_name[type_name]
+  if t.kind == "float" then
+    if type_name == "f32" then
+      return self:node("const", type_name, {}, { value = number.f32_bits(value) })
+    end
+    return self:node("const", type_name, {}, { value = number.f64_bits(value) })
+  elseif t.kind == "bool" then
+    return self:node("const", type_name, {}, { value = value ~= 0 and 1 or 0 })
+  end
+  return self:node("const", type_name, {}, { value = number.wrap(math.tointeger(value), t.bits, t.signed) })
+end
+
+local function is_const(node) return node.op == "const" end
+
+-- Exact folding of integer operations on constants, all modulo 2^bits.
+local FOLD = {
+  add = function(a, b) return a + b end,
+  sub = function(a, b) return a - b end,
+  mul = function(a, b) return a * b end,
+  ["and"] = function(a, b) return a & b end,
+  ["or"] = function(a, b) return a | b end,
+  xor = function(a, b) return a ~ b end,
+  neg = function(a) return -a end,
+  ["not"] = function(a) return ~a end,
+}
+
+-- The node for op over args with a result type; folds where that is exact.
+function Dag:make(op, type_name, args, extra)
+  local t = self.types.by_name[type_name]
+  local fold = FOLD[op]
+  if fold and t.kind == "integer" and not extra then
+    local all = true
+    for _, arg in ipairs(args) do all = all and is_const(arg) end
+    if all then
+      return self:constant(type_name, fold(args[1].value, args[2] and args[2].value))
+    end
+  end
+  if (op == "shl" or op == "shr") and t.kind == "integer" and is_const(args[2]) then
+    local count = args[2].value
+    if count < 0 or count >= t.bits then
+      if op == "shr" and t.signed then return self:make("shr", type_name, { args[1], self:constant(args[2].type, t.bits - 1) }) end
+      return self:constant(type_name, 0)
+    end
+    if is_const(args[1]) then
+      local value = args[1].value
+      if op == "shl" then return self:constant(type_name, value << count) end
+      if t.signed then return self:constant(type_name, value // (1 << count)) end
+      return self:constant(type_name, (t.bits < 64 and value & ((1 << t.bits) - 1) or value) >> count)
+    end
+  end
+  if op == "select" or op == "rare" then
+    if args[2] == args[3] then return args[2] end
+    if is_const(args[1]) then return args[1].value ~= 0 and args[2] or args[3] end
+  end
+  if op == "cast" and args[1].type == type_name then return args[1] end
+  if op == "cast" and is_const(args[1]) and t.kind == "integer" and self.types.by_name[args[1].type].kind == "integer" then
+    return self:constant(type_name, args[1].value)
+  end
+  if op == "bits" and is_const(args[1]) and args[1].type == type_name then return args[1] end
+  return self:node(op, type_name, args, extra)
+end
+
+-- The nodes that `roots` need, in an order where arguments come first. without_rare: rare blocks count as not taken,
+-- and their conditions are left out.
+function M.order(roots, without_rare)
+  local list, state = {}, {}
+  for _, root in ipairs(roots) do
+    local stack = { root }
+    while #stack > 0 do
+      local node = stack[#stack]
+      if state[node] == 2 then
+        stack[#stack] = nil
+      elseif state[node] == 1 then
+        state[node] = 2
+        list[#list + 1] = node
+        stack[#stack] = nil
+      else
+        state[node] = 1
+        local args = node.args
+        if without_rare and node.op == "rare" then args = { args[3] } end
+        for k = #args, 1, -1 do
+          if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- The conditions of the rare blocks that `roots` may run.
+function M.rare_conditions(roots)
+  local conditions, seen = {}, {}
+  for _, node in ipairs(M.order(roots)) do
+    if node.op == "rare" and not seen[node.args[1]] then
+      seen[node.args[1]] = true
+      conditions[#conditions + 1] = node.args[1]
+    end
+  end
+  return conditions
+end
+
+return M

@@ -1,0 +1,215 @@
+-- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
+
+local dag_of = require "gen.dag"
+local template = require "gen.template"
+local c = require "gen.c"
+local target_c = require "gen.target_c"
+local variants = require "gen.variants"
+
+local M = {}
+
+-- The text of a spec's body on one line, for comments and descriptions.
+function M.formula(op)
+  local keys = {}
+  for key in pairs(op.bodies) do keys[#keys + 1] = key end
+  table.sort(keys)
+  local parts = {}
+  for _, key in ipairs(keys) do
+    local text = op.bodies[key].text:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+    parts[#parts + 1] = key == "any" and text or key .. ": " .. text
+  end
+  return table.concat(parts, "; ")
+end
+
+-- A spec's place without a machine's paths.
+function M.place(op)
+  local file = op.file
+  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
+  return string.format("%s:%d", file, op.line)
+end
+
+-- How an operand's element is read at index i.
+local function load_text(operand)
+  local element, row = operand.element, operand.row
+  if operand.class == "c" then return string.format("((const %s_u *)%s)[i]", element, row) end
+  if operand.class == "b" then return string.format("*(const %s_u *)%s", element, row) end
+  return string.format("*(const %s_u *)(%s + i * %s)", element, row, operand.step)
+end
+
+local function place_text(operand)
+  if operand.class == "c" then return string.format("((%s_u *)%s)[i]", operand.element, operand.row) end
+  return string.format("*(%s_u *)(%s + i * %s)", operand.element, operand.row, operand.step)
+end
+
+-- The operands of a record as the template sees them. names: of inputs, then outputs
+local function operands_of(types, record, names, n_in)
+  local operands, strides = {}, {}
+  for k, dtype in ipairs(record.dtypes) do
+    local is_input = k <= n_in
+    local operand = {
+      index = k - 1, name = names[k], dtype = dtype, element = types.by_name[dtype].c, class = record.classes:sub(k, k),
+      row = names[k] .. "_row", step = names[k] .. "_step", pointer = is_input and "const char *" or "char *",
+    }
+    if operand.class == "s" then strides[#strides + 1] = { name = operand.step, operand = operand.index } end
+    operands[k] = operand
+  end
+  return operands, strides
+end
+
+-- const TYPE in_x = ...; for an input whose node has that type
+local function input_text(types, operand, node)
+  local load = load_text(operand)
+  if node.type == "bool" then return string.format("const m8 %s = -(m8)(%s != 0);", operand.name, load) end
+  local text = load
+  if operand.dtype ~= node.type and types.by_name[operand.dtype].kind ~= "bits" then
+    text = string.format("q_cast_%s_%s(%s)", operand.dtype, node.type, load)
+  end
+  return string.format("const %s %s = %s;", node.type, operand.name, text)
+end
+
+-- What is stored for a result.
+local function output_text(types, operand, node, value)
+  if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
+  if operand.dtype == node.type and types.by_name[node.type].kind == "float" then
+    return string.format("q_canon_%s(%s)", node.type, value)
+  end
+  if operand.dtype ~= node.type and types.by_name[operand.dtype].kind ~= "bits" then
+    return string.format("q_cast_%s_%s(%s)", node.type, operand.dtype, value)
+  end
+  return value
+end
+
+-- "x" -> "x", but a copy on the way out where a name is a literal's expression
+local function values_of(types, outputs, dag, emitter)
+  local list = {}
+  for k, node in ipairs(dag.outputs) do
+    local operand = outputs[k]
+    list[k] = { index = k - 1, element = operand.element, place = place_text(operand),
+                value = output_text(types, operand, node, emitter:argument(node, node.type == "bool" and 8 or nil)) }
+  end
+  return list
+end
+
+-- The template's values for a record computed by a DAG.
+local function elementwise_values(types, record, dag, comment, tables)
+  local n_in = #dag.inputs
+  local names = {}
+  for k, node in ipairs(dag.inputs) do names[k] = "in_" .. node.name end
+  for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
+  local operands, strides = operands_of(types, record, names, n_in)
+  local variable_of = {}
+  local hoisted, loads, params = {}, {}, {}
+  for k, node in ipairs(dag.inputs) do
+    variable_of[node] = operands[k].name
+    local text = input_text(types, operands[k], node)
+    table.insert(operands[k].class == "b" and hoisted or loads, text)
+  end
+  for k, node in ipairs(dag.params) do
+    variable_of[node] = "p_" .. node.name
+    params[k] = { type = node.type, name = node.name, offset = 8 * (k - 1) }
+  end
+  local outputs = table.move(operands, n_in + 1, #operands, 1, {})
+  local conditions = dag_of.rare_conditions(dag.outputs)
+
+  local function text_of(roots, without_rare)
+    local lines, emitter = target_c.emit(types, dag_of.order(roots, without_rare), variable_of,
+                                         { tables = tables, without_rare = without_rare })
+    local all = table.move(loads, 1, #loads, 1, {})
+    table.move(lines, 1, #lines, #all + 1, all)
+    return all, emitter
+  end
+  local body, emitter = text_of(dag.outputs, false)
+  local values = {
+    name = record.name, comment = comment, rank = record.rank, params = params, strides = strides, operands = operands,
+    n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
+    rare = #conditions > 0, block = variants.RARE_BLOCK,
+  }
+  if values.rare then
+    local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
+    table.move(conditions, 1, #conditions, #roots + 1, roots)
+    local fast, fast_emitter = text_of(roots, true)
+    local terms = {}
+    for k, node in ipairs(conditions) do terms[k] = fast_emitter:argument(node, 32) end
+    values.fast, values.condition = fast, table.concat(terms, " | ")
+    values.fast_outputs = values_of(types, outputs, dag, fast_emitter)
+  end
+  return values
+end
+
+-- A record without an op: a conversion or a mover.
+local function pack_values(types, record, comment)
+  local names = #record.dtypes == 2 and { "in_x", "out" } or { "in_x", "offset", "out" }
+  local operands, strides = operands_of(types, record, names, #names - 1)
+  local input, output = operands[1], operands[#operands]
+  local load = load_text(input)
+  local value = record.role == "convert" and string.format("q_cast_%s_%s(%s)", record.from, record.to, load) or load
+  local hoisted, body = {}, {}
+  if input.class == "b" then
+    hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
+    value = "in_x"
+  end
+  return {
+    name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
+    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK,
+    outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
+    from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
+    direction = record.direction or "", element = input.element,
+  }
+end
+
+local ROLE_TEXT = {
+  convert = "each element cast", gather = "strided source to contiguous rows", scatter = "contiguous rows to a strided destination",
+  fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
+  gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
+  stream = "bytes past the cache",
+}
+
+-- One kernel's function. templates: name -> parsed; tables: list -> C name
+function M.kernel(types, record, dag, templates, tables)
+  local file = "templates/" .. record.template .. ".c.in"
+  if dag then
+    local comment = c.comment_lines(string.format("%s: %s (%s, %s)", record.op.name, M.formula(record.op),
+                                                  M.place(record.op), file))
+    return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
+  end
+  local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
+  return template.render(templates[record.template], pack_values(types, record, comment))
+end
+
+-- The constant tables that DAGs look up: C definitions, and list -> C name.
+function M.tables(dags)
+  local names, lines, taken = {}, {}, {}
+  for _, dag in ipairs(dags) do
+    for _, node in ipairs(dag_of.order(dag.outputs)) do
+      local list = node.table
+      if list and not names[list] then
+        local name = "q_table_" .. list.name:lower()
+        while taken[name] do name = name .. "_" end
+        taken[name], names[list] = true, name
+        lines[#lines + 1] = string.format("static const %s %s[%d] __attribute__((aligned(64))) = {", list.type, name, #list.items)
+        for k = 1, #list.items, 4 do
+          local row = {}
+          for j = k, math.min(k + 3, #list.items) do row[#row + 1] = c.table_item(list.type, list.items[j]) end
+          lines[#lines + 1] = "  " .. table.concat(row, ", ") .. ","
+        end
+        lines[#lines + 1] = "};"
+      end
+    end
+  end
+  return lines, names
+end
+
+-- A file of kernels. banner: lines; entries: list of { record, dag or nil }
+function M.file(types, banner, entries, templates)
+  local dags = {}
+  for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
+  local table_lines, table_names = M.tables(dags)
+  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
+  if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
+  for _, entry in ipairs(entries) do
+    out[#out + 1] = M.kernel(types, entry.record, entry.dag, templates, table_names)
+  end
+  return table.concat(out, "\n")
+end
+
+return M

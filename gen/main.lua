@@ -1,0 +1,393 @@
+-- The pipeline in order: spec -> dag -> variants -> text -> files. Used by build.lua, by tests, and at run time. Never
+-- prints, never exits: what goes wrong comes back as a list of strings.
+
+local spec = require "gen.spec"
+local expr = require "gen.expr"
+local variants = require "gen.variants"
+local kernels = require "gen.kernels"
+local tables = require "gen.tables"
+local template = require "gen.template"
+local tree = require "gen.tree"
+local emit = require "gen.emit"
+local source = require "gen.source"
+
+local M = {}
+
+M.VERSION = "0.1.0"
+
+-- What the built-in specs declare. root: the folder of build.lua. Returns model, inputs (files read)
+function M.builtin_model(root)
+  local inputs = {}
+  local function read(name)
+    inputs[#inputs + 1] = root .. "/" .. name
+    return assert(emit.read(root .. "/" .. name))
+  end
+  local model = spec.new_model("dsl/types.lua", read "dsl/types.lua")
+  local names = {}
+  for _, name in ipairs(emit.list(root .. "/dsl/math", ".lua")) do names[#names + 1] = "dsl/math/" .. name end
+  for _, name in ipairs(emit.list(root .. "/dsl", ".lua")) do
+    if name ~= "types.lua" then names[#names + 1] = "dsl/" .. name end
+  end
+  local errors = {}
+  for _, name in ipairs(names) do
+    for _, message in ipairs(spec.load(model, name, read(name), { builtin = true })) do errors[#errors + 1] = message end
+  end
+  return model, inputs, errors
+end
+
+-- Stage spec: the built-in ops and those of the files given.
+function M.load(root, spec_files)
+  local model, inputs, errors = M.builtin_model(root)
+  for _, name in ipairs(spec_files or {}) do
+    local text, why = emit.read(name)
+    if text then
+      inputs[#inputs + 1] = name
+      for _, message in ipairs(spec.load(model, name, text)) do errors[#errors + 1] = message end
+    else
+      errors[#errors + 1] = why
+    end
+  end
+  return model, inputs, errors
+end
+
+-- Stage dag, as needed and kept: returns a function (op, K) -> DAG or nil, and the list its errors go to.
+local function dag_maker(model)
+  local kept, errors = {}, {}
+  return function(op, K)
+    local key = op.name .. " " .. K
+    if kept[key] == nil then
+      local dag, message = expr.op_dag(model, op, K)
+      kept[key] = dag or false
+      if not dag then errors[#errors + 1] = message end
+    end
+    return kept[key] or nil
+  end, errors
+end
+
+local function split(text)
+  local list = {}
+  for word in text:gmatch "[^,%s]+" do list[#list + 1] = word end
+  return list
+end
+
+-- The dtypes that are generated for: those asked for, what they compute in, and what results need.
+local function wanted_dtypes(model, names, ops, errors)
+  local types, wanted = model.types, {}
+  if not names then
+    for _, t in ipairs(types.list) do wanted[t.name] = t.built or nil end
+    return wanted
+  end
+  for _, name in ipairs(names) do
+    local t = types.by_name[name]
+    if not t or t.kind == "bits" then
+      errors[#errors + 1] = string.format("--dtypes: unknown dtype '%s'%s", source.shown(name), source.suggest(name, types.sets.all))
+    elseif not t.built then
+      errors[#errors + 1] = string.format("--dtypes: %s is not built in this version", name)
+    else
+      wanted[name] = true
+      wanted[t.compute] = true
+    end
+  end
+  for _, op in ipairs(ops) do
+    if op.result == "bool" then wanted.bool = true end
+    for _, input in ipairs(op.inputs) do
+      if input.type == "bool" then wanted.bool = true end
+    end
+    if not op.moves and not op.casts and expr.is_floating(types, op) then
+      for name in pairs(wanted) do
+        if types.by_name[name].kind == "integer" then wanted.f32 = true break end
+      end
+    end
+  end
+  return wanted
+end
+
+local function sorted_ops(model, names, errors)
+  local ops = {}
+  if names then
+    local seen = {}
+    for _, name in ipairs(names) do
+      local op = model.op_of_name[name]
+      if not op then
+        errors[#errors + 1] = string.format("--ops: unknown op '%s'%s", source.shown(name), source.suggest(name, model.op_of_name))
+      elseif not seen[name] then
+        seen[name] = true
+        ops[#ops + 1] = op
+      end
+    end
+  else
+    for _, op in ipairs(model.ops) do ops[#ops + 1] = op end
+  end
+  table.sort(ops, function(a, b) return a.name < b.name end)
+  return ops
+end
+
+local function parse_set(option, list, known, errors)
+  if not list then return nil end
+  local set = {}
+  for _, word in ipairs(list) do
+    local value = known[word]
+    if value == true then value = word end
+    if not value then
+      errors[#errors + 1] = string.format("%s: unknown '%s'%s", option, source.shown(word), source.suggest(word, known))
+    else
+      set[value] = true
+    end
+  end
+  return set
+end
+
+-- Stages dag and variants. Returns { model, ops, wanted, records_of, packs, dag_for } or nil, errors.
+function M.plan(model, options)
+  local errors = {}
+  local ops = sorted_ops(model, options.ops and split(options.ops), errors)
+  local wanted = wanted_dtypes(model, options.dtypes and split(options.dtypes), ops, errors)
+  local policy = {
+    variants = options.variants or "lean",
+    ranks = parse_set("--rank", options.rank and split(options.rank), variants.RANKS, errors),
+    classes = parse_set("--class", options.class and split(options.class), variants.CLASS_NAMES, errors),
+  }
+  if policy.variants ~= "lean" and policy.variants ~= "full" then
+    errors[#errors + 1] = string.format("--variants: '%s', expected lean or full", source.shown(policy.variants))
+  end
+  if #ops == 0 and #errors == 0 then errors[1] = "no ops to generate" end
+  if #errors > 0 then return nil, errors end
+  local dag_for, dag_errors = dag_maker(model)
+  local kept = {}
+  -- every body is checked before any is planned
+  for _, op in ipairs(ops) do
+    local dtypes = variants.kernel_dtypes(model.types, op, wanted)
+    for _, K in ipairs(dtypes) do dag_for(op, K) end
+    if #dtypes > 0 then kept[#kept + 1] = op end
+  end
+  if #dag_errors > 0 then return nil, dag_errors end
+  local records_of = {}
+  for _, op in ipairs(kept) do records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for) end
+  return { model = model, ops = kept, wanted = wanted, records_of = records_of, dag_for = dag_for,
+           packs = variants.of_packs(model.types, wanted) }
+end
+
+local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at" }
+
+local function load_templates(root, inputs)
+  local parsed = {}
+  for _, name in ipairs(TEMPLATES) do
+    local file = "templates/" .. name .. ".c.in"
+    inputs[#inputs + 1] = root .. "/" .. file
+    parsed[name] = template.parse(file, assert(emit.read(root .. "/" .. file)))
+  end
+  return parsed
+end
+
+-- Stage text: one file of kernels per op, one for what packs. Returns list of { name, text, records }.
+local function kernel_files(plan, templates)
+  local files = {}
+  local types = plan.model.types
+  for _, op in ipairs(plan.ops) do
+    local entries = {}
+    for _, record in ipairs(plan.records_of[op.name]) do
+      entries[#entries + 1] = { record = record, dag = plan.dag_for(op, record.K) }
+    end
+    files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
+                          text = kernels.file(types, tree.c_banner("kernels of " .. op.name, kernels.place(op)), entries, templates) }
+  end
+  local entries = {}
+  for _, record in ipairs(plan.packs) do entries[#entries + 1] = { record = record } end
+  files[#files + 1] = { name = "kernels/pack.c", entries = entries,
+                        text = kernels.file(types, tree.c_banner("kernels that convert and move"), entries, templates) }
+  return files
+end
+
+local CORE_SKIP = { ["op_table.c"] = true }
+
+-- All files of a tree. options: prefix, single, library, and those of plan. Returns { files, plan, inputs } or nil, errors.
+function M.generate(root, options)
+  local model, inputs, errors = M.load(root, options.specs)
+  if #errors > 0 then return nil, errors end
+  local prefix = options.prefix or "quern"
+  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (prefix == "quern" and not options.library) then
+    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, other than quern", source.shown(prefix)) }
+  end
+  local plan
+  plan, errors = M.plan(model, options)
+  if not plan then return nil, errors end
+  local templates = load_templates(root, inputs)
+  local function read(name)
+    inputs[#inputs + 1] = root .. "/" .. name
+    return assert(emit.read(root .. "/" .. name))
+  end
+  for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
+  inputs[#inputs + 1] = root .. "/build.lua"
+
+  local files, file_of_record, kernel_names = {}, {}, {}
+  for _, file in ipairs(kernel_files(plan, templates)) do
+    files[file.name] = M.with_names(tree.rename(file.text, prefix), prefix)
+    kernel_names[#kernel_names + 1] = file.name
+    for _, entry in ipairs(file.entries) do file_of_record[entry.record.name] = file.name end
+  end
+  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
+    files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n"
+      .. tree.rename(read("templates/" .. name), prefix)
+  end
+  local table_banner = tree.c_banner("the table of ops and kernels")
+  files["core/op_table.c"] = tree.rename(tables.op_table(model.types, plan.ops, plan.wanted, plan.records_of, plan.packs,
+                                                         table_banner), prefix)
+  files["core/dtype_table.h"] = tree.rename(tables.dtype_header(model.types, tree.c_banner("the table of dtypes")), prefix)
+  local core = { "core/op_table.c" }
+  if options.library then
+    files["quern/ops.h"] = tables.ops_header(plan.ops, tree.c_banner("the typed functions of the ops"))
+  else
+    for _, suffix in ipairs { ".c", ".h" } do
+      for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
+        if not CORE_SKIP[name] then
+          files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. name))
+          if suffix == ".c" then core[#core + 1] = "core/" .. name end
+        end
+      end
+    end
+    files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
+    files["CMakeLists.txt"] = tree.cmake_lists(prefix, core, kernel_names)
+    files["NOTICE"] = tree.NOTICE
+  end
+  if options.single then files = M.single(prefix, files, core, kernel_names, file_of_record) end
+  if not options.single then files["sources.txt"] = tree.source_list(prefix, core, kernel_names) end
+
+  local names = { "manifest.json" }
+  for name in pairs(files) do names[#names + 1] = name end
+  table.sort(names)
+  files["manifest.json"] = tree.manifest(prefix, model, plan.ops, plan.packs, plan.records_of, file_of_record, names, M.VERSION)
+  return { files = files, plan = plan, inputs = inputs }
+end
+
+-- Kernels name themselves by Q_NAME, which adds the level they are compiled for.
+function M.with_names(text, prefix)
+  local isa = prefix == "quern" and "QN_ISA" or prefix:upper() .. "_QN_ISA"
+  return (text:gsub('#include "kernel.h"\n', string.format([[
+#include "kernel.h"
+#ifdef %s
+#define Q_NAME_(name, isa) name##_##isa
+#define Q_NAME_2(name, isa) Q_NAME_(name, isa)
+#define Q_NAME(name) Q_NAME_2(name, %s)
+#else
+#define Q_NAME(name) name
+#endif
+]], isa, isa), 1))
+end
+
+-- One .c and one .h: the kernels first, then the core, includes of each other's headers resolved in place.
+function M.single(prefix, files, core, kernel_names, file_of_record)
+  local out, included = {}, {}
+  local header = prefix .. ".h"
+  local function add(name)
+    if included[name] then return end
+    included[name] = true
+    local folder = name:match "^(.*/)" or ""
+    for line in (files[name] or error("bug: " .. name .. " is not there")):gmatch "(.-)\n" do
+      local include = line:match '^%s*#%s*include "([^"]+)"'
+      if include and include:find("../" .. header, 1, true) then
+        if not included[header] then out[#out + 1] = '#include "' .. header .. '"' end
+        included[header] = true
+      elseif include then
+        add(folder .. include)
+      elseif not line:find "^/%* SPDX" and not line:find "^/%* Generated by" then
+        out[#out + 1] = line
+      end
+    end
+  end
+  for _, name in ipairs(kernel_names) do
+    for _, word in ipairs { "Q_NAME_", "Q_NAME_2", "Q_NAME" } do out[#out + 1] = "#undef " .. word end
+    add(name)
+  end
+  for _, name in ipairs(core) do add(name) end
+  local upper = prefix:upper()
+  local text = table.concat(tree.c_banner("the whole of " .. prefix .. ", for one level: the one your flags name"), "\n")
+    .. "\n#define _GNU_SOURCE\n#define " .. upper .. "_QN_ONE_LEVEL\n" .. table.concat(out, "\n") .. "\n"
+  for record in pairs(file_of_record) do file_of_record[record] = prefix .. ".c" end
+  return { [prefix .. ".c"] = text, [header] = files[header], NOTICE = files.NOTICE }
+end
+
+-- The text of one kernel by its name (with or without a level), or nil and the reason.
+function M.show(root, name, specs)
+  local model, inputs, errors = M.load(root, specs)
+  if #errors > 0 then return nil, errors end
+  local bare = name:gsub("_v[234]$", "")
+  local op_name = bare:match "^qk_(.*)$"
+  if not op_name then
+    -- an op's name: all its kernels
+    if not model.op_of_name[name] then
+      return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
+    end
+    local plan
+    plan, errors = M.plan(model, { ops = name })
+    if not plan then return nil, errors end
+    local file = kernel_files(plan, load_templates(root, inputs))[1]
+    return file.text
+  end
+  local plan
+  plan, errors = M.plan(model, { variants = "lean" })
+  if not plan then return nil, errors end
+  local templates = load_templates(root, inputs)
+  local known = {}
+  local function find(records, op)
+    for _, record in ipairs(records) do
+      known[#known + 1] = record.name
+      if record.name == bare then
+        local dag = op and plan.dag_for(op, record.K)
+        local lines, names = kernels.tables(dag and { dag } or {})
+        return (#lines > 0 and table.concat(lines, "\n") .. "\n\n" or "") .. kernels.kernel(model.types, record, dag, templates, names)
+      end
+    end
+  end
+  for _, op in ipairs(plan.ops) do
+    local text = find(plan.records_of[op.name], op)
+    if text then return text end
+  end
+  local text = find(plan.packs)
+  if text then return text end
+  local full = M.plan(model, { variants = "full" })
+  plan = full
+  for _, op in ipairs(full.ops) do
+    text = find(full.records_of[op.name], op)
+    if text then return text end
+  end
+  return nil, { string.format("no kernel '%s'", source.shown(name)) }
+end
+
+-- A spec file's own ops, checked through all stages but writing.
+function M.check(root, file)
+  local model, _, errors = M.load(root, {})
+  if #errors > 0 then return nil, errors end
+  local before = #model.ops
+  local text, why = emit.read(file)
+  if not text then return nil, { why } end
+  errors = spec.load(model, file, text)
+  if #errors > 0 then return nil, errors end
+  local names = {}
+  for k = before + 1, #model.ops do names[#names + 1] = model.ops[k].name end
+  if #names == 0 then return {} end
+  local plan
+  plan, errors = M.plan(model, { ops = table.concat(names, ",") })
+  if not plan then return nil, errors end
+  local rows = {}
+  for _, op in ipairs(plan.ops) do
+    local inputs = tables.accepted(model.types, op, plan.wanted)
+    rows[#rows + 1] = { op = op, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
+  end
+  return rows
+end
+
+-- Every op with the dtypes its inputs may have and its result's.
+function M.list(root, specs)
+  local model, _, errors = M.load(root, specs)
+  if #errors > 0 then return nil, errors end
+  local built = {}
+  for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
+  local rows = {}
+  for _, op in ipairs(sorted_ops(model, nil, {})) do
+    local inputs, outputs = tables.accepted(model.types, op, built)
+    rows[#rows + 1] = { op = op, inputs = inputs, outputs = outputs }
+  end
+  return rows, nil, model
+end
+
+return M

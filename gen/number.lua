@@ -1,0 +1,69 @@
+-- Numbers as bits: f64 and f32 bit patterns made and rounded with integers only, so that neither a locale nor the
+-- rounding mode of a host can change what is generated. Knows no ops and no C.
+
+local M = {}
+
+-- Bits of an f64.
+function M.f64_bits(value)
+  if value ~= value then return 0x7ff8000000000000 end
+  return (string.unpack("<i8", string.pack("<d", value)))
+end
+
+-- Bits of the f32 nearest to an f64 (ties to even).
+function M.f32_bits(value)
+  if value ~= value then return 0x7fc00000 end
+  local bits = M.f64_bits(value)
+  local sign = (bits >> 63) << 31
+  local exponent = (bits >> 52) & 0x7ff
+  local mantissa = bits & 0xfffffffffffff
+  if exponent == 0x7ff then return sign | 0x7f800000 end
+  if exponent == 0 then return sign end -- an f64 subnormal is far below half of the least f32
+  mantissa = mantissa | 0x10000000000000
+  local shift = 29
+  local e = exponent - 1023 + 127
+  if e <= 0 then
+    shift = shift + 1 - e
+    e = 0
+  end
+  if shift > 54 then return sign end
+  local kept = mantissa >> shift
+  local rest = mantissa & ((1 << shift) - 1)
+  local half = 1 << (shift - 1)
+  if rest > half or (rest == half and kept & 1 == 1) then kept = kept + 1 end
+  -- the implicit bit, and a carry out of the mantissa, both add into the exponent field
+  if e > 0 then return sign | (((e - 1) << 23) + kept) & 0xffffffff end
+  return sign | kept
+end
+
+-- The f64 whose value is the f32 with these bits.
+function M.f32_value(bits)
+  return (string.unpack("<f", string.pack("<I4", bits)))
+end
+
+function M.f64_value(bits)
+  return (string.unpack("<d", string.pack("<i8", bits)))
+end
+
+-- An integer wrapped to a width: signed or unsigned value range (u64 stays in two's complement)
+function M.wrap(value, bits, signed)
+  if bits >= 64 then return value end
+  value = value & ((1 << bits) - 1)
+  if signed and value >> (bits - 1) == 1 then value = value - (1 << bits) end
+  return value
+end
+
+-- "0x1.8p+1" of a finite f64, by integers
+function M.hex(value)
+  if value ~= value then return "nan" end
+  if value == math.huge then return "inf" elseif value == -math.huge then return "-inf" end
+  local bits = M.f64_bits(value)
+  local sign = bits < 0 and "-" or ""
+  local exponent, mantissa = (bits >> 52) & 0x7ff, bits & 0xfffffffffffff
+  if exponent == 0 and mantissa == 0 then return sign .. "0" end
+  local digits = string.format("%013x", mantissa):gsub("0+$", "")
+  local lead = exponent == 0 and 0 or 1
+  local power = exponent == 0 and -1022 or exponent - 1023
+  return string.format("%s0x%d%s%sp%+d", sign, lead, digits == "" and "" or ".", digits, power)
+end
+
+return M

@@ -1,0 +1,262 @@
+-- The grammar of the expression language: text -> syntax tree. Knows no types and no ops.
+--
+--   body       := { statement } [ "return" expression ";" | expression [ ";" ] ]
+--   statement  := type name "=" expression ";" | name "=" expression ";" | "param" name ";"
+--               | "rare" "(" expression ")" "{" { [ type ] name "=" expression ";" } "}"
+--   expression := C's, from "?:" down to unary operators, casts, calls, names and numbers
+--
+-- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message } and caught in
+-- expr.lua.
+
+local M = {}
+
+M.MAX_BYTES = 64 << 10
+M.MAX_DEPTH = 200
+
+M.TYPES = {}
+for name in ("T bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"):gmatch "%w+" do M.TYPES[name] = true end
+
+-- Binary operators by precedence, loosest first, as in C.
+local LEVELS = {
+  { ["||"] = true }, { ["&&"] = true }, { ["|"] = true }, { ["^"] = true }, { ["&"] = true },
+  { ["=="] = true, ["!="] = true }, { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true },
+  { ["<<"] = true, [">>"] = true }, { ["+"] = true, ["-"] = true }, { ["*"] = true, ["/"] = true, ["%"] = true },
+}
+local COMPARISON = { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true, ["=="] = true, ["!="] = true }
+
+local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
+
+-- Tokens: { kind = "name" | "number" | "op" | "end", text, at }
+local function scan(text)
+  if #text > M.MAX_BYTES then fail(1, "longer than %d bytes", M.MAX_BYTES) end
+  local tokens, at = {}, 1
+  while true do
+    at = text:find("[^ \t\n\r]", at)
+    if not at then break end
+    local two, c = text:sub(at, at + 1), text:sub(at, at)
+    if two == "//" then
+      at = text:find("\n", at, true) or #text + 1
+    elseif two == "/*" then
+      local _, stop = text:find("*/", at + 2, true)
+      if not stop then fail(at, "unfinished comment") end
+      at = stop + 1
+    else
+      local kind, word
+      if c:find "[%a_]" then
+        kind, word = "name", text:match("^[%a_][%w_]*", at)
+        if #word > 64 then fail(at, "a name may have 64 letters") end
+      elseif c:find "%d" or text:find("^%.%d", at) then
+        kind = "number"
+        word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)
+          or text:match("^[%d%.]+[eE][+-]?%d+", at) or text:match("^[%d%.]+", at)
+        local after = text:match("^[%w_.]+", at + #word)
+        if after then fail(at + #word, "'%s' after a number: literals have no suffix", after:sub(1, 20)) end
+      else
+        kind = "op"
+        word = text:match("^<<=?", at) or text:match("^>>=?", at) or text:match("^[<>=!]=", at) or text:match("^&&", at)
+          or text:match("^||", at) or text:match("^[-+*/%%&|^<>=!~?:;,(){}]", at)
+        if not word then
+          fail(at, "'%s' does not belong to the expression language", (c:gsub("[%c\128-\255]", "?")))
+        end
+      end
+      tokens[#tokens + 1] = { kind = kind, text = word, at = at }
+      at = at + #word
+    end
+  end
+  tokens[#tokens + 1] = { kind = "end", text = "the end", at = #text + 1 }
+  return tokens
+end
+
+-- A number's value: an integer (64 bits, two's complement for hex) or a float.
+local function number_value(token)
+  local text = token.text
+  if text:find "^0%d" and not text:find "[%.eE]" then
+    fail(token.at, "'%s': octal numbers are not meant here; drop the leading 0", text)
+  end
+  local value = tonumber(text)
+  if not value then fail(token.at, "'%s' is no number", text) end
+  if math.type(value) == "float" and not text:find "[%.eEpP]" then
+    fail(token.at, "'%s' does not fit 64 bits", text)
+  end
+  if text:find "^0[xX]" and math.type(value) == "integer" and #text:gsub("^0[xX]0*", "") > 16 then
+    fail(token.at, "'%s' does not fit 64 bits", text)
+  end
+  if value == math.huge then fail(token.at, "'%s' is too large: write INFINITY", text) end
+  return value
+end
+
+local Parser = {}
+Parser.__index = Parser
+
+function Parser:peek(offset) return self.tokens[math.min(self.next + (offset or 0), #self.tokens)] end
+
+function Parser:take()
+  local token = self.tokens[self.next]
+  self.next = math.min(self.next + 1, #self.tokens)
+  return token
+end
+
+function Parser:accept(text)
+  local token = self:peek()
+  if token.kind == "op" and token.text == text then return self:take() end
+end
+
+function Parser:expect(text, where)
+  local token = self:accept(text)
+  if not token then
+    fail(self:peek().at, "expected '%s' %s, found %s", text, where,
+         self:peek().kind == "end" and "the end" or "'" .. self:peek().text .. "'")
+  end
+  return token
+end
+
+function Parser:deeper(at)
+  self.depth = self.depth + 1
+  if self.depth > M.MAX_DEPTH then fail(at, "nested deeper than %d", M.MAX_DEPTH) end
+end
+
+function Parser:is_cast()
+  local open, name, close = self:peek(), self:peek(1), self:peek(2)
+  return open.text == "(" and name.kind == "name" and M.TYPES[name.text] and close.text == ")"
+end
+
+function Parser:primary()
+  local token = self:take()
+  if token.kind == "number" then return { kind = "number", at = token.at, value = number_value(token) } end
+  if token.kind == "name" then
+    if M.TYPES[token.text] then fail(token.at, "type '%s' where a value is expected", token.text) end
+    if not self:accept "(" then return { kind = "name", at = token.at, name = token.text } end
+    local args = {}
+    if not self:accept ")" then
+      repeat args[#args + 1] = self:expression() until not self:accept ","
+      self:expect(")", "after the arguments of " .. token.text)
+    end
+    return { kind = "call", at = token.at, name = token.text, args = args }
+  end
+  if token.text == "(" then
+    local inside = self:expression()
+    self:expect(")", "to close '('")
+    inside.parenthesised = true
+    return inside
+  end
+  fail(token.at, "expected a value, found %s", token.kind == "end" and "the end" or "'" .. token.text .. "'")
+end
+
+function Parser:unary()
+  local token = self:peek()
+  self:deeper(token.at)
+  local node
+  if self:is_cast() then
+    self:take()
+    local name = self:take().text
+    self:take()
+    node = { kind = "cast", at = token.at, type = name, self:unary() }
+  elseif token.kind == "op" and token.text:find "^[-+!~]$" then
+    self:take()
+    node = { kind = "unary", at = token.at, op = token.text, self:unary() }
+  else
+    node = self:primary()
+  end
+  self.depth = self.depth - 1
+  return node
+end
+
+function Parser:binary(level)
+  if level > #LEVELS then return self:unary() end
+  local left = self:binary(level + 1)
+  local chain = 0
+  while true do
+    local token = self:peek()
+    if token.kind ~= "op" or not LEVELS[level][token.text] then break end
+    if token.text == "%" then
+      fail(token.at, "'%%' means different things to different people: write remainder(x, y) (sign of y) or fmod(x, y)")
+    end
+    self:take()
+    if COMPARISON[token.text] and left.kind == "binary" and COMPARISON[left.op] and not left.parenthesised then
+      fail(token.at, "chained comparison: write a < b && b < c")
+    end
+    local right = self:binary(level + 1)
+    if COMPARISON[token.text] and right.kind == "binary" and COMPARISON[right.op] and not right.parenthesised then
+      fail(right.at, "chained comparison: write a < b && b < c")
+    end
+    left = { kind = "binary", at = token.at, op = token.text, left, right }
+    -- a long chain is a deep tree to the left
+    chain = chain + 1
+    if chain > 2000 then fail(token.at, "more than 2000 operators in one chain") end
+  end
+  return left
+end
+
+function Parser:expression()
+  local at = self:peek().at
+  self:deeper(at)
+  local node = self:binary(1)
+  local question = self:accept "?"
+  if question then
+    local yes = self:expression()
+    self:expect(":", "in '? :'")
+    node = { kind = "select", at = question.at, node, yes, self:expression() }
+  end
+  self.depth = self.depth - 1
+  return node
+end
+
+-- [ type ] name "=" expression ";"
+function Parser:assignment(last_may_end)
+  local first = self:take()
+  local type_name, name = nil, first
+  if M.TYPES[first.text] then
+    type_name, name = first.text, self:take()
+  end
+  if name.kind ~= "name" or M.TYPES[name.text] then fail(name.at, "expected a name, found '%s'", name.text) end
+  self:expect("=", "after " .. name.text)
+  local value = self:expression()
+  if not (last_may_end and self:peek().kind == "end") then self:expect(";", "after the value of " .. name.text) end
+  return { kind = "assign", at = name.at, type = type_name, name = name.text, value = value }
+end
+
+function Parser:rare()
+  local at = self:take().at
+  self:expect("(", "after rare")
+  local condition = self:expression()
+  self:expect(")", "after the condition of rare")
+  self:expect("{", "after rare (...)")
+  local statements = {}
+  while not self:accept "}" do
+    if self:peek().kind == "end" then fail(at, "rare { ... } is not closed") end
+    statements[#statements + 1] = self:assignment()
+  end
+  return { kind = "rare", at = at, condition = condition, statements = statements }
+end
+
+-- text -> { statements, [result = expression] }
+function M.parse(text)
+  local self = setmetatable({ tokens = scan(text), next = 1, depth = 0 }, Parser)
+  local body = { statements = {} }
+  while true do
+    local token, second = self:peek(), self:peek(1)
+    if token.kind == "end" then return body end
+    if token.kind == "name" and token.text == "return" then
+      self:take()
+      body.result = self:expression()
+      if self:peek().kind ~= "end" then self:expect(";", "after return") end
+      if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow return") end
+      return body
+    elseif token.kind == "name" and token.text == "rare" and second.text == "(" then
+      body.statements[#body.statements + 1] = self:rare()
+    elseif token.kind == "name" and token.text == "param" and second.kind == "name" then
+      self:take()
+      body.statements[#body.statements + 1] = { kind = "param", at = second.at, name = self:take().text }
+      self:expect(";", "after param")
+    elseif token.kind == "name" and (M.TYPES[token.text] or (second.kind == "op" and second.text == "=")) then
+      body.statements[#body.statements + 1] = self:assignment(true)
+    else
+      body.result = self:expression()
+      if self:peek().kind ~= "end" then self:expect(";", "after the expression") end
+      if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow the result") end
+      return body
+    end
+  end
+end
+
+return M

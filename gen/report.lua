@@ -1,0 +1,94 @@
+-- Texts for people: what the commands of build.lua print. Makes strings, prints nothing.
+
+local c = require "gen.c"
+local kernels = require "gen.kernels"
+
+local M = {}
+
+-- Kernels and bytes of source per op, then totals.
+function M.generated(result, counts, seconds)
+  local out = {}
+  local plan = result.plan
+  local total_kernels, total_bytes = 0, 0
+  out[#out + 1] = string.format("%-20s %8s %10s", "op", "kernels", "bytes")
+  for _, op in ipairs(plan.ops) do
+    local text = result.files["kernels/op_" .. op.c_name .. ".c"]
+    local n = #plan.records_of[op.name]
+    total_kernels = total_kernels + n
+    out[#out + 1] = string.format("%-20s %8d %10s", op.name, n, text and tostring(#text) or "-")
+  end
+  out[#out + 1] = string.format("%-20s %8d", "pack", #plan.packs)
+  for _, text in pairs(result.files) do total_bytes = total_bytes + #text end
+  out[#out + 1] = string.format("%-20s %8d %10d  in %.2f s; files written %d, kept %d, removed %d", "total",
+                                total_kernels + #plan.packs, total_bytes, seconds, counts.written, counts.kept, counts.removed)
+  return table.concat(out, "\n") .. "\n"
+end
+
+function M.checked(file, rows)
+  local out = {}
+  for _, row in ipairs(rows) do
+    out[#out + 1] = string.format("%s: ok: %s takes %s; %d kernels, %d operations an element", file, row.op.name,
+                                  table.concat(row.inputs, " "), row.kernels, row.weight)
+  end
+  if #rows == 0 then out[1] = file .. ": ok, but it defines no op" end
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- The op x dtype table.
+function M.list(rows, types)
+  local names = {}
+  for _, t in ipairs(types.list) do
+    if t.built then names[#names + 1] = t.name end
+  end
+  local out = { string.format("%-16s %s  %s", "op", table.concat(names, " "), "doc") }
+  for _, row in ipairs(rows) do
+    local taken, cells = {}, {}
+    for _, name in ipairs(row.inputs) do taken[name] = true end
+    for _, name in ipairs(names) do cells[#cells + 1] = (taken[name] and "x" or ".") .. (" "):rep(#name - 1) end
+    out[#out + 1] = string.format("%-16s %s  %s", row.op.name, table.concat(cells, " "), c.comment_text(row.op.doc))
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+function M.list_json(rows)
+  local out = {}
+  for _, row in ipairs(rows) do
+    local op = row.op
+    local function strings(list, key)
+      local texts = {}
+      for _, item in ipairs(list) do texts[#texts + 1] = c.json_string(key and item[key] or item) end
+      return "[" .. table.concat(texts, ", ") .. "]"
+    end
+    out[#out + 1] = string.format('  {"name": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": %s, "params": %s, '
+      .. '"dtypes": %s, "results": %s}', c.json_string(op.name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
+      c.json_string(kernels.place(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
+      strings(row.outputs))
+  end
+  return "[\n" .. table.concat(out, ",\n") .. "\n]\n"
+end
+
+-- A spec to start from, or nil and the reason.
+function M.scaffold(name)
+  local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
+  if not base and not name:find "^[a-z][a-z0-9_]*$" then
+    return nil, string.format("'%s': an op's name is [a-z][a-z0-9_]*, best with a namespace of yours before it: acme.%s",
+                              name, "swishy")
+  end
+  return string.format([[
+-- A spec for Quern: data in Lua, the body in a C expression subset. Try it:
+--   lua5.4 build.lua check %s.lua
+--   lua5.4 build.lua show %s --spec %s.lua
+--   lua5.4 build.lua generate --spec %s.lua --ops %s --prefix %s --out generated
+
+unary "%s" {
+  doc    = "x times the logistic function of slope times x.",
+  params = { slope = 1.0 },
+  dtypes = floating,
+  body   = [=[ x * sigmoid(slope * x) ]=],
+  ulp    = { f32 = 4, f64 = 4 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+]], name:gsub("%.", "_"), name, name:gsub("%.", "_"), name:gsub("%.", "_"), name, namespace or "mine", name)
+end
+
+return M

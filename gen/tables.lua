@@ -1,0 +1,318 @@
+-- The generated lists that the core runtime is compiled with: dtype_table.h, op_table.c, and the typed functions of
+-- ops.h. Layouts are those of runtime/core/kernel_abi.h. Makes text, opens no files.
+
+local c = require "gen.c"
+local kernels = require "gen.kernels"
+local variants = require "gen.variants"
+local type_rules = require "gen.types"
+
+local M = {}
+
+local function upper(name) return "QN_" .. name:upper() end
+
+-- dtype_table.h: the enum, and the declarations of what op_table.c defines.
+function M.dtype_header(types, banner)
+  local names, last = {}, nil
+  for _, t in ipairs(types.list) do
+    names[#names + 1] = "  " .. upper(t.name) .. ","
+    last = t
+  end
+  assert(last)
+  return table.concat(banner, "\n") .. [[
+
+#ifndef QN_DTYPE_TABLE_H
+#define QN_DTYPE_TABLE_H
+
+#include <stdint.h>
+
+/* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
+typedef enum qn_dtype {
+]] .. table.concat(names, "\n") .. [[
+
+  QN_DTYPE_COUNT
+} qn_dtype;
+
+typedef enum qn_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_kind;
+
+#define QN_DTYPE_NONE 0xff /* in the tables: no such dtype, no such promotion */
+#define QN_DTYPE_N_CODES 7 /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+
+typedef struct qn_dtype_info {
+  const char *name;
+  uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
+  uint8_t bits;
+  uint8_t size;       /* bytes */
+  uint8_t kind;       /* qn_kind */
+  uint8_t compute;    /* qn_dtype that it is computed in */
+  uint8_t bits_dtype; /* QN_B8 ... of its size */
+  uint8_t built;      /* 1: kernels exist in this build */
+} qn_dtype_info;
+
+extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
+extern const uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT]; /* QN_DTYPE_NONE: refused */
+/* [DLPack code][log2 of the bits]: the dtype, or QN_DTYPE_NONE; (UInt, 1) is bool. */
+extern const uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8];
+
+#endif
+]]
+end
+
+local KINDS = { bool = "BOOL", integer = "INTEGER", float = "FLOAT", complex = "COMPLEX", bits = "BITS" }
+
+local function dtype_tables(types, built)
+  local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
+  for _, t in ipairs(types.list) do
+    local bits = t.kind == "bits"
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d},", upper(t.name), t.name,
+      bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
+      upper(bits and t.name or type_rules.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
+  end
+  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
+  for _, a in ipairs(types.list) do
+    local row = {}
+    for _, b in ipairs(types.list) do
+      local meet = type_rules.promote(types, a.name, b.name)
+      row[#row + 1] = meet and upper(meet) or "QN_DTYPE_NONE"
+    end
+    out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+  end
+  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
+  for code = 0, 6 do
+    local row = {}
+    for log2 = 0, 7 do
+      row[log2 + 1] = "QN_DTYPE_NONE"
+      for _, t in ipairs(types.list) do
+        if t.kind ~= "bits" and t.code == code and t.bits == 1 << log2 then row[log2 + 1] = upper(t.name) end
+      end
+      if code == 1 and log2 == 0 then row[1] = "QN_BOOL" end
+    end
+    out[#out + 1] = string.format("  {%s},", table.concat(row, ", "))
+  end
+  out[#out + 1] = "};\n"
+  return table.concat(out, "\n")
+end
+
+local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED" }
+
+local function variant_row(record)
+  local dtypes, classes = {}, {}
+  for k, name in ipairs(record.dtypes) do
+    dtypes[k] = upper(name)
+    classes[k] = CLASS[record.classes:sub(k, k)]
+  end
+  return string.format("{\"%s\", (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s, QN_FN(%s)}", record.name,
+    table.concat(dtypes, ", "), table.concat(classes, ", "), record.rank == "n" and "0" or record.rank, record.name)
+end
+
+-- A parameter's default as a quern_scalar.
+local function scalar(value)
+  if math.type(value) == "integer" then return string.format("{QUERN_I64, {.i = %s}}", c.literal("i64", value)) end
+  if value ~= value then return "{QUERN_F64, {.f = {__builtin_nan(\"\"), 0}}}" end
+  if value == math.huge then return "{QUERN_F64, {.f = {__builtin_inf(), 0}}}" end
+  if value == -math.huge then return "{QUERN_F64, {.f = {-__builtin_inf(), 0}}}" end
+  return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", require "gen.number".f64_bits(value)))
+end
+
+-- The dtypes an op's inputs may have, and those its output has of itself.
+function M.accepted(types, op, built)
+  local inputs, outputs, seen = {}, {}, {}
+  local expr = require "gen.expr"
+  for _, name in ipairs(types.sets.all) do
+    if built[name] then
+      local listed = false
+      for _, taken in ipairs(op.dtypes) do listed = listed or taken == name end
+      local K = expr.compute_type(types, op, name)
+      if listed or K then inputs[#inputs + 1] = name end
+      local result = op.result or (listed and name) or (K and "f32")
+      if result and not seen[result] then
+        seen[result] = true
+        outputs[#outputs + 1] = result
+      end
+    end
+  end
+  return inputs, outputs
+end
+
+local function op_rows(types, ops, built, records_of)
+  local out = {}
+  for index, op in ipairs(ops) do
+    local inputs, outputs = M.accepted(types, op, built)
+    local rows = {}
+    local bool_in, alias = 0, (1 << #op.inputs) - 1
+    for k, input in ipairs(op.inputs) do
+      local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
+      if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
+      rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
+    end
+    local out_name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out"
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", out_name, table.concat(outputs, " "), alias)
+    out[#out + 1] = string.format("static const quern_arg_info args_%s[] = {\n%s\n};", op.c_name, table.concat(rows, "\n"))
+    if #op.params > 0 then
+      local lines = {}
+      for _, param in ipairs(op.params) do lines[#lines + 1] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
+      out[#out + 1] = string.format("static const quern_param_info params_%s[] = {\n%s\n};", op.c_name, table.concat(lines, "\n"))
+    end
+    local lines = {}
+    for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. variant_row(record) .. "," end
+    out[#out + 1] = string.format("static const qn_variant variants_%s[] = {\n%s\n};\n", op.c_name, table.concat(lines, "\n"))
+    op.table_row = index
+    op.bool_in = bool_in
+  end
+  out[#out + 1] = "const qn_builtin qn_builtins[] = {"
+  for _, op in ipairs(ops) do
+    local mask, first, at, heavy = {}, {}, 0, false
+    for _, name in ipairs(op.dtypes) do
+      if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
+    end
+    local records = records_of[op.name]
+    for _, t in ipairs(types.list) do
+      first[#first + 1] = tostring(at)
+      while records[at + 1] and records[at + 1].K == t.name do
+        heavy = heavy or records[at + 1].heavy
+        at = at + 1
+      end
+    end
+    first[#first + 1] = tostring(at)
+    if at ~= #records then error("bug: variants of " .. op.name .. " are not grouped by kernel dtype") end
+    out[#out + 1] = string.format([[
+  {
+    .info = {sizeof(quern_op_info), "%s", %s,
+             %s,
+             QUERN_CLASS_BASIC, %d, 1, %d, args_%s, %s, 64, NULL},
+    .rule = QN_RULE_%s,
+    .dtypes = %s,
+    .bool_in = 0x%xu,
+    .bool_out = %d,
+    .variants = variants_%s,
+    .n_variants = %d,
+    .first = {%s},
+    .heavy = %d,
+  },]], op.name, c.string(op.doc), c.string(kernels.formula(op)), #op.inputs, #op.params, op.c_name,
+      #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
+      #mask > 0 and table.concat(mask, " | ") or "0", op.bool_in, op.result == "bool" and 1 or 0, op.c_name, #records,
+      table.concat(first, ", "), heavy and 1 or 0)
+  end
+  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
+  return table.concat(out, "\n")
+end
+
+local function pack_rows(types, packs)
+  local out, by_role = {}, {}
+  local function define(record)
+    local name = "pack_" .. record.name
+    out[#out + 1] = string.format("static const qn_variant %s = %s;", name, variant_row(record))
+    by_role[record.role] = by_role[record.role] or {}
+    table.insert(by_role[record.role], { record = record, name = name })
+  end
+  for _, record in ipairs(packs) do define(record) end
+  out[#out + 1] = "\nconst qn_pack_table qn_packs = {\n  .convert = {"
+  local rows = {}
+  for _, entry in ipairs(by_role.convert or {}) do
+    rows[entry.record.from] = rows[entry.record.from] or {}
+    table.insert(rows[entry.record.from], string.format("[%s] = &%s", upper(entry.record.to), entry.name))
+  end
+  for _, t in ipairs(types.list) do
+    if rows[t.name] then out[#out + 1] = string.format("    [%s] = {%s},", upper(t.name), table.concat(rows[t.name], ", ")) end
+  end
+  out[#out + 1] = "  },"
+  for _, role in ipairs { "gather", "scatter", "fill", "transpose", "gather_at", "scatter_at" } do
+    local list = {}
+    for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
+    out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
+  end
+  out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
+  return table.concat(out, "\n")
+end
+
+-- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records
+function M.op_table(types, ops, built, records_of, packs, banner)
+  local names, seen = {}, {}
+  local function declare(record)
+    if not seen[record.name] then
+      seen[record.name] = true
+      names[#names + 1] = "QN_DECLARE(" .. record.name .. ")"
+    end
+  end
+  for _, op in ipairs(ops) do
+    for _, record in ipairs(records_of[op.name]) do declare(record) end
+  end
+  for _, record in ipairs(packs) do declare(record) end
+  table.sort(names)
+  local typed = {}
+  for index, op in ipairs(ops) do
+    typed[#typed + 1] = string.format("quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
+  end
+  return table.concat(banner, "\n") .. [[
+
+#include "kernel_abi.h"
+#include "registry.h"
+
+/* Each kernel is compiled once per level of the target; QN_ONE_LEVEL: once, for whatever level the flags name. */
+#if defined(__x86_64__) && !defined(QN_ONE_LEVEL)
+#define QN_DECLARE(name) qn_kernel name##_v2, name##_v3, name##_v4;
+#define QN_FN(name) {0, name##_v2, name##_v3, name##_v4}
+#else
+#define QN_DECLARE(name) qn_kernel name;
+#define QN_FN(name) {name, 0, 0, 0}
+#endif
+
+]] .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of)
+    .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
+end
+
+-- The typed functions: one per op.
+function M.typed_functions(ops)
+  local out = {}
+  for _, op in ipairs(ops) do
+    local args, list = {}, {}
+    for k, input in ipairs(op.inputs) do
+      args[k] = "const DLTensor *" .. input.name
+      list[k] = "(DLTensor *)" .. input.name
+    end
+    args[#args + 1] = "const DLTensor *out"
+    args[#args + 1] = "const quern_call *call"
+    local doc = {}
+    for _, line in ipairs(c.comment_lines(op.doc)) do doc[#doc + 1] = line end
+    for _, param in ipairs(op.params) do
+      doc[#doc] = doc[#doc] .. string.format(" Parameter %s.", param.name)
+    end
+    out[#out + 1] = string.format([[
+/* %s */
+QUERN_API quern_op *quern_builtin_%s(void);
+static inline quern_status quern_%s(%s) {
+  %sDLTensor *const outs[1] = {(DLTensor *)out};
+  return quern_op_call(quern_builtin_%s(), %d, %s, 1, outs, call);
+}
+]], table.concat(doc, "\n * "), op.c_name, op.c_name, table.concat(args, ", "),
+      #op.inputs > 0 and string.format("DLTensor *const ins[%d] = {%s};\n  ", #op.inputs, table.concat(list, ", ")) or "",
+      op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL")
+  end
+  return table.concat(out, "\n")
+end
+
+-- quern/ops.h
+function M.ops_header(ops, banner)
+  return table.concat(banner, "\n") .. [[
+
+/* ops.h: one typed function per op, without a lookup. quern_builtin_<op>() is that op of the process-wide context:
+ * static, not to be released. The laws of quern_op_call hold. */
+#ifndef QUERN_OPS_H
+#define QUERN_OPS_H
+
+#include "quern.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+]] .. M.typed_functions(ops) .. [[
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+]]
+end
+
+return M

@@ -1,0 +1,149 @@
+-- DAG -> SSA text in C, by tables. target_cuda.lua is its mirror: same keys, other spellings. No loops over ops.
+--
+-- In a spelling, $1 $2 $3 are the arguments, $t the type computed in, $f the type the argument has; conditions arrive as
+-- masks 0 or -1, $m is the mask's width in bits. Primitives are functions of templates/kernel.h.
+
+local c = require "gen.c"
+
+local M = {}
+
+-- op -> spelling, or kind of the computed type -> spelling
+M.SPELLING = {
+  add = { float = "$1 + $2", integer = "q_add_$t($1, $2)" },
+  sub = { float = "$1 - $2", integer = "q_sub_$t($1, $2)" },
+  mul = { float = "$1 * $2", integer = "q_mul_$t($1, $2)" },
+  div = { float = "$1 / $2" },
+  neg = "q_neg_$t($1)",
+  abs = "q_abs_$t($1)",
+  sqrt = "q_sqrt_$t($1)",
+  rint = "q_rint_$t($1)",
+  floor = "q_floor_$t($1)",
+  ceil = "q_ceil_$t($1)",
+  trunc = "q_trunc_$t($1)",
+  fma = "q_fma_$t($1, $2, $3)",
+  copysign = "q_copysign_$t($1, $2)",
+  maximum = "q_max_$t($1, $2)",
+  minimum = "q_min_$t($1, $2)",
+  ["and"] = { integer = "($t)($1 & $2)", bool = "$1 & $2" },
+  ["or"] = { integer = "($t)($1 | $2)", bool = "$1 | $2" },
+  xor = { integer = "($t)($1 ^ $2)", bool = "$1 ^ $2" },
+  ["not"] = { integer = "($t)~$1" },
+  lnot = { bool = "~$1" },
+  shl = "q_shl_$t($1, $2)",
+  shr = "q_shr_$t($1, $2)",
+  shl_constant = "q_shlc_$t($1, $2)",
+  shr_constant = "q_shrc_$t($1, $2)",
+  bits = { integer = "($t)q_bits_$f($1)" },
+  raw = { integer = "($t)q_raw_$f($1)" },
+  from_bits = { float = "q_from_$t((u$b)$1)" },
+  cast = "q_cast_$f_$t($1)",
+  cast_to_bool = { bool = "-(m$m)($1 != 0)" },
+  cast_from_bool = "q_cast_bool_$t((bool_s)($1 & 1))",
+  round = { float = "q_cast_$n_$t(q_cast_$f_$n($1))" },
+  select = "q_sel_$t($1, $2, $3)",
+  select_bool = { bool = "($1 & $2) | (~$1 & $3)" },
+  lookup = "$table[$1 & $last]",
+  signbit = { bool = "q_signbit_$f($1)" },
+  lt = { bool = "-(m$m)($1 < $2)" },
+  le = { bool = "-(m$m)($1 <= $2)" },
+  gt = { bool = "-(m$m)($1 > $2)" },
+  ge = { bool = "-(m$m)($1 >= $2)" },
+  eq = { bool = "-(m$m)($1 == $2)" },
+  ne = { bool = "-(m$m)($1 != $2)" },
+  lt_bool = { bool = "~$1 & $2" },
+  le_bool = { bool = "~$1 | $2" },
+  gt_bool = { bool = "$1 & ~$2" },
+  ge_bool = { bool = "$1 | ~$2" },
+  eq_bool = { bool = "~($1 ^ $2)" },
+  ne_bool = { bool = "$1 ^ $2" },
+}
+
+local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
+
+local Emitter = {}
+Emitter.__index = Emitter
+
+-- The C type of a node's variable.
+function Emitter:c_type(node)
+  if node.type == "bool" then return "m" .. self.width[node] end
+  return node.type
+end
+
+-- The width of a condition's mask: that of what was compared, so that vectors keep their shape.
+local function mask_width(types, node, width)
+  if node.op == "input" then return 8 end
+  if node.op == "const" then return 32 end
+  if node.op == "select" or node.op == "rare" then return math.max(width[node.args[2]], width[node.args[3]]) end
+  local widest = 0
+  for _, arg in ipairs(node.args) do
+    widest = math.max(widest, arg.type == "bool" and width[arg] or types.by_name[arg.type].bits)
+  end
+  return widest
+end
+
+-- An argument's text; conditions are brought to a width.
+function Emitter:argument(node, bits)
+  if node.op == "const" then return c.literal(node.type, node.value, bits or 32) end
+  local name = self.name[node]
+  if node.type == "bool" and bits and bits ~= self.width[node] then return string.format("(m%d)%s", bits, name) end
+  return name
+end
+
+-- The row of the spelling table a node uses.
+local function spelling_key(types, node)
+  local op, first = node.op, node.args[1]
+  if COMPARES[op] and first.type == "bool" then return op .. "_bool" end
+  if op == "cast" and node.type == "bool" then return "cast_to_bool" end
+  if op == "cast" and first.type == "bool" then return "cast_from_bool" end
+  if (op == "select" or op == "rare") then return node.type == "bool" and "select_bool" or "select" end
+  if (op == "shl" or op == "shr") and node.args[2].op == "const" then return op .. "_constant" end
+  return op
+end
+
+function Emitter:expression(node)
+  local types = self.types
+  local key = spelling_key(types, node)
+  local spelling = self.SPELLING[key]
+  local kind = types.by_name[node.type].kind
+  if type(spelling) == "table" then spelling = spelling[kind] end
+  if not spelling then error(string.format("bug: no spelling for %s of %s", key, node.type)) end
+  local bits = node.type == "bool" and self.width[node] or types.by_name[node.type].bits
+  local values = { t = node.type, f = node.args[1].type, m = bits, n = node.name, b = types.by_name[node.type].bits }
+  if node.op == "lookup" then
+    values.table = self.tables[node.table]
+    values.last = #node.table.items - 1
+  end
+  local text = spelling:gsub("%$(%a+)", function(word)
+    local value = values[word] or values[word:sub(1, 1)]
+    if values[word] then return tostring(value) end
+    error("bug: spelling of " .. key .. ": $" .. word)
+  end)
+  return (text:gsub("%$(%d)", function(k)
+    local arg = node.args[tonumber(k)]
+    return self:argument(arg, arg.type == "bool" and bits or nil)
+  end))
+end
+
+-- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
+-- options: tables (list -> C name), without_rare. Returns lines and the emitter, whose :argument(node) names a result.
+function M.emit(types, nodes, names, options)
+  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {},
+                              SPELLING = options.spelling or M.SPELLING }, Emitter)
+  for node, name in pairs(names) do self.name[node] = name end
+  local lines = {}
+  for _, node in ipairs(nodes) do
+    if node.type == "bool" then self.width[node] = mask_width(types, node, self.width) end
+    if node.op == "rare" and options.without_rare then
+      self.name[node] = self:argument(node.args[3])
+      self.width[node] = self.width[node.args[3]]
+    elseif not self.name[node] and node.op ~= "const" then
+      local name = "t" .. node.id
+      local expression = self:expression(node)
+      lines[#lines + 1] = string.format("const %s %s = %s;", self:c_type(node), name, expression)
+      self.name[node] = name
+    end
+  end
+  return lines, self
+end
+
+return M

@@ -1,0 +1,65 @@
+-- What the dtypes of dsl/types.lua imply: sets, promotion, the names of things that follow from a dtype.
+-- Knows no ops and no C.
+
+local M = {}
+
+-- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.
+function M.new(dtypes)
+  local self = { list = dtypes, by_name = {}, sets = {} }
+  local sets = { floating = {}, integer = {}, numeric = {}, all = {} }
+  for index, t in ipairs(dtypes) do
+    t.index = index - 1
+    t.size = t.bits // 8
+    self.by_name[t.name] = t
+    if t.kind == "float" then table.insert(sets.floating, t.name) end
+    if t.kind == "integer" then table.insert(sets.integer, t.name) end
+    if t.kind == "float" or t.kind == "integer" then table.insert(sets.numeric, t.name) end
+    if t.kind ~= "bits" then table.insert(sets.all, t.name) end
+  end
+  self.sets = sets
+  return self
+end
+
+-- The dtype of a size in bits that moves use.
+function M.bits_dtype(t)
+  return "b" .. t.bits
+end
+
+local function integer_of(types, signed, bits)
+  for _, t in ipairs(types.list) do
+    if t.kind == "integer" and (t.signed or false) == signed and t.bits == bits then return t.name end
+  end
+end
+
+-- The dtype two operands meet in, or nil and the reason. a, b: names
+function M.promote(types, a, b)
+  if a == b then return a end
+  local x, y = types.by_name[a], types.by_name[b]
+  if x.kind == "bits" or y.kind == "bits" then return nil, "bits do not promote" end
+  if x.kind == "bool" then return b end
+  if y.kind == "bool" then return a end
+  if x.kind ~= y.kind then return x.kind == "float" and a or b end
+  if x.kind == "float" then
+    -- f16 with bf16: neither holds the other
+    if x.bits == y.bits then return "f32" end
+    return x.bits > y.bits and a or b
+  end
+  if (x.signed or false) == (y.signed or false) then return x.bits > y.bits and a or b end
+  local signed, unsigned = x, y
+  if not x.signed then signed, unsigned = y, x end
+  if signed.bits > unsigned.bits then return signed.name end
+  local wider = integer_of(types, true, unsigned.bits * 2)
+  if not wider then
+    return nil, string.format("%s with %s has no common dtype: cast one, (i64)x or (f64)x", a, b)
+  end
+  return wider
+end
+
+-- May a result of dtype `from` be stored as `to` without being asked (bool < integer < float)?
+local rank_of_kind = { bool = 0, integer = 1, float = 2 }
+function M.may_store(types, from, to)
+  local a, b = rank_of_kind[types.by_name[from].kind], rank_of_kind[types.by_name[to].kind]
+  return a ~= nil and b ~= nil and a <= b
+end
+
+return M

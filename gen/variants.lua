@@ -1,0 +1,208 @@
+-- op x dtype x rank x class -> sorted records with names: the only maker of kernel names, and the policies.
+--
+-- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with _<isa> behind
+-- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
+--
+-- lean: light ops in contiguous, one broadcast operand (two-operand ops) and strided forms; heavy ops one contiguous
+-- kernel per compute dtype: everything else goes through pack and unpack blocks around it.
+-- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
+
+local expr = require "gen.expr"
+local dag_of = require "gen.dag"
+
+local M = {}
+
+-- A body of more nodes than this is heavy: its time is in the arithmetic, not in the loads.
+M.HEAVY_NODES = 14
+M.RARE_BLOCK = 256
+
+M.ISAS = { "generic", "v2", "v3", "v4" }
+M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", c = "c", b = "b", s = "s" }
+M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
+
+-- The rule by which an op's inputs become the dtype of its kernels.
+function M.rule(types, op)
+  if op.casts then return "CAST" end
+  if op.moves then return "MOVE" end
+  return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
+end
+
+-- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
+function M.kernel_dtypes(types, op, wanted)
+  local set, list = {}, {}
+  for _, name in ipairs(types.sets.all) do
+    if wanted[name] then
+      if op.moves or op.casts then
+        set["b" .. types.by_name[name].bits] = true
+      else
+        local K = expr.compute_type(types, op, name)
+        if K then set[K] = true end
+      end
+    end
+  end
+  for _, t in ipairs(types.list) do
+    if set[t.name] then list[#list + 1] = t.name end
+  end
+  return list
+end
+
+local function name_of(op_name, dtypes, rank, classes)
+  return string.format("qk_%s_%s_%sd_%s", op_name, table.concat(dtypes, "_"), rank, classes)
+end
+
+-- How much work a body is: nodes that compute.
+function M.weight(dag)
+  local count = 0
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    if node.op ~= "input" and node.op ~= "param" and node.op ~= "const" then count = count + 1 end
+  end
+  return count
+end
+
+-- The dtypes of an op's operands in a kernel that computes in K, stored as D (K itself, or a dtype that computes in K).
+local function operand_dtypes(op, D)
+  local dtypes = {}
+  for _, input in ipairs(op.inputs) do dtypes[#dtypes + 1] = input.type or D end
+  dtypes[#dtypes + 1] = op.result or D
+  return dtypes
+end
+
+-- All class strings of n_in inputs and one output over the allowed letters.
+local function class_product(n_in, allowed)
+  local list = { "" }
+  for k = 1, n_in + 1 do
+    local longer = {}
+    for _, head in ipairs(list) do
+      for _, letter in ipairs { "c", "b", "s" } do
+        if allowed[letter] and not (k == n_in + 1 and letter == "b") then longer[#longer + 1] = head .. letter end
+      end
+    end
+    list = longer
+  end
+  return list
+end
+
+local function lean_classes(op, heavy, moves)
+  local n = #op.inputs
+  local contiguous = ("c"):rep(n + 1)
+  if heavy then return { contiguous } end
+  if n == 0 then return { "c", "s" } end
+  local list = { contiguous }
+  if n == 1 and moves then list[#list + 1] = "bc" end
+  if n == 2 then
+    list[#list + 1] = "bcc"
+    list[#list + 1] = "cbc"
+  end
+  list[#list + 1] = ("s"):rep(n + 1)
+  if n == 1 and moves then
+    list[#list + 1] = "sc"
+    list[#list + 1] = "cs"
+  end
+  return list
+end
+
+-- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
+-- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
+-- other variant fits. Sorted by kernel dtype, contiguous first.
+function M.of_op(types, op, wanted, policy, dag_for)
+  local records = {}
+  local n = #op.inputs
+  local contiguous = ("c"):rep(n + 1)
+  for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    local dag = dag_for(op, K)
+    local weight = M.weight(dag)
+    local heavy = weight > M.HEAVY_NODES
+    local seen = {}
+    local function add(D, rank, classes)
+      local dtypes = operand_dtypes(op, D)
+      local name = name_of(op.c_name, dtypes, rank, classes)
+      if seen[name] then return end
+      seen[name] = true
+      records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
+                                heavy = heavy, weight = weight, template = "elementwise" }
+    end
+    if policy.variants == "full" then
+      local ranks = policy.ranks or M.RANKS
+      local first_rank = ranks["2"] and "2" or ranks["1"] and "1" or ranks["3"] and "3" or "n"
+      add(K, (first_rank == "1" or first_rank == "2") and first_rank or "1", contiguous)
+      local stored = { K }
+      for _, name in ipairs(op.dtypes) do
+        if wanted[name] and name ~= K and types.by_name[name].compute == K and not op.moves and not op.casts then
+          stored[#stored + 1] = name
+        end
+      end
+      local allowed = policy.classes or { c = true, b = true, s = true }
+      for _, D in ipairs(stored) do
+        for _, rank in ipairs { "1", "2", "3", "n" } do
+          if ranks[rank] then
+            for _, classes in ipairs(class_product(n, allowed)) do add(D, rank, classes) end
+          end
+        end
+      end
+    else
+      local ranks = policy.ranks
+      local first = heavy and "1" or "2"
+      if ranks and not ranks[first] then first = ranks["1"] and "1" or ranks["2"] and "2" or "1" end
+      add(K, first, contiguous)
+      for _, classes in ipairs(lean_classes(op, heavy, op.moves)) do
+        local allowed = true
+        for letter in classes:gmatch "." do
+          allowed = allowed and (not policy.classes or policy.classes[letter])
+        end
+        if allowed then
+          if ranks then
+            for _, rank in ipairs { "1", "2", "3", "n" } do
+              if ranks[rank] then add(K, rank, classes) end
+            end
+          else
+            add(K, first, classes)
+          end
+        end
+      end
+    end
+  end
+  return records
+end
+
+-- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
+-- every op, and are the kernels of astype and copy.
+function M.of_packs(types, wanted)
+  local records = {}
+  local function add(name, fields)
+    fields.name = name
+    fields.K = fields.K or fields.dtypes[1]
+    fields.heavy, fields.weight = false, 1
+    records[#records + 1] = fields
+    return fields
+  end
+  for _, from in ipairs(types.sets.all) do
+    for _, to in ipairs(types.sets.all) do
+      if wanted[from] and wanted[to] and from ~= to then
+        local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
+        add(name_of("convert", { from, to }, "1", "cc"),
+            { role = "convert", from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
+              template = block and "convert" or "elementwise" })
+      end
+    end
+  end
+  for _, bits in ipairs { 8, 16, 32, 64 } do
+    local b, log2 = "b" .. bits, ({ [8] = 0, [16] = 1, [32] = 2, [64] = 3 })[bits]
+    for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
+      add(name_of(mover[1], { b, b }, "2", mover[2]),
+          { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise", move = true })
+    end
+    add(name_of("transpose", { b, b }, "2", "sc"),
+        { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
+    for _, direction in ipairs { "gather", "scatter" } do
+      local classes = direction == "gather" and "scc" or "ccs"
+      add(name_of(direction .. "_at", { b, "i32", b }, "1", classes),
+          { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
+            template = "at", direction = direction })
+    end
+  end
+  add(name_of("stream", { "b8", "b8" }, "1", "cc"),
+      { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })
+  return records
+end
+
+return M

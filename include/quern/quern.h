@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * quern.h: the whole C API of Quern, a library of generated tensor kernels.
+ *
+ * An op is looked up (or named by a typed inline function of quern/ops.h) and called on DLPack tensors that the
+ * caller owns. Quern never allocates, frees or keeps a tensor. C99 and C++17 clean. */
+#ifndef QUERN_QUERN_H
+#define QUERN_QUERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dlpack.h"
+
+#ifndef QUERN_API
+#if defined(_WIN32)
+#define QUERN_API
+#else
+#define QUERN_API __attribute__((visibility("default")))
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUERN_VERSION_MAJOR 0
+#define QUERN_VERSION_MINOR 1
+#define QUERN_VERSION_PATCH 0
+
+/* The largest rank of a tensor. */
+#define QUERN_MAX_NDIM 32
+
+typedef struct quern_ctx quern_ctx;
+typedef struct quern_op quern_op;
+typedef struct quern_plan quern_plan;
+
+/* ---- Status and errors ------------------------------------------------------------------------------------------
+ * Every call that can fail returns 0 or one negative QUERN_E_* value, one per reason; values are only ever appended.
+ * On failure no output tensor has been written and no out-parameter holds anything to release. The sentence that
+ * names the argument at fault is kept per thread. */
+
+typedef int32_t quern_status;
+
+#define QUERN_OK 0
+#define QUERN_E_ARGUMENT (-1)     /* a NULL, a count, a size or a parameter that cannot be meant */
+#define QUERN_E_DTYPE (-2)        /* this op does not take, or cannot deliver, this dtype */
+#define QUERN_E_SHAPE (-3)        /* shapes do not broadcast, or an output is not of the broadcast shape */
+#define QUERN_E_DEVICE (-4)       /* operands on different devices, or a device that no backend here serves */
+#define QUERN_E_LAYOUT (-5)       /* strides or rank that cannot be served */
+#define QUERN_E_ALIGNMENT (-6)    /* an implementation (of a registered op) wants better alignment */
+#define QUERN_E_OVERLAP (-7)      /* an output overlaps itself, or an input other than at the same addresses */
+#define QUERN_E_READONLY (-8)     /* an output is flagged read-only */
+#define QUERN_E_MEMORY (-9)       /* an allocation of the library's own failed */
+#define QUERN_E_UNSUPPORTED (-10) /* known, but not possible here; the sentence says why */
+#define QUERN_E_SYNTAX (-11)      /* an expression or a spec is not well formed */
+#define QUERN_E_NOTFOUND (-12)    /* no op of this name */
+#define QUERN_E_EXISTS (-13)      /* an op of this name is there already */
+#define QUERN_E_COMPILER (-14)    /* a compiler failed */
+#define QUERN_E_DRIVER (-15)      /* a device driver failed */
+#define QUERN_E_IO (-16)          /* a file could not be read or written */
+#define QUERN_E_VERSION (-17)     /* a struct or a file of a version this library does not know */
+#define QUERN_E_LIMIT (-18)       /* a documented limit was passed */
+#define QUERN_E_WORKSPACE (-19)   /* the workspace given is smaller than quern_op_workspace asked for */
+#define QUERN_E_CAPTURING (-20)   /* the stream is being captured and this call would have to compile or load */
+
+/* The version of the library that is running, major << 16 | minor << 8 | patch. */
+QUERN_API uint32_t quern_version(void);
+
+/* The sentence about this thread's last failure; never NULL, "" before the first. Static to the thread: valid until
+ * its next failing call. A call that succeeds leaves it as it is. */
+QUERN_API const char *quern_last_error(void);
+
+/* Sets that sentence (copied, cut at 1023 bytes). For implementers of registered ops. */
+QUERN_API void quern_set_last_error(const char *text);
+
+/* ---- Contexts ---------------------------------------------------------------------------------------------------
+ * A context holds a set of ops and the threads that run them. Where a function takes a context, NULL means the
+ * process-wide default, which has the built-in ops and the library's thread pool. Contexts may be shared by threads;
+ * they are reference counted by the ops made from them, so releasing one early is safe. */
+
+#define QUERN_JIT_DEFAULT 0
+#define QUERN_JIT_OFF 1   /* built kernels and the interpreter only */
+#define QUERN_JIT_SYNC 2  /* compile before the first run */
+#define QUERN_JIT_ASYNC 3 /* run at once, swap in compiled code when it is ready; the default */
+
+typedef struct quern_options {
+  size_t size; /* sizeof(quern_options) of the caller */
+  int32_t jit; /* QUERN_JIT_*; 0 = default */
+  int32_t threads; /* the most threads one call uses, the caller's included; 0 = one per available core */
+  /* The host's own threads: must run slice(arg, i) once for each i in [0, n), on any threads, in any order, and return
+   * when all have returned. NULL: the library's pool. Called from the thread that made the call. */
+  void (*parallel_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
+  void *host; /* handed to parallel_for and log */
+  /* Receives what the library has to say: level 0 error, 1 warning, 2 information, 3 debugging. NULL: silence, or
+   * standard error where the variable QUERN_LOG is set. May be called from any thread. */
+  void (*log)(void *host, int level, const char *text);
+  const char *cache_dir;      /* the disk cache of compiled kernels; NULL = the user's default, "" = none */
+  size_t kernel_memory_limit; /* bytes of compiled code kept; 0 = default */
+  const char *cc;             /* a C compiler to use as a tier of its own; NULL = none */
+} quern_options;
+
+/* Makes a context with the built-in ops. `options` may be NULL; it is read during the call, strings are copied.
+ * `*ctx` is owned by the caller. Errors: ARGUMENT, VERSION, MEMORY. */
+QUERN_API quern_status quern_ctx_create(const quern_options *options, quern_ctx **ctx);
+
+/* Gives up the caller's reference. NULL is allowed. Ops and plans made from it stay valid. */
+QUERN_API void quern_ctx_release(quern_ctx *ctx);
+
+/* Sets the options of the process-wide default context. To be called once, before anything uses that context:
+ * EXISTS afterwards. A framework that brings its own threads calls this at its start. */
+QUERN_API quern_status quern_ctx_configure_default(const quern_options *options);
+
+/* ---- Ops: finding and describing --------------------------------------------------------------------------------
+ * Ops are immutable, thread-safe and reference counted: each out-parameter is owned by the caller and released with
+ * quern_op_release. A later registration under a context never changes ops already found. */
+
+/* How many ops the context has, and the index-th of them (0-based, sorted by name). */
+QUERN_API int32_t quern_op_count(quern_ctx *ctx);
+QUERN_API quern_status quern_op_at(quern_ctx *ctx, int32_t index, quern_op **op);
+
+/* The op of that name. NOTFOUND names the nearest name. */
+QUERN_API quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op);
+
+/* Gives up one reference. NULL is allowed. */
+QUERN_API void quern_op_release(quern_op *op);
+
+/* What the shape of a result depends on, and what a call needs beside its operands. */
+#define QUERN_CLASS_BASIC 0     /* shapes only; no workspace */
+#define QUERN_CLASS_WORKSPACE 1 /* shapes only; wants workspace */
+#define QUERN_CLASS_DYNAMIC 2   /* the values of the inputs */
+
+/* Kinds of a quern_scalar. */
+#define QUERN_I64 0
+#define QUERN_U64 1
+#define QUERN_F64 2
+#define QUERN_C128 3
+
+/* A number for a parameter. It is weak: it takes the dtype of the op's other operands. */
+typedef struct quern_scalar {
+  int32_t kind; /* QUERN_I64, QUERN_U64, QUERN_F64, QUERN_C128 */
+  union {
+    int64_t i;
+    uint64_t u;
+    double f[2]; /* real, imaginary */
+  } v;
+} quern_scalar;
+
+/* An input or output of an op. */
+typedef struct quern_arg_info {
+  const char *name;
+  const char *dtypes; /* names of the dtypes it takes, separated by blanks: "f16 bf16 f32 f64" */
+  int32_t is_output;  /* the op writes it; else it only reads it */
+  uint32_t may_alias; /* for an output: bit k set = it may be the very tensor given as input k */
+} quern_arg_info;
+
+/* A parameter of an op. */
+typedef struct quern_param_info {
+  const char *name;
+  quern_scalar value; /* the default */
+} quern_param_info;
+
+/* What an op is. Static: valid as long as the op. */
+typedef struct quern_op_info {
+  size_t size; /* sizeof(quern_op_info) of the library */
+  const char *name;
+  const char *doc;
+  const char *formula;      /* the body in the expression language; "" where there is none */
+  int32_t op_class;         /* QUERN_CLASS_* */
+  int32_t n_in, n_out, n_params;
+  const quern_arg_info *args; /* n_in inputs, then n_out outputs */
+  const quern_param_info *params;
+  size_t preferred_alignment; /* bytes; a hint: every alignment is served */
+  const char *backward;       /* the op that computes its derivative, or NULL */
+} quern_op_info;
+
+/* Never NULL for a valid op. */
+QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
+
+/* ---- Calling ----------------------------------------------------------------------------------------------------
+ * Tensors: strides count elements, byte_offset counts bytes; NULL strides mean compact row-major. Any rank up to
+ * QUERN_MAX_NDIM, any strides (zero, negative), any alignment, any size including 0. Descriptors and the arrays they
+ * point to are borrowed for the call and only read; inputs' memory is only read, outputs' only written. Inputs
+ * broadcast against each other and promote without a copy; an output must have exactly the broadcast shape, and may
+ * have any dtype that the result casts to without changing kind downward (bool < integer < float).
+ *
+ * Aliasing: an output may share memory with an input only if every index has the same address in both and the items
+ * are of one size; outputs may not overlap themselves or each other. Anything else: OVERLAP, unless it is proven
+ * disjoint.
+ *
+ * All functions here may be called from any thread at any time, on one op or plan as well. A call returns when its
+ * outputs are written (CPU), or are going to be in stream order (devices). */
+
+typedef struct quern_call {
+  size_t size;                /* sizeof(quern_call) of the caller */
+  const quern_scalar *params; /* declared order; NULL = the defaults */
+  int32_t n_params;           /* how many of them are given; the rest keep their defaults */
+  void *stream;               /* the device stream; the CPU ignores it */
+  void *workspace;            /* caller's scratch memory, or NULL */
+  size_t workspace_bytes;
+  const uint64_t *out_flags; /* the DLPack flags of each output, or NULL = all writable */
+} quern_call;
+
+/* A tensor's shape and dtype without its memory. */
+typedef struct quern_shape {
+  size_t size; /* sizeof(quern_shape) of the caller, set in each element before the call */
+  DLDevice device;
+  DLDataType dtype;
+  int32_t ndim;
+  int64_t shape[QUERN_MAX_NDIM];
+} quern_shape;
+
+/* The shapes and dtypes of the outputs for these inputs; no data is touched and `data` may be NULL. Where the dtype is
+ * the caller's choice (astype), it is read from out[i].dtype. */
+QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
+
+/* How many bytes of workspace a call with these operands can use; 0 is allowed. `call` may be NULL. */
+QUERN_API quern_status quern_op_workspace(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
+                                          DLTensor *const *out, const quern_call *call, size_t *bytes);
+
+/* Computes the op. `call` may be NULL: default parameters. */
+QUERN_API quern_status quern_op_call(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
+                                     DLTensor *const *out, const quern_call *call);
+
+/* Does all checks and choices of a call once. `*plan` is owned by the caller and keeps the op alive. Data pointers are
+ * not kept: they are given to each run. Parameters are, unless a run brings its own. */
+QUERN_API quern_status quern_op_prepare(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
+                                        DLTensor *const *out, const quern_call *call, quern_plan **plan);
+
+/* Runs a plan on n_in and n_out data pointers (byte_offset included) of tensors that are otherwise as prepared. Plans
+ * are immutable: any number of threads may run one at once. Overlap is checked again. */
+QUERN_API quern_status quern_plan_run(quern_plan *plan, void *const *in, void *const *out, const quern_call *call);
+
+/* Gives up the plan. NULL is allowed. */
+QUERN_API void quern_plan_release(quern_plan *plan);
+
+/* Writes into text (at most size bytes, always terminated) how a call with these operands would run: lines of
+ * `key: value`, among them tier, reason, variant, isa, threads. Nothing is computed. LIMIT if text is too small:
+ * what fits is there. */
+QUERN_API quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
+                                        DLTensor *const *out, const quern_call *call, char *text, size_t size);
+
+/* ---- Ops of the host's own --------------------------------------------------------------------------------------
+ * A host or vendor registers an implementation under a name; it is then found and called as any other op. If the name
+ * is that of a built-in op, the registered one is asked first: when it declines with UNSUPPORTED, DTYPE, DEVICE, LAYOUT
+ * or ALIGNMENT the built-in one runs. Otherwise the name must be new in the context. */
+
+typedef struct quern_op_def {
+  size_t size; /* sizeof(quern_op_def) of the caller */
+  const char *name;
+  const char *doc;
+  int32_t op_class;
+  int32_t n_in, n_out, n_params;
+  const char *const *arg_names; /* n_in + n_out names, or NULL */
+  const quern_param_info *params;
+  void *self; /* handed to the functions */
+  /* Computes; must check what it needs to, write nothing when it fails, and be thread-safe. Required. */
+  quern_status (*call)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                       const quern_call *call);
+  /* Infers shapes and dtypes. NULL: a built-in op's of the same name, else those of an elementwise op. */
+  quern_status (*infer)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
+  /* Bytes of workspace. NULL: 0. */
+  quern_status (*workspace)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                            const quern_call *call, size_t *bytes);
+  /* Called when nothing refers to the op any more. May be NULL. */
+  void (*release)(void *self);
+} quern_op_def;
+
+/* Adds the op to a context (NULL: the process-wide default). Names and structs are copied. On failure `release` is not
+ * called. Errors: ARGUMENT, EXISTS, MEMORY, VERSION. */
+QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def);
+
+/* ---- Run time: expressions and specs (the library only; a generated tree ends above) ----------------------------- */
+
+/* Compiles the ops of a spec file into a context of the caller's own. */
+QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
+
+/* The same from memory: `size` bytes of text; `name` stands for the file name in errors. */
+QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *text, size_t size);
+
+/* An op from an expression such as "y = gelu(x * w + b)". `*op` is owned by the caller. */
+QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QUERN_QUERN_H */
