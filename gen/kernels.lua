@@ -5,16 +5,14 @@ local template = require "gen.template"
 local c = require "gen.c"
 local target_c = require "gen.target_c"
 local variants = require "gen.variants"
+local order = require "gen.order"
 
 local M = {}
 
 -- The text of a spec's body on one line, for comments and descriptions.
 function M.formula(op)
-  local keys = {}
-  for key in pairs(op.bodies) do keys[#keys + 1] = key end
-  table.sort(keys)
   local parts = {}
-  for _, key in ipairs(keys) do
+  for _, key in ipairs(order.keys(op.bodies)) do
     local text = op.bodies[key].text:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
     parts[#parts + 1] = key == "any" and text or key .. ": " .. text
   end
@@ -47,8 +45,8 @@ local function operands_of(types, record, names, n_in)
   for k, dtype in ipairs(record.dtypes) do
     local is_input = k <= n_in
     local operand = {
-      index = k - 1, name = names[k], dtype = dtype, element = types.by_name[dtype].c, class = record.classes:sub(k, k),
-      row = names[k] .. "_row", step = names[k] .. "_step", pointer = is_input and "const char *" or "char *",
+      index = k - 1, name = is_input and "in_" .. names[k] or names[k], dtype = dtype, element = types.by_name[dtype].c, class = record.classes:sub(k, k),
+      is_used = true, row = "row_" .. names[k], step = "step_" .. names[k], pointer = is_input and "const char *" or "char *",
     }
     if operand.class == "s" then strides[#strides + 1] = { name = operand.step, operand = operand.index } end
     operands[k] = operand
@@ -90,38 +88,50 @@ local function values_of(types, outputs, dag, emitter)
   return list
 end
 
+-- Of operands, or of what belongs to them, those that the body uses: a body may leave an input alone.
+local function kept(list, operands)
+  local result = {}
+  for _, item in ipairs(list) do
+    if operands[(item.operand or item.index) + 1].is_used then result[#result + 1] = item end
+  end
+  return result
+end
+
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
   local n_in = #dag.inputs
   local names = {}
-  for k, node in ipairs(dag.inputs) do names[k] = "in_" .. node.name end
+  for k, node in ipairs(dag.inputs) do names[k] = node.name end
   for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
   local operands, strides = operands_of(types, record, names, n_in)
-  local variable_of = {}
-  local hoisted, loads, params = {}, {}, {}
+  local variable_of, used = {}, {}
+  for _, node in ipairs(dag_of.order(dag.outputs)) do used[node] = true end
+  local hoisted, params = {}, {}
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = operands[k].name
-    local text = input_text(types, operands[k], node)
-    table.insert(operands[k].class == "b" and hoisted or loads, text)
+    operands[k].is_used = used[node] or false
+    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = input_text(types, operands[k], node) end
   end
   for k, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
-    params[k] = { type = node.type, name = node.name, offset = 8 * (k - 1) }
+    if used[node] then params[#params + 1] = { type = node.type, name = node.name, offset = 8 * (k - 1) } end
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
   local conditions = dag_of.rare_conditions(dag.outputs)
 
   local function text_of(roots, without_rare)
-    local lines, emitter = target_c.emit(types, dag_of.order(roots, without_rare), variable_of,
-                                         { tables = tables, without_rare = without_rare })
-    local all = table.move(loads, 1, #loads, 1, {})
-    table.move(lines, 1, #lines, #all + 1, all)
-    return all, emitter
+    local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
+    for _, node in ipairs(nodes) do needed[node] = true end
+    for k, node in ipairs(dag.inputs) do
+      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = input_text(types, operands[k], node) end
+    end
+    local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
+    return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
   local values = {
-    name = record.name, comment = comment, rank = record.rank, params = params, strides = strides, operands = operands,
-    n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
+    name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
+    operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
     rare = #conditions > 0, block = variants.RARE_BLOCK,
   }
   if values.rare then
@@ -136,13 +146,21 @@ local function elementwise_values(types, record, dag, comment, tables)
   return values
 end
 
+-- An element cast. From a dtype to itself: one NaN, and one true.
+local function convert_text(from, to, value)
+  if from ~= to then return string.format("q_cast_%s_%s(%s)", from, to, value) end
+  if from == "f32" or from == "f64" then return string.format("q_canon_%s(%s)", from, value) end
+  if from == "bool" then return string.format("(bool_s)(%s != 0)", value) end
+  return string.format("q_cast_f32_%s(q_cast_%s_f32(%s))", from, from, value)
+end
+
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
-  local names = #record.dtypes == 2 and { "in_x", "out" } or { "in_x", "offset", "out" }
+  local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
   local operands, strides = operands_of(types, record, names, #names - 1)
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
-  local value = record.role == "convert" and string.format("q_cast_%s_%s(%s)", record.from, record.to, load) or load
+  local value = record.role == "convert" and convert_text(record.from, record.to, load) or load
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
@@ -205,10 +223,12 @@ function M.file(types, banner, entries, templates)
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
   local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
+  out[#out + 1] = "Q_KERNELS_BEGIN\n"
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   for _, entry in ipairs(entries) do
     out[#out + 1] = M.kernel(types, entry.record, entry.dag, templates, table_names)
   end
+  out[#out + 1] = "Q_KERNELS_END\n"
   return table.concat(out, "\n")
 end
 

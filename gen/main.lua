@@ -10,6 +10,7 @@ local template = require "gen.template"
 local tree = require "gen.tree"
 local emit = require "gen.emit"
 local source = require "gen.source"
+local order = require "gen.order"
 
 local M = {}
 
@@ -23,6 +24,7 @@ function M.builtin_model(root)
     return assert(emit.read(root .. "/" .. name))
   end
   local model = spec.new_model("dsl/types.lua", read "dsl/types.lua")
+  for name in read "include/quern/quern.h":gmatch "%f[%w_]quern_([%l%d_]+)" do model.api_names[name] = true end
   local names = {}
   for _, name in ipairs(emit.list(root .. "/dsl/math", ".lua")) do names[#names + 1] = "dsl/math/" .. name end
   for _, name in ipairs(emit.list(root .. "/dsl", ".lua")) do
@@ -52,13 +54,15 @@ end
 
 -- Stage dag, as needed and kept: returns a function (op, K) -> DAG or nil, and the list its errors go to.
 local function dag_maker(model)
-  local kept, errors = {}, {}
+  local kept, errors, told = {}, {}, {}
   return function(op, K)
     local key = op.name .. " " .. K
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K)
       kept[key] = dag or false
-      if not dag then errors[#errors + 1] = message end
+      -- a body that serves several dtypes is wrong in all of them in one way
+      if not dag and not told[message] then errors[#errors + 1] = message end
+      told[message or ""] = true
     end
     return kept[key] or nil
   end, errors
@@ -118,7 +122,7 @@ local function sorted_ops(model, names, errors)
   else
     for _, op in ipairs(model.ops) do ops[#ops + 1] = op end
   end
-  table.sort(ops, function(a, b) return a.name < b.name end)
+  table.sort(ops, function(a, b) return order.less(a.name, b.name) end)
   return ops
 end
 
@@ -211,6 +215,15 @@ function M.generate(root, options)
   local plan
   plan, errors = M.plan(model, options)
   if not plan then return nil, errors end
+  for _, op in ipairs(plan.ops) do
+    for _, list in ipairs { op.inputs, op.params } do
+      for _, item in ipairs(list) do
+        if item.name:find("^" .. prefix .. "_") then
+          return nil, { string.format("%s:1: %s: the name '%s' begins with the prefix", op.place, op.name, item.name) }
+        end
+      end
+    end
+  end
   local templates = load_templates(root, inputs)
   local function read(name)
     inputs[#inputs + 1] = root .. "/" .. name
@@ -221,7 +234,7 @@ function M.generate(root, options)
 
   local files, file_of_record, kernel_names = {}, {}, {}
   for _, file in ipairs(kernel_files(plan, templates)) do
-    files[file.name] = M.with_names(tree.rename(file.text, prefix), prefix)
+    files[file.name] = tree.rename(file.text, prefix)
     kernel_names[#kernel_names + 1] = file.name
     for _, entry in ipairs(file.entries) do file_of_record[entry.record.name] = file.name end
   end
@@ -252,26 +265,10 @@ function M.generate(root, options)
   if options.single then files = M.single(prefix, files, core, kernel_names, file_of_record) end
   if not options.single then files["sources.txt"] = tree.source_list(prefix, core, kernel_names) end
 
-  local names = { "manifest.json" }
-  for name in pairs(files) do names[#names + 1] = name end
-  table.sort(names)
+  local names = order.keys(files)
+  names[#names + 1] = "manifest.json"
   files["manifest.json"] = tree.manifest(prefix, model, plan.ops, plan.packs, plan.records_of, file_of_record, names, M.VERSION)
   return { files = files, plan = plan, inputs = inputs }
-end
-
--- Kernels name themselves by Q_NAME, which adds the level they are compiled for.
-function M.with_names(text, prefix)
-  local isa = prefix == "quern" and "QN_ISA" or prefix:upper() .. "_QN_ISA"
-  return (text:gsub('#include "kernel.h"\n', string.format([[
-#include "kernel.h"
-#ifdef %s
-#define Q_NAME_(name, isa) name##_##isa
-#define Q_NAME_2(name, isa) Q_NAME_(name, isa)
-#define Q_NAME(name) Q_NAME_2(name, %s)
-#else
-#define Q_NAME(name) name
-#endif
-]], isa, isa), 1))
 end
 
 -- One .c and one .h: the kernels first, then the core, includes of each other's headers resolved in place.
@@ -294,10 +291,7 @@ function M.single(prefix, files, core, kernel_names, file_of_record)
       end
     end
   end
-  for _, name in ipairs(kernel_names) do
-    for _, word in ipairs { "Q_NAME_", "Q_NAME_2", "Q_NAME" } do out[#out + 1] = "#undef " .. word end
-    add(name)
-  end
+  for _, name in ipairs(kernel_names) do add(name) end
   for _, name in ipairs(core) do add(name) end
   local upper = prefix:upper()
   local text = table.concat(tree.c_banner("the whole of " .. prefix .. ", for one level: the one your flags name"), "\n")

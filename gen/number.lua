@@ -52,6 +52,13 @@ function M.wrap(value, bits, signed)
   return value
 end
 
+-- A number from 0 to 10^6 with at most three decimals: "0.5", "1"
+function M.decimal(value)
+  local thousandths = math.floor(value * 1000 + 0.5)
+  local text = string.format("%d.%03d", thousandths // 1000, thousandths % 1000)
+  return (text:gsub("0+$", ""):gsub("%.$", ""))
+end
+
 -- "0x1.8p+1" of a finite f64, by integers
 function M.hex(value)
   if value ~= value then return "nan" end

@@ -2,6 +2,7 @@
 
 local c = require "gen.c"
 local kernels = require "gen.kernels"
+local spec = require "gen.spec"
 
 local M = {}
 
@@ -69,11 +70,9 @@ end
 
 -- A spec to start from, or nil and the reason.
 function M.scaffold(name)
-  local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
-  if not base and not name:find "^[a-z][a-z0-9_]*$" then
-    return nil, string.format("'%s': an op's name is [a-z][a-z0-9_]*, best with a namespace of yours before it: acme.%s",
-                              name, "swishy")
-  end
+  local c_name, why = spec.op_c_name(name, {})
+  if not c_name then return nil, why end
+  local namespace = name:match "^(.*)%."
   return string.format([[
 -- A spec for Quern: data in Lua, the body in a C expression subset. Try it:
 --   lua5.4 build.lua check %s.lua

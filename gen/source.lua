@@ -1,6 +1,8 @@
 -- A named text and what can be said about places in it: line, column, caret, the nearest known word.
 -- Errors are collected as a list of strings; only the command line prints them.
 
+local order = require "gen.order"
+
 local M = {}
 
 -- name: how errors call it; text: its content; offset, limit: the part of `text` that is meant (defaults: all)
@@ -63,7 +65,7 @@ function M.nearest(word, known)
   local best, best_distance = nil, math.max(1, #word // 3) + 1
   local names = {}
   for key, value in pairs(known) do names[#names + 1] = type(key) == "string" and key or value end
-  table.sort(names)
+  order.sort(names)
   for _, name in ipairs(names) do
     if math.abs(#name - #word) < best_distance then
       local d = distance(word, name)

@@ -6,6 +6,7 @@
 -- without any library, without the string metatable, under a limit of steps and memory.
 
 local source = require "gen.source"
+local order = require "gen.order"
 
 local M = {}
 
@@ -15,7 +16,7 @@ M.MAX_STEPS = 2000000
 M.MAX_KILOBYTES = 64 << 10
 
 local REFUSED = {}
-for word in ("while for repeat until function goto break return do end if then else elseif"):gmatch "%a+" do
+for word in ("while for repeat until function goto break return do end if then else elseif _ENV"):gmatch "[%a_]+" do
   REFUSED[word] = true
 end
 
@@ -191,6 +192,30 @@ local function is_name(name)
   return type(name) == "string" and #name <= 64 and name:find "^[a-z][a-z0-9_]*$" ~= nil
 end
 
+-- A name that may stand in C as it is: an input, an output, a parameter, a function.
+local function is_free_name(name)
+  return is_name(name) and not RESERVED[name] and not name:find "_t$" and not name:find "^q[nk]?_"
+    and not name:find "^quern_"
+end
+
+-- Names of an op's operands that the typed functions need for themselves.
+local TYPED_FUNCTION = { out = true, call = true, ins = true, outs = true }
+
+-- Whether `name` may be an op's: [a-z][a-z0-9_]*, with a namespace before it or not. Returns its C name, or nil and why.
+-- api_names: words that stand behind the prefix in the public header
+function M.op_c_name(name, api_names)
+  local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
+  if not is_free_name(base or name) or (namespace and not is_free_name(namespace)) then
+    return nil, string.format("'%s' cannot be an op's name: [a-z][a-z0-9_]*, at most 64, no word of C, C++ or CUDA",
+                              source.shown(name))
+  end
+  local c_name = name:gsub("%.", "_")
+  if api_names[c_name] or c_name:find "^q[nk]?_" or c_name:find "^builtin_" or c_name:find "^pack_" then
+    return nil, string.format("'%s' cannot be an op's name: the library uses %s itself", name, c_name)
+  end
+  return c_name
+end
+
 -- The tokens of the declaration whose name stands on `line` or after: first token's index
 local function declaration_start(state, line)
   local from = M.line_start(state.src, line)
@@ -241,7 +266,7 @@ local function check_fields(state, index, what, fields, schema)
   end
   local names = {}
   for key in pairs(fields) do names[#names + 1] = tostring(key) end
-  table.sort(names)
+  order.sort(names)
   for _, key in ipairs(names) do
     local wanted, value = schema[key], fields[key]
     if not wanted then
@@ -270,7 +295,7 @@ local function parse_names(state, at, what, text, types)
   for item in (text .. ","):gmatch "([^,]*)," do
     local kind, name = item:match "^%s*([%w_]+)%s+([%w_]+)%s*$"
     if not name then name = item:match "^%s*([%w_]+)%s*$" end
-    if not name or not name:find "^[a-z][a-z0-9_]*$" or #name > 64 or RESERVED[name] then
+    if not name or not is_free_name(name) or TYPED_FUNCTION[name] then
       fail(state, at, "%s: '%s' is not a name", what, source.shown(item))
       return nil
     end
@@ -344,16 +369,12 @@ local OP_SCHEMA = {
 local function declare_op(state, index, name, fields, default_inputs)
   local at, model = state.tokens[index].at, state.model
   if not check_fields(state, index, source.shown(name), fields, OP_SCHEMA) then return end
-  local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
-  if not is_name(base or name) or (namespace and not is_name(namespace)) or RESERVED[base or name] then
-    return fail(state, at, "'%s' cannot be an op's name: [a-z][a-z0-9_]*, at most 64, no word of C, C++ or CUDA",
-                source.shown(name))
-  end
+  local c_name, why = M.op_c_name(name, model.api_names)
+  if not c_name then return fail(state, at, "%s", why) end
   if model.op_of_name[name] then
     return fail(state, at, "%s: %s already defined at %s", name,
                 model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].place)
   end
-  local c_name = name:gsub("%.", "_")
   for _, other in ipairs(model.ops) do
     if other.c_name == c_name then
       return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, other.name)
@@ -387,7 +408,7 @@ local function declare_op(state, index, name, fields, default_inputs)
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then
-      if not is_name(token.text) or RESERVED[token.text] or taken[token.text] then
+      if not is_free_name(token.text) or TYPED_FUNCTION[token.text] or taken[token.text] then
         return fail(state, token.at, "%s: '%s' cannot be a parameter's name", name, source.shown(token.text))
       end
       if math.type(value) == nil then
@@ -436,7 +457,7 @@ local function declare_func(state, index, name, fields)
   for key, value in pairs(FUNC_SCHEMA) do schema[key] = value end
   for _, t in ipairs(model.types.list) do schema[t.name] = "string" end
   if not check_fields(state, index, source.shown(name), fields, schema) then return end
-  if not is_name(name) or RESERVED[name] then return fail(state, at, "'%s' cannot be a function's name", source.shown(name)) end
+  if not is_free_name(name) then return fail(state, at, "'%s' cannot be a function's name", source.shown(name)) end
   if model.func_of_name[name] then
     return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].place)
   end
@@ -497,9 +518,11 @@ local function environment(state, statements)
   local model = state.model
   local function declarator(declare)
     return function(name)
-      local line = debug.getinfo(2, "l").currentline
+      local statement = { declare = declare, line = debug.getinfo(2, "l").currentline, name = name, is_open = true }
+      statements[#statements + 1] = statement
       return function(fields)
-        statements[#statements + 1] = { declare = declare, line = line, name = name, fields = fields }
+        if not statement.is_open then error({ message = "one name, one { ... }" }, 0) end
+        statement.fields, statement.is_open = fields, false
       end
     end
   end
@@ -541,7 +564,9 @@ local function declare_all(state, statements)
   for _, statement in ipairs(statements) do
     local index = declaration_start(state, statement.line)
     local name = statement.name
-    if name ~= nil and type(name) ~= "string" then
+    if statement.is_open and type(name) == "string" then
+      fail(state, state.tokens[index].at, "%s: its { ... } is missing", source.shown(name))
+    elseif (name ~= nil or statement.is_open ~= nil) and type(name) ~= "string" then
       fail(state, state.tokens[index].at, "expected a name in quotes, then { ... }")
     else
       statement.declare(state, index, name, statement.fields)
@@ -551,7 +576,7 @@ end
 
 -- A fresh model. types_text: the content of dsl/types.lua
 function M.new_model(types_name, types_text)
-  local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {} }
+  local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {}, api_names = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
   model.types = require "gen.types".new(model.dtypes)
@@ -563,7 +588,7 @@ end
 function M.load(model, name, text, options)
   local errors = {}
   name = name:gsub("[%c\127-\255]", "?")
-  text = text:gsub("\r\n", "\n")
+  text = text:gsub("\r\n?", "\n")
   local src = source.new(name, text)
   local function add(message) errors[#errors + 1] = message end
   if #text > M.MAX_BYTES then

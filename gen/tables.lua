@@ -199,7 +199,7 @@ end
 local function pack_rows(types, packs)
   local out, by_role = {}, {}
   local function define(record)
-    local name = "pack_" .. record.name
+    local name = record.name:gsub("^qk_", "")
     out[#out + 1] = string.format("static const qn_variant %s = %s;", name, variant_row(record))
     by_role[record.role] = by_role[record.role] or {}
     table.insert(by_role[record.role], { record = record, name = name })
@@ -240,7 +240,7 @@ function M.op_table(types, ops, built, records_of, packs, banner)
   table.sort(names)
   local typed = {}
   for index, op in ipairs(ops) do
-    typed[#typed + 1] = string.format("quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
+    typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
   end
   return table.concat(banner, "\n") .. [[
 
@@ -299,7 +299,7 @@ function M.ops_header(ops, banner)
 #ifndef QUERN_OPS_H
 #define QUERN_OPS_H
 
-#include "quern.h"
+#include <quern/quern.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@ M.SPELLING = {
   sub = { float = "$1 - $2", integer = "q_sub_$t($1, $2)" },
   mul = { float = "$1 * $2", integer = "q_mul_$t($1, $2)" },
   div = { float = "$1 / $2" },
-  neg = "q_neg_$t($1)",
+  neg = { float = "-($1)", integer = "q_neg_$t($1)" },
   abs = "q_abs_$t($1)",
   sqrt = "q_sqrt_$t($1)",
   rint = "q_rint_$t($1)",

@@ -5,6 +5,7 @@ local c = require "gen.c"
 local tables = require "gen.tables"
 local variants = require "gen.variants"
 local kernels = require "gen.kernels"
+local number = require "gen.number"
 
 local M = {}
 
@@ -144,7 +145,7 @@ endforeach()
 target_include_directories(quern_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(quern_tree PUBLIC Threads::Threads)
 set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]], prefix) .. prefix .. [[)
-add_library(]] .. prefix .. [[ ALIAS ]] .. prefix .. [[_tree)
+add_library(]] .. prefix .. "::" .. prefix .. [[ ALIAS ]] .. prefix .. [[_tree)
 ]]
 end
 
@@ -166,7 +167,7 @@ function M.manifest(prefix, model, ops, packs, records_of, file_of_record, files
     for _, param in ipairs(op.params) do params[#params + 1] = c.json_string(param.name) end
     for _, name in ipairs(op.dtypes) do dtypes[#dtypes + 1] = c.json_string(name) end
     for _, t in ipairs(types.list) do
-      if op.ulp[t.name] then ulps[#ulps + 1] = string.format('"%s": %.6g', t.name, op.ulp[t.name]) end
+      if op.ulp[t.name] then ulps[#ulps + 1] = string.format('"%s": %s', t.name, number.decimal(op.ulp[t.name])) end
     end
     rows[#rows + 1] = string.format('    {"name": %s, "function": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": [%s], '
       .. '"params": [%s], "dtypes": [%s], "result": %s, "ulp": {%s}}', c.json_string(op.name),

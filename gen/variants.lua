@@ -177,9 +177,11 @@ function M.of_packs(types, wanted)
   end
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      if wanted[from] and wanted[to] and from ~= to then
+      -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
+      local changes = from ~= to or types.by_name[from].kind ~= "integer"
+      if wanted[from] and wanted[to] and changes then
         local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
-        add(name_of("convert", { from, to }, "1", "cc"),
+        add(name_of("pack_convert", { from, to }, "1", "cc"),
             { role = "convert", from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
               template = block and "convert" or "elementwise" })
       end
@@ -188,19 +190,19 @@ function M.of_packs(types, wanted)
   for _, bits in ipairs { 8, 16, 32, 64 } do
     local b, log2 = "b" .. bits, ({ [8] = 0, [16] = 1, [32] = 2, [64] = 3 })[bits]
     for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
-      add(name_of(mover[1], { b, b }, "2", mover[2]),
+      add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
           { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise", move = true })
     end
-    add(name_of("transpose", { b, b }, "2", "sc"),
+    add(name_of("pack_transpose", { b, b }, "2", "sc"),
         { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
     for _, direction in ipairs { "gather", "scatter" } do
       local classes = direction == "gather" and "scc" or "ccs"
-      add(name_of(direction .. "_at", { b, "i32", b }, "1", classes),
+      add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
           { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
             template = "at", direction = direction })
     end
   end
-  add(name_of("stream", { "b8", "b8" }, "1", "cc"),
+  add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),
       { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })
   return records
 end

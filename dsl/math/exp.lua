@@ -19,7 +19,7 @@
 
 constants {
   -- 3/2 * 2^23: adding it rounds to integer. 254 = 2 * 127 (two exponent biases) is added so that the low bits
-  -- are those of the two factors of 2^n together, see exp_scale.
+  -- are those of the two factors of 2^n together, see exp_scale_a and exp_scale_b.
   EXP_SHIFT_F32 = 0x1.8p23 + 254,
   EXP_SHIFT_F64 = 0x1.8p52 + 2046,
 
@@ -152,18 +152,36 @@ func "exp_two_part" {
 func "exp_normal" {
   doc  = "e^(hi + lo), |lo| <= ULP(hi), where the result is well within the normal range: |hi| <= 87 (f32), 708 (f64).",
   args = "hi, lo",
-  -- 2^n is one factor: its exponent is added as an integer. The low bits of t are n + 2 * bias.
+  -- n is added to the exponent field as an integer; with no bias in the shifter its low bits are n itself.
   f32  = [[
-    f32 t = exp_shifted(hi);
-    f32 n = exp_count(t);
+    f32 t = fma(hi, LOG2E, 0x1.8p23);
+    f32 n = t - 0x1.8p23;
     f32 y = exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n);
-    return as_f32(raw_u32(y) + ((raw_u32(t) << 23) - 0x7f000000)); ]],
+    return as_f32(raw_u32(y) + (raw_u32(t) << 23)); ]],
   f64  = [[
-    f64 t = exp_shifted(hi);
-    f64 n = exp_count(t);
+    f64 t = fma(hi, LOG2E, 0x1.8p52);
+    f64 n = t - 0x1.8p52;
     f64 y = exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n);
-    return as_f64(raw_u64(y) + ((raw_u64(t) << 52) - 0x7fe0000000000000)); ]],
+    return as_f64(raw_u64(y) + (raw_u64(t) << 52)); ]],
   ulp = { f32 = 0.68, f64 = 0.68 },
+  derivation = "tools/fit/exp.sollya",
+}
+
+func "exp_one_part" {
+  doc  = "e^x for x within [-104, 89] (f32), [-746, 710] (f64): subnormal, 0 and inf results included.",
+  args = "x",
+  -- As exp_two_part with lo = 0, but r + r^2 q is rounded before 1 is added: 0.25 ULP of the result at worst
+  -- (e^r in [0.7, 0.75)), for three operations less, a tenth of the time.
+  body = [[
+    T t = exp_shifted(x);
+    T n = exp_count(t);
+    T rh = exp_rest_hi(x, n);
+    T rl = exp_rest_lo(n, 0.0);
+    T r = rh + rl;
+    T p = rh + fma(r * r, exp_tail(r), rl);
+    T a = exp_scale_a(t);
+    return fma(p, a, a) * exp_scale_b(t); ]],
+  ulp = { f32 = 0.88, f64 = 0.9 },
   derivation = "tools/fit/exp.sollya",
 }
 
@@ -171,23 +189,14 @@ func "exp" {
   doc  = "e to the x.",
   args = "x",
   -- Below the first bound all results round to 0, above the second all are inf; between them no factor overflows.
-  -- The bounds are applied at two ends (argument, result) because two selects in a row make GCC nest them.
-  -- f32: r + p is rounded once, 0.25 ULP of the result at worst; exp_two_part would be better by 0.19 ULP, slower by 20%.
+  -- One bound is put on the argument, one on the result: of two selects in a row GCC makes nested ones.
   f32  = [[
-    f32 c = x < -104.0 ? -104.0 : x;
-    f32 t = exp_shifted(c);
-    f32 n = exp_count(t);
-    f32 rh = exp_rest_hi(c, n);
-    f32 rl = exp_rest_lo(n, 0.0);
-    f32 r = rh + rl;
-    f32 p = rh + fma(r * r, exp_tail(r), rl);
-    f32 a = exp_scale_a(t);
-    f32 y = fma(p, a, a) * exp_scale_b(t);
+    f32 y = exp_one_part(x < -104.0 ? -104.0 : x);
     return x > 89.0 ? INFINITY : y; ]],
   f64  = [[
-    f64 c = x < -746.0 ? -746.0 : x;
-    f64 y = exp_two_part(c, 0.0);
+    f64 y = exp_one_part(x < -746.0 ? -746.0 : x);
     return x > 710.0 ? INFINITY : y; ]],
-  ulp = { f32 = 0.87, f64 = 0.78 },
+  -- f32: over all arguments. f64: 0.88 over 3 million points.
+  ulp = { f32 = 0.88, f64 = 0.9 },
   derivation = "tools/fit/exp.sollya",
 }

@@ -34,14 +34,14 @@ constants {
   LOG_F32_C11 =  0x1.13be0cp-4,
 
   -- f64: a polynomial in f would need 20 terms. With s = f / (2 + f), log(1+f) = 2 atanh(s) = 2s + s^3 R(s^2) needs 7,
-  -- for one division. Relative error of log(1+f) 2^-57.6, 0.04 ULP.
-  LOG_F64_R0 = 0x1.5555555555558p-1,
-  LOG_F64_R1 = 0x1.99999999952d7p-2,
-  LOG_F64_R2 = 0x1.2492492df79dfp-2,
-  LOG_F64_R3 = 0x1.c71c62dbbd736p-3,
-  LOG_F64_R4 = 0x1.7462b78a4d11fp-3,
-  LOG_F64_R5 = 0x1.39fe025e78d95p-3,
-  LOG_F64_R6 = 0x1.2b5cae0386875p-3,
+  -- for one division. These are the coefficients of -R, see log_tail_b. Relative error of log(1+f) 2^-57.6, 0.04 ULP.
+  LOG_F64_R0 = -0x1.5555555555558p-1,
+  LOG_F64_R1 = -0x1.99999999952d7p-2,
+  LOG_F64_R2 = -0x1.2492492df79dfp-2,
+  LOG_F64_R3 = -0x1.c71c62dbbd736p-3,
+  LOG_F64_R4 = -0x1.7462b78a4d11fp-3,
+  LOG_F64_R5 = -0x1.39fe025e78d95p-3,
+  LOG_F64_R6 = -0x1.2b5cae0386875p-3,
 }
 
 func "log_exponent" {
@@ -75,7 +75,8 @@ func "log_tail_a" {
   doc  = "First factor of tail(f) = log(1+f) - f + f^2/2: a product, so that the addition after it can be an fma.",
   args = "f",
   f32  = [[ f * f * f ]],
-  f64  = [[ f / (2.0 + f) ]],
+  -- -s: its minus lets the second factor use -f^2/2, which the leading part has too.
+  f64  = [[ f / (-2.0 - f) ]],
 }
 
 func "log_tail_b" {
@@ -89,14 +90,14 @@ func "log_tail_b" {
     f32 d = fma(f, LOG_F32_C10, LOG_F32_C9);
     f32 g = fma(f2, fma(f2, LOG_F32_C11, d), c);
     return fma(f2 * f2, g, fma(f2, b, a)); ]],
-  -- 2 atanh(s) = 2s + s^3 R, and 2s = f - s f = f - f^2/2 + s f^2/2, so the tail is s (f^2/2 + s^2 R).
+  -- 2 atanh(s) = 2s + s^3 R, and 2s = f - s f = f - f^2/2 + s f^2/2, so the tail is s (f^2/2 + s^2 R) = -s (-f^2/2 - s^2 R).
   f64  = [[
     f64 s = log_tail_a(f);
     f64 z = s * s;
     f64 w = z * z;
     f64 even = fma(w, fma(w, fma(w, LOG_F64_R6, LOG_F64_R4), LOG_F64_R2), LOG_F64_R0);
     f64 odd = fma(w, fma(w, LOG_F64_R5, LOG_F64_R3), LOG_F64_R1);
-    return fma(z, fma(z, odd, even), 0.5 * f * f); ]],
+    return fma(z, fma(z, odd, even), -0.5 * f * f); ]],
   derivation = "tools/fit/log.sollya",
 }
 
@@ -114,13 +115,13 @@ func "log_lo" {
   -- then v + vl = u - f^2/2 (u - v is exact, so the fma leaves just what the rounding of v lost).
   f32  = [[
     f32 u = fma(e, LOG_LN2_HI_F32, f);
-    f32 ul = f - fma(-e, LOG_LN2_HI_F32, u);
+    f32 ul = f - fma(e, -LOG_LN2_HI_F32, u);
     f32 v = fma(-0.5 * f, f, u);
     f32 vl = fma(-0.5 * f, f, u - v);
     return vl + fma(log_tail_a(f), log_tail_b(f), fma(e, LOG_LN2_LO_F32, ul)); ]],
   f64  = [[
     f64 u = fma(e, LOG_LN2_HI_F64, f);
-    f64 ul = f - fma(-e, LOG_LN2_HI_F64, u);
+    f64 ul = f - fma(e, -LOG_LN2_HI_F64, u);
     f64 v = fma(-0.5 * f, f, u);
     f64 vl = fma(-0.5 * f, f, u - v);
     return vl + fma(log_tail_a(f), log_tail_b(f), fma(e, LOG_LN2_LO_F64, ul)); ]],
@@ -157,6 +158,7 @@ func "log" {
       y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
     }
     return y; ]],
-  ulp = { f32 = 0.60, f64 = 0.60 },
+  -- f32: over all arguments. f64: 0.63 over 2 million points.
+  ulp = { f32 = 0.67, f64 = 0.67 },
   derivation = "tools/fit/log.sollya",
 }

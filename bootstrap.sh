@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bootstrap.sh: from a fresh Debian 12 to a running demo or a tested build.
+#   ./bootstrap.sh demo        installs what is missing, builds, runs the demo
+#   ./bootstrap.sh test        the same, then the tests, with a subset of ops under the sanitizers
+#   ./bootstrap.sh test full   the exhaustive tests, and everything under the sanitizers
+# Needs root or sudo only when a Debian package is missing. What is there already is not done again.
+set -eu
+cd "$(dirname "$0")"
+
+# The one list of what the build, the tests and the demo need.
+packages='gcc g++ libc6-dev binutils cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19 perl
+  python3 locales'
+
+# What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
+subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'
+
+usage() {
+  sed -n '4,7s/^# \{0,1\}//p' bootstrap.sh >&2
+  exit 2
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "bootstrap.sh: no dpkg here. The build needs, by their Debian names: $(echo $packages)" >&2
+    return
+  fi
+  missing=
+  for package in $packages; do
+    case $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || :) in
+      ii*) ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  [ -n "$missing" ] || return 0
+  echo "bootstrap.sh: installing$missing"
+  if [ "$(id -u)" = 0 ]; then
+    as_root=
+  elif command -v sudo >/dev/null; then
+    as_root='sudo'
+  else
+    echo "bootstrap.sh: these Debian packages are missing, and here is neither root nor sudo:$missing" >&2
+    exit 1
+  fi
+  apt='apt-get -q -y -o DPkg::Lock::Timeout=300'
+  $as_root env DEBIAN_FRONTEND=noninteractive $apt update
+  $as_root env DEBIAN_FRONTEND=noninteractive $apt install --no-install-recommends $missing
+}
+
+# build PRESET FOLDER TARGET [OPTION]...: configures when it must, then builds what changed.
+build() {
+  preset=$1 folder=$2 target=$3
+  shift 3
+  wanted="$preset $*"
+  if [ ! -f "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/.configured" ] ||
+    [ "$(cat "$folder/.configured" 2>/dev/null)" != "$wanted" ]; then
+    cmake --preset "$preset" "$@"
+    echo "$wanted" >"$folder/.configured"
+  fi
+  cmake --build "$folder" --target "$target"
+}
+
+case "${1-} ${2-}" in
+  'demo ')
+    install_packages
+    build release build quern-demo
+    echo
+    echo 'The kernel that examples/demo/filmic.lua becomes (lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua):'
+    echo
+    lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua
+    echo
+    exec build/examples/demo/quern-demo examples/data build/demo
+    ;;
+  'test ')
+    install_packages
+    build release build all
+    build asan-ubsan build-asan-ubsan all -DQUERN_OPS="$subset"
+    build tsan build-tsan all -DQUERN_OPS="$subset"
+    exec sh tests/run.sh build build-asan-ubsan build-tsan
+    ;;
+  'test full')
+    install_packages
+    build release build all
+    build asan-ubsan build-asan-ubsan all -DQUERN_OPS=
+    build tsan build-tsan all -DQUERN_OPS=
+    QUERN_TEST_EXHAUSTIVE=1
+    export QUERN_TEST_EXHAUSTIVE
+    exec sh tests/run.sh build build-asan-ubsan build-tsan
+    ;;
+  *) usage ;;
+esac

@@ -1,0 +1,139 @@
+/* dispatch.c: see dispatch.h. */
+#include "dispatch.h"
+
+#include "engine.h"
+#include "float_env.h"
+#include "status.h"
+#include "tensor.h"
+
+/* The operands of one call, read: inputs, then outputs. */
+typedef struct operands {
+  qn_tensor tensor[QN_MAX_OPERANDS];
+  uint8_t dtype[QN_MAX_OPERANDS];
+  int32_t ndim;
+  int64_t shape[QUERN_MAX_NDIM];
+} operands;
+
+static quern_status read_operands(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int needs_data,
+                                  operands *operands) {
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    int is_output = k >= info->n_in;
+    int32_t index = is_output ? k - info->n_in : k;
+    const DLTensor *tensor = is_output ? out[index] : in[index];
+    quern_status status =
+        qn_tensor_read(tensor, info->name, &info->args[k], index, needs_data, &operands->tensor[k]);
+    if (status) return status;
+    if (!tensor->data) operands->tensor[k].data = NULL; /* not byte_offset alone */
+    operands->dtype[k] = operands->tensor[k].dtype;
+  }
+  return QUERN_OK;
+}
+
+static quern_status check_shapes(const quern_op_info *info, operands *operands) {
+  const qn_tensor *out = operands->tensor + info->n_in;
+  quern_status status =
+      qn_tensor_broadcast(info->name, info->args, info->n_in, operands->tensor, operands->shape, &operands->ndim);
+  if (status) return status;
+  if (info->n_in == 0) { /* then the first output says how large it is */
+    operands->ndim = out[0].ndim;
+    for (int32_t d = 0; d < out[0].ndim; d++) operands->shape[d] = out[0].shape[d];
+  }
+  for (int32_t k = 0; k < info->n_out; k++) {
+    status = qn_tensor_check_shape(info->name, &info->args[info->n_in + k], k, &out[k], operands->ndim, operands->shape);
+    if (status) return status;
+  }
+  return QUERN_OK;
+}
+
+static quern_status check_device(const quern_op_info *info, const operands *operands) {
+  DLDevice device;
+  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
+                                                operands->tensor + info->n_in, &device);
+  if (status || device.device_type == kDLCPU) return status;
+  char text[QN_TENSOR_DEVICE_CHARS];
+  return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, which this library has no kernels for; copy them to the cpu",
+                        info->name, qn_tensor_device_text(device, text));
+}
+
+#define DLPACK_READ_ONLY 1u
+
+quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *out_flags) {
+  if (!out_flags) return QUERN_OK;
+  for (int32_t k = 0; k < info->n_out; k++)
+    if (out_flags[k] & DLPACK_READ_ONLY)
+      return qn_tensor_fail(QUERN_E_READONLY, info->name, &info->args[info->n_in + k], k, "it is flagged read-only");
+  return QUERN_OK;
+}
+
+static quern_status check_overlap(const quern_op_info *info, int needs_data, qn_decision *decision) {
+  for (int32_t k = 0; !needs_data && k < info->n_in + info->n_out; k++)
+    if (!decision->data[k]) return QUERN_OK;
+  return qn_tensor_check_overlap(info->name, info->args, &decision->job.nest, info->n_out, decision->sizes);
+}
+
+/* Not inlined: what it needs on the stack is to be free again when the job runs. */
+__attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                          const quern_call *call, int needs_data, qn_decision *decision) {
+  const qn_builtin *builtin = op->builtin;
+  const quern_op_info *info = &builtin->info;
+  qn_job *job = &decision->job;
+  operands operands;
+  qn_signature signature;
+  quern_status status = read_operands(info, in, out, needs_data, &operands);
+  if (status) return status;
+  if ((status = qn_resolve(builtin, operands.dtype, &signature))) return status;
+  if ((status = check_shapes(info, &operands))) return status;
+  if ((status = check_device(info, &operands))) return status;
+  if (call && (status = qn_dispatch_check_flags(info, call->out_flags))) return status;
+  if (info->n_params || (call && call->n_params)) {
+    int32_t n_given = call && call->params ? call->n_params : 0;
+    status = qn_params_convert(info, signature.param, n_given, call ? call->params : NULL, &decision->params);
+    if (status) return status;
+  }
+  decision->param_dtype = signature.param;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    decision->sizes[k] = operands.tensor[k].size;
+    decision->data[k] = operands.tensor[k].data;
+  }
+  qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in,
+                      &job->nest);
+  if (job->nest.n_elements == 0) return QUERN_OK;
+  if ((status = check_overlap(info, needs_data, decision))) return status;
+  qn_job_plan(&signature, operands.dtype, info->n_out, qn_slices_limit(qn_registry_slices(op)), job);
+  return QUERN_OK;
+}
+
+int qn_dispatch_declines(quern_status status) {
+  return status == QUERN_E_UNSUPPORTED || status == QUERN_E_DTYPE || status == QUERN_E_DEVICE || status == QUERN_E_LAYOUT ||
+         status == QUERN_E_ALIGNMENT;
+}
+
+static quern_status call_builtin(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  qn_decision decision;
+  qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it, too */
+  quern_status status = qn_dispatch_decide(op, in, out, call, 1, &decision);
+  if (status == QUERN_OK && decision.job.nest.n_elements)
+    qn_engine_run(&decision.job, decision.job.nest.ptr, &decision.params, qn_registry_slices(op));
+  qn_float_env_leave(was);
+  return status;
+}
+
+quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  const quern_op_def *def = op->registered;
+  if (def) {
+    quern_status status = def->call(def->self, def->n_in, in, def->n_out, out, call);
+    if (!op->builtin || !qn_dispatch_declines(status)) return status;
+  }
+  return call_builtin(op, in, out, call);
+}
+
+quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                                   size_t *bytes) {
+  const quern_op_def *def = op->registered;
+  *bytes = 0;
+  if (!def || !def->workspace) return QUERN_OK;
+  quern_status status = def->workspace(def->self, def->n_in, in, def->n_out, out, call, bytes);
+  if (!op->builtin || !qn_dispatch_declines(status)) return status;
+  *bytes = 0; /* the built-in op will run, and wants none */
+  return QUERN_OK;
+}

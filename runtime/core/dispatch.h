@@ -1,0 +1,35 @@
+/* dispatch.h: from an op and its operands to a job: reads and checks everything, in the order in which a sentence about it
+ * helps most, and has it run. After dispatch has said yes nothing can fail. */
+#ifndef QN_DISPATCH_H
+#define QN_DISPATCH_H
+
+#include "job.h"
+#include "params.h"
+#include "registry.h"
+
+/* A call of a built-in op, decided. */
+typedef struct qn_decision {
+  qn_params params;
+  uint8_t param_dtype;          /* what parameters of later runs are converted to */
+  uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
+  char *data[QN_MAX_OPERANDS];  /* as the tensors have it; NULL where it is to come later */
+  qn_job job;                   /* nest.n_elements 0: only the nest is set */
+} qn_decision;
+
+/* Counts are those of the op; `call` is of this library's size, or NULL. `needs_data` 0: data pointers may be NULL; the
+ * overlap of operands is then checked only if none is. */
+quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                                int needs_data, qn_decision *decision);
+
+/* Whether a registered op leaves a call to the built-in one by this status. */
+int qn_dispatch_declines(quern_status status);
+
+quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call);
+
+quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                                   size_t *bytes);
+
+/* An output that its owner calls read-only: flags as in quern_call.out_flags, NULL = none. */
+quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *out_flags);
+
+#endif

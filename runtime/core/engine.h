@@ -1,0 +1,13 @@
+/* engine.h: runs a job: in slices, each over its part of the tensors or over its boxes. Memory beyond the operands: the
+ * slice's stack. Knows neither ops nor dtype rules. */
+#ifndef QN_ENGINE_H
+#define QN_ENGINE_H
+
+#include "job.h"
+#include "slices.h"
+
+/* ptr: the operands' first items as job->nest has them (flipped strides included); job->nest.ptr is not read. To be called
+ * in the default floating point environment. */
+void qn_engine_run(const qn_job *job, char *const *ptr, const void *params, qn_slices *slices);
+
+#endif

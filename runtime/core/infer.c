@@ -1,0 +1,68 @@
+/* infer.c: see infer.h. */
+#include "infer.h"
+
+#include <string.h>
+
+#include "resolve.h"
+#include "status.h"
+#include "tensor.h"
+
+/* Element k of the caller's array, whose structs may be longer than ours. */
+static quern_shape *shape_at(quern_shape *out, int32_t k) {
+  return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
+}
+
+static DLDataType dlpack_dtype(uint8_t dtype) {
+  const qn_dtype_info *info = &qn_dtype_infos[dtype];
+  return (DLDataType){.code = info->code, .bits = info->bits, .lanes = 1};
+}
+
+/* The dtype of output k. `chosen`: the caller's wish, read where it is his to choose. */
+static quern_status infer_dtype(const quern_op *op, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  const quern_op_info *info = op->info;
+  if (!op->builtin) {
+    if (info->n_in > 0) return qn_resolve_promotion(info, in_dtypes, dtype);
+  } else if (op->builtin->rule != QN_RULE_CAST) {
+    return qn_resolve_result(op->builtin, in_dtypes, k, dtype);
+  }
+  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
+}
+
+/* As an elementwise op. */
+static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  const quern_op_info *info = op->info;
+  qn_tensor tensors[QN_MAX_OPERANDS];
+  uint8_t in_dtypes[QN_MAX_OPERANDS], dtypes[QN_MAX_OPERANDS];
+  int64_t shape[QUERN_MAX_NDIM];
+  int32_t ndim;
+  DLDevice device;
+  quern_status status;
+  for (int32_t k = 0; k < info->n_in; k++) {
+    status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]);
+    if (status) return status;
+    in_dtypes[k] = tensors[k].dtype;
+  }
+  for (int32_t k = 0; k < info->n_out; k++) {
+    status = infer_dtype(op, in_dtypes, k, shape_at(out, k)->dtype, &dtypes[k]);
+    if (status) return status;
+  }
+  status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, shape, &ndim);
+  if (status) return status;
+  status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
+  if (status) return status;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    quern_shape *result = shape_at(out, k);
+    result->dtype = dlpack_dtype(dtypes[k]);
+    if (info->n_in == 0) continue; /* shape and device are the caller's choice too */
+    result->device = device;
+    result->ndim = ndim;
+    if (ndim) memcpy(result->shape, shape, (size_t)ndim * sizeof shape[0]);
+  }
+  return QUERN_OK;
+}
+
+quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  const quern_op_def *def = op->registered;
+  if (def && def->infer) return def->infer(def->self, def->n_in, in, def->n_out, out);
+  return infer_elementwise(op, in, out);
+}

@@ -1,0 +1,365 @@
+/* job.c: the choice of a path for one loop nest. See job.h. */
+#include "job.h"
+
+#include "isa.h"
+#include "status.h"
+
+/* Outputs of at least so many bytes in all are written past the cache. */
+#ifndef QN_STREAM_BYTES
+#define QN_STREAM_BYTES (16 << 20)
+#endif
+
+/* A slice is worth a thread's waking from so much work on. */
+#ifndef QN_SLICE_NANOSECONDS
+#define QN_SLICE_NANOSECONDS 20000
+#endif
+
+/* Inner extents worth a kernel's row (rank 2) or a kernel's call (rank 1). */
+#define ROW_WORTHWHILE 16
+#define CALL_WORTHWHILE 64
+
+/* Below this many elements no block pays for its preparation. */
+#define FEW_ELEMENTS 64
+
+#define CACHE_LINE 64
+
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
+static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
+static int log2_size(uint8_t size) { return __builtin_ctz(size); }
+
+qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
+  int level = (int)qn_isa_detect();
+  while (level > 0 && !variant->fn[level]) level--;
+  qn_assert(variant->fn[level]);
+  if (isa) *isa = (qn_isa)level;
+  return variant->fn[level];
+}
+
+int32_t qn_job_slices(int64_t nanoseconds, int32_t limit) {
+  int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
+  return worth <= 1 ? 1 : (int32_t)min_i64(worth, limit);
+}
+
+/* ---- Direct ---- */
+
+/* The variant that takes the operands as they lie along the inner dimension, the one with the fewest strided operands;
+ * NULL if none does. */
+static const qn_variant *direct_variant(const qn_signature *signature, const qn_job *job, int *n_strided) {
+  const qn_nest *nest = &job->nest;
+  int single = inner_extent(nest) == 1; /* then every stride fits every class */
+  const qn_variant *best = NULL;
+  for (int32_t i = 0; i < signature->n_variants; i++) {
+    const qn_variant *variant = &signature->variants[i];
+    int strided = 0, fits = variant->rank == 1 || variant->rank == 2;
+    for (int32_t k = 0; k < job->n_operands && fits; k++) {
+      int64_t stride = inner_stride(nest, k);
+      if (variant->classes[k] == QN_CLASS_STRIDED)
+        strided++;
+      else
+        fits = single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
+    }
+    if (!fits || (best && strided >= *n_strided)) continue;
+    best = variant;
+    *n_strided = strided;
+  }
+  return best;
+}
+
+/* The dimension along which operand k shares cache lines although it does not along the inner one; 0 if there is none. */
+static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
+  if (nest->rank < 2 || magnitude(nest->stride[k][0]) < CACHE_LINE || nest->n[0] < 8) return 0;
+  int32_t best = 0;
+  for (int32_t d = 1; d < nest->rank; d++) {
+    int64_t stride = magnitude(nest->stride[k][d]);
+    if (stride && stride < CACHE_LINE && nest->n[d] >= 8 && (!best || stride < magnitude(nest->stride[k][best]))) best = d;
+  }
+  return best;
+}
+
+static int32_t any_transposed_dim(const qn_job *job) {
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    int32_t d = transposed_dim(&job->nest, k);
+    if (d) return d;
+  }
+  return 0;
+}
+
+static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, int n_strided) {
+  const qn_nest *nest = &job->nest;
+  if (nest->rank <= 1 || nest->n_elements <= FEW_ELEMENTS) return 1;
+  if (nest->n[0] < (variant->rank >= 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
+  return !n_strided || !any_transposed_dim(job);
+}
+
+/* Slices of the direct path are cut from the outermost dimension that is long enough. */
+static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
+  int32_t longest = 0;
+  for (int32_t d = nest->rank - 1; d >= 0; d--) {
+    if (nest->n[d] >= 4 * (int64_t)n_slices) return d;
+    if (nest->n[d] > nest->n[longest]) longest = d;
+  }
+  return longest;
+}
+
+/* ---- Boxes ---- */
+
+/* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. */
+static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
+  if (n <= most) return n;
+  int64_t pieces = (n + most - 1) / most, chunk = (n + pieces - 1) / pieces;
+  chunk = (chunk + multiple - 1) / multiple * multiple;
+  return min_i64(chunk, most);
+}
+
+static void choose_linear_boxes(qn_job *job, int64_t block) {
+  const qn_nest *nest = &job->nest;
+  int64_t room = block;
+  job->box_rank = 0;
+  for (int32_t d = 0; d < nest->rank; d++) {
+    int64_t chunk = 1;
+    if (room > 1) chunk = even_chunk(nest->n[d], room, d == 0 && block % CACHE_LINE == 0 ? CACHE_LINE : 1);
+    job->chunk[d] = chunk;
+    job->order[d] = d;
+    if (chunk > 1) job->box_dim[job->box_rank++] = d;
+    room = chunk == nest->n[d] ? room / chunk : 1;
+  }
+}
+
+/* A tile's rows are so long, */
+#define TILE_ROW 64
+/* and there are as many of them as two cache lines of the first output have items: lines are fetched in pairs. */
+static int64_t tile_rows(const qn_job *job) { return 2 * CACHE_LINE / job->operand[job->n_in].size; }
+
+/* Boxes of two dimensions, so that a transposed operand's cache lines, along `other`, are used in full. They are walked
+ * along `other`: the pages and half-used lines of the transposed operand, many short rows, then serve the next tile, too
+ * (3000 x 3000 f32: 0.8 ns an element against 1.6 the other way or with tiles one line high). */
+static void choose_tiles(qn_job *job, int32_t other, int64_t block) {
+  const qn_nest *nest = &job->nest;
+  int64_t rows = min_i64(nest->n[other], min_i64(tile_rows(job), block));
+  int32_t at = 0;
+  for (int32_t d = 0; d < nest->rank; d++) job->chunk[d] = 1;
+  job->chunk[other] = rows;
+  job->chunk[0] = even_chunk(nest->n[0], min_i64(TILE_ROW, block / rows), 1);
+  job->order[at++] = other;
+  for (int32_t d = 0; d < nest->rank; d++)
+    if (d != other) job->order[at++] = d;
+  job->box_rank = 0;
+  if (job->chunk[0] > 1) job->box_dim[job->box_rank++] = 0;
+  if (rows > 1) job->box_dim[job->box_rank++] = other;
+}
+
+/* Over a whole box: the operand's items are adjacent, or all one. */
+static int is_linear(const qn_job *job, int32_t k) {
+  int64_t expected = job->operand[k].size;
+  for (int32_t j = 0; j < job->box_rank; j++) {
+    int32_t d = job->box_dim[j];
+    if (job->nest.stride[k][d] != expected) return 0;
+    expected *= job->chunk[d];
+  }
+  return 1;
+}
+
+static int is_uniform(const qn_job *job, int32_t k) {
+  for (int32_t j = 0; j < job->box_rank; j++)
+    if (job->nest.stride[k][job->box_dim[j]]) return 0;
+  return job->box_rank > 0;
+}
+
+static int64_t box_stride(const qn_job *job, int32_t k, int32_t j) {
+  return j < job->box_rank ? job->nest.stride[k][job->box_dim[j]] : 0;
+}
+static int64_t box_extent(const qn_job *job, int32_t j) { return j < job->box_rank ? job->chunk[job->box_dim[j]] : 1; }
+
+static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0) == job->operand[k].size; }
+
+/* The kernel may run over the rows of a box where they are long enough and some operand is then used as it lies. */
+static int are_rows_worthwhile(const qn_job *job, const qn_variant *variant) {
+  if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
+  for (int32_t k = 0; k < job->n_operands; k++)
+    if (job->operand[k].dtype == job->operand[k].value && has_rows(job, k) && !is_linear(job, k)) return 1;
+  return 0;
+}
+
+/* An operand that the kernel could take as a broadcast one. In rows it may change from row to row. */
+static int may_broadcast(const qn_job *job, int32_t k) {
+  if (k >= job->n_in) return 0;
+  return is_uniform(job, k) || (job->rows && box_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].value);
+}
+
+/* The variant for boxes: contiguous operands, and as many broadcast ones as can be. */
+static const qn_variant *block_variant(const qn_signature *signature, const qn_job *job) {
+  const qn_variant *best = NULL;
+  int best_broadcasts = -1;
+  for (int32_t i = 0; i < signature->n_variants; i++) {
+    const qn_variant *variant = &signature->variants[i];
+    int broadcasts = 0, fits = variant->rank == 1 || variant->rank == 2;
+    for (int32_t k = 0; k < job->n_operands && fits; k++) {
+      int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
+      broadcasts += is_broadcast;
+      fits = variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k));
+    }
+    if (!fits || broadcasts <= best_broadcasts) continue;
+    best = variant;
+    best_broadcasts = broadcasts;
+  }
+  qn_assert(best);
+  return best;
+}
+
+/* ---- Ways ---- */
+
+/* Whether every offset inside a box fits an entry of the table. */
+static int fits_table(const qn_job *job, int32_t k) {
+  int64_t reach = 0;
+  for (int32_t j = 0; j < job->box_rank; j++) {
+    int64_t stride = magnitude(box_stride(job, k, j));
+    if (stride > INT32_MAX) return 0; /* no sum below can overflow then */
+    reach += stride * (box_extent(job, j) - 1);
+  }
+  return reach <= INT32_MAX;
+}
+
+static void use_mover(qn_operand *operand, qn_way way, const qn_variant *mover) {
+  operand->way = (uint8_t)way;
+  operand->mover = mover;
+  operand->move = mover ? qn_job_kernel(mover, NULL) : NULL;
+}
+
+/* How items move that neither lie as the kernel wants them nor in rows that can be converted. */
+static void choose_move(qn_job *job, int32_t k, int tiles) {
+  qn_operand *operand = &job->operand[k];
+  int is_output = k >= job->n_in, log2 = log2_size(operand->size);
+  int64_t row = box_extent(job, 0), stride = box_stride(job, k, 0);
+  if (!is_output && is_uniform(job, k))
+    use_mover(operand, QN_WAY_FILL, qn_packs.fill[log2]);
+  else if (stride == operand->size && row * operand->size >= CACHE_LINE)
+    use_mover(operand, QN_WAY_ROWS, NULL);
+  else if (!is_output && job->box_rank == 2 && row >= 8 && box_extent(job, 1) >= 8 && box_stride(job, k, 1) == operand->size)
+    use_mover(operand, QN_WAY_STRIDED, qn_packs.transpose[log2]);
+  else if (!is_output && stride == 0 && row >= ROW_WORTHWHILE)
+    use_mover(operand, QN_WAY_STRIDED, qn_packs.fill[log2]);
+  else if (row < ROW_WORTHWHILE && !tiles && fits_table(job, k))
+    use_mover(operand, QN_WAY_AT, is_output ? qn_packs.scatter_at[log2] : qn_packs.gather_at[log2]);
+  else
+    use_mover(operand, QN_WAY_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
+}
+
+static void choose_way(qn_job *job, int32_t k, int tiles) {
+  qn_operand *operand = &job->operand[k];
+  int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
+  int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= ROW_WORTHWHILE;
+  use_mover(operand, QN_WAY_IN_PLACE, NULL);
+  operand->convert = NULL;
+  if (!same) {
+    uint8_t from = is_output ? operand->value : operand->dtype, to = is_output ? operand->dtype : operand->value;
+    operand->convert = qn_job_kernel(qn_packs.convert[from][to], NULL);
+  }
+  operand->broadcast = job->variant->classes[k] == QN_CLASS_BROADCAST;
+  if (is_output && job->streamed && linear)
+    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+  else if (operand->broadcast)
+    operand->way = same ? QN_WAY_IN_PLACE : QN_WAY_ONE;
+  else if (same && (linear || (job->rows && has_rows(job, k))))
+    operand->way = QN_WAY_IN_PLACE;
+  else if (!same && (linear || rows))
+    operand->way = QN_WAY_CONVERT;
+  else
+    choose_move(job, k, tiles);
+}
+
+static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
+
+/* Gives each operand its places in the area; returns the bytes taken. */
+static int64_t lay_out(qn_job *job) {
+  int64_t elements = 1, used = 0;
+  for (int32_t j = 0; j < job->box_rank; j++) elements *= box_extent(job, j);
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    qn_operand *operand = &job->operand[k];
+    if (operand->way == QN_WAY_IN_PLACE) continue;
+    int64_t items = operand->way == QN_WAY_ONE ? 1 : elements;
+    operand->block = (uint16_t)used;
+    used += round_up(items * operand->value_size);
+    if (operand->way >= QN_WAY_FILL && operand->convert) {
+      operand->staging = (uint16_t)used;
+      used += round_up(items * operand->size);
+    } else {
+      operand->staging = operand->block;
+    }
+    if (operand->way == QN_WAY_AT) {
+      operand->table = (uint16_t)used;
+      used += round_up(items * 4);
+    }
+    if (used > QN_AREA) return used; /* too large: the places do not matter */
+  }
+  return used;
+}
+
+static void plan_blocks(const qn_signature *signature, qn_job *job) {
+  int32_t other = job->streamed ? 0 : any_transposed_dim(job);
+  job->path = QN_PATH_BLOCKS;
+  for (int64_t block = other ? TILE_ROW * tile_rows(job) : QN_BLOCK;; block /= 2) {
+    if (other)
+      choose_tiles(job, other, block);
+    else
+      choose_linear_boxes(job, block);
+    job->rows = 0;
+    job->rows = (uint8_t)are_rows_worthwhile(job, &signature->variants[0]);
+    job->variant = block_variant(signature, job);
+    for (int32_t k = 0; k < job->n_operands; k++) choose_way(job, k, other != 0);
+    if (lay_out(job) <= QN_AREA) break;
+    qn_assert(block > 1);
+  }
+  job->kernel = qn_job_kernel(job->variant, &job->isa);
+}
+
+/* ---- The choice ---- */
+
+/* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
+static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
+  int64_t picoseconds = heavy ? 1000 : 50;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    picoseconds += 20 * job->operand[k].size;
+    if (job->path == QN_PATH_BLOCKS && job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
+  }
+  return job->nest.n_elements / 16 * picoseconds / 64;
+}
+
+/* Outputs that leave the cache anyway are written past it: the lines need not be read first. Not in place: then they
+ * have been. */
+static int is_streamed(const qn_job *job) {
+  const qn_nest *nest = &job->nest;
+  int64_t bytes = 0;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) {
+    bytes += nest->n_elements * job->operand[o].size;
+    if (nest->rank == 0 || nest->stride[o][0] != job->operand[o].size || nest->n[0] < QN_BLOCK) return 0;
+    for (int32_t k = 0; k < job->n_in; k++)
+      if (nest->ptr[k] == nest->ptr[o]) return 0;
+  }
+  return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
+}
+
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, int32_t slices_limit, qn_job *job) {
+  int same = 1, n_strided = 0;
+  job->n_operands = job->nest.n_operands;
+  job->n_in = job->n_operands - n_out;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    qn_operand *operand = &job->operand[k];
+    operand->dtype = dtypes[k];
+    operand->value = signature->value[k];
+    operand->size = qn_dtype_infos[operand->dtype].size;
+    operand->value_size = qn_dtype_infos[operand->value].size;
+    same &= operand->dtype == operand->value;
+  }
+  job->streamed = (uint8_t)is_streamed(job);
+  job->path = QN_PATH_DIRECT;
+  job->rows = 0;
+  job->variant = same && !job->streamed ? direct_variant(signature, job, &n_strided) : NULL;
+  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided))
+    job->kernel = qn_job_kernel(job->variant, &job->isa);
+  else
+    plan_blocks(signature, job);
+  job->n_slices = qn_job_slices(estimate_nanoseconds(job, signature->heavy), slices_limit);
+  job->cut = job->n_slices > 1 ? cut_dimension(&job->nest, job->n_slices) : 0;
+}

@@ -1,0 +1,89 @@
+/* kernel_abi.h: what generated tables and the core agree on: the type of a kernel, its variants, the table of ops.
+ * The tables themselves are written by the generator (op_table.c, dtype_table.h). Knows no tensors. */
+#ifndef QN_KERNEL_ABI_H
+#define QN_KERNEL_ABI_H
+
+#include "../../include/quern/quern.h"
+
+#include "dtype_table.h" /* generated: qn_dtype (QN_BOOL, QN_I8 ... QN_F64, QN_B8 ... QN_B64, QN_DTYPE_COUNT), see there */
+
+/* Operands of one op, inputs and outputs together; its parameters. */
+#define QN_MAX_OPERANDS 32
+#define QN_MAX_PARAMS 16
+
+/* A kernel runs two nested loops, n[0] inner and n[1] outer, over operands (inputs, then outputs) at ptr[k] with byte
+ * strides stride[k][0] and stride[k][1]. A kernel of rank 3 or n reads on: n[2], n[3], ... are further extents, ended by
+ * a 0, and stride[j * n_operands + k] holds operand k's strides of the dimensions 2j and 2j + 1. No extent is 0 when a
+ * kernel runs. A kernel of rank 1 reads n[0] and stride[k][0] only; of rank 2, also n[1] and stride[k][1], which may be
+ * anything for any class: the class letter speaks of the inner dimension. params: 8 bytes a parameter, the value in its
+ * first bytes, in the kernel's compute type (rules that move bits: in the dtype that is moved). */
+typedef void qn_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params);
+
+/* ORDER ISA: the levels a kernel may be built for, slowest first. */
+typedef enum qn_isa { QN_ISA_GENERIC, QN_ISA_V2, QN_ISA_V3, QN_ISA_V4, QN_ISA_COUNT } qn_isa;
+
+/* How an operand lies along the inner dimension of a kernel. */
+typedef enum qn_class {
+  QN_CLASS_CONTIGUOUS, /* 'c': stride = item size */
+  QN_CLASS_BROADCAST,  /* 'b': stride 0 */
+  QN_CLASS_STRIDED     /* 's': any stride */
+} qn_class;
+
+/* One kernel in all its ISA levels. */
+typedef struct qn_variant {
+  const char *name;      /* without the ISA: "qk_add_f32_f32_f32_2d_ccc" */
+  const uint8_t *dtypes; /* qn_dtype per operand */
+  const uint8_t *classes; /* qn_class per operand */
+  uint8_t rank;          /* 1, 2, 3; 0 = any */
+  qn_kernel *fn[QN_ISA_COUNT]; /* NULL where not built */
+} qn_variant;
+
+/* From the inputs' dtypes to the dtype a kernel computes in. */
+typedef enum qn_rule {
+  QN_RULE_ARITHMETIC, /* inputs promote to T (it must be in `dtypes`); computed in T's compute type */
+  QN_RULE_FLOATING,   /* as ARITHMETIC, but integers and bool become f32 */
+  QN_RULE_MOVE,       /* inputs promote to T; computed on T's bits: values pass unchanged */
+  QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
+                         a dtype to itself, the op's own on its bits), full (no input: kernels on T's bits) */
+} qn_rule;
+
+/* An op as the generator knows it. */
+typedef struct qn_builtin {
+  quern_op_info info;
+  qn_rule rule;
+  uint32_t dtypes;        /* bit qn_dtype set: the promoted dtype T may be this */
+  uint32_t bool_in;       /* bit k set: input k is a condition: bool, outside promotion */
+  uint32_t bool_out;      /* bit k set: output k is bool whatever T is */
+  const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
+  int32_t n_variants;
+  /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype
+   * for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE and CAST. */
+  uint16_t first[QN_DTYPE_COUNT + 1];
+  uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
+} qn_builtin;
+
+/* Sorted by name. */
+extern const qn_builtin qn_builtins[];
+extern const int32_t qn_n_builtins;
+
+/* The shared kernels around the ops' own: by element size or by dtype pair. */
+typedef struct qn_pack_table {
+  const qn_variant *convert[QN_DTYPE_COUNT][QN_DTYPE_COUNT]; /* [from][to], "cc", rank 1; NULL: no such cast, or one
+                                                              that changes nothing (an integer to itself) */
+  /* By log2 of the item size (1, 2, 4, 8 bytes). */
+  const qn_variant *gather[4];    /* "sc", rank 2: strided source to contiguous rows */
+  const qn_variant *scatter[4];   /* "cs", rank 2 */
+  const qn_variant *fill[4];      /* "bc", rank 2: one value over each contiguous row */
+  const qn_variant *transpose[4]; /* "sc", rank 2: source contiguous along dimension 1, destination along dimension 0; tiled */
+  /* Three operands, rank 1: elements at byte offsets, an i32 each, from one address.
+   * ptr[1] of gather_at and scatter_at: the offsets, contiguous. */
+  const qn_variant *gather_at[4];  /* ptr[0] + offset[i] -> ptr[2][i], contiguous */
+  const qn_variant *scatter_at[4]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
+  /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block of 2 KB costs more than
+   * streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
+  const qn_variant *stream;
+} qn_pack_table;
+
+extern const qn_pack_table qn_packs;
+
+#endif

@@ -1,0 +1,233 @@
+/* plan.c: see plan.h.
+ *
+ * What depends on addresses is all that is left to a run: do the operands overlap? Where each of them begins and ends,
+ * counted from its data pointer, is kept, and answers that for all but odd cases. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch.h"
+#include "engine.h"
+#include "float_env.h"
+#include "status.h"
+#include "tensor.h"
+
+/* What a registered op is given at each run: its operands with copies of their shapes and strides. */
+typedef struct descriptors {
+  DLTensor tensor[QN_MAX_OPERANDS];
+  int64_t layout[QN_MAX_OPERANDS][2 * QUERN_MAX_NDIM];
+} descriptors;
+
+/* Where an operand lies, in bytes from its data pointer. */
+typedef struct extent {
+  int64_t first;     /* the item that the nest begins with */
+  int64_t low, high; /* from the lowest byte to behind the highest */
+  uint32_t twins;    /* of an output: bit k: input k has its strides and item size: they may be one tensor */
+} extent;
+
+struct quern_plan {
+  quern_op *op;
+  descriptors *descriptors;    /* of a registered op, else NULL */
+  quern_status builtin_status; /* 0: `decision` is there; else why the built-in op, if there is one, cannot run */
+  extent extent[QN_MAX_OPERANDS];
+  qn_decision decision;
+};
+
+/* ---- Preparing ---- */
+
+/* No output may meet itself. Unlike other overlaps this does not depend on where tensors lie. */
+static quern_status check_outputs(const quern_op_info *info, const qn_decision *decision) {
+  const qn_nest *nest = &decision->job.nest;
+  qn_nest alone = {.rank = nest->rank, .n_operands = 1, .n_elements = nest->n_elements};
+  for (int32_t d = 0; d < nest->rank; d++) alone.n[d] = nest->n[d];
+  for (int32_t k = info->n_in; k < nest->n_operands; k++) {
+    for (int32_t d = 0; d < nest->rank; d++) alone.stride[0][d] = nest->stride[k][d];
+    alone.ptr[0] = (char *)(uintptr_t)QN_TENSOR_MAX_SPAN; /* any address that its span cannot wrap around */
+    quern_status status = qn_tensor_check_overlap(info->name, &info->args[k], &alone, 1, &decision->sizes[k]);
+    if (status) return status;
+  }
+  return QUERN_OK;
+}
+
+static int are_twins(const qn_decision *decision, int32_t a, int32_t b) {
+  const qn_nest *nest = &decision->job.nest;
+  if (decision->sizes[a] != decision->sizes[b]) return 0;
+  for (int32_t d = 0; d < nest->rank; d++)
+    if (nest->stride[a][d] != nest->stride[b][d]) return 0;
+  return 1;
+}
+
+static void measure(const quern_op_info *info, quern_plan *plan) {
+  const qn_decision *decision = &plan->decision;
+  const qn_nest *nest = &decision->job.nest;
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    extent *extent = &plan->extent[k];
+    extent->first = (int64_t)((uintptr_t)nest->ptr[k] - (uintptr_t)decision->data[k]);
+    extent->low = extent->high = extent->first;
+    for (int32_t d = 0; d < nest->rank; d++) {
+      int64_t reach = (nest->n[d] - 1) * nest->stride[k][d];
+      if (reach < 0)
+        extent->low += reach;
+      else
+        extent->high += reach;
+    }
+    extent->high += decision->sizes[k];
+    extent->twins = 0;
+    for (int32_t j = 0; k >= info->n_in && j < info->n_in; j++)
+      extent->twins |= (uint32_t)are_twins(decision, j, k) << j;
+  }
+}
+
+static quern_status prepare_builtin(quern_plan *plan, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  const quern_op_info *info = &plan->op->builtin->info;
+  qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it */
+  quern_status status = qn_dispatch_decide(plan->op, in, out, call, 0, &plan->decision);
+  qn_float_env_leave(was);
+  if (status || plan->decision.job.nest.n_elements == 0) return status;
+  if ((status = check_outputs(info, &plan->decision))) return status;
+  measure(info, plan);
+  return QUERN_OK;
+}
+
+/* The descriptors are validated here: the implementation sees them only at the first run. */
+static quern_status copy_descriptors(const quern_op *op, DLTensor *const *in, DLTensor *const *out, descriptors *copy) {
+  const quern_op_info *info = op->info;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    int is_output = k >= info->n_in;
+    int32_t index = is_output ? k - info->n_in : k;
+    const DLTensor *tensor = is_output ? out[index] : in[index];
+    qn_tensor read;
+    quern_status status = qn_tensor_read(tensor, info->name, &info->args[k], index, 0, &read);
+    if (status) return status;
+    DLTensor *mine = &copy->tensor[k];
+    int64_t *shape = copy->layout[k], *strides = shape + QUERN_MAX_NDIM;
+    *mine = *tensor;
+    mine->data = NULL;
+    mine->byte_offset = 0; /* a run's pointers include it */
+    mine->shape = shape;
+    mine->strides = tensor->strides ? strides : NULL;
+    for (int32_t d = 0; d < tensor->ndim; d++) {
+      shape[d] = tensor->shape[d];
+      strides[d] = tensor->strides ? tensor->strides[d] : 0;
+    }
+  }
+  return QUERN_OK;
+}
+
+static quern_status prepare_registered(quern_plan *plan, DLTensor *const *in, DLTensor *const *out) {
+  plan->descriptors = malloc(sizeof *plan->descriptors);
+  if (!plan->descriptors) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", plan->op->info->name);
+  return copy_descriptors(plan->op, in, out, plan->descriptors);
+}
+
+quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                            quern_plan **out_plan) {
+  quern_plan *plan = malloc(sizeof *plan);
+  quern_status status = QUERN_OK;
+  if (!plan) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", op->info->name);
+  plan->op = op;
+  plan->descriptors = NULL;
+  plan->builtin_status = QUERN_OK;
+  if (op->builtin) status = plan->builtin_status = prepare_builtin(plan, in, out, call);
+  if (op->registered) status = prepare_registered(plan, in, out);
+  if (status) {
+    free(plan->descriptors);
+    free(plan);
+    return status;
+  }
+  qn_registry_retain(op);
+  *out_plan = plan;
+  return QUERN_OK;
+}
+
+void qn_plan_destroy(quern_plan *plan) {
+  qn_registry_release(plan->op);
+  free(plan->descriptors);
+  free(plan);
+}
+
+const quern_op *qn_plan_op(const quern_plan *plan) { return plan->op; }
+
+/* ---- Running ---- */
+
+/* The exact answer. Not inlined: its stack is to be free again when the job runs. */
+__attribute__((noinline)) static quern_status check_overlap_exactly(const quern_plan *plan, char *const *ptr) {
+  const quern_op_info *info = &plan->op->builtin->info;
+  qn_nest nest = plan->decision.job.nest;
+  for (int32_t k = 0; k < nest.n_operands; k++) nest.ptr[k] = ptr[k];
+  return qn_tensor_check_overlap(info->name, info->args, &nest, info->n_out, plan->decision.sizes);
+}
+
+/* ptr: where each operand's nest begins. */
+static quern_status check_overlap(const quern_plan *plan, char *const *ptr) {
+  const qn_job *job = &plan->decision.job;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) {
+    const extent *mine = &plan->extent[o];
+    uintptr_t data = (uintptr_t)ptr[o] - (uintptr_t)mine->first;
+    uintptr_t low = data + (uintptr_t)mine->low, high = data + (uintptr_t)mine->high;
+    for (int32_t k = 0; k < o; k++) {
+      const extent *other = &plan->extent[k];
+      uintptr_t other_data = (uintptr_t)ptr[k] - (uintptr_t)other->first;
+      if (high <= other_data + (uintptr_t)other->low || other_data + (uintptr_t)other->high <= low) continue;
+      if (k < job->n_in && ptr[k] == ptr[o] && mine->twins >> k & 1) continue;
+      return check_overlap_exactly(plan, ptr);
+    }
+  }
+  return QUERN_OK;
+}
+
+static quern_status refuse_null(const quern_op_info *info, int32_t k) {
+  return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in, "data is NULL");
+}
+
+static quern_status run_builtin(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
+  const quern_op_info *info = &plan->op->builtin->info;
+  const qn_decision *decision = &plan->decision;
+  const qn_job *job = &decision->job;
+  const qn_params *params = &decision->params;
+  qn_params given;
+  quern_status status = QUERN_OK;
+  if (call) {
+    if ((status = qn_dispatch_check_flags(info, call->out_flags))) return status;
+    if (call->params) {
+      status = qn_params_convert(info, decision->param_dtype, call->n_params, call->params, &given);
+      if (status) return status;
+      params = &given;
+    }
+  }
+  if (job->nest.n_elements == 0) return QUERN_OK;
+  char *ptr[QN_MAX_OPERANDS];
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    char *data = k < job->n_in ? in[k] : out[k - job->n_in];
+    if (!data) return refuse_null(info, k);
+    ptr[k] = data + plan->extent[k].first;
+  }
+  if ((status = check_overlap(plan, ptr))) return status;
+  qn_engine_run(job, ptr, params, qn_registry_slices(plan->op));
+  return QUERN_OK;
+}
+
+static quern_status run_registered(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
+  const quern_op_def *def = plan->op->registered;
+  DLTensor tensor[QN_MAX_OPERANDS];
+  DLTensor *pointer[QN_MAX_OPERANDS];
+  for (int32_t k = 0; k < def->n_in + def->n_out; k++) {
+    tensor[k] = plan->descriptors->tensor[k];
+    tensor[k].data = k < def->n_in ? in[k] : out[k - def->n_in];
+    pointer[k] = &tensor[k];
+  }
+  return def->call(def->self, def->n_in, pointer, def->n_out, pointer + def->n_in, call);
+}
+
+quern_status qn_plan_run(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
+  if (plan->descriptors) {
+    quern_status status = run_registered(plan, in, out, call);
+    if (!plan->op->builtin || !qn_dispatch_declines(status)) return status;
+    if (plan->builtin_status) return status;
+  }
+  qn_float_env was = qn_float_env_enter();
+  quern_status status = run_builtin(plan, in, out, call);
+  qn_float_env_leave(was);
+  return status;
+}

@@ -1,0 +1,377 @@
+/* slices.c: the thread pool of the process, or the host's parallel_for; see slices.h.
+ *
+ * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
+ * word: open or not, how many are inside, how many may be), claim slices by a counter and leave. The caller closes the
+ * gate when no slice is left and waits until nobody is inside. Idle workers spin for SPIN_NS, then sleep on `epoch`;
+ * a worker that is woken wakes others, so that the caller does not pay for all of them. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* sched_getaffinity, syscall */
+#endif
+#include "slices.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#endif
+
+#include "environment.h"
+#include "float_env.h"
+
+#define MAX_WORKERS 255
+#define N_JOBS 16
+#define SPIN_NS 20000 /* how long an idle worker, or a caller that waits for the last slices, does not sleep */
+#define CACHE_LINE 64
+
+/* job.gate: who may enter, who is inside. */
+#define GATE_OPEN 0x80000000u
+#define GATE_WAITED 0x40000000u     /* the caller sleeps until nobody is inside */
+#define GATE_MOST(gate) ((gate) >> 16 & 0xffu) /* workers that may be inside */
+#define GATE_INSIDE(gate) ((gate) & 0xffffu)
+_Static_assert(MAX_WORKERS <= 0xff, "a byte of the gate");
+
+typedef struct job {
+  _Alignas(CACHE_LINE) _Atomic uint32_t gate;
+  atomic_int to_wake; /* sleeping workers that this job may still wake */
+  _Alignas(CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
+  /* Written by the caller before the gate opens, read by those inside. */
+  _Alignas(CACHE_LINE) int32_t n;
+  void (*body)(void *arg, int64_t i);
+  void *arg;
+} job;
+
+static struct pool {
+  _Alignas(CACHE_LINE) _Atomic uint32_t epoch; /* changes when there is news for idle workers */
+  _Alignas(CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has jobs[j] */
+  _Alignas(CACHE_LINE) atomic_int sleeping, spinning;
+  _Alignas(CACHE_LINE) atomic_int n_workers;
+  atomic_int most_workers; /* fewer once a thread could not be made */
+  atomic_int alone;        /* no pool: a forked child, or the process ends */
+  atomic_int stopping;
+  int forks_watched;
+  pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
+  pthread_t threads[MAX_WORKERS];
+  job jobs[N_JOBS];
+} pool = {.most_workers = MAX_WORKERS, .growing = PTHREAD_MUTEX_INITIALIZER};
+
+_Static_assert(N_JOBS <= 32, "a bit of pool.taken each");
+
+static _Thread_local int inside; /* this thread is running a slice */
+
+struct qn_slices {
+  int32_t threads;
+  void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
+  void *host;
+};
+
+/* ---- Waiting ---- */
+
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#if defined(__linux__)
+/* Sleeps while *word is `seen`; may return early. */
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word, int n) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+#else
+static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sleep_news = PTHREAD_COND_INITIALIZER;
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen) {
+  pthread_mutex_lock(&sleep_lock);
+  if (atomic_load(word) == seen) pthread_cond_wait(&sleep_news, &sleep_lock);
+  pthread_mutex_unlock(&sleep_lock);
+}
+
+static void wake(_Atomic uint32_t *word, int n) {
+  (void)word, (void)n;
+  pthread_mutex_lock(&sleep_lock);
+  pthread_cond_broadcast(&sleep_news);
+  pthread_mutex_unlock(&sleep_lock);
+}
+#endif
+
+/* ---- Jobs ---- */
+
+static void run_claimed(job *j) {
+  const int32_t n = j->n;
+  int32_t left;
+  while ((left = atomic_fetch_sub_explicit(&j->left, 1, memory_order_relaxed)) > 0) j->body(j->arg, n - left);
+}
+
+/* Wakes up to two of the workers that the job may still wake. */
+static void wake_some(job *j) {
+  if (atomic_load(&pool.sleeping) <= 0 || atomic_load_explicit(&j->to_wake, memory_order_relaxed) <= 0) return;
+  const int most = atomic_fetch_sub_explicit(&j->to_wake, 2, memory_order_relaxed);
+  if (most > 0) wake(&pool.epoch, most < 2 ? most : 2);
+}
+
+/* A worker's part in a job; 0 if there was none to take. */
+static int help(job *j) {
+  uint32_t gate = atomic_load_explicit(&j->gate, memory_order_relaxed);
+  do {
+    if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
+    if (atomic_load_explicit(&j->left, memory_order_relaxed) <= 0) return 0;
+  } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire,
+                                                  memory_order_relaxed));
+  wake_some(j);
+  const qn_float_env was = qn_float_env_enter();
+  run_claimed(j);
+  qn_float_env_leave(was);
+  gate = atomic_fetch_sub_explicit(&j->gate, 1, memory_order_acq_rel);
+  if ((gate & GATE_WAITED) && GATE_INSIDE(gate) == 1) wake(&j->gate, 1);
+  return 1;
+}
+
+/* Waits, not for ever, for *word to be another than `seen`. */
+static int spin(_Atomic uint32_t *word, uint32_t seen) {
+  const int64_t start = now_ns();
+  do {
+    for (int i = 0; i < 32; i++) {
+      if (atomic_load_explicit(word, memory_order_acquire) != seen) return 1;
+      relax();
+    }
+  } while (now_ns() - start < SPIN_NS);
+  return 0;
+}
+
+static void *work(void *unused) {
+  (void)unused;
+  inside = 1;
+  for (;;) {
+    const uint32_t seen = atomic_load(&pool.epoch);
+    if (atomic_load(&pool.stopping)) return NULL;
+    uint32_t taken = atomic_load(&pool.taken);
+    int helped = 0;
+    for (; taken; taken &= taken - 1) helped |= help(&pool.jobs[__builtin_ctz(taken)]);
+    if (helped) continue;
+    atomic_fetch_add(&pool.spinning, 1);
+    const int news = spin(&pool.epoch, seen);
+    atomic_fetch_sub(&pool.spinning, 1);
+    if (news) continue;
+    atomic_fetch_add(&pool.sleeping, 1);
+    sleep_on(&pool.epoch, seen);
+    atomic_fetch_sub(&pool.sleeping, 1);
+  }
+}
+
+/* ---- The pool's life ---- */
+
+static void before_fork(void) {
+  pthread_mutex_lock(&pool.growing);
+}
+
+static void after_fork(void) {
+  pthread_mutex_unlock(&pool.growing);
+}
+
+/* The child has this thread only. Should it be inside a job, then nobody will come for the slices that others had; should
+ * it be a worker, it ends. */
+static void after_fork_in_child(void) {
+  atomic_store(&pool.alone, 1);
+  atomic_store(&pool.stopping, 1);
+  atomic_store(&pool.n_workers, 0);
+  pthread_mutex_unlock(&pool.growing);
+}
+
+/* Makes threads until there are `n`; gives up for good on the first that cannot be made. */
+static void grow(int n) {
+  if (pthread_mutex_trylock(&pool.growing)) return; /* somebody else is at it; what is there will do */
+  int n_workers = atomic_load(&pool.n_workers);
+  if (!pool.forks_watched) {
+    pool.forks_watched = 1;
+    if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&pool.most_workers, 0);
+  }
+  sigset_t all, kept;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &kept);
+  while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.alone)) {
+    if (pthread_create(&pool.threads[n_workers], NULL, work, NULL)) {
+      atomic_store(&pool.most_workers, n_workers);
+    } else {
+      atomic_store(&pool.n_workers, ++n_workers);
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &kept, NULL);
+  pthread_mutex_unlock(&pool.growing);
+}
+
+/* When the process ends or the library is unloaded: calls that still run finish without help. */
+__attribute__((destructor)) static void stop(void) {
+  pthread_mutex_lock(&pool.growing);
+  const int n_workers = atomic_exchange(&pool.n_workers, 0);
+  atomic_store(&pool.alone, 1);
+  atomic_store(&pool.stopping, 1);
+  atomic_fetch_add(&pool.epoch, 1);
+  wake(&pool.epoch, MAX_WORKERS);
+  for (int i = 0; i < n_workers; i++) {
+    if (!pthread_equal(pool.threads[i], pthread_self())) pthread_join(pool.threads[i], NULL);
+  }
+  pthread_mutex_unlock(&pool.growing);
+}
+
+/* ---- Running ---- */
+
+static void run_inline(int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
+  const int was_inside = inside;
+  const qn_float_env was = qn_float_env_enter();
+  inside = 1;
+  for (int32_t i = 0; i < n; i++) body(arg, i);
+  inside = was_inside;
+  qn_float_env_leave(was);
+}
+
+/* A slot of the pool's, or NULL when too many calls are in. */
+static job *take_job(void) {
+  uint32_t taken = atomic_load(&pool.taken), bit;
+  do {
+    if (taken == (uint32_t)((UINT64_C(1) << N_JOBS) - 1)) return NULL;
+    bit = ~taken & (taken + 1);
+  } while (!atomic_compare_exchange_weak(&pool.taken, &taken, taken | bit));
+  return &pool.jobs[__builtin_ctz(bit)];
+}
+
+static void give_job(job *j) {
+  atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.jobs)));
+}
+
+/* Closes the gate and waits until no worker is inside. */
+static void close_job(job *j) {
+  uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
+  int64_t start = 0;
+  while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.alone, memory_order_relaxed)) {
+    if (!start) start = now_ns();
+    if (now_ns() - start < SPIN_NS) {
+      for (int i = 0; i < 16 && GATE_INSIDE(atomic_load_explicit(&j->gate, memory_order_relaxed)); i++) relax();
+    } else if (atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED)) {
+      sleep_on(&j->gate, gate | GATE_WAITED);
+    }
+    gate = atomic_load_explicit(&j->gate, memory_order_acquire);
+  }
+}
+
+static void run_on_pool(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
+  job *const j = take_job();
+  if (!j) {
+    run_inline(n, body, arg);
+    return;
+  }
+  j->n = n;
+  j->body = body;
+  j->arg = arg;
+  atomic_store_explicit(&j->left, n, memory_order_relaxed);
+  atomic_store_explicit(&j->to_wake, most - atomic_load(&pool.spinning), memory_order_relaxed);
+  atomic_store_explicit(&j->gate, GATE_OPEN | (uint32_t)most << 16, memory_order_release);
+  atomic_fetch_add(&pool.epoch, 1);
+  wake_some(j);
+
+  const qn_float_env was = qn_float_env_enter();
+  inside = 1;
+  run_claimed(j);
+  inside = 0;
+  qn_float_env_leave(was);
+
+  close_job(j);
+  give_job(j);
+}
+
+typedef struct host_call {
+  void (*body)(void *arg, int64_t i);
+  void *arg;
+} host_call;
+
+static void host_slice(void *arg, int64_t i) {
+  const host_call *call = arg;
+  const int was_inside = inside;
+  const qn_float_env was = qn_float_env_enter();
+  inside = 1;
+  call->body(call->arg, i);
+  inside = was_inside;
+  qn_float_env_leave(was);
+}
+
+void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
+  if (n <= 1 || inside || !slices || slices->threads <= 1) {
+    run_inline(n, body, arg);
+  } else if (slices->host_for) {
+    host_call call = {body, arg};
+    slices->host_for(slices->host, n, host_slice, &call);
+  } else {
+    const int kept_errno = errno;
+    int32_t most = (n < slices->threads ? n : slices->threads) - 1;
+    if (most > MAX_WORKERS) most = MAX_WORKERS;
+    if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most &&
+        atomic_load_explicit(&pool.n_workers, memory_order_relaxed) <
+            atomic_load_explicit(&pool.most_workers, memory_order_relaxed) &&
+        !atomic_load_explicit(&pool.alone, memory_order_relaxed)) {
+      grow(most);
+    }
+    if (atomic_load_explicit(&pool.n_workers, memory_order_relaxed) == 0) {
+      run_inline(n, body, arg);
+    } else {
+      run_on_pool(most, n, body, arg);
+    }
+    errno = kept_errno;
+  }
+}
+
+/* ---- Contexts ---- */
+
+static int32_t available_cores(void) {
+  const int kept_errno = errno;
+  long n = 0;
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+#endif
+  if (n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
+  errno = kept_errno;
+  return n < 1 ? 1 : n > MAX_WORKERS + 1 ? MAX_WORKERS + 1 : (int32_t)n;
+}
+
+qn_slices *qn_slices_create(int32_t threads,
+                            void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg),
+                            void *host) {
+  qn_slices *slices = malloc(sizeof *slices);
+  if (!slices) return NULL;
+  if (threads <= 0) threads = qn_environment_threads();
+  if (threads <= 0) threads = available_cores();
+  slices->threads = threads;
+  slices->host_for = host_for;
+  slices->host = host;
+  return slices;
+}
+
+void qn_slices_destroy(qn_slices *slices) {
+  free(slices);
+}
+
+int32_t qn_slices_limit(const qn_slices *slices) {
+  if (inside || !slices) return 1;
+  if (!slices->host_for && atomic_load_explicit(&pool.alone, memory_order_relaxed)) return 1;
+  return slices->threads;
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ref.c: reference values of every op; see ref.h. Plainness before speed. */
+#include "ref.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __FAST_MATH__
+#error "reference values need IEEE arithmetic"
+#endif
+
+/* libm's 113-bit functions; Clang's headers do not declare them. */
+#ifdef __aarch64__
+#define REAL(name) name##l
+#else
+#define REAL(name) name##f128
+extern ref_real sqrtf128(ref_real), expf128(ref_real), logf128(ref_real), tanhf128(ref_real), erff128(ref_real),
+    erfcf128(ref_real), powf128(ref_real, ref_real), fabsf128(ref_real), truncf128(ref_real), rintf128(ref_real),
+    ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real);
+#endif
+
+/* ---- Dtypes: ORDER ref_dtype ------------------------------------------------------------------------------------ */
+
+typedef struct dtype_info {
+  const char *name;
+  DLDataType dl;
+  int size;
+  ref_kind kind;
+  int digits, emin, emax; /* floats: precision, exponents of the smallest normal and the largest binade */
+} dtype_info;
+
+static const dtype_info dtypes[REF_N_DTYPES] = {
+    {"bool", {6, 8, 1}, 1, REF_KIND_BOOL, 0, 0, 0},
+    {"u8", {1, 8, 1}, 1, REF_KIND_INTEGER, 0, 0, 0},
+    {"i32", {0, 32, 1}, 4, REF_KIND_INTEGER, 0, 0, 0},
+    {"i64", {0, 64, 1}, 8, REF_KIND_INTEGER, 0, 0, 0},
+    {"f16", {2, 16, 1}, 2, REF_KIND_FLOAT, 11, -14, 15},
+    {"bf16", {4, 16, 1}, 2, REF_KIND_FLOAT, 8, -126, 127},
+    {"f32", {2, 32, 1}, 4, REF_KIND_FLOAT, 24, -126, 127},
+    {"f64", {2, 64, 1}, 8, REF_KIND_FLOAT, 53, -1022, 1023},
+};
+
+const char *ref_dtype_name(ref_dtype d) {
+  return dtypes[d].name;
+}
+
+DLDataType ref_dtype_dl(ref_dtype d) {
+  return dtypes[d].dl;
+}
+
+int ref_dtype_size(ref_dtype d) {
+  return dtypes[d].size;
+}
+
+ref_kind ref_dtype_kind(ref_dtype d) {
+  return dtypes[d].kind;
+}
+
+ref_dtype ref_dtype_of(DLDataType dl) {
+  for (int d = 0; d < REF_N_DTYPES; d++) {
+    if (dtypes[d].dl.code == dl.code && dtypes[d].dl.bits == dl.bits && dl.lanes == 1) return (ref_dtype)d;
+  }
+  return REF_N_DTYPES;
+}
+
+/* bool < integers < floats; within a kind the wider; f16 with bf16: f32. */
+ref_dtype ref_promote(ref_dtype a, ref_dtype b) {
+  if ((a == REF_F16 && b == REF_BF16) || (a == REF_BF16 && b == REF_F16)) return REF_F32;
+  return a > b ? a : b;
+}
+
+uint64_t ref_get(ref_dtype d, const void *at) {
+  uint64_t bits = 0;
+  memcpy(&bits, at, (size_t)dtypes[d].size); /* little-endian */
+  return bits;
+}
+
+void ref_put(ref_dtype d, void *at, uint64_t bits) {
+  memcpy(at, &bits, (size_t)dtypes[d].size);
+}
+
+static int exponent_bits(ref_dtype d) {
+  return dtypes[d].size * 8 - dtypes[d].digits;
+}
+
+static uint64_t exponent_mask(ref_dtype d) {
+  return (((uint64_t)1 << exponent_bits(d)) - 1) << (dtypes[d].digits - 1);
+}
+
+static uint64_t fraction_mask(ref_dtype d) {
+  return ((uint64_t)1 << (dtypes[d].digits - 1)) - 1;
+}
+
+static uint64_t sign_mask(ref_dtype d) {
+  return (uint64_t)1 << (dtypes[d].size * 8 - 1);
+}
+
+int ref_is_nan(ref_dtype d, uint64_t bits) {
+  return dtypes[d].kind == REF_KIND_FLOAT && (bits & exponent_mask(d)) == exponent_mask(d) && (bits & fraction_mask(d));
+}
+
+uint64_t ref_nan(ref_dtype d) {
+  return exponent_mask(d) | (fraction_mask(d) + 1) >> 1;
+}
+
+static ref_real nan_value(void) {
+  return (ref_real)NAN;
+}
+
+static int is_nan(ref_real x) {
+  return x != x;
+}
+
+static int is_infinite(ref_real x) {
+  return x == (ref_real)INFINITY || x == -(ref_real)INFINITY;
+}
+
+static int is_negative(ref_real x) {
+  return REAL(copysign)((ref_real)1, x) < 0;
+}
+
+ref_real ref_value(ref_dtype d, uint64_t bits) {
+  switch (d) {
+    case REF_BOOL: return (bits & 0xff) != 0;
+    case REF_U8: return (uint8_t)bits;
+    case REF_I32: return (int32_t)bits;
+    case REF_I64: return (int64_t)bits;
+    default: break;
+  }
+  uint64_t e = (bits & exponent_mask(d)) >> (dtypes[d].digits - 1), f = bits & fraction_mask(d);
+  ref_real x;
+  if (ref_is_nan(d, bits)) return nan_value();
+  if ((bits & exponent_mask(d)) == exponent_mask(d)) x = (ref_real)INFINITY;
+  else if (e == 0) x = REAL(ldexp)((ref_real)f, dtypes[d].emin - (dtypes[d].digits - 1));
+  else x = REAL(ldexp)((ref_real)(f + fraction_mask(d) + 1), (int)e - 1 + dtypes[d].emin - (dtypes[d].digits - 1));
+  return bits & sign_mask(d) ? -x : x;
+}
+
+ref_real ref_ulp(ref_dtype d, ref_real x) {
+  int e;
+  x = REAL(fabs)(x);
+  if (x == 0) e = dtypes[d].emin;
+  else if (is_infinite(x)) e = dtypes[d].emax;
+  else {
+    REAL(frexp)(x, &e);
+    e--;
+  }
+  if (e < dtypes[d].emin) e = dtypes[d].emin;
+  if (e > dtypes[d].emax) e = dtypes[d].emax;
+  return REAL(ldexp)((ref_real)1, e - (dtypes[d].digits - 1));
+}
+
+/* To nearest, ties to even, once, from any real. */
+static uint64_t round_to_float(ref_dtype d, ref_real x) {
+  if (is_nan(x)) return ref_nan(d);
+  uint64_t sign = is_negative(x) ? sign_mask(d) : 0;
+  ref_real size = REAL(fabs)(x);
+  if (size == 0) return sign;
+  if (size >= REAL(ldexp)((ref_real)1, dtypes[d].emax + 1)) return sign | exponent_mask(d);
+  ref_real step = ref_ulp(d, x);
+  /* The quotient by a power of two is exact (113 digits, 15 exponent bits); its rint is the one rounding. */
+  ref_real units = REAL(rint)(size / step);
+  int e;
+  REAL(frexp)(step, &e);
+  e += dtypes[d].digits - 2; /* exponent of the binade */
+  uint64_t significand = (uint64_t)units;
+  if (significand == (fraction_mask(d) + 1) * 2) {
+    significand >>= 1;
+    e++;
+  }
+  if (e > dtypes[d].emax) return sign | exponent_mask(d);
+  if (significand <= fraction_mask(d)) return sign | significand; /* subnormal */
+  return sign | (uint64_t)(e - dtypes[d].emin + 1) << (dtypes[d].digits - 1) | (significand & fraction_mask(d));
+}
+
+uint64_t ref_cast(ref_dtype to, ref_real value, ref_kind from) {
+  if (to == REF_BOOL) return value != 0; /* NaN is true */
+  if (dtypes[to].kind == REF_KIND_FLOAT) return round_to_float(to, value);
+  ref_real low = to == REF_U8 ? 0 : to == REF_I32 ? (ref_real)INT32_MIN : (ref_real)INT64_MIN;
+  ref_real high = to == REF_U8 ? 255 : to == REF_I32 ? (ref_real)INT32_MAX : (ref_real)INT64_MAX;
+  uint64_t mask = to == REF_U8 ? 0xff : to == REF_I32 ? 0xffffffffu : ~(uint64_t)0;
+  if (from == REF_KIND_FLOAT) {
+    if (is_nan(value)) return 0;
+    value = REAL(trunc)(value);
+    if (value < low) value = low;
+    if (value > high) value = high;
+  }
+  return (uint64_t)(__int128)value & mask;
+}
+
+uint64_t ref_from_double(ref_dtype d, double x) {
+  return ref_cast(d, x, REF_KIND_FLOAT);
+}
+
+double ref_ulp_error(ref_dtype d, uint64_t got, ref_real exact) {
+  ref_real g = ref_value(d, got);
+  if (is_nan(g) || is_nan(exact)) return is_nan(g) && is_nan(exact) ? 0 : INFINITY;
+  ref_real limit = REAL(ldexp)((ref_real)1, dtypes[d].emax + 1);
+  if (is_infinite(exact)) exact = exact > 0 ? limit : -limit;
+  if (is_infinite(g)) g = g > 0 ? limit : -limit;
+  if (exact > limit && g == limit) return 0;
+  if (exact < -limit && g == -limit) return 0;
+  return (double)(REAL(fabs)(g - exact) / ref_ulp(d, exact));
+}
+
+/* ---- Ops: ORDER ref_op ------------------------------------------------------------------------------------------ */
+
+enum { TAKES_NUMERIC, TAKES_FLOATING, TAKES_ALL };
+
+static const struct {
+  ref_op_info info;
+  int takes;    /* what T may be */
+  int bool_out; /* the result is bool */
+} ops[REF_N_OPS] = {
+    {{"negative", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"abs", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"sqrt", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"exp", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"log", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"tanh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"erf", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"sigmoid", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"relu", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"gelu", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"add", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"subtract", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"multiply", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"divide", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"maximum", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"minimum", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"pow", 2, 0, 0, 0, 1, {0}}, TAKES_NUMERIC, 0},
+    {{"less", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"equal", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"isnan", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 1},
+    {{"signbit", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 1},
+    {{"where", 3, 0, 0, 1, 0.5, {0}}, TAKES_ALL, 0},
+    {{"clip", 1, 2, 0, 0, 0.5, {-INFINITY, INFINITY}}, TAKES_NUMERIC, 0},
+    {{"fma", 3, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"astype", 1, 0, 1, 0, 0.5, {0}}, TAKES_ALL, 0},
+    {{"copy", 1, 0, 0, 1, 0.5, {0}}, TAKES_ALL, 0},
+    {{"full", 0, 1, 1, 0, 0.5, {0}}, TAKES_ALL, 0},
+    {{"leaky_relu", 1, 1, 0, 0, 0.5, {0.01}}, TAKES_FLOATING, 0},
+};
+
+const ref_op_info *ref_op_describe(ref_op op) {
+  return &ops[op].info;
+}
+
+ref_op ref_op_find(const char *name) {
+  int op = 0;
+  while (op < REF_N_OPS && strcmp(ops[op].info.name, name) != 0) op++;
+  return (ref_op)op;
+}
+
+int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *compute) {
+  int n_in = ops[op].info.n_in, first = 0;
+  if (op == REF_FULL) {
+    *compute = *result;
+    return 0;
+  }
+  if (op == REF_WHERE) {
+    if (in[0] != REF_BOOL) return -1;
+    first = 1;
+  }
+  ref_dtype t = in[first];
+  for (int k = first + 1; k < n_in; k++) t = ref_promote(t, in[k]);
+  if (ops[op].takes == TAKES_NUMERIC && t == REF_BOOL) return -1;
+  if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
+  *compute = !ops[op].info.move && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
+  if (op == REF_ASTYPE) {
+    *compute = in[0];
+    return 0;
+  }
+  *result = ops[op].bool_out ? REF_BOOL : t;
+  return 0;
+}
+
+int ref_may_store(ref_op op, ref_dtype result, ref_dtype out) {
+  return ops[op].info.cast || dtypes[out].kind >= dtypes[result].kind;
+}
+
+/* ---- Arithmetic in the compute dtype ---------------------------------------------------------------------------- */
+
+/* Integers: exact in 128 bits (but for a product's or power's high part, which wraps away), the caller wraps. */
+static __int128 eval_integer(ref_op op, int bits, const __int128 *x, const __int128 *param) {
+  switch (op) {
+    case REF_NEGATIVE: return -x[0];
+    case REF_ABS: return x[0] < 0 ? -x[0] : x[0];
+    case REF_RELU: return x[0] < 0 ? 0 : x[0];
+    case REF_ADD: return x[0] + x[1];
+    case REF_SUBTRACT: return x[0] - x[1];
+    case REF_MULTIPLY: return x[0] * x[1];
+    case REF_MAXIMUM: return x[0] > x[1] ? x[0] : x[1];
+    case REF_MINIMUM: return x[0] < x[1] ? x[0] : x[1];
+    case REF_CLIP: {
+      __int128 y = x[0] > param[0] ? x[0] : param[0];
+      return y < param[1] ? y : param[1];
+    }
+    case REF_POW: {
+      if (x[1] < 0) return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] & 1 ? -1 : 1) : 0;
+      /* Bit by bit from the top, modulo 2^64. */
+      uint64_t r = 1, base = (uint64_t)x[0];
+      for (int b = bits - 1; b >= 0; b--) r = r * r * ((x[1] >> b) & 1 ? base : 1);
+      return (__int128)r;
+    }
+    default: break;
+  }
+  fprintf(stderr, "ref: %s has no integer form\n", ops[op].info.name);
+  abort();
+}
+
+static float narrow(ref_real x) {
+  return (float)x;
+}
+
+/* The exact ops: IEEE operations of the compute dtype, one a line. `volatile` keeps them apart. */
+static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_real *param) {
+  switch (op) {
+    case REF_NEGATIVE: return -x[0];
+    case REF_ABS: return REAL(fabs)(x[0]);
+    case REF_RELU: return is_nan(x[0]) || x[0] > 0 ? x[0] : 0;
+    case REF_MAXIMUM:
+    case REF_MINIMUM: {
+      if (is_nan(x[0]) || is_nan(x[1])) return nan_value();
+      int first_is_less = x[0] < x[1] || (x[0] == x[1] && is_negative(x[0]));
+      return (op == REF_MAXIMUM) == first_is_less ? x[1] : x[0];
+    }
+    case REF_CLIP: {
+      ref_real a[2] = {x[0], param[0]}, b[2];
+      b[0] = eval_exact(REF_MAXIMUM, k, a, NULL);
+      b[1] = param[1];
+      return eval_exact(REF_MINIMUM, k, b, NULL);
+    }
+    case REF_LEAKY_RELU: {
+      ref_real product[2] = {param[0], x[0]};
+      return x[0] > 0 ? x[0] : eval_exact(REF_MULTIPLY, k, product, NULL);
+    }
+    default: break;
+  }
+  if (k == REF_F32) {
+    volatile float a = narrow(x[0]), b = op == REF_SQRT ? 0 : narrow(x[1]), r;
+    switch (op) {
+      case REF_SQRT: r = sqrtf(a); break;
+      case REF_ADD: r = a + b; break;
+      case REF_SUBTRACT: r = a - b; break;
+      case REF_MULTIPLY: r = a * b; break;
+      case REF_DIVIDE: r = a / b; break;
+      case REF_FMA: r = fmaf(a, b, narrow(x[2])); break;
+      default: abort();
+    }
+    return r;
+  }
+  volatile double a = (double)x[0], b = op == REF_SQRT ? 0 : (double)x[1], r;
+  switch (op) {
+    case REF_SQRT: r = sqrt(a); break;
+    case REF_ADD: r = a + b; break;
+    case REF_SUBTRACT: r = a - b; break;
+    case REF_MULTIPLY: r = a * b; break;
+    case REF_DIVIDE: r = a / b; break;
+    case REF_FMA: r = fma(a, b, (double)x[2]); break;
+    default: abort();
+  }
+  return r;
+}
+
+ref_real ref_function(ref_op op, ref_real x, ref_real y) {
+  switch (op) {
+    case REF_EXP: return REAL(exp)(x);
+    case REF_LOG: return x < 0 ? nan_value() : REAL(log)(x);
+    case REF_TANH: return REAL(tanh)(x);
+    case REF_ERF: return REAL(erf)(x);
+    case REF_POW: return REAL(pow)(x, y);
+    case REF_SIGMOID: return 1 / (1 + REAL(exp)(-x));
+    case REF_GELU: /* x * Phi(x); its limits are -0 and +inf */
+      if (is_infinite(x)) return x > 0 ? x : -(ref_real)0;
+      return x / 2 * REAL(erfc)(-x / REAL(sqrt)((ref_real)2));
+    default: abort();
+  }
+}
+
+/* Position of a float's bits on the line of values: -inf .. -0 +0 .. inf. */
+static int64_t place(ref_dtype d, uint64_t bits) {
+  int64_t size = (int64_t)(bits & ~sign_mask(d));
+  return bits & sign_mask(d) ? -1 - size : size;
+}
+
+static ref_expect exactly(uint64_t bits, ref_real exact) {
+  return (ref_expect){bits, bits, exact};
+}
+
+/* All roundings of exact +- bound, on exact's side of zero. */
+static ref_expect around(ref_dtype out, ref_dtype k, ref_real exact, double ulp) {
+  if (is_nan(exact) || is_infinite(exact) || exact == 0) return exactly(ref_cast(out, exact, REF_KIND_FLOAT), exact);
+  ref_real bound = ref_ulp(k, exact) * (ref_real)ulp;
+  ref_real largest = REAL(ldexp)((ref_real)1, dtypes[k].emax + 1);
+  ref_real ends[2] = {exact - bound, exact + bound};
+  ref_expect e = {0, 0, exact};
+  for (int i = 0; i < 2; i++) {
+    if (is_negative(ends[i]) != is_negative(exact)) ends[i] = REAL(copysign)((ref_real)0, exact);
+    /* Beyond k's range a value is k's infinity, in a wider output as well. */
+    if (ends[i] >= largest) ends[i] = (ref_real)INFINITY;
+    if (ends[i] <= -largest) ends[i] = -(ref_real)INFINITY;
+    /* The computed value is a k number within the bound: what is stored is that, rounded again. */
+    uint64_t bits;
+    if (dtypes[out].digits < dtypes[k].digits) bits = round_to_float(out, ends[i]);
+    else {
+      /* k's numbers inwards of the end. */
+      uint64_t kb = round_to_float(k, ends[i]);
+      ref_real kv = ref_value(k, kb);
+      if (!is_infinite(kv) && (i == 0 ? kv < ends[i] : kv > ends[i])) {
+        ref_real inward = kv + (i == 0 ? 1 : -1) * ref_ulp(k, kv);
+        if (i == 0 ? inward <= exact : inward >= exact) kb = round_to_float(k, inward);
+      }
+      bits = round_to_float(out, ref_value(k, kb));
+    }
+    if (i == 0) e.low = bits;
+    else e.high = bits;
+  }
+  return e;
+}
+
+ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref_real *param, ref_dtype out) {
+  const ref_op_info *info = &ops[op].info;
+  ref_dtype t = out, k;
+  ref_real v[REF_MAX_INPUTS] = {0}, p[REF_MAX_PARAMS] = {0};
+  if (!param) param = info->param;
+  if (ref_resolve(op, in, &t, &k)) abort();
+  if (op == REF_FULL) return exactly(ref_cast(out, param[0], REF_KIND_FLOAT), param[0]);
+  if (op == REF_ASTYPE) {
+    ref_real value = ref_value(in[0], x[0]);
+    return exactly(ref_cast(out, value, dtypes[in[0]].kind), value);
+  }
+  if (info->move) { /* one of the inputs goes to the output; bits stay when all dtypes are one */
+    int chosen = op == REF_WHERE ? (x[0] & 0xff ? 1 : 2) : 0;
+    ref_real value = ref_value(in[chosen], x[chosen]);
+    if (in[chosen] == out && out == t) return exactly(x[chosen], value);
+    uint64_t moved = ref_cast(t, value, dtypes[in[chosen]].kind);
+    return exactly(ref_cast(out, ref_value(t, moved), dtypes[t].kind), value);
+  }
+  for (int i = 0; i < info->n_in; i++) {
+    v[i] = ref_value(k, ref_cast(k, ref_value(in[i], x[i]), dtypes[in[i]].kind));
+  }
+  for (int i = 0; i < info->n_params; i++) p[i] = ref_value(k, ref_cast(k, param[i], REF_KIND_FLOAT));
+  if (ops[op].bool_out) {
+    int yes = op == REF_LESS    ? v[0] < v[1]
+              : op == REF_EQUAL ? v[0] == v[1]
+              : op == REF_ISNAN ? is_nan(v[0])
+                                : !is_nan(v[0]) && is_negative(v[0]);
+    return exactly(ref_cast(out, yes, REF_KIND_BOOL), yes);
+  }
+  if (dtypes[k].kind != REF_KIND_FLOAT) {
+    __int128 a[REF_MAX_INPUTS] = {0}, b[REF_MAX_PARAMS] = {0};
+    for (int i = 0; i < info->n_in; i++) a[i] = (__int128)v[i];
+    for (int i = 0; i < info->n_params; i++) b[i] = (__int128)p[i];
+    __int128 r = eval_integer(op, dtypes[k].size * 8, a, b);
+    uint64_t mask = k == REF_U8 ? 0xff : k == REF_I32 ? 0xffffffffu : ~(uint64_t)0;
+    ref_real value = ref_value(k, (uint64_t)r & mask); /* wraps */
+    return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
+  }
+  if (info->ulp > 0.5) return around(out, k, ref_function(op, v[0], v[1]), info->ulp);
+  ref_real value = eval_exact(op, k, v, p);
+  return exactly(ref_cast(out, value, REF_KIND_FLOAT), value);
+}
+
+int ref_within(ref_dtype d, uint64_t got, const ref_expect *expect) {
+  if (expect->low == expect->high) return got == expect->low;
+  if (dtypes[d].kind != REF_KIND_FLOAT || ref_is_nan(d, got)) return 0;
+  return place(d, got) >= place(d, expect->low) && place(d, got) <= place(d, expect->high);
+}
+
+/* ---- Tensors ---------------------------------------------------------------------------------------------------- */
+
+int64_t ref_n_elements(const DLTensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->ndim; i++) n *= t->shape[i];
+  return n;
+}
+
+char *ref_broadcast_address(const DLTensor *t, int ndim, const int64_t *index) {
+  int64_t offset = 0, compact = 1;
+  for (int i = t->ndim - 1; i >= 0; i--) {
+    int64_t at = t->shape[i] == 1 ? 0 : index[ndim - t->ndim + i];
+    offset += at * (t->strides ? t->strides[i] : compact);
+    compact *= t->shape[i];
+  }
+  return (char *)t->data + t->byte_offset + offset * (t->dtype.bits / 8);
+}
+
+char *ref_address(const DLTensor *t, const int64_t *index) {
+  return ref_broadcast_address(t, t->ndim, index);
+}
+
+int ref_next_index(int ndim, const int64_t *shape, int64_t *index) {
+  for (int i = ndim - 1; i >= 0; i--) {
+    if (++index[i] < shape[i]) return 1;
+    index[i] = 0;
+  }
+  return 0;
+}
+
+ref_expect *ref_eval_tensor(ref_op op, DLTensor *const *in, const ref_real *param, const DLTensor *out) {
+  int n_in = ops[op].info.n_in;
+  int64_t n = ref_n_elements(out), i = 0, index[64] = {0};
+  ref_dtype d[REF_MAX_INPUTS], od = ref_dtype_of(out->dtype);
+  uint64_t x[REF_MAX_INPUTS];
+  ref_expect *expect = malloc(sizeof *expect * (size_t)(n ? n : 1));
+  for (int k = 0; k < n_in; k++) d[k] = ref_dtype_of(in[k]->dtype);
+  if (n == 0) return expect;
+  do {
+    for (int k = 0; k < n_in; k++) x[k] = ref_get(d[k], ref_broadcast_address(in[k], out->ndim, index));
+    expect[i++] = ref_eval(op, d, x, param, od);
+  } while (ref_next_index(out->ndim, out->shape, index));
+  return expect;
+}
+
+int ref_check_tensor(const DLTensor *out, const ref_expect *expect, ref_difference *difference) {
+  int64_t n = ref_n_elements(out), i = 0, index[64] = {0};
+  ref_dtype d = ref_dtype_of(out->dtype);
+  memset(difference, 0, sizeof *difference);
+  if (n == 0) return 1;
+  do {
+    uint64_t got = ref_get(d, ref_address(out, index));
+    if (!ref_within(d, got, &expect[i])) {
+      if (difference->n_bad++ == 0) {
+        difference->first = i;
+        difference->got = got;
+        difference->wanted = expect[i];
+        difference->ulp = dtypes[d].kind == REF_KIND_FLOAT ? ref_ulp_error(d, got, expect[i].exact) : 0;
+      }
+    }
+    i++;
+  } while (ref_next_index(out->ndim, out->shape, index));
+  return difference->n_bad == 0;
+}
+
+char *ref_text(ref_dtype d, uint64_t bits, char *buffer) {
+  if (dtypes[d].kind == REF_KIND_FLOAT) {
+    snprintf(buffer, 64, "%.17g (0x%0*llx)", (double)ref_value(d, bits), dtypes[d].size * 2, (unsigned long long)bits);
+  } else {
+    snprintf(buffer, 64, "%lld (0x%0*llx)", (long long)ref_value(d, bits), dtypes[d].size * 2, (unsigned long long)bits);
+  }
+  return buffer;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh: gives the tests to prove.
+#   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: the programs of each build, the scripts once, on the first
+#   sh tests/run.sh --one TEST                   one test: a program, a .lua or a .sh file (what prove calls)
+# Exports QUERN_SOURCE_DIR and QUERN_BUILD_DIR; the latter is the build a program lies in. QUERN_TEST_JOBS: how many run
+# at a time (default: one per core).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/.."
+QUERN_SOURCE_DIR=$PWD
+export QUERN_SOURCE_DIR
+
+if [ "${1-}" = --one ]; then
+  test=$2
+  case $test in
+    *.lua) LUA_PATH="$here/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
+    *.sh) exec sh "$test" ;;
+  esac
+  QUERN_BUILD_DIR=$(cd "$(dirname "$test")/.." && pwd)
+  export QUERN_BUILD_DIR
+  case $test in
+    */*) exec "$test" ;;
+    *) exec "./$test" ;;
+  esac
+fi
+
+[ $# -ge 1 ] || { echo 'usage: sh tests/run.sh BUILD [SANITISED BUILD]...' >&2; exit 2; }
+QUERN_BUILD_DIR=$(cd "$1" && pwd)
+export QUERN_BUILD_DIR
+# A report of a sanitizer is a failure, whatever the test makes of it.
+ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=1:allocator_may_return_null=1}
+UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
+TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}
+export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+
+set -- "$@" --
+while [ "$1" != -- ]; do
+  folder=$1
+  shift
+  for source in tests/t[0-9]*.c; do
+    name=$(basename "$source" .c)
+    [ ! -f "tests/$name.sh" ] || continue # that script builds and runs it
+    if [ ! -x "$folder/tests/$name" ]; then
+      echo "run.sh: $folder/tests/$name is not built" >&2
+      exit 1
+    fi
+    set -- "$@" "$folder/tests/$name"
+  done
+done
+shift
+for script in tests/t[0-9]*.lua tests/t[0-9]*.sh; do
+  [ ! -f "$script" ] || set -- "$@" "$script"
+done
+exec prove --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * t280-oom: the n-th allocation of the library fails, for every n, and every allocation from the n-th on: each function
+ * succeeds in full or fails with MEMORY and a sentence, outputs are right or untouched, nothing leaks, nothing crashes.
+ * malloc and pthread_create are replaced in this program; only calls that come from the library's own code count. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tensors.h"
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifdef SANITIZED
+int main(void) {
+  skip_all("malloc belongs to the sanitizer");
+}
+#else
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
+
+static uintptr_t code_low, code_high; /* the library in memory */
+static atomic_int armed, countdown, sticky, n_failures, n_asked, n_live;
+
+/* Blocks that the library holds and got while armed. */
+#define MAX_LIVE 4096
+static void *_Atomic live[MAX_LIVE];
+
+static int from_library(const void *caller) {
+  return (uintptr_t)caller >= code_low && (uintptr_t)caller < code_high;
+}
+
+static int must_fail(const void *caller) {
+  if (!armed || !from_library(caller)) return 0;
+  n_asked++;
+  int left = --countdown;
+  if (left == 0 || (sticky && left < 0)) {
+    n_failures++;
+    return 1;
+  }
+  return 0;
+}
+
+static void *noted(void *p, const void *caller) {
+  if (p && armed && from_library(caller)) {
+    for (int i = 0; i < MAX_LIVE; i++) {
+      void *empty = NULL;
+      if (atomic_compare_exchange_strong(&live[i], &empty, p)) {
+        n_live++;
+        break;
+      }
+    }
+  }
+  return p;
+}
+
+static void forget(void *p) {
+  if (!p || !n_live) return;
+  for (int i = 0; i < MAX_LIVE; i++) {
+    void *is = p;
+    if (atomic_compare_exchange_strong(&live[i], &is, NULL)) {
+      n_live--;
+      return;
+    }
+  }
+}
+
+#define CALLER __builtin_return_address(0)
+void *malloc(size_t n) {
+  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_malloc(n), CALLER);
+}
+void *calloc(size_t n, size_t m) {
+  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_calloc(n, m), CALLER);
+}
+void *realloc(void *p, size_t n) {
+  if (must_fail(CALLER)) return errno = ENOMEM, NULL;
+  forget(p);
+  return noted(__libc_realloc(p, n), CALLER);
+}
+void *aligned_alloc(size_t a, size_t n) {
+  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_memalign(a, n), CALLER);
+}
+int posix_memalign(void **p, size_t a, size_t n) {
+  if (must_fail(CALLER)) return ENOMEM;
+  *p = noted(__libc_memalign(a, n), CALLER);
+  return *p ? 0 : ENOMEM;
+}
+void free(void *p) {
+  forget(p);
+  __libc_free(p);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg) {
+  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return must_fail(CALLER) ? EAGAIN : real(thread, attributes, start, arg);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
+  uintptr_t low = UINTPTR_MAX, high = 0, inside = (uintptr_t)data;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, end = start + info->dlpi_phdr[i].p_memsz;
+    if (start < low) low = start;
+    if (end > high) high = end;
+  }
+  if (inside < low || inside >= high) return 0;
+  code_low = low;
+  code_high = high;
+  return 1;
+}
+
+/* ---- Scenarios -------------------------------------------------------------------------------------------------- */
+
+static int n_bad_status, n_wrong;
+
+/* 1 = go on. Counts statuses that may not be. */
+static int fine(quern_status s, const char *what) {
+  if (s == QUERN_OK) return 1;
+  if (s != QUERN_E_MEMORY || !*quern_last_error()) {
+    int was = armed;
+    armed = 0;
+    diag("%s: %s: %s", what, status_name(s), quern_last_error());
+    armed = was;
+    n_bad_status++;
+  }
+  return 0;
+}
+
+#define N 400000
+static float x[N], y[N];
+
+static void check_output(quern_status s, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    if (y[i] != (s == QUERN_OK ? -x[i] : -77)) {
+      n_wrong++;
+      return;
+    }
+  }
+}
+
+static void use(quern_op *op, int64_t n) {
+  int64_t shape = n;
+  DLTensor a = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &shape}, b = a, *in = &a, *out = &b;
+  quern_plan *plan = NULL;
+  char text[2000];
+  size_t bytes;
+  quern_shape inferred = {.size = sizeof inferred};
+  void *pi = x, *po = y;
+  b.data = y;
+  for (int64_t i = 0; i < n; i++) y[i] = -77;
+  quern_status s = quern_op_call(op, 1, &in, 1, &out, NULL);
+  fine(s, "call");
+  check_output(s, n);
+  fine(quern_op_infer(op, 1, &in, 1, &inferred), "infer");
+  fine(quern_op_workspace(op, 1, &in, 1, &out, NULL, &bytes), "workspace");
+  fine(quern_op_explain(op, 1, &in, 1, &out, NULL, text, sizeof text), "explain");
+  if (fine(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), "prepare")) {
+    for (int64_t i = 0; i < n; i++) y[i] = -77;
+    s = quern_plan_run(plan, &pi, &po, NULL);
+    fine(s, "run");
+    check_output(s, n);
+    quern_plan_release(plan);
+  }
+}
+
+static quern_status negate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+  (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
+  return QUERN_E_UNSUPPORTED; /* declines: the built-in one runs */
+}
+
+static quern_status nothing(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+  (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
+  return QUERN_OK;
+}
+
+static int n_released;
+static void release(void *self) {
+  (void)self;
+  n_released++;
+}
+
+static void scenario_context(void) {
+  quern_ctx *ctx = NULL;
+  quern_op *op = NULL;
+  quern_options options = {.size = sizeof options, .threads = 3, .cache_dir = "/nonexistent", .cc = "cc"};
+  if (!fine(quern_ctx_create(&options, &ctx), "create")) return;
+  if (fine(quern_op_find(ctx, "negative", &op), "find")) {
+    use(op, 100);
+    use(op, N);
+    quern_op_release(op);
+  }
+  if (quern_op_find(ctx, "negativ", &op) == QUERN_OK) n_bad_status++;
+  quern_ctx_release(ctx);
+}
+
+static void scenario_register(void) {
+  static const char *const names[] = {"x", "out"};
+  static const quern_param_info params[] = {{.name = "p", .value = {.kind = QUERN_F64}}};
+  quern_op_def def = {.size = sizeof def, .name = "acme.nothing", .doc = "Nothing.", .n_in = 1, .n_out = 1, .n_params = 1,
+                      .arg_names = names, .params = params, .call = nothing, .release = release};
+  quern_ctx *ctx = NULL;
+  quern_op *op = NULL;
+  int wanted = 0;
+  n_released = 0;
+  if (!fine(quern_ctx_create(NULL, &ctx), "create")) return;
+  wanted += fine(quern_op_register(ctx, &def), "register");
+  def.name = "negative";
+  def.n_params = 0;
+  def.call = negate;
+  wanted += fine(quern_op_register(ctx, &def), "register an override");
+  int32_t count = quern_op_count(ctx);
+  for (int32_t i = 0; i < count; i += 7) {
+    if (!fine(quern_op_at(ctx, i, &op), "at")) continue;
+    if (!quern_op_describe(op)) n_wrong++;
+    quern_op_release(op);
+  }
+  if (fine(quern_op_find(ctx, "negative", &op), "find")) {
+    use(op, 100);
+    quern_op_release(op);
+  }
+  quern_ctx_release(ctx);
+  if (n_released != wanted) n_wrong++; /* on failure release is not called; else exactly once */
+}
+
+/* Fails allocation 1, 2, ... until a whole run asks for fewer. */
+static void drive(const char *name, void (*scenario)(void), int all_after) {
+  int n = 0;
+  scenario(); /* whatever is made once in a process */
+  n_bad_status = n_wrong = 0;
+  group_begin("%s, %s", name, all_after ? "no allocation from the n-th on" : "the n-th allocation fails");
+  do {
+    n++;
+    for (int i = 0; i < MAX_LIVE; i++) live[i] = NULL;
+    n_live = n_failures = n_asked = 0;
+    countdown = n;
+    sticky = all_after;
+    armed = 1;
+    scenario();
+    armed = 0;
+    group_count(1);
+    if (n_live) group_fail("allocation %d failed: %d blocks of the library are left", n, n_live);
+    if (n_bad_status || n_wrong) group_fail("allocation %d failed: %d odd statuses, %d wrong results", n, n_bad_status, n_wrong);
+    n_bad_status = n_wrong = 0;
+  } while (n_failures && n < 5000);
+  group_end();
+  ok(n > 1 && n < 5000, "%s asks for %d allocations", name, n_asked);
+}
+
+/* The default context in a fresh process: made at first use, and again after it could not be made. */
+static void drive_default(void) {
+  int n = 0, status, hit;
+  group_begin("the default context, the n-th allocation of a process fails");
+  do {
+    int hits[2];
+    n++;
+    if (pipe(hits)) bail("no pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+      quern_op *op = NULL;
+      countdown = n;
+      armed = 1;
+      quern_status s = quern_op_find(NULL, "negative", &op);
+      fine(s, "find");
+      if (s == QUERN_OK) use(op, N);
+      armed = 0;
+      if (s != QUERN_OK && quern_op_find(NULL, "negative", &op) != QUERN_OK) n_bad_status += 100; /* it can be had later */
+      use(op, 100);
+      quern_op_release(op);
+      char c = n_failures > 0;
+      if (write(hits[1], &c, 1) != 1) _exit(9);
+      _exit(n_bad_status || n_wrong ? 1 : 0);
+    }
+    char c = 0;
+    close(hits[1]);
+    hit = read(hits[0], &c, 1) == 1 && c;
+    close(hits[0]);
+    waitpid(pid, &status, 0);
+    group_count(1);
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+      group_fail("allocation %d failed: status 0x%x", n, status);
+      break;
+    }
+  } while (hit && n < 5000);
+  group_end();
+}
+
+int main(void) {
+  Dl_info self, library;
+  dl_iterate_phdr(find_library, (void *)(uintptr_t)&quern_op_call);
+  if (!code_high || !dladdr((void *)(uintptr_t)&main, &self) || !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase) {
+    skip_all("the library is linked into this program: its allocations cannot be told apart");
+  }
+  dl_iterate_phdr(find_library, dlsym(RTLD_DEFAULT, "quern_op_call"));
+  for (int i = 0; i < N; i++) x[i] = (float)(i + 1);
+  fflush(stdout);
+  drive_default();
+  drive("contexts, calls and plans", scenario_context, 0);
+  drive("contexts, calls and plans", scenario_context, 1);
+  drive("registered ops", scenario_register, 0);
+  drive("registered ops", scenario_register, 1);
+  return done_testing();
+}
+#endif

@@ -1,0 +1,220 @@
+-- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
+-- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a
+-- vector body, a tail, a strided or transposed layout, in place, or on another thread. QUERN_TEST_SEED repeats a run.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/?.lua;" .. package.path
+local tap = require "tap"
+
+local folder = os.tmpname()
+os.remove(folder)
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+local function run(command)
+  local pipe = assert(io.popen(command .. " 2>&1"))
+  local text = pipe:read "a"
+  return pipe:close(), text
+end
+assert(os.execute("mkdir -p " .. quoted(folder)))
+
+local seed = tap.test_seed()
+math.randomseed(seed, 350)
+local function pick(list) return list[math.random(#list)] end
+
+-- An expression of a type, no deeper than `depth`. names: of variables by type.
+local expression
+local LITERALS = {
+  float = { "0.5", "1", "-1", "2.5", "1e30", "1e-30", "0x1p-130", "-0.0", "3", "INFINITY", "0x1.8p23", "1e9", "PI" },
+  integer = { "1", "2", "3", "7", "31", "100", "0", "64" },
+}
+local UNSIGNED = { f32 = "u32", f64 = "u64" }
+local SIGNED = { f32 = "i32", f64 = "i64" }
+
+local function condition(names, t, depth)
+  local k = math.random(6)
+  if k <= 3 then
+    return string.format("(%s %s %s)", expression(names, t, depth - 1), pick { "<", "<=", ">", ">=", "==", "!=" },
+                         expression(names, t, depth - 1))
+  elseif k == 4 then
+    return string.format("(%s %s %s)", condition(names, t, depth - 1), pick { "&&", "||" }, condition(names, t, depth - 1))
+  elseif k == 5 then
+    return "!" .. condition(names, t, depth - 1)
+  end
+  return (t == "f32" or t == "f64") and "signbit(" .. expression(names, t, depth - 1) .. ")"
+    or string.format("(%s != 0)", expression(names, t, depth - 1))
+end
+
+local function float_expression(names, t, depth)
+  local function e() return expression(names, t, depth - 1) end
+  local makers = {
+    function() return string.format("(%s %s %s)", e(), pick { "+", "-", "*", "/" }, e()) end,
+    function() return string.format("(%s %s %s)", e(), pick { "+", "-", "*" }, e()) end,
+    function() return string.format("fma(%s, %s, %s)", e(), e(), e()) end,
+    function() return string.format("%s(%s)", pick { "sqrt", "rint", "floor", "ceil", "trunc", "abs", "-" }, e()) end,
+    function() return string.format("%s(%s, %s)", pick { "maximum", "minimum", "copysign" }, e(), e()) end,
+    function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,
+    function() return string.format("(%s)%s", t, expression(names, pick { "i32", "i64", "u32", "u8" }, depth - 1)) end,
+    function() return string.format("(%s)(%s)%s", t, pick { "i32", "i64", "u8", "u32" }, e()) end,
+    function() return string.format("(%s)%s", t, expression(names, t == "f32" and "f64" or "f32", depth - 1)) end,
+    function() return string.format("(%s)(%s)%s", t, pick { "f16", "bf16" }, e()) end,
+    function() return string.format("as_%s(%s)", t, expression(names, UNSIGNED[t], depth - 1)) end,
+  }
+  return pick(makers)()
+end
+
+local BITS = { i32 = 32, u32 = 32, i64 = 64, u64 = 64, u8 = 8 }
+local function integer_expression(names, t, depth)
+  local function e() return expression(names, t, depth - 1) end
+  local makers = {
+    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "+", "-", "*", "&", "|", "^" }, e()) end,
+    function() return string.format("(%s)(%s %s %d)", t, e(), pick { "<<", ">>" }, math.random(0, BITS[t] + 2)) end,
+    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" }, e()) end,
+    function() return string.format("%s(%s)", pick { "-", "~", "abs" }, e()) end,
+    function() return string.format("%s(%s, %s)", pick { "maximum", "minimum" }, e(), e()) end,
+    function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,
+    function() return string.format("(%s)%s", t, expression(names, pick { "i32", "i64", "u8", "u32", "u64" }, depth - 1)) end,
+    function() return string.format("(%s)%s", t, expression(names, pick { "f32", "f64" }, depth - 1)) end,
+  }
+  if BITS[t] >= 32 then
+    makers[#makers + 1] = function()
+      return string.format("as_%s(%s)", t, expression(names, BITS[t] == 32 and "f32" or "f64", depth - 1))
+    end
+  end
+  return pick(makers)()
+end
+
+function expression(names, t, depth)
+  local is_float = t == "f32" or t == "f64"
+  if depth <= 0 or math.random(12) == 1 then
+    if math.random(5) > 1 then
+      if names[t] then return pick(names[t]) end
+      return string.format("(%s)%s", t, pick(names[names.main]))
+    end
+    return string.format("(%s)%s", t, pick(LITERALS[is_float and "float" or "integer"]))
+  end
+  if is_float then return float_expression(names, t, depth) end
+  return integer_expression(names, t, depth)
+end
+
+local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or 40
+local bodies, spec = {}, {}
+for k = 1, n_ops do
+  local t = ({ "f32", "f64", "f32", "i32", "i64", "u8" })[(k - 1) % 6 + 1]
+  local n_in = math.random(3)
+  local inputs = table.move({ "x", "y", "z" }, 1, n_in, 1, {})
+  local names = { [t] = inputs, main = t }
+  local lines = {}
+  if SIGNED[t] then
+    lines[#lines + 1] = string.format("%s k = %s;", SIGNED[t], expression(names, SIGNED[t], 2))
+    names[SIGNED[t]] = { "k" }
+  end
+  lines[#lines + 1] = string.format("%s a = %s;", t, expression(names, t, 3))
+  names = setmetatable({ [t] = table.move(inputs, 1, n_in, 2, { "a" }) }, { __index = names })
+  lines[#lines + 1] = string.format("%s b = %s;", t, expression(names, t, 3))
+  if math.random(3) == 1 then
+    lines[#lines + 1] = string.format("rare (%s) { b = %s; }", condition(names, t, 2), expression(names, t, 2))
+  end
+  lines[#lines + 1] = string.format("return (%s)(%s);", t, expression(setmetatable({ [t] = { "a", "b", "x" } }, { __index = names }), t, 2))
+  local name = string.format("dag_%02d_%s", k, t)
+  bodies[name] = table.concat(lines, "\n    ")
+  spec[#spec + 1] = string.format('op "%s" { doc = "random", inputs = "%s", dtypes = "%s", body = [=[\n    %s\n  ]=] }', name,
+                                  table.concat(inputs, ", "), t, bodies[name])
+end
+local spec_file = folder .. "/dags.lua"
+local file = assert(io.open(spec_file, "w"))
+file:write(table.concat(spec, "\n\n"), "\n")
+file:close()
+local names = {}
+for name in pairs(bodies) do names[#names + 1] = name end
+table.sort(names)
+
+local function generate(out, more)
+  return run(string.format("lua5.4 %s generate --out %s --prefix rnd --spec %s --ops %s %s", quoted(root .. "/build.lua"),
+                           quoted(out), quoted(spec_file), table.concat(names, ","), more or ""))
+end
+local ok, text = generate(folder .. "/tree")
+tap.ok(ok, "%d random ops are generated", n_ops)
+if not ok then tap.diag("%s", text) end
+ok, text = generate(folder .. "/single", "--single")
+tap.ok(ok, "and as a single file")
+
+-- A tree compiled by a compiler: core once, kernels per level, by the tree's own source list.
+local function build_tree(compiler, extra)
+  local commands, objects, flags = {}, {}, {}
+  for line in io.lines(folder .. "/tree/sources.txt") do
+    local level, flag_text = line:match "^flags (%w+) ?(.*)$"
+    if level then flags[level] = flag_text end
+    local kind, name = line:match "^(%w+) (%S+)$"
+    local function compile(suffix, more)
+      local object = string.format("%s/%s-%s-%s.o", folder, compiler, name:gsub("[/.]", "_"), suffix)
+      objects[#objects + 1] = object
+      commands[#commands + 1] = string.format("%s -std=c11 -Wall -Wextra -Werror -pthread %s %s -c %s/tree/%s -o %s", compiler, more,
+                                              extra or "", folder, name, object)
+    end
+    if kind == "core" then compile("core", "-O2") end
+    if kind == "kernel" then
+      for _, l in ipairs { "v2", "v3", "v4" } do compile(l, flags.common .. " " .. flags[l]) end
+    end
+  end
+  local list = assert(io.open(folder .. "/commands", "w"))
+  list:write(table.concat(commands, "\n"), "\n")
+  list:close()
+  local good, out = run(string.format("xargs -P 2 -d '\\n' -I{} sh -c '{}' < %s/commands", folder))
+  if not good then return good, out end
+  return run(string.format("%s -std=c11 -O1 -I%s/tree %s/tests/dag_driver.c %s -o %s/run-%s -pthread", compiler, folder, root,
+                           table.concat(objects, " "), folder, compiler))
+end
+
+local function hashes(text)
+  local list = {}
+  for name, value in text:gmatch "(dag_%S+) (%x+)\n" do list[name] = value end
+  return list
+end
+
+local reference
+local function check_run(what, command)
+  local good, out = run(command)
+  tap.ok(good, "%s: every layout gives the bits of single elements", what)
+  if not good then tap.diag("%s", out:gsub("dag_%S+ %x+\n", ""):sub(1, 3000)) end
+  local list, count = hashes(out), 0
+  for _ in pairs(list) do count = count + 1 end
+  if not reference then
+    if count == n_ops then reference = list end
+    return tap.is(count, n_ops, "%s: all ops ran", what)
+  end
+  local wrong = {}
+  for _, name in ipairs(names) do
+    if list[name] ~= reference[name] then wrong[#wrong + 1] = name end
+  end
+  tap.ok(#wrong == 0 and count == n_ops, "%s: the bits of %d ops are those of the first build", what, n_ops)
+  for _, name in ipairs(wrong) do tap.diag("%s:\n    %s", name, bodies[name]) end
+end
+
+for _, compiler in ipairs { "gcc", "clang-19" } do
+  if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then
+    tap.skip(7, compiler .. " is not installed")
+  else
+    ok, text = build_tree(compiler)
+    tap.ok(ok, "%s compiles the tree without a warning", compiler)
+    if not ok then tap.diag("%s", text:sub(1, 3000)) end
+    for _, level in ipairs { "v4", "v3", "v2" } do
+      check_run(compiler .. " " .. level, string.format("RND_ISA=%s %s/run-%s", level, folder, compiler))
+    end
+  end
+end
+
+-- A stranger's flags, one level.
+for _, flags in ipairs { "gcc -O3 -march=native -std=gnu11", "gcc -O0", "clang-19 -O2 -march=native -std=gnu11", "gcc -O2" } do
+  local compiler = flags:match "^%S+"
+  if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then
+    tap.skip(3, compiler .. " is not installed")
+  else
+    ok, text = run(string.format("%s -I%s/single %s/single/rnd.c %s/tests/dag_driver.c -o %s/run-single -pthread", flags, folder,
+                                 folder, root, folder))
+    tap.ok(ok, "the single file under %s", flags)
+    if not ok then tap.diag("%s", text:sub(1, 3000)) end
+    check_run(flags, folder .. "/run-single")
+  end
+end
+
+os.execute("rm -rf " .. quoted(folder))
+tap.done_testing()
