@@ -48,9 +48,9 @@ install_packages() {
   $as_root env DEBIAN_FRONTEND=noninteractive $apt install --no-install-recommends $missing
 }
 
-# build PRESET FOLDER TARGET [OPTION]...: configures when it must, then builds what changed.
+# build PRESET FOLDER TARGETS [OPTION]...: configures when it must, then builds what changed.
 build() {
-  preset=$1 folder=$2 target=$3
+  preset=$1 folder=$2 targets=$3
   shift 3
   wanted="$preset $*"
   if [ ! -f "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/.configured" ] ||
@@ -58,13 +58,13 @@ build() {
     cmake --preset "$preset" "$@"
     echo "$wanted" >"$folder/.configured"
   fi
-  cmake --build "$folder" --target "$target"
+  cmake --build "$folder" --target $targets
 }
 
 case "${1-} ${2-}" in
   'demo ')
     install_packages
-    build release build quern-demo
+    build release build "quern-demo quern-static"
     echo
     echo 'The kernel that examples/demo/filmic.lua becomes (lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua):'
     echo

@@ -57,7 +57,7 @@ end
 -- const TYPE in_x = ...; for an input whose node has that type
 local function input_text(types, operand, node)
   local load = load_text(operand)
-  if node.type == "bool" then return string.format("const m8 %s = -(m8)(%s != 0);", operand.name, load) end
+  if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
   local text = load
   if operand.dtype ~= node.type and types.by_name[operand.dtype].kind ~= "bits" then
     text = string.format("q_cast_%s_%s(%s)", operand.dtype, node.type, load)
@@ -97,6 +97,14 @@ local function kept(list, operands)
   return result
 end
 
+-- The pragma before a kernel's loops: those with casts of f16 have one of their own.
+local function loop_pragma(record, nodes)
+  local is_f16 = false
+  for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
+  for _, node in ipairs(nodes) do is_f16 = is_f16 or (node.op == "round" and node.name == "f16") end
+  return is_f16 and "Q_IVDEP_F16" or "Q_IVDEP"
+end
+
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
   local n_in = #dag.inputs
@@ -132,7 +140,7 @@ local function elementwise_values(types, record, dag, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
-    rare = #conditions > 0, block = variants.RARE_BLOCK,
+    rare = #conditions > 0, block = variants.RARE_BLOCK, ivdep = loop_pragma(record, dag_of.order(dag.outputs)),
   }
   if values.rare then
     local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
@@ -169,6 +177,7 @@ local function pack_values(types, record, comment)
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
     n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK,
+    ivdep = loop_pragma(record, {}),
     outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
     from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,

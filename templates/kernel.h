@@ -88,7 +88,7 @@ Q_FN i32 q_opaque_zero(void) {
   __asm__("" : "+r"(zero));
   return zero;
 }
-#define Q_KERNEL_ENTRY              \
+#define Q_KERNEL_ENTRY                \
   const i32 q_zero = q_opaque_zero(); \
   (void)q_zero
 
@@ -106,42 +106,16 @@ Q_FN i32 q_opaque_zero(void) {
 /* Between these two no warning comes of a body that is made for every dtype (x < 0 of an unsigned x), and Clang makes no loop a call of
    memcpy or memset: a kernel refers to nothing outside itself. GCC has been told that above. */
 #if defined(__clang__)
-#define Q_KERNELS_BEGIN                                                                                                          \
-  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wtautological-compare\"")                                \
+#define Q_KERNELS_BEGIN                                                                           \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wtautological-compare\"") \
   _Pragma("clang attribute push(__attribute__((no_builtin(\"memcpy\", \"memmove\", \"memset\"))), apply_to = function)")
 #define Q_KERNELS_END _Pragma("clang attribute pop") _Pragma("clang diagnostic pop")
 #else
-#define Q_KERNELS_BEGIN                                                                          \
-  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wtautological-compare\"")    \
+#define Q_KERNELS_BEGIN                                                                       \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wtautological-compare\"") \
   _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")
 #define Q_KERNELS_END _Pragma("GCC diagnostic pop")
 #endif
-
-/* ---- Bit casts, sign, NaN ---- */
-
-#define Q_CANON_NAN_f32 0x7fc00000u
-#define Q_CANON_NAN_f64 0x7ff8000000000000u
-
-/* F: float type, U, M: its unsigned and mask type, SIGN: its sign bit.
-   bits sees the one canonical NaN, raw what is there; sign operations are integer operations. */
-#define Q_FLOAT_BITS(F, U, M, SIGN)                                                                                     \
-  Q_FN U q_raw_##F(F x) {                                                                                               \
-    union { F f; U u; } pun = {x};                                                                                      \
-    return pun.u;                                                                                                       \
-  }                                                                                                                     \
-  Q_FN F q_from_##F(U x) {                                                                                              \
-    union { U u; F f; } pun = {x};                                                                                      \
-    return pun.f;                                                                                                       \
-  }                                                                                                                     \
-  Q_FN U q_bits_##F(F x) { return x == x ? q_raw_##F(x) : (U)Q_CANON_NAN_##F; }                                          \
-  Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                                         \
-  Q_FN F q_neg_##F(F x) { return q_from_##F(q_raw_##F(x) ^ (SIGN)); }                                                   \
-  Q_FN F q_abs_##F(F x) { return q_from_##F(q_raw_##F(x) & ~(SIGN)); }                                                  \
-  Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); }           \
-  Q_FN M q_signbit_##F(F x) { return -(M)((M)q_bits_##F(x) < 0); }
-Q_FLOAT_BITS(f32, u32, m32, 0x80000000u)
-Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u)
-#undef Q_FLOAT_BITS
 
 /* ---- Select ---- */
 
@@ -150,46 +124,74 @@ Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u)
    Q_MASK turns a comparison into a mask; the cast comes before the minus so that GCC does not compute it in int and widen it. */
 #define Q_MASK(M, condition) (-(M)(condition))
 #if defined(__clang__)
-#define Q_SELECT_INTEGER(X, M) \
+#define Q_SELECT(X, M) \
   Q_FN X q_sel_##X(M m, X a, X b) { return m ? a : b; }
-#define Q_SELECT_FLOAT(F, M, U) Q_SELECT_INTEGER(F, M)
 #else
-#define Q_SELECT_INTEGER(X, M) \
+#define Q_SELECT(X, M) \
   Q_FN X q_sel_##X(M m, X a, X b) { return (X)(b ^ ((a ^ b) & (X)m)); }
-#define Q_SELECT_FLOAT(F, M, U) \
-  Q_FN F q_sel_##F(M m, F a, F b) { return q_from_##F(q_sel_##U(m, q_raw_##F(a), q_raw_##F(b))); }
 #endif
-Q_SELECT_INTEGER(i8, m8) Q_SELECT_INTEGER(i16, m16) Q_SELECT_INTEGER(i32, m32) Q_SELECT_INTEGER(i64, m64)
-Q_SELECT_INTEGER(u8, m8) Q_SELECT_INTEGER(u16, m16) Q_SELECT_INTEGER(u32, m32) Q_SELECT_INTEGER(u64, m64)
-Q_SELECT_FLOAT(f32, m32, u32) Q_SELECT_FLOAT(f64, m64, u64)
-#undef Q_SELECT_INTEGER
+Q_SELECT(i8, m8) Q_SELECT(i16, m16) Q_SELECT(i32, m32) Q_SELECT(i64, m64)
+Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
+#undef Q_SELECT
+
+/* ---- Bit casts, sign, NaN ---- */
+
+#define Q_CANON_NAN_f32 0x7fc00000u
+#define Q_CANON_NAN_f64 0x7ff8000000000000u
+
+/* F: float type, U, M: its unsigned and mask type, SIGN: its sign bit.
+   bits sees the one canonical NaN, raw what is there; sign operations are integer operations. */
+#if defined(__clang__)
+#define Q_SELECT_FLOAT(F, U, m, a, b) (m ? a : b)
+#else
+#define Q_SELECT_FLOAT(F, U, m, a, b) q_from_##F(q_sel_##U(m, q_raw_##F(a), q_raw_##F(b)))
+#endif
+#define Q_FLOAT_BITS(F, U, M, SIGN)                                                                           \
+  Q_FN U q_raw_##F(F x) {                                                                                     \
+    union { F f; U u; } pun = {x};                                                                            \
+    return pun.u;                                                                                             \
+  }                                                                                                           \
+  Q_FN F q_from_##F(U x) {                                                                                    \
+    union { U u; F f; } pun = {x};                                                                            \
+    return pun.f;                                                                                             \
+  }                                                                                                           \
+  Q_FN U q_bits_##F(F x) { return q_sel_##U(Q_MASK(M, x == x), q_raw_##F(x), (U)Q_CANON_NAN_##F); }           \
+  Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                               \
+  Q_FN F q_neg_##F(F x) { return q_from_##F(q_raw_##F(x) ^ (SIGN)); }                                         \
+  Q_FN F q_abs_##F(F x) { return q_from_##F(q_raw_##F(x) & ~(SIGN)); }                                        \
+  Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
+  Q_FN M q_signbit_##F(F x) { return Q_MASK(M, (M)q_bits_##F(x) < 0); }                                       \
+  Q_FN F q_sel_##F(M m, F a, F b) { return Q_SELECT_FLOAT(F, U, m, a, b); }
+Q_FLOAT_BITS(f32, u32, m32, 0x80000000u)
+Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u)
+#undef Q_FLOAT_BITS
 #undef Q_SELECT_FLOAT
 
 /* ---- Maximum and minimum of floats: NaN propagates, -0 < +0 ---- */
 
 /* (a > b ? a : b) and (b > a ? b : a) are one instruction each and differ only for zeros of both signs and for NaN. Oring the bits of the two
    minima takes -0 and keeps NaN; anding those of the maxima takes +0 but may lose NaN, which the last step brings back. */
-#define Q_MINMAX(F, U)                                                              \
-  Q_FN F q_min_##F(F a, F b) {                                                      \
-    F ab = a < b ? a : b, ba = b < a ? b : a;                                       \
-    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                               \
-  }                                                                                 \
-  Q_FN F q_max_##F(F a, F b) {                                                      \
-    F ab = a > b ? a : b, ba = b > a ? b : a;                                       \
-    U both = q_raw_##F(ab) & q_raw_##F(ba);                                         \
-    return q_from_##F(__builtin_isunordered(a, b) ? (U)Q_CANON_NAN_##F : both);     \
+#define Q_MINMAX(F, U, M)                                                                           \
+  Q_FN F q_min_##F(F a, F b) {                                                                      \
+    F ab = a < b ? a : b, ba = b < a ? b : a;                                                       \
+    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                                               \
+  }                                                                                                 \
+  Q_FN F q_max_##F(F a, F b) {                                                                      \
+    F ab = a > b ? a : b, ba = b > a ? b : a;                                                       \
+    U both = q_raw_##F(ab) & q_raw_##F(ba);                                                         \
+    return q_from_##F(q_sel_##U(Q_MASK(M, __builtin_isunordered(a, b)), (U)Q_CANON_NAN_##F, both)); \
   }
-Q_MINMAX(f32, u32)
-Q_MINMAX(f64, u64)
+Q_MINMAX(f32, u32, m32)
+Q_MINMAX(f64, u64, m64)
 #undef Q_MINMAX
 
 /* ---- Rounding to integral values ---- */
 
 #if defined(__SSE4_1__) || defined(__aarch64__)
-#define Q_ROUNDING(F, SUFFIX)                                       \
-  Q_FN F q_rint_##F(F x) { return __builtin_rint##SUFFIX(x); }      \
-  Q_FN F q_floor_##F(F x) { return __builtin_floor##SUFFIX(x); }    \
-  Q_FN F q_ceil_##F(F x) { return __builtin_ceil##SUFFIX(x); }      \
+#define Q_ROUNDING(F, SUFFIX)                                    \
+  Q_FN F q_rint_##F(F x) { return __builtin_rint##SUFFIX(x); }   \
+  Q_FN F q_floor_##F(F x) { return __builtin_floor##SUFFIX(x); } \
+  Q_FN F q_ceil_##F(F x) { return __builtin_ceil##SUFFIX(x); }   \
   Q_FN F q_trunc_##F(F x) { return __builtin_trunc##SUFFIX(x); }
 Q_ROUNDING(f32, f)
 Q_ROUNDING(f64, )
@@ -197,23 +199,23 @@ Q_ROUNDING(f64, )
 #else
 /* No instruction, and the builtins would call libm: adding and subtracting 2^23 (2^52) rounds |x| < 2^23 to an integer, ties to even;
    what is larger is integral already; the sign goes back on so that -0.25 gives -0. */
-#define Q_ROUNDING(F, U, SIGN, MAGIC)                                                                         \
-  Q_FN F q_with_sign_##F(F x, F y) { return q_from_##F(q_raw_##F(x) | (q_raw_##F(y) & (SIGN))); }             \
-  Q_FN F q_rint_##F(F x) {                                                                                    \
-    F a = q_abs_##F(x);                                                                                       \
-    return a < (MAGIC) ? q_with_sign_##F((a + (MAGIC)) - (MAGIC), x) : x;                                     \
-  }                                                                                                           \
-  Q_FN F q_trunc_##F(F x) {                                                                                   \
-    F a = q_abs_##F(x), r = q_abs_##F(q_rint_##F(x));                                                         \
-    return a < (MAGIC) ? q_with_sign_##F(r > a ? r - 1 : r, x) : x;                                           \
-  }                                                                                                           \
-  Q_FN F q_floor_##F(F x) {                                                                                   \
-    F r = q_rint_##F(x);                                                                                      \
-    return r > x ? q_with_sign_##F(q_abs_##F(r - 1), x) : r;                                                  \
-  }                                                                                                           \
-  Q_FN F q_ceil_##F(F x) {                                                                                    \
-    F r = q_rint_##F(x);                                                                                      \
-    return r < x ? q_with_sign_##F(q_abs_##F(r + 1), x) : r;                                                  \
+#define Q_ROUNDING(F, U, SIGN, MAGIC)                                                             \
+  Q_FN F q_with_sign_##F(F x, F y) { return q_from_##F(q_raw_##F(x) | (q_raw_##F(y) & (SIGN))); } \
+  Q_FN F q_rint_##F(F x) {                                                                        \
+    F a = q_abs_##F(x);                                                                           \
+    return a < (MAGIC) ? q_with_sign_##F((a + (MAGIC)) - (MAGIC), x) : x;                         \
+  }                                                                                               \
+  Q_FN F q_trunc_##F(F x) {                                                                       \
+    F a = q_abs_##F(x), r = q_abs_##F(q_rint_##F(x));                                             \
+    return a < (MAGIC) ? q_with_sign_##F(r > a ? r - 1 : r, x) : x;                               \
+  }                                                                                               \
+  Q_FN F q_floor_##F(F x) {                                                                       \
+    F r = q_rint_##F(x);                                                                          \
+    return r > x ? q_with_sign_##F(q_abs_##F(r - 1), x) : r;                                      \
+  }                                                                                               \
+  Q_FN F q_ceil_##F(F x) {                                                                        \
+    F r = q_rint_##F(x);                                                                          \
+    return r < x ? q_with_sign_##F(q_abs_##F(r + 1), x) : r;                                      \
   }
 Q_ROUNDING(f32, u32, 0x80000000u, 0x1p23f)
 Q_ROUNDING(f64, u64, (u64)0x8000000000000000u, 0x1p52)
@@ -269,7 +271,7 @@ Q_FN int q_clz_u64(u64 x) { return __builtin_clzll(x); }
 /* Exact in 128-bit integers: both terms are aligned with a sticky lowest bit, added, normalised and rounded once, at the result's own
    precision if it is subnormal. Not inlined: it is correct, not fast. */
 static __attribute__((noinline, unused)) f64 q_fma_soft_f64(f64 a, f64 b, f64 c) {
-  typedef unsigned __int128 u128;
+  __extension__ typedef unsigned __int128 u128;
   const u64 sign_bit = (u64)1 << 63, hidden = (u64)1 << 52;
   u64 ua = q_raw_f64(a), ub = q_raw_f64(b), uc = q_raw_f64(c);
   i32 ea = (i32)(ua >> 52 & 0x7ff), eb = (i32)(ub >> 52 & 0x7ff), ec = (i32)(uc >> 52 & 0x7ff);
@@ -320,15 +322,15 @@ Q_FN f64 q_fma_f64(f64 a, f64 b, f64 c) { return q_fma_soft_f64(a, b, c); }
 /* X: the type, S and U: signed and unsigned of its width, W: what arithmetic is done in (never a signed type, never promoted to one), BITS: its
    width. A left shift extends the sign, which does not show, because GCC would narrow a zero-extended one to 16 bits, which AVX2 cannot shift.
    The *c shifts take a count known to be inside the width; the others give 0 (or the sign) for any other count. */
-#define Q_INTEGER(X, S, U, W, BITS)                                                                    \
-  Q_FN X q_add_##X(X a, X b) { return (X)((W)a + (W)b); }                                             \
-  Q_FN X q_sub_##X(X a, X b) { return (X)((W)a - (W)b); }                                             \
-  Q_FN X q_mul_##X(X a, X b) { return (X)((W)a * (W)b); }                                             \
-  Q_FN X q_neg_##X(X a) { return (X)((W)0 - (W)a); }                                                  \
-  Q_FN X q_max_##X(X a, X b) { return a > b ? a : b; }                                                \
-  Q_FN X q_min_##X(X a, X b) { return a < b ? a : b; }                                                \
-  Q_FN X q_shlc_##X(X a, X n) { return (X)((W)(S)a << ((W)n & (BITS - 1))); }                         \
-  Q_FN X q_shrc_##X(X a, X n) { return (X)(a >> ((W)n & (BITS - 1))); }                               \
+#define Q_INTEGER(X, S, U, W, BITS)                                           \
+  Q_FN X q_add_##X(X a, X b) { return (X)((W)a + (W)b); }                     \
+  Q_FN X q_sub_##X(X a, X b) { return (X)((W)a - (W)b); }                     \
+  Q_FN X q_mul_##X(X a, X b) { return (X)((W)a * (W)b); }                     \
+  Q_FN X q_neg_##X(X a) { return (X)((W)0 - (W)a); }                          \
+  Q_FN X q_max_##X(X a, X b) { return a > b ? a : b; }                        \
+  Q_FN X q_min_##X(X a, X b) { return a < b ? a : b; }                        \
+  Q_FN X q_shlc_##X(X a, X n) { return (X)((W)(S)a << ((W)n & (BITS - 1))); } \
+  Q_FN X q_shrc_##X(X a, X n) { return (X)(a >> ((W)n & (BITS - 1))); }       \
   Q_FN X q_shl_##X(X a, X n) { return (U)n < BITS ? q_shlc_##X(a, n) : (X)0; }
 Q_INTEGER(i8, i8, u8, u32, 8)
 Q_INTEGER(i16, i16, u16, u32, 16)
@@ -340,8 +342,8 @@ Q_INTEGER(u32, i32, u32, u32, 32)
 Q_INTEGER(u64, i64, u64, u64, 64)
 #undef Q_INTEGER
 
-#define Q_INTEGER_SIGNED(X, U, BITS)                                                                   \
-  Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; }                                           \
+#define Q_INTEGER_SIGNED(X, U, BITS)                         \
+  Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; } \
   Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); }
 Q_INTEGER_SIGNED(i8, u8, 8)
 Q_INTEGER_SIGNED(i16, u16, 16)
@@ -349,8 +351,8 @@ Q_INTEGER_SIGNED(i32, u32, 32)
 Q_INTEGER_SIGNED(i64, u64, 64)
 #undef Q_INTEGER_SIGNED
 
-#define Q_INTEGER_UNSIGNED(X, BITS)                                                 \
-  Q_FN X q_abs_##X(X a) { return a; }                                               \
+#define Q_INTEGER_UNSIGNED(X, BITS)   \
+  Q_FN X q_abs_##X(X a) { return a; } \
   Q_FN X q_shr_##X(X a, X n) { return n < BITS ? q_shrc_##X(a, n) : (X)0; }
 Q_INTEGER_UNSIGNED(u8, 8)
 Q_INTEGER_UNSIGNED(u16, 16)
@@ -365,38 +367,38 @@ Q_FN i32 q_i32_of_quotient(f64 x) { return x < 0x1p31 ? (i32)(x < 0x1p31 ? x : 0
 /* Truncating division. x / 0 = 0 and x rem 0 = 0; MIN / -1 wraps to MIN with remainder 0. Up to 32 bits it goes through a float type F that
    holds both exactly and vectorises: a quotient of integers below 2^24 (f64: 2^53) that is not whole lies at least 1/|b| below the next
    whole number, farther than F's rounding reaches. */
-#define Q_DIVIDE_BY_FLOAT(X, F, TO_F, TO_X)                                                             \
-  Q_FN X q_tdiv_##X(X a, X b) {                                                                         \
-    X q = TO_X(TO_F(a) / TO_F(b ? b : (X)1));                                                           \
-    return b ? q : (X)0;                                                                                \
-  }                                                                                                     \
-  Q_FN X q_trem_##X(X a, X b) { return b ? q_sub_##X(a, q_mul_##X(q_tdiv_##X(a, b), b)) : (X)0; }
+#define Q_DIVIDE_BY_FLOAT(X, M, TO_F, TO_X)   \
+  Q_FN X q_tdiv_##X(X a, X b) {               \
+    X q = TO_X(TO_F(a) / TO_F(b ? b : (X)1)); \
+    return b ? q : (X)0;                      \
+  }                                           \
+  Q_FN X q_trem_##X(X a, X b) { return q_sel_##X(Q_MASK(M, b != 0), q_sub_##X(a, q_mul_##X(q_tdiv_##X(a, b), b)), 0); }
 #define Q_F32(a) ((f32)(i32)(a))
 #define Q_F64(a) ((f64)(i32)(a))
 #define Q_F64U(a) (q_from_f64((u64)(a) | (u64)0x433 << 52) - 0x1p52) /* 2^52 shows an integer in the mantissa */
-Q_DIVIDE_BY_FLOAT(i8, f32, Q_F32, (i8)(i32))
-Q_DIVIDE_BY_FLOAT(u8, f32, Q_F32, (u8)(i32))
-Q_DIVIDE_BY_FLOAT(i16, f32, Q_F32, (i16)(i32))
-Q_DIVIDE_BY_FLOAT(u16, f32, Q_F32, (u16)(i32))
-Q_DIVIDE_BY_FLOAT(u32, f64, Q_F64U, q_u32_of_f64)
-Q_DIVIDE_BY_FLOAT(i32, f64, Q_F64, q_i32_of_quotient)
+Q_DIVIDE_BY_FLOAT(i8, m8, Q_F32, (i8)(i32))
+Q_DIVIDE_BY_FLOAT(u8, m8, Q_F32, (u8)(i32))
+Q_DIVIDE_BY_FLOAT(i16, m16, Q_F32, (i16)(i32))
+Q_DIVIDE_BY_FLOAT(u16, m16, Q_F32, (u16)(i32))
+Q_DIVIDE_BY_FLOAT(u32, m32, Q_F64U, q_u32_of_f64)
+Q_DIVIDE_BY_FLOAT(i32, m32, Q_F64, q_i32_of_quotient)
 #undef Q_F64U
 #undef Q_F64
 #undef Q_F32
 #undef Q_DIVIDE_BY_FLOAT
 
-#define Q_DIVIDE_SIGNED(X)                                                                  \
-  Q_FN X q_tdiv_##X(X a, X b) {                                                             \
-    X d = b == 0 || b == -1 ? (X)1 : b;                                                     \
-    X q = a / d;                                                                            \
-    return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q;                                      \
-  }                                                                                         \
+#define Q_DIVIDE_SIGNED(X)                             \
+  Q_FN X q_tdiv_##X(X a, X b) {                        \
+    X d = b == 0 || b == -1 ? (X)1 : b;                \
+    X q = a / d;                                       \
+    return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q; \
+  }                                                    \
   Q_FN X q_trem_##X(X a, X b) { return a % (b == 0 || b == -1 ? (X)1 : b); }
 Q_DIVIDE_SIGNED(i64)
 #undef Q_DIVIDE_SIGNED
 
-#define Q_DIVIDE_UNSIGNED(X)                                                                \
-  Q_FN X q_tdiv_##X(X a, X b) { return b ? a / (b ? b : (X)1) : (X)0; }                     \
+#define Q_DIVIDE_UNSIGNED(X)                                            \
+  Q_FN X q_tdiv_##X(X a, X b) { return b ? a / (b ? b : (X)1) : (X)0; } \
   Q_FN X q_trem_##X(X a, X b) { return a % (b ? b : (X)1); }
 Q_DIVIDE_UNSIGNED(u64)
 #undef Q_DIVIDE_UNSIGNED

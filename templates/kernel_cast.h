@@ -19,7 +19,7 @@
   Q_FN bool_s q_cast_##A##_bool(A x) { return (bool_s)(x != 0); }
 #define Q_CAST_FROM_BOOL(B) \
   Q_FN B q_cast_bool_##B(bool_s x) { return (B)(x != 0); }
-#define Q_CAST_7(A, B, C, D, E, F, G, H) \
+#define Q_CAST_7(A, B, C, D, E, F, G, H)                                                                                        \
   Q_CAST_WRAP(A, B) Q_CAST_WRAP(A, C) Q_CAST_WRAP(A, D) Q_CAST_WRAP(A, E) Q_CAST_WRAP(A, F) Q_CAST_WRAP(A, G) Q_CAST_WRAP(A, H) \
   Q_CAST_TO_BOOL(A) Q_CAST_FROM_BOOL(A)
 Q_CAST_7(i8, i16, i32, i64, u8, u16, u32, u64)
@@ -118,11 +118,11 @@ Q_FN bf16_s q_cast_f64_bf16(f64 x) { return q_cast_f32_bf16(q_odd_f32(x)); }
 
 /* Clamped before the conversion, which C leaves undefined outside the range; HIGH is the largest F that converts. NaN, which fails every
    comparison, becomes LOW, so a signed cast takes it to 0 first. */
-#define Q_CLAMP(F, M)                                                     \
-  Q_FN F q_clamp_##F(F x, F low, F high) {                                \
-    F above = q_sel_##F(Q_MASK(M, x > low), x, low);                      \
-    return q_sel_##F(Q_MASK(M, above < high), above, high);               \
-  }                                                                       \
+#define Q_CLAMP(F, M)                                       \
+  Q_FN F q_clamp_##F(F x, F low, F high) {                  \
+    F above = q_sel_##F(Q_MASK(M, x > low), x, low);        \
+    return q_sel_##F(Q_MASK(M, above < high), above, high); \
+  }                                                         \
   Q_FN F q_number_##F(F x) { return q_sel_##F(Q_MASK(M, x == x), x, 0); }
 Q_CLAMP(f32, m32)
 Q_CLAMP(f64, m64)
@@ -211,8 +211,8 @@ Q_FN u64 q_zcast_f16_u64(f16_s x, i32 zero) { return (u64)(i64)(i32)q_zcast_f16_
 
 /* ---- Integer to float ---- */
 
-#define Q_ZCAST_BY_I32(A)                                                             \
-  Q_FN f32 q_zcast_##A##_f32(A x, i32 zero) { return (f32)((i32)x ^ zero); }          \
+#define Q_ZCAST_BY_I32(A)                                                    \
+  Q_FN f32 q_zcast_##A##_f32(A x, i32 zero) { return (f32)((i32)x ^ zero); } \
   Q_FN f64 q_zcast_##A##_f64(A x, i32 zero) { return (f64)((i32)x ^ zero); }
 Q_ZCAST_BY_I32(i8)
 Q_ZCAST_BY_I32(i16)
@@ -251,14 +251,14 @@ Q_FN f64 q_zcast_i64_f64(i64 x, i32 zero) {
 
 /* Wide integers on their way to a narrower float are first rounded to odd at the precision P of the float in between (f64 53, f32 24 bits):
    their low bits are gathered into the lowest that stays, if they do not fit as they are. */
-#define Q_ODD(I, U, M, BITS, P)                                                                                            \
-  Q_FN U q_odd_##U(U x) {                                                                                                  \
-    const U low = ((U)1 << (BITS - P)) - 1;                                                                                \
-    return q_sel_##U(Q_MASK(M, x >> P == 0), x, (x | ((x & low) + low)) & ~low);                                           \
-  }                                                                                                                        \
-  Q_FN I q_odd_##I(I x) {                                                                                                  \
-    const U low = ((U)1 << (BITS - P)) - 1, u = (U)x;                                                                      \
-    return (I)q_sel_##U(Q_MASK(M, (u + ((U)1 << P)) >> (P + 1) == 0), u, (u | ((u & low) + low)) & ~low);                  \
+#define Q_ODD(I, U, M, BITS, P)                                                                           \
+  Q_FN U q_odd_##U(U x) {                                                                                 \
+    const U low = ((U)1 << (BITS - P)) - 1;                                                               \
+    return q_sel_##U(Q_MASK(M, x >> P == 0), x, (x | ((x & low) + low)) & ~low);                          \
+  }                                                                                                       \
+  Q_FN I q_odd_##I(I x) {                                                                                 \
+    const U low = ((U)1 << (BITS - P)) - 1, u = (U)x;                                                     \
+    return (I)q_sel_##U(Q_MASK(M, (u + ((U)1 << P)) >> (P + 1) == 0), u, (u | ((u & low) + low)) & ~low); \
   }
 Q_ODD(i32, u32, m32, 32, 24)
 Q_ODD(i64, u64, m64, 64, 53)

@@ -6,8 +6,8 @@
 /* ---- Vectors ---- */
 
 /* q_<element>_v<bytes>: in registers; the _u twin to load and store at any address. */
-#define Q_VECTOR(X, BYTES)                                                            \
-  typedef X q_##X##_v##BYTES __attribute__((vector_size(BYTES)));                     \
+#define Q_VECTOR(X, BYTES)                                        \
+  typedef X q_##X##_v##BYTES __attribute__((vector_size(BYTES))); \
   typedef X q_##X##_v##BYTES##_u __attribute__((vector_size(BYTES), aligned(1), may_alias));
 Q_VECTOR(u8, 16) Q_VECTOR(u16, 16) Q_VECTOR(u32, 16) Q_VECTOR(u64, 16)
 #if defined(__AVX2__)
@@ -79,8 +79,9 @@ Q_FN void q_convert_f32_f16(const void *src, void *dst, i64 n) {
 
 /* ---- Copy past the cache ---- */
 
-/* q_stream: non-temporal stores of whole cache lines, ordinary ones of the parts of lines at both ends. Until q_stream_end() another thread may
-   not see the data: call it once, after the last q_stream of a slice. It waits for the stores, which after every block would double the time. */
+/* Non-temporal stores of whole cache lines, ordinary ones of the parts of lines at both ends. Until q_stream_end() another thread may not see
+   what q_stream_part stored: once after the last part of a slice is enough. It waits for the stores, which after every block of 1 KB would
+   double the time. */
 #if defined(__AVX512F__)
 #define Q_PAST_BYTES 64
 #define Q_PAST_VECTOR(SUFFIX) q_u64_v64##SUFFIX
@@ -99,7 +100,7 @@ Q_FN void q_convert_f32_f16(const void *src, void *dst, i64 n) {
 #define Q_PAST_STORE(p, v) __builtin_nontemporal_store((q_past)(v), p)
 #endif
 
-Q_FN void q_stream(const char *src, char *dst, i64 bytes) {
+Q_FN void q_stream_part(const char *src, char *dst, i64 bytes) {
   i64 i = 0;
 #if defined(Q_PAST_BYTES)
   typedef long long q_past __attribute__((vector_size(Q_PAST_BYTES), may_alias));
@@ -119,11 +120,15 @@ Q_FN void q_stream_end(void) {
   __asm__ volatile("dmb ishst" ::: "memory");
 #endif
 }
+Q_FN void q_stream(const char *src, char *dst, i64 bytes) {
+  q_stream_part(src, dst, bytes);
+  q_stream_end();
+}
 
 /* ---- Transpose a tile: dst[j][i] = src[i][j] for i < n0, j < n1; each row contiguous, row strides in bytes, no overlap ---- */
 
-#define Q_TRANSPOSE_SCALAR(U)                                                                                                    \
-  for (i64 j = 0; j < n1; j++)                                                                                                   \
+#define Q_TRANSPOSE_SCALAR(U)  \
+  for (i64 j = 0; j < n1; j++) \
     for (i64 i = 0; i < n0; i++) ((U##_u *)(dst + j * dst_stride))[i] = ((const U##_u *)(src + i * src_stride))[j];
 
 #if defined(__clang__) || __GNUC__ >= 12
@@ -149,24 +154,24 @@ Q_FN q_u64_v32 q_pieces_32(const char *p, i64 step) {
 }
 #endif
 
-#define Q_TRANSPOSE_BY(V, SIZE, U, L, PAIRS)                                                                                     \
-  Q_FN void q_transpose_##SIZE##_by_##V(const char *src, i64 src_stride, char *dst, i64 dst_stride, i64 n0, i64 n1) {             \
-    for (i64 i = 0; i < n0; i += V / SIZE) {                                                                                     \
-      if (i > n0 - V / SIZE) i = n0 - V / SIZE;                                                                                  \
-      for (i64 j = 0; j < n1; j += L) {                                                                                          \
-        q_##U##_v##V a[L], b[L];                                                                                                 \
-        if (j > n1 - L) j = n1 - L;                                                                                              \
-        for (int k = 0; k < L; k++) a[k] = (q_##U##_v##V)q_pieces_##V(src + (i + k) * src_stride + j * SIZE, L * src_stride);    \
-        for (int round = 1; round < L; round *= 2) {                                                                             \
-          for (int k = 0; k < L / 2; k++) {                                                                                      \
-            b[2 * k] = __builtin_shufflevector(a[k], a[k + L / 2], Q_LANES_##V(PAIRS, 0, L));                                    \
-            b[2 * k + 1] = __builtin_shufflevector(a[k], a[k + L / 2], Q_LANES_##V(PAIRS, L / 2, L));                            \
-          }                                                                                                                      \
-          for (int k = 0; k < L; k++) a[k] = b[k];                                                                               \
-        }                                                                                                                        \
-        for (int k = 0; k < L; k++) *(q_##U##_v##V##_u *)(dst + (j + k) * dst_stride + i * SIZE) = a[k];                         \
-      }                                                                                                                          \
-    }                                                                                                                            \
+#define Q_TRANSPOSE_BY(V, SIZE, U, L, PAIRS)                                                                                  \
+  Q_FN void q_transpose_##SIZE##_by_##V(const char *src, i64 src_stride, char *dst, i64 dst_stride, i64 n0, i64 n1) {         \
+    for (i64 i = 0; i < n0; i += V / SIZE) {                                                                                  \
+      if (i > n0 - V / SIZE) i = n0 - V / SIZE;                                                                               \
+      for (i64 j = 0; j < n1; j += L) {                                                                                       \
+        q_##U##_v##V a[L], b[L];                                                                                              \
+        if (j > n1 - L) j = n1 - L;                                                                                           \
+        for (int k = 0; k < L; k++) a[k] = (q_##U##_v##V)q_pieces_##V(src + (i + k) * src_stride + j * SIZE, L * src_stride); \
+        for (int round = 1; round < L; round *= 2) {                                                                          \
+          for (int k = 0; k < L / 2; k++) {                                                                                   \
+            b[2 * k] = __builtin_shufflevector(a[k], a[k + L / 2], Q_LANES_##V(PAIRS, 0, L));                                 \
+            b[2 * k + 1] = __builtin_shufflevector(a[k], a[k + L / 2], Q_LANES_##V(PAIRS, L / 2, L));                         \
+          }                                                                                                                   \
+          for (int k = 0; k < L; k++) a[k] = b[k];                                                                            \
+        }                                                                                                                     \
+        for (int k = 0; k < L; k++) *(q_##U##_v##V##_u *)(dst + (j + k) * dst_stride + i * SIZE) = a[k];                      \
+      }                                                                                                                       \
+    }                                                                                                                         \
   }
 #if defined(__AVX2__)
 #define Q_TRANSPOSE_WIDE(SIZE, U, L, PAIRS) Q_TRANSPOSE_BY(32, SIZE, U, L, PAIRS)
@@ -176,19 +181,19 @@ Q_FN q_u64_v32 q_pieces_32(const char *p, i64 step) {
 #define Q_TRANSPOSE_WIDE(SIZE, U, L, PAIRS)
 #define Q_TRANSPOSE_IF_WIDE(SIZE)
 #endif
-#define Q_TRANSPOSE(SIZE, U, L, PAIRS)                                                                                           \
-  Q_TRANSPOSE_WIDE(SIZE, U, L, PAIRS)                                                                                            \
-  Q_TRANSPOSE_BY(16, SIZE, U, L, PAIRS)                                                                                          \
-  Q_FN void q_transpose_##SIZE(const char *src, i64 src_stride, char *dst, i64 dst_stride, i64 n0, i64 n1) {                      \
-    if (n1 >= L && n0 >= L) {                                                                                                    \
-      Q_TRANSPOSE_IF_WIDE(SIZE)                                                                                                  \
-      q_transpose_##SIZE##_by_16(src, src_stride, dst, dst_stride, n0, n1);                                                      \
-      return;                                                                                                                    \
-    }                                                                                                                            \
-    Q_TRANSPOSE_SCALAR(U)                                                                                                        \
+#define Q_TRANSPOSE(SIZE, U, L, PAIRS)                                                                       \
+  Q_TRANSPOSE_WIDE(SIZE, U, L, PAIRS)                                                                        \
+  Q_TRANSPOSE_BY(16, SIZE, U, L, PAIRS)                                                                      \
+  Q_FN void q_transpose_##SIZE(const char *src, i64 src_stride, char *dst, i64 dst_stride, i64 n0, i64 n1) { \
+    if (n1 >= L && n0 >= L) {                                                                                \
+      Q_TRANSPOSE_IF_WIDE(SIZE)                                                                              \
+      q_transpose_##SIZE##_by_16(src, src_stride, dst, dst_stride, n0, n1);                                  \
+      return;                                                                                                \
+    }                                                                                                        \
+    Q_TRANSPOSE_SCALAR(U)                                                                                    \
   }
 #else
-#define Q_TRANSPOSE(SIZE, U, L, PAIRS)                                                                                           \
+#define Q_TRANSPOSE(SIZE, U, L, PAIRS) \
   Q_FN void q_transpose_##SIZE(const char *src, i64 src_stride, char *dst, i64 dst_stride, i64 n0, i64 n1) { Q_TRANSPOSE_SCALAR(U) }
 #endif
 Q_TRANSPOSE(1, u8, 16, Q_PAIRS_8)

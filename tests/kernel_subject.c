@@ -66,7 +66,7 @@ static const subject_loop loops[] = {
   {"convert", "f32", "", "", "f16", run_convert_f32_f16, 0},
 };
 
-static void stream(const char *src, char *dst, i64 bytes) { q_stream(src, dst, bytes); q_stream_end(); }
+static void stream(const char *src, char *dst, i64 bytes) { q_stream(src, dst, bytes); }
 static void transpose_1(const char *src, i64 ss, char *dst, i64 ds, i64 n0, i64 n1) { q_transpose_1(src, ss, dst, ds, n0, n1); }
 static void transpose_2(const char *src, i64 ss, char *dst, i64 ds, i64 n0, i64 n1) { q_transpose_2(src, ss, dst, ds, n0, n1); }
 static void transpose_4(const char *src, i64 ss, char *dst, i64 ds, i64 n0, i64 n1) { q_transpose_4(src, ss, dst, ds, n0, n1); }

@@ -426,6 +426,7 @@ static void test_find(void) {
     const char *asked, *nearest;
   } names[] = {{"ad", "add"}, {"addd", "add"}, {"clipp", "clip"}, {"multiplied", "multiply"}, {"sgnbit", "signbit"}, {"substract", "subtract"}, {"leakyrelu", "leaky_relu"}, {"maximun", "maximum"}};
   for (int i = 0; i < 8; i++) {
+    if (!has_op(ref_op_find(names[i].nearest))) continue;
     quern_op *op = (quern_op *)&op;
     is_int(quern_op_find(NULL, names[i].asked, &op), QUERN_E_NOTFOUND, "find %s", names[i].asked);
     has_str(quern_last_error(), names[i].asked, "  the sentence repeats it");

@@ -1,200 +1,293 @@
+-- The error function and its complement, erf(x) = 2/sqrt(pi) * integral of e^(-t^2) from 0 to x, erfc = 1 - erf; and the
+-- pieces that gelu shares with erfc.
+--
+-- erf in two polynomials, chosen per element:
+--
+--     |x| < join:   x + x P(x^2)                  erf is nearly 1.13 x: the large part, x, is added last, exactly
+--     otherwise:    1 - Q(|x| - join)^2           with the sign of x; Q is the square root of erfc
+--
+-- Why a square root: erfc falls so steeply that a polynomial in x for it needs degree 14 (f32), 36 (f64); its root is
+-- flatter and needs 11, 27, and the square costs nothing (the last fma squares). Higher roots need less still, but
+-- multiply the rounding error of Q. Q is expanded at the join, where erfc is largest and accuracy counts.
+--
+-- erfc in the far tail is tiny but has full relative accuracy down to subnormals (x = 10.05 in f32, 27.22 in f64):
+--
+--     erfc(z) = e^(-z^2) R(z),  z = |x|,          erfc(-z) = 2 - erfc(z)
+--
+-- 1. e^(-z^2). z^2 is up to 740, so its rounding alone would cost hundreds of ULP: it is carried as s + s_lo (exact, one
+--    fma), and reduced as in exp.lua: -z^2 = k ln2 + r_hi + r_lo, e^(-z^2) = 2^k (1 + r_hi + p).
+-- 2. R(z) = e^(z^2) erfc(z) falls slowly, from 1 to 1 / (z sqrt(pi)). It is t (1 + v), t = 1 / (1 + slope z), which has
+--    the same shape, so |v| < 0.16 and its rounding errors count little:   v = (1 - t) (V0 + t W).
+--    The factors hold v = 0 at z = 0 (t = 1) and its limit V0 at infinity (t = 0); W stays between 0.3 and 0.8.
+--    In f32 W is a polynomial in t. In f64 its degree would be 40; in u = (z - a) / (z + a) it is 21, and one division
+--    serves both denominators: i = 1 / (d g), 1/d = g i, 1/g = d i. u is worth only 52 bits so: W = W0 + (1 - t) X(u),
+--    the factors of X hold its error down.
+--    c is what is left of t: t (1 + c) = 1 / (1 + slope z) to twice the precision.
+-- 3. The product t (1 + v) (1 + r_hi + p) is formed as high and low part, so that the result is rounded once.
+-- 4. 2^k reaches below the normal range: the result is made 2^64 times too large (exact) and multiplied by 2^-64, which
+--    rounds once more, and only for subnormals.
+--
+-- Error budget of erfc, in ULP: 0.5 the last rounding, 0.2 v (fit 0.1, roundings 0.1), 0.1 t and u, 0.1 the sum
+-- v (1 + r) + p, 0.05 e^r. The largest errors are where all meet just below a power of two.
+
+constants {
+  -- 3/2 * 2^23: adding it rounds to integer. 191 = 127 + 64, so that the low bits are the exponent field of 2^(k + 64).
+  ERF_SHIFT_F32 = 0x1.8p23 + 191,
+  ERF_SHIFT_F64 = 0x1.8p52 + 1087,
+
+  -- Where erf changes polynomial. Lower, Q would exceed 1/2 and its rounding error double; higher, the errors of P grow.
+  -- In f64 it is a point whose sqrt(erfc) is, by luck, within 0.02 ULP of a float, the constant coefficient of Q.
+  ERF_JOIN_F32 = 1,
+  ERF_JOIN_F64 = 0x1.be8p-1,
+}
+
 func "erf" {
-  args = "x",
-  f32 = [[
+  doc    = "The error function.",
+  args   = "x",
+  -- P: error 2^-29.3 (f64: 2^-56.3) of erf; Q^2: 2^-27.5 (f64: 2^-56.8).
+  f32    = [[
     f32 z = abs(x);
-    // |x| < 1.125: x + x P(x^2)
+    // P(x^2)
     f32 s = x * x;
-    f32 p5 = fma(0x1.4c5cb4p-14, s, -0x1.a5197ap-11);
-    f32 p4 = fma(p5, s, 0x1.542fecp-8);
-    f32 p3 = fma(p4, s, -0x1.b7fec4p-6);
-    f32 p2 = fma(p3, s, 0x1.ce2d52p-4);
-    f32 p1 = fma(p2, s, -0x1.81274p-2);
+    f32 p5 = fma(0x1.48edeep-14, s, -0x1.a3c95cp-11);
+    f32 p4 = fma(p5, s, 0x1.53ff92p-8);
+    f32 p3 = fma(p4, s, -0x1.b7f858p-6);
+    f32 p2 = fma(p3, s, 0x1.ce2cfp-4);
+    f32 p1 = fma(p2, s, -0x1.81273ep-2);
     f32 p0 = fma(p1, s, 0x1.06eba8p-3);
-    f32 small = fma(x, p0, x);
-    // else 1 - Q(|x| - 1.125)^4
-    f32 t = (z > 4 ? 4 : z) - 1;
-    f32 q10 = fma(0x1.10602p-17, t, -0x1.fca656p-14);
-    f32 q9 = fma(q10, t, 0x1.784cd8p-11);
-    f32 q8 = fma(q9, t, -0x1.f09ed6p-10);
-    f32 q7 = fma(q8, t, 0x1.96e242p-11);
-    f32 q6 = fma(q7, t, 0x1.922326p-8);
-    f32 q5 = fma(q6, t, -0x1.6defeep-10);
-    f32 q4 = fma(q5, t, -0x1.879874p-5);
-    f32 q3 = fma(q4, t, 0x1.f0b0e2p-5);
-    f32 q2 = fma(q3, t, 0x1.6ca48p-3);
-    f32 q1 = fma(q2, t, -0x1.0bf07ep-1);
+    // Q(|x| - ERF_JOIN_F32); from |x| = 4 on the result rounds to 1
+    f32 t = (z > 4 ? 4 : z) - ERF_JOIN_F32;
+    f32 q10 = fma(0x1.bf9116p-18, t, -0x1.a6afaep-14);
+    f32 q9 = fma(q10, t, 0x1.37dcf4p-11);
+    f32 q8 = fma(q9, t, -0x1.85b33p-10);
+    f32 q7 = fma(q8, t, -0x1.79fbccp-15);
+    f32 q6 = fma(q7, t, 0x1.d5ee6ep-8);
+    f32 q5 = fma(q6, t, -0x1.216a44p-9);
+    f32 q4 = fma(q5, t, -0x1.84742ep-5);
+    f32 q3 = fma(q4, t, 0x1.efdd34p-5);
+    f32 q2 = fma(q3, t, 0x1.6cab2cp-3);
+    f32 q1 = fma(q2, t, -0x1.0bf09p-1);
     f32 q0 = fma(q1, t, 0x1.9620d6p-2);
-    f32 large = fma(-q0, q0, 1);
-    return z < 1 ? small : copysign(large, x);
+    return z < ERF_JOIN_F32 ? fma(x, p0, x) : copysign(fma(-q0, q0, 1), x);
   ]],
-  f64 = [[
+  f64    = [[
     f64 z = abs(x);
+    // P(x^2)
     f64 s = x * x;
     f64 s2 = s * s;
-    f64 pe4 = fma(0x1.eaea843553ea3p-27, s2, 0x1.b9d8f8cd476acp-20);
-    f64 pe3 = fma(pe4, s2, 0x1.f9a32dd4354e8p-14);
-    f64 pe2 = fma(pe3, s2, 0x1.565bcd1292db8p-8);
-    f64 pe1 = fma(pe2, s2, 0x1.ce2f21a0436e4p-4);
-    f64 pe0 = fma(pe1, s2, 0x1.06eba8214db69p-3);
-    f64 po4 = fma(-0x1.f0de2f5f2d0c3p-31, s2, -0x1.5e7dc002094e4p-23);
-    f64 po3 = fma(po4, s2, -0x1.f4d22d36882cbp-17);
-    f64 po2 = fma(po3, s2, -0x1.c02db480561a1p-11);
-    f64 po1 = fma(po2, s2, -0x1.b82ce312ae137p-6);
-    f64 po0 = fma(po1, s2, -0x1.812746b0379fep-2);
-    f64 p0 = fma(po0, s, pe0);
-    f64 small = fma(x, p0, x);
-    f64 t = (z > 6 ? 6 : z) - 0.875;
+    f64 a9 = fma(-0x1.f4f70fbed2b8bp-31, s2, -0x1.5e9be5b2ecbb4p-23);
+    f64 a7 = fma(a9, s2, -0x1.f4d279e852595p-17);
+    f64 a5 = fma(a7, s2, -0x1.c02db4a101cecp-11);
+    f64 a3 = fma(a5, s2, -0x1.b82ce312b240dp-6);
+    f64 a1 = fma(a3, s2, -0x1.812746b0379ffp-2);
+    f64 b8 = fma(0x1.ebf8e4a9c46b7p-27, s2, 0x1.b9dcc79e7375ap-20);
+    f64 b6 = fma(b8, s2, 0x1.f9a331b8bcbcbp-14);
+    f64 b4 = fma(b6, s2, 0x1.565bcd133f1c1p-8);
+    f64 b2 = fma(b4, s2, 0x1.ce2f21a0437bap-4);
+    f64 p1 = fma(b2, s, a1);
+    f64 p0 = fma(p1, s, 0x1.06eba8214db69p-3);
+    // Q(|x| - ERF_JOIN_F64); from |x| = 6 on the result rounds to 1
+    f64 t = (z > 6 ? 6 : z) - ERF_JOIN_F64;
     f64 t2 = t * t;
-    f64 qe12 = fma(0x1.b3428910d6153p-53, t2, 0x1.6c50e670a3548p-42);
-    f64 qe11 = fma(qe12, t2, 0x1.233176015e37bp-34);
-    f64 qe10 = fma(qe11, t2, 0x1.e6bef7b37d631p-29);
-    f64 qe9 = fma(qe10, t2, 0x1.f696214bb3a94p-25);
-    f64 qe8 = fma(qe9, t2, 0x1.8ff9fa73064f3p-22);
-    f64 qe7 = fma(qe8, t2, 0x1.7fbc93d3e784dp-20);
-    f64 qe6 = fma(qe7, t2, -0x1.11545b31b6ac1p-18);
-    f64 qe5 = fma(qe6, t2, 0x1.63cf0dd7f3284p-14);
-    f64 qe4 = fma(qe5, t2, -0x1.f7989f17e74f3p-11);
-    f64 qe3 = fma(qe4, t2, 0x1.0252317ea9c2dp-7);
-    f64 qe2 = fma(qe3, t2, -0x1.6887c8024f1cp-5);
-    f64 qe1 = fma(qe2, t2, 0x1.3543f8c7c07ddp-3);
-    f64 qe0 = fma(qe1, t2, 0x1.dbd459d0eee76p-2);
-    f64 qo11 = fma(-0x1.9d6a8d89d7664p-47, t2, -0x1.89fe3c54067aap-38);
-    f64 qo10 = fma(qo11, t2, -0x1.35d5a912310bdp-31);
-    f64 qo9 = fma(qo10, t2, -0x1.1d433cd8ac881p-26);
-    f64 qo8 = fma(qo9, t2, -0x1.56c4ef5d8e28dp-23);
-    f64 qo7 = fma(qo8, t2, -0x1.bf6b8b76671c6p-21);
-    f64 qo6 = fma(qo7, t2, -0x1.29f39c09d1925p-24);
-    f64 qo5 = fma(qo6, t2, -0x1.fa05d4917ce17p-17);
-    f64 qo4 = fma(qo5, t2, 0x1.4b25b0276f11ap-14);
-    f64 qo3 = fma(qo4, t2, 0x1.6917dcf305121p-13);
-    f64 qo2 = fma(qo3, t2, -0x1.0f9a7dd192023p-7);
-    f64 qo1 = fma(qo2, t2, 0x1.56090dbbb9a93p-4);
-    f64 qo0 = fma(qo1, t2, -0x1.2117b1c2e8f37p-1);
-    f64 q0 = fma(qo0, t, qe0);
-    f64 large = fma(-q0, q0, 1);
-    return z < 0.875 ? small : copysign(large, x);
+    f64 c25 = fma(0x1.cb07b4a7fd747p-57, t2, 0x1.19664a9798421p-47);
+    f64 c23 = fma(c25, t2, -0x1.f5294daea2e8p-40);
+    f64 c21 = fma(c23, t2, -0x1.74063b25530fdp-32);
+    f64 c19 = fma(c21, t2, -0x1.89f0640137809p-27);
+    f64 c17 = fma(c19, t2, -0x1.d13f2c4af81e7p-24);
+    f64 c15 = fma(c17, t2, -0x1.4119a7698b18cp-21);
+    f64 c13 = fma(c15, t2, 0x1.b9520d6b29aecp-22);
+    f64 c11 = fma(c13, t2, -0x1.e404069ae216ep-17);
+    f64 c9 = fma(c11, t2, 0x1.418ae489f1037p-14);
+    f64 c7 = fma(c9, t2, 0x1.986af50895a46p-13);
+    f64 c5 = fma(c7, t2, -0x1.1424a75dc48e2p-7);
+    f64 c3 = fma(c5, t2, 0x1.5825195f7e79fp-4);
+    f64 c1 = fma(c3, t2, -0x1.218b62f44b5b3p-1);
+    f64 d24 = fma(-0x1.2f5a59ffece38p-51, t2, -0x1.06e1041951c32p-50);
+    f64 d22 = fma(d24, t2, 0x1.20a1c530ad598p-35);
+    f64 d20 = fma(d22, t2, 0x1.41cc94baf8859p-29);
+    f64 d18 = fma(d20, t2, 0x1.5cb7f08341e9ep-25);
+    f64 d16 = fma(d18, t2, 0x1.0dd86b2aa5e33p-22);
+    f64 d14 = fma(d16, t2, 0x1.1c3901eb6dbf7p-20);
+    f64 d12 = fma(d14, t2, -0x1.3844d8b8b0a18p-18);
+    f64 d10 = fma(d12, t2, 0x1.6452019931845p-14);
+    f64 d8 = fma(d10, t2, -0x1.f8b77cc960ad3p-11);
+    f64 d6 = fma(d8, t2, 0x1.023292ca40e74p-7);
+    f64 d4 = fma(d6, t2, -0x1.67870671b810fp-5);
+    f64 d2 = fma(d4, t2, 0x1.33c1feada21b3p-3);
+    f64 q1 = fma(d2, t, c1);
+    f64 q0 = fma(q1, t, 0x1.dd86543290082p-2);
+    return z < ERF_JOIN_F64 ? fma(x, p0, x) : copysign(fma(-q0, q0, 1), x);
   ]],
+  ulp    = { f32 = 0.992, f64 = 0.99 },
+  derivation = "tools/fit/erf.py",
 }
-func "erfc" {
-  args = "x",
-  f32 = [[
-    f32 a = abs(x);
-    f32 z = a > 10.5 ? 10.5 : a;
-    f32 s = z * z;
-    f32 e = fma(z, z, -s);
-    f32 n = fma(s, -0x1.715476p0, 0x1.8p23 + 191);
-    f32 k = n - (0x1.8p23 + 191);
-    f32 scale = as_f32(raw_u32(n) << 23);
-    f32 rh = fma(k, -0x1.62e43p-1, -s);
-    f32 rl = fma(k, 0x1.05c61p-29, -e);
-    f32 r = rh + rl;
+
+func "erf_shifted" {
+  doc  = "-s / ln2 rounded to an integer k, as k + shifter: k + 64, biased, is in the low bits. For 0 <= s < 760.",
+  args = "s",
+  f32  = [[ fma(-s, LOG2E, ERF_SHIFT_F32) ]],
+  f64  = [[ fma(-s, LOG2E, ERF_SHIFT_F64) ]],
+}
+
+func "erf_count" {
+  doc  = "k as a float, from n = erf_shifted(s).",
+  args = "n",
+  f32  = [[ n - ERF_SHIFT_F32 ]],
+  f64  = [[ n - ERF_SHIFT_F64 ]],
+}
+
+func "erf_scale" {
+  doc  = "2^(k + 64), from n = erf_shifted(s); a normal number for every s that matters.",
+  args = "n",
+  f32  = [[ as_f32(raw_u32(n) << 23) ]],
+  f64  = [[ as_f64(raw_u64(n) << 52) ]],
+}
+
+func "erf_exp_rest" {
+  doc  = "p, where e^(hi + lo) = 1 + hi + p, |hi + lo| <= 0.3467.",
+  args = "hi, lo",
+  -- r^2 G(r) + lo: error 2^-32.9 (f64: 2^-57.6) of e^r. exp_tail has one coefficient less, and a budget only for exp.
+  f32  = [[
+    f32 r = hi + lo;
     f32 g4 = fma(0x1.9a6b3ap-13, r, 0x1.6d4f08p-10);
     f32 g3 = fma(g4, r, 0x1.1115c8p-7);
     f32 g2 = fma(g3, r, 0x1.5554e6p-5);
     f32 g1 = fma(g2, r, 0x1.555552p-3);
     f32 g0 = fma(g1, r, 0x1p-1);
-    f32 p = fma(r * r, g0, rl);
-    f32 q = rh + p;
-
-    f32 d = fma(z, 1.5, 1);
-    f32 dl = fma(z, 1.5, 1 - d);
-    f32 t = 1 / d;
-    f32 c = fma(-dl, t, fma(-d, t, 1));
-    f32 u = t - 0.5;
-    f32 o = 1 - t;
-    f32 u2 = u * u;
-    f32 we6 = fma(-0x1.dc929ep2, u2, -0x1.604db8p4);
-    f32 we5 = fma(we6, u2, 0x1.28d99cp3);
-    f32 we4 = fma(we5, u2, 0x1.b4cb0ap1);
-    f32 we3 = fma(we4, u2, -0x1.424b78p-2);
-    f32 we2 = fma(we3, u2, -0x1.4220dp0);
-    f32 we1 = fma(we2, u2, -0x1.fa28b8p-6);
-    f32 we0 = fma(we1, u2, 0x1.3e505p-1);
-    f32 wo5 = fma(0x1.a8419ap4, u2, -0x1.086332p-1);
-    f32 wo4 = fma(wo5, u2, -0x1.9cb8d6p2);
-    f32 wo3 = fma(wo4, u2, -0x1.5bfe48p0);
-    f32 wo2 = fma(wo3, u2, 0x1.36684ep0);
-    f32 wo1 = fma(wo2, u2, 0x1.7a17ccp-1);
-    f32 wo0 = fma(wo1, u2, -0x1.059dd8p-1);
-    f32 w0 = fma(wo0, u, we0);
-    f32 w = fma(w0, t, -0x1.3acf42p-3);
-    f32 v = w * o;
-    f32 ml = fma(v, 1 + q, p);
-    f32 m = rh + ml;
-    f32 me = ml - (m - rh);
-    f32 hh = fma(t, m, t);
-    f32 hl = fma(t, me, fma(t, m, t - hh));
-    f32 h = hh + fma(hh, c, hl);
-    f32 base = x < 0 ? 0x1p65 : 0;
-    return fma(x < 0 ? -scale : scale, h, base) * 0x1p-64;
+    return fma(r * r, g0, lo);
   ]],
-  f64 = [[
+  f64  = [[
+    f64 r = hi + lo;
+    f64 r2 = r * r;
+    f64 a6 = fma(0x1.28b0ac705a4dp-22, r2, 0x1.a019960993714p-16);
+    f64 a4 = fma(a6, r2, 0x1.6c16c185ec874p-10);
+    f64 a2 = fma(a4, r2, 0x1.555555554fe5fp-5);
+    f64 a0 = fma(a2, r2, 0x1.000000000000cp-1);
+    f64 b7 = fma(0x1.adfd8401e73dp-26, r2, 0x1.71ded4ca0ef5ap-19);
+    f64 b5 = fma(b7, r2, 0x1.a01a014ee7b4bp-13);
+    f64 b3 = fma(b5, r2, 0x1.1111111120dd7p-7);
+    f64 b1 = fma(b3, r2, 0x1.5555555555516p-3);
+    f64 g = fma(b1, r, a0);
+    return fma(r2, g, lo);
+  ]],
+  derivation = "tools/fit/erf.py",
+}
+
+func "erf_product_hi" {
+  doc  = "t (1 + v) (1 + r + p), rounded.",
+  args = "t, v, r, p",
+  -- (1 + v) (1 + r + p) = 1 + m, m = r + (v (1 + r + p) + p)
+  body = [[
+    T m = r + fma(v, 1 + (r + p), p);
+    return fma(t, m, t);
+  ]],
+}
+
+func "erf_product_lo" {
+  doc  = "What the rounding of m and of erf_product_hi lost.",
+  args = "t, v, r, p",
+  body = [[
+    T m_lo = fma(v, 1 + (r + p), p);
+    T m = r + m_lo;
+    T h = fma(t, m, t);
+    return fma(t, m_lo - (m - r), fma(t, m, t - h));
+  ]],
+}
+
+func "erfc" {
+  doc    = "The complementary error function, 1 - erf(x), with full relative accuracy for large x.",
+  args   = "x",
+  -- W: error 2^-27.0 of erfc (f64, X: 2^-57.1).
+  f32    = [[
+    f32 a = abs(x);
+    f32 z = a > 10.5 ? 10.5 : a;
+    // e^(-z^2) = 2^k (1 + r_hi + p)
+    f32 s = z * z;
+    f32 s_lo = fma(z, z, -s);
+    f32 n = erf_shifted(s);
+    f32 k = erf_count(n);
+    f32 r_hi = exp_rest_hi(-s, k);
+    f32 p = erf_exp_rest(r_hi, exp_rest_lo(k, -s_lo));
+    // e^(z^2) erfc(z) = t (1 + c) (1 + v)
+    f32 d = fma(z, 1.5, 1);
+    f32 d_lo = fma(z, 1.5, 1 - d);
+    f32 t = 1 / d;
+    f32 c = fma(-d_lo, t, fma(-d, t, 1));
+    f32 u = t - 0.5;
+    f32 u2 = u * u;
+    f32 a12 = fma(-0x1.dc929ep2, u2, -0x1.604db8p4);
+    f32 a10 = fma(a12, u2, 0x1.28d99cp3);
+    f32 a8 = fma(a10, u2, 0x1.b4cb0ap1);
+    f32 a6 = fma(a8, u2, -0x1.424b78p-2);
+    f32 a4 = fma(a6, u2, -0x1.4220dp0);
+    f32 a2 = fma(a4, u2, -0x1.fa28b8p-6);
+    f32 a0 = fma(a2, u2, 0x1.3e505p-1);
+    f32 b11 = fma(0x1.a8419ap4, u2, -0x1.086332p-1);
+    f32 b9 = fma(b11, u2, -0x1.9cb8d6p2);
+    f32 b7 = fma(b9, u2, -0x1.5bfe48p0);
+    f32 b5 = fma(b7, u2, 0x1.36684ep0);
+    f32 b3 = fma(b5, u2, 0x1.7a17ccp-1);
+    f32 b1 = fma(b3, u2, -0x1.059dd8p-1);
+    f32 w = fma(b1, u, a0);
+    f32 v = (1 - t) * fma(w, t, -0x1.3acf42p-3);
+    // sign and base: erfc(x) for x >= 0, 2 - erfc(-x) for x < 0, times 2^64
+    f32 h = erf_product_hi(t, v, r_hi, p);
+    f32 erfc_z = h + fma(h, c, erf_product_lo(t, v, r_hi, p));
+    f32 scale = erf_scale(n);
+    f32 base = x < 0 ? (f32)0x1p65 : 0;
+    return fma(x < 0 ? -scale : scale, erfc_z, base) * 0x1p-64;
+  ]],
+  f64    = [[
     f64 a = abs(x);
     f64 z = a > 27.25 ? 27.25 : a;
+    // e^(-z^2) = 2^k (1 + r_hi + p)
     f64 s = z * z;
-    f64 e = fma(z, z, -s);
-    f64 n = fma(s, -0x1.71547652b82fep0, 6755399441056831);
-    f64 k = n - 6755399441056831;
-    f64 scale = as_f64(raw_u64(n) << 52);
-    f64 rh = fma(k, -0x1.62e42fefa39efp-1, -s);
-    f64 rl = fma(k, -0x1.abc9e3b39803fp-56, -e);
-    f64 r = rh + rl;
-    f64 r2 = r * r;
-    f64 ge3 = fma(0x1.28b4b45ce200dp-22, r2, 0x1.a01991ca631e7p-16);
-    f64 ge2 = fma(ge3, r2, 0x1.6c16c1876e9f1p-10);
-    f64 ge1 = fma(ge2, r2, 0x1.555555554f7dfp-5);
-    f64 ge0 = fma(ge1, r2, 0x1.000000000000dp-1);
-    f64 go3 = fma(0x1.af8a869d0b95ap-26, r2, 0x1.71dddcaa6859ap-19);
-    f64 go2 = fma(go3, r2, 0x1.a01a01bc4577p-13);
-    f64 go1 = fma(go2, r2, 0x1.111111110d22ep-7);
-    f64 go0 = fma(go1, r2, 0x1.5555555555562p-3);
-    f64 g0 = fma(go0, r, ge0);
-    f64 p = fma(r2, g0, rl);
-    f64 q = rh + p;
-
-    f64 b = z + 3.5;
+    f64 s_lo = fma(z, z, -s);
+    f64 n = erf_shifted(s);
+    f64 k = erf_count(n);
+    f64 r_hi = exp_rest_hi(-s, k);
+    f64 p = erf_exp_rest(r_hi, exp_rest_lo(k, -s_lo));
+    // e^(z^2) erfc(z) = t (1 + c) (1 + v)
     f64 d = fma(z, 1.5, 1);
-    f64 dl = fma(z, 1.5, 1 - d);
-    f64 i = 1 / (b * d);
-    f64 t1 = b * i;
-    f64 c1 = fma(-dl, t1, fma(-d, t1, 1));
-    f64 t = fma(t1, c1, t1);
-    f64 c = fma(-dl, t, fma(-d, t, 1));
+    f64 d_lo = fma(z, 1.5, 1 - d);
+    f64 g = z + 3.5;
+    f64 i = 1 / (d * g);
+    f64 t1 = g * i;
+    f64 t = fma(t1, fma(-d_lo, t1, fma(-d, t1, 1)), t1);
+    f64 c = fma(-d_lo, t, fma(-d, t, 1));
     f64 u = (z - 3.5) * (d * i);
-    f64 o = 1 - t;
     f64 u2 = u * u;
-    f64 we10 = fma(-0x1.dfe700f1c5fadp-32, u2, -0x1.3bd6cc3a887afp-24);
-    f64 we9 = fma(we10, u2, 0x1.4ff83b92fdff7p-21);
-    f64 we8 = fma(we9, u2, -0x1.f1bfdf2514408p-19);
-    f64 we7 = fma(we8, u2, 0x1.46d839a93643ep-16);
-    f64 we6 = fma(we7, u2, -0x1.2d083a2de924bp-14);
-    f64 we5 = fma(we6, u2, -0x1.2d23b0f330511p-12);
-    f64 we4 = fma(we5, u2, 0x1.261527cf534e6p-7);
-    f64 we3 = fma(we4, u2, 0x1.2c25ecfc7e5afp-7);
-    f64 we2 = fma(we3, u2, -0x1.64597bb74ef8bp-4);
-    f64 we1 = fma(we2, u2, -0x1.014fb150c8e74p-3);
-    f64 we0 = fma(we1, u2, 0x1.7bd58cd44e741p-1);
-    f64 wo9 = fma(-0x1.c085d455d4f59p-26, u2, 0x1.3c87f9bf790d6p-23);
-    f64 wo8 = fma(wo9, u2, -0x1.90bb459f5d17dp-21);
-    f64 wo7 = fma(wo8, u2, 0x1.6ca378f53fccbp-18);
-    f64 wo6 = fma(wo7, u2, -0x1.9b43de01d6db8p-15);
-    f64 wo5 = fma(wo6, u2, 0x1.bfde3cdc8296ep-12);
-    f64 wo4 = fma(wo5, u2, -0x1.35e0e73af8b92p-9);
-    f64 wo3 = fma(wo4, u2, -0x1.fd14468383c22p-7);
-    f64 wo2 = fma(wo3, u2, 0x1.a062d3a2f0a9p-6);
-    f64 wo1 = fma(wo2, u2, 0x1.2011b48f421adp-3);
-    f64 wo0 = fma(wo1, u2, -0x1.8997302dd242fp-9);
-    f64 w0 = fma(wo0, u, we0);
-    f64 w = fma(w0, t, -0x1.3acf41e705b72p-3);
-    f64 v = w * o;
-    f64 ml = fma(v, 1 + q, p);
-    f64 m = rh + ml;
-    f64 me = ml - (m - rh);
-    f64 h = fma(t, m, t);
-    f64 hl = fma(t, me, fma(t, m, t - h));
-    f64 hc = fma(h, c, hl);
-
-    f64 base = x < 0 ? 0x1p65 : 0;
-    return fma(x < 0 ? -scale : scale, h + hc, base) * 0x1p-64;
+    f64 a18 = fma(-0x1.31b087ea5c3e3p-24, u2, 0x1.39e42c5115e0fp-21);
+    f64 a16 = fma(a18, u2, -0x1.cfa2366fedfb4p-19);
+    f64 a14 = fma(a16, u2, 0x1.3b8939ee73c32p-16);
+    f64 a12 = fma(a14, u2, -0x1.546f16c9b3c5bp-14);
+    f64 a10 = fma(a12, u2, -0x1.12b5be180e912p-14);
+    f64 a8 = fma(a10, u2, 0x1.b33921199b174p-8);
+    f64 a6 = fma(a8, u2, -0x1.4dc754d3c10b8p-9);
+    f64 a4 = fma(a6, u2, -0x1.2fe9c1b8e76f6p-4);
+    f64 a2 = fma(a4, u2, -0x1.3338c6acb079bp-6);
+    f64 a0 = fma(a2, u2, 0x1.9ef6fb0d72accp-2);
+    f64 b19 = fma(-0x1.6cac74c89f83ep-26, u2, 0x1.aeef6b3db1386p-24);
+    f64 b17 = fma(b19, u2, -0x1.d6cba93ff129bp-22);
+    f64 b15 = fma(b17, u2, 0x1.cca9e607d408p-19);
+    f64 b13 = fma(b15, u2, -0x1.281dc8d64b013p-15);
+    f64 b11 = fma(b13, u2, 0x1.6612f49246383p-12);
+    f64 b9 = fma(b11, u2, -0x1.1f14ec5cf7064p-9);
+    f64 b7 = fma(b9, u2, -0x1.179ffbddf34f8p-7);
+    f64 b5 = fma(b7, u2, 0x1.16ba69e0fb48ep-5);
+    f64 b3 = fma(b5, u2, 0x1.5a15ccae3a99p-4);
+    f64 b1 = fma(b3, u2, -0x1.10e611881e38fp-3);
+    f64 x_u = fma(b1, u, a0);
+    f64 o = 1 - t;
+    f64 w = fma(x_u, o, 0x1.9b191393139ebp-2);
+    f64 v = o * fma(w, t, -0x1.3acf41e705b72p-3);
+    // sign and base: erfc(x) for x >= 0, 2 - erfc(-x) for x < 0, times 2^64
+    f64 h = erf_product_hi(t, v, r_hi, p);
+    f64 erfc_z = h + fma(h, c, erf_product_lo(t, v, r_hi, p));
+    f64 scale = erf_scale(n);
+    f64 base = x < 0 ? (f64)0x1p65 : 0;
+    return fma(x < 0 ? -scale : scale, erfc_z, base) * 0x1p-64;
   ]],
+  ulp    = { f32 = 0.99, f64 = 0.99 },
+  derivation = "tools/fit/erf.py",
 }

@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "float_env.h"
+#include "isa.h"
 #include "status.h"
 #include "tensor.h"
 
@@ -11,11 +12,16 @@ typedef struct operands {
   qn_tensor tensor[QN_MAX_OPERANDS];
   uint8_t dtype[QN_MAX_OPERANDS];
   int32_t ndim;
+  uint8_t has_data; /* no data pointer is NULL */
   int64_t shape[QUERN_MAX_NDIM];
 } operands;
 
+/* Stands for data that is to come later: offsets can be counted from it, in either direction. */
+static char *placeholder(int32_t k) { return (char *)(uintptr_t)(QN_TENSOR_MAX_SPAN + 64 * k); }
+
 static quern_status read_operands(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int needs_data,
                                   operands *operands) {
+  operands->has_data = 1;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     int is_output = k >= info->n_in;
     int32_t index = is_output ? k - info->n_in : k;
@@ -23,7 +29,10 @@ static quern_status read_operands(const quern_op_info *info, DLTensor *const *in
     quern_status status =
         qn_tensor_read(tensor, info->name, &info->args[k], index, needs_data, &operands->tensor[k]);
     if (status) return status;
-    if (!tensor->data) operands->tensor[k].data = NULL; /* not byte_offset alone */
+    if (!tensor->data) { /* tensor.data is byte_offset alone then */
+      operands->tensor[k].data = placeholder(k);
+      operands->has_data = 0;
+    }
     operands->dtype[k] = operands->tensor[k].dtype;
   }
   return QUERN_OK;
@@ -65,12 +74,6 @@ quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *
   return QUERN_OK;
 }
 
-static quern_status check_overlap(const quern_op_info *info, int needs_data, qn_decision *decision) {
-  for (int32_t k = 0; !needs_data && k < info->n_in + info->n_out; k++)
-    if (!decision->data[k]) return QUERN_OK;
-  return qn_tensor_check_overlap(info->name, info->args, &decision->job.nest, info->n_out, decision->sizes);
-}
-
 /* Not inlined: what it needs on the stack is to be free again when the job runs. */
 __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                           const quern_call *call, int needs_data, qn_decision *decision) {
@@ -81,6 +84,9 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   qn_signature signature;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
+  if (!qn_job_kernel(qn_packs.stream, NULL))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
+                          info->name, qn_isa_name(qn_isa_machine()));
   if ((status = qn_resolve(builtin, operands.dtype, &signature))) return status;
   if ((status = check_shapes(info, &operands))) return status;
   if ((status = check_device(info, &operands))) return status;
@@ -98,7 +104,10 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in,
                       &job->nest);
   if (job->nest.n_elements == 0) return QUERN_OK;
-  if ((status = check_overlap(info, needs_data, decision))) return status;
+  if (operands.has_data) {
+    status = qn_tensor_check_overlap(info->name, info->args, &job->nest, info->n_out, decision->sizes);
+    if (status) return status;
+  }
   qn_job_plan(&signature, operands.dtype, info->n_out, qn_slices_limit(qn_registry_slices(op)), job);
   return QUERN_OK;
 }

@@ -10,10 +10,10 @@
 /* A call of a built-in op, decided. */
 typedef struct qn_decision {
   qn_params params;
-  uint8_t param_dtype;          /* what parameters of later runs are converted to */
+  uint8_t param_dtype;            /* what parameters of later runs are converted to */
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
-  char *data[QN_MAX_OPERANDS];  /* as the tensors have it; NULL where it is to come later */
-  qn_job job;                   /* nest.n_elements 0: only the nest is set */
+  char *data[QN_MAX_OPERANDS];    /* as the tensors have it; where it is NULL, some address apart from the others */
+  qn_job job;                     /* nest.n_elements 0: only the nest is set */
 } qn_decision;
 
 /* Counts are those of the op; `call` is of this library's size, or NULL. `needs_data` 0: data pointers may be NULL; the

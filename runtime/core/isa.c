@@ -37,7 +37,7 @@ static int has(unsigned word, unsigned bits) {
 
 #define BIT(n) (1u << (n))
 
-static qn_isa supported(void) {
+qn_isa qn_isa_machine(void) {
   const leaf basic = cpuid(1, 0), more = cpuid(7, 0), extended = cpuid(0x80000001u, 0);
   /* sse3, ssse3, cmpxchg16b, sse4.1, sse4.2, popcnt; lahf */
   if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0))) {
@@ -53,7 +53,7 @@ static qn_isa supported(void) {
   return QN_ISA_V4;
 }
 #else
-static qn_isa supported(void) {
+qn_isa qn_isa_machine(void) {
   return QN_ISA_GENERIC;
 }
 #endif
@@ -63,7 +63,7 @@ qn_isa qn_isa_detect(void) {
   int level = atomic_load_explicit(&decided, memory_order_relaxed) - 1;
   if (level < 0) {
     const char *cap = qn_environment_isa();
-    level = (int)supported();
+    level = (int)qn_isa_machine();
     for (int i = 0; cap && i < level; i++) {
       if (strcmp(cap, names[i]) == 0) level = i;
     }

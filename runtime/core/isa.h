@@ -8,6 +8,9 @@
  * the first call; the same for the life of the process. */
 qn_isa qn_isa_detect(void);
 
+/* The same without the cap. */
+qn_isa qn_isa_machine(void);
+
 /* "generic", "v2", "v3", "v4". */
 const char *qn_isa_name(qn_isa isa);
 

@@ -24,7 +24,6 @@
 #define CACHE_LINE 64
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
 static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
@@ -32,14 +31,12 @@ static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
   int level = (int)qn_isa_detect();
   while (level > 0 && !variant->fn[level]) level--;
-  qn_assert(variant->fn[level]);
+  if (!variant->fn[level]) { /* a cap below all that was built: the lowest that this machine runs */
+    int machine = (int)qn_isa_machine();
+    while (level < machine && !variant->fn[level]) level++;
+  }
   if (isa) *isa = (qn_isa)level;
   return variant->fn[level];
-}
-
-int32_t qn_job_slices(int64_t nanoseconds, int32_t limit) {
-  int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
-  return worth <= 1 ? 1 : (int32_t)min_i64(worth, limit);
 }
 
 /* ---- Direct ---- */
@@ -69,11 +66,11 @@ static const qn_variant *direct_variant(const qn_signature *signature, const qn_
 
 /* The dimension along which operand k shares cache lines although it does not along the inner one; 0 if there is none. */
 static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
-  if (nest->rank < 2 || magnitude(nest->stride[k][0]) < CACHE_LINE || nest->n[0] < 8) return 0;
+  if (nest->rank < 2 || qn_tensor_magnitude(nest->stride[k][0]) < CACHE_LINE || nest->n[0] < 8) return 0;
   int32_t best = 0;
   for (int32_t d = 1; d < nest->rank; d++) {
-    int64_t stride = magnitude(nest->stride[k][d]);
-    if (stride && stride < CACHE_LINE && nest->n[d] >= 8 && (!best || stride < magnitude(nest->stride[k][best]))) best = d;
+    int64_t stride = qn_tensor_magnitude(nest->stride[k][d]);
+    if (stride && stride < CACHE_LINE && nest->n[d] >= 8 && (!best || stride < qn_tensor_magnitude(nest->stride[k][best]))) best = d;
   }
   return best;
 }
@@ -105,12 +102,14 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
 
 /* ---- Boxes ---- */
 
-/* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. */
+/* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. If `most` allows it, of a
+ * multiple of items. */
 static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
   if (n <= most) return n;
+  if (most >= multiple) most -= most % multiple;
   int64_t pieces = (n + most - 1) / most, chunk = (n + pieces - 1) / pieces;
-  chunk = (chunk + multiple - 1) / multiple * multiple;
-  return min_i64(chunk, most);
+  if (most >= multiple) chunk = (chunk + multiple - 1) / multiple * multiple;
+  return chunk;
 }
 
 static void choose_linear_boxes(qn_job *job, int64_t block) {
@@ -119,7 +118,7 @@ static void choose_linear_boxes(qn_job *job, int64_t block) {
   job->box_rank = 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     int64_t chunk = 1;
-    if (room > 1) chunk = even_chunk(nest->n[d], room, d == 0 && block % CACHE_LINE == 0 ? CACHE_LINE : 1);
+    if (room > 1) chunk = even_chunk(nest->n[d], room, d == 0 || job->streamed ? CACHE_LINE : 1);
     job->chunk[d] = chunk;
     job->order[d] = d;
     if (chunk > 1) job->box_dim[job->box_rank++] = d;
@@ -214,7 +213,7 @@ static const qn_variant *block_variant(const qn_signature *signature, const qn_j
 static int fits_table(const qn_job *job, int32_t k) {
   int64_t reach = 0;
   for (int32_t j = 0; j < job->box_rank; j++) {
-    int64_t stride = magnitude(box_stride(job, k, j));
+    int64_t stride = qn_tensor_magnitude(box_stride(job, k, j));
     if (stride > INT32_MAX) return 0; /* no sum below can overflow then */
     reach += stride * (box_extent(job, j) - 1);
   }
@@ -316,6 +315,12 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
 
 /* ---- The choice ---- */
 
+/* How many slices so much work is worth. */
+static int32_t count_slices(int64_t nanoseconds, int32_t limit) {
+  int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
+  return worth <= 1 ? 1 : (int32_t)min_i64(worth, limit);
+}
+
 /* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
 static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   int64_t picoseconds = heavy ? 1000 : 50;
@@ -326,14 +331,21 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   return job->nest.n_elements / 16 * picoseconds / 64;
 }
 
+/* How many items of operand k lie one behind the other as the nest is walked. */
+static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
+  int64_t run = 1;
+  for (int32_t d = 0; d < nest->rank && nest->stride[k][d] == run * size; d++) run *= nest->n[d];
+  return run;
+}
+
 /* Outputs that leave the cache anyway are written past it: the lines need not be read first. Not in place: then they
- * have been. */
+ * have been. Their boxes must be contiguous, which those of QN_BLOCK elements are within longer runs. */
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = &job->nest;
   int64_t bytes = 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     bytes += nest->n_elements * job->operand[o].size;
-    if (nest->rank == 0 || nest->stride[o][0] != job->operand[o].size || nest->n[0] < QN_BLOCK) return 0;
+    if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = 0; k < job->n_in; k++)
       if (nest->ptr[k] == nest->ptr[o]) return 0;
   }
@@ -360,6 +372,6 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n
     job->kernel = qn_job_kernel(job->variant, &job->isa);
   else
     plan_blocks(signature, job);
-  job->n_slices = qn_job_slices(estimate_nanoseconds(job, signature->heavy), slices_limit);
+  job->n_slices = count_slices(estimate_nanoseconds(job, signature->heavy), slices_limit);
   job->cut = job->n_slices > 1 ? cut_dimension(&job->nest, job->n_slices) : 0;
 }

@@ -66,10 +66,7 @@ typedef struct qn_job {
 /* Decides all of it for job->nest, which is normalised and has at least one element. dtypes: of the operands. */
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, int32_t slices_limit, qn_job *job);
 
-/* The best build of a variant for this machine; *isa (may be NULL): its level. */
+/* The best build of a variant for this machine, NULL if it runs none of them; *isa (may be NULL): its level. */
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa);
-
-/* How many slices work of so many nanoseconds is worth. */
-int32_t qn_job_slices(int64_t nanoseconds, int32_t limit);
 
 #endif

@@ -137,10 +137,6 @@ static span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
   return s;
 }
 
-static int64_t magnitude(int64_t x) {
-  return x < 0 ? -x : x;
-}
-
 static answer operands_meet(const qn_nest *nest, int32_t a, span span_a, uint8_t size_a, int32_t b, span span_b,
                             uint8_t size_b) {
   term terms[MAX_TERMS];
@@ -149,8 +145,8 @@ static answer operands_meet(const qn_nest *nest, int32_t a, span span_a, uint8_t
   /* An item of a is at span_a.low + (sum over a), an item of b at span_b.high - size_b - (sum over b); they meet when
    * the first less the second is above -size_a and below size_b. */
   for (int32_t d = 0; d < nest->rank; d++) {
-    terms[n++] = (term){magnitude(nest->stride[a][d]), nest->n[d] - 1};
-    terms[n++] = (term){magnitude(nest->stride[b][d]), nest->n[d] - 1};
+    terms[n++] = (term){qn_tensor_magnitude(nest->stride[a][d]), nest->n[d] - 1};
+    terms[n++] = (term){qn_tensor_magnitude(nest->stride[b][d]), nest->n[d] - 1};
   }
   const int64_t apart = (int64_t)(span_b.high - size_b - span_a.low);
   return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
@@ -160,7 +156,7 @@ static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
   term dims[QUERN_MAX_NDIM], terms[MAX_TERMS];
   int32_t n = 0, steps = MAX_STEPS;
   for (int32_t d = 0; d < nest->rank; d++) {
-    const term t = {magnitude(nest->stride[k][d]), nest->n[d] - 1};
+    const term t = {qn_tensor_magnitude(nest->stride[k][d]), nest->n[d] - 1};
     int32_t at = n++;
     if (t.a < size) return YES; /* two neighbours; extents are 2 or more */
     for (; at > 0 && dims[at - 1].a > t.a; at--) dims[at] = dims[at - 1];
@@ -217,7 +213,7 @@ quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args,
   if (nest->n_elements == 0) return QUERN_OK;
   for (int32_t k = 0; k < n; k++) spans[k] = span_of(nest, k, sizes[k]);
   for (int32_t k = n_in; k < n; k++) {
-    if (nest->rank > 1 || (nest->rank == 1 && magnitude(nest->stride[k][0]) < sizes[k])) {
+    if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < sizes[k])) {
       const answer met = meets_itself(nest, k, sizes[k]);
       if (met != NO) return refuse(op, args, n_in, k, k, met);
     }

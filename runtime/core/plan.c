@@ -13,8 +13,11 @@
 #include "status.h"
 #include "tensor.h"
 
-/* What a registered op is given at each run: its operands with copies of their shapes and strides. */
+/* What a registered op is given at each run: its operands with copies of their shapes and strides, and the parameters it
+ * was prepared with. */
 typedef struct descriptors {
+  int32_t n_params;
+  quern_scalar params[QN_MAX_PARAMS];
   DLTensor tensor[QN_MAX_OPERANDS];
   int64_t layout[QN_MAX_OPERANDS][2 * QUERN_MAX_NDIM];
 } descriptors;
@@ -115,10 +118,16 @@ static quern_status copy_descriptors(const quern_op *op, DLTensor *const *in, DL
   return QUERN_OK;
 }
 
-static quern_status prepare_registered(quern_plan *plan, DLTensor *const *in, DLTensor *const *out) {
-  plan->descriptors = malloc(sizeof *plan->descriptors);
-  if (!plan->descriptors) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", plan->op->info->name);
-  return copy_descriptors(plan->op, in, out, plan->descriptors);
+static quern_status prepare_registered(quern_plan *plan, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  const quern_op_info *info = plan->op->info;
+  int32_t n_params = call && call->params ? call->n_params : 0;
+  if (n_params < 0 || n_params > info->n_params)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters given, it has %d", info->name, n_params, info->n_params);
+  descriptors *copy = plan->descriptors = malloc(sizeof *plan->descriptors);
+  if (!copy) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", info->name);
+  copy->n_params = n_params;
+  for (int32_t k = 0; k < n_params; k++) copy->params[k] = call->params[k];
+  return copy_descriptors(plan->op, in, out, copy);
 }
 
 quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
@@ -130,7 +139,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
   plan->descriptors = NULL;
   plan->builtin_status = QUERN_OK;
   if (op->builtin) status = plan->builtin_status = prepare_builtin(plan, in, out, call);
-  if (op->registered) status = prepare_registered(plan, in, out);
+  if (op->registered) status = prepare_registered(plan, in, out, call);
   if (status) {
     free(plan->descriptors);
     free(plan);
@@ -177,7 +186,7 @@ static quern_status check_overlap(const quern_plan *plan, char *const *ptr) {
   return QUERN_OK;
 }
 
-static quern_status refuse_null(const quern_op_info *info, int32_t k) {
+static quern_status refuse_null_data(const quern_op_info *info, int32_t k) {
   return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in, "data is NULL");
 }
 
@@ -200,7 +209,7 @@ static quern_status run_builtin(const quern_plan *plan, void *const *in, void *c
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < job->n_operands; k++) {
     char *data = k < job->n_in ? in[k] : out[k - job->n_in];
-    if (!data) return refuse_null(info, k);
+    if (!data) return refuse_null_data(info, k);
     ptr[k] = data + plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ptr))) return status;
@@ -216,6 +225,13 @@ static quern_status run_registered(const quern_plan *plan, void *const *in, void
     tensor[k] = plan->descriptors->tensor[k];
     tensor[k].data = k < def->n_in ? in[k] : out[k - def->n_in];
     pointer[k] = &tensor[k];
+  }
+  quern_call with_params = {.size = sizeof with_params};
+  if (plan->descriptors->n_params && !(call && call->params)) {
+    if (call) with_params = *call;
+    with_params.params = plan->descriptors->params;
+    with_params.n_params = plan->descriptors->n_params;
+    call = &with_params;
   }
   return def->call(def->self, def->n_in, pointer, def->n_out, pointer + def->n_in, call);
 }

@@ -29,7 +29,7 @@
 #define MAX_WORKERS 255
 #define N_JOBS 16
 #define SPIN_NS 20000 /* how long an idle worker, or a caller that waits for the last slices, does not sleep */
-#define CACHE_LINE 64
+#define SLICES_CACHE_LINE 64
 
 /* job.gate: who may enter, who is inside. */
 #define GATE_OPEN 0x80000000u
@@ -39,20 +39,20 @@
 _Static_assert(MAX_WORKERS <= 0xff, "a byte of the gate");
 
 typedef struct job {
-  _Alignas(CACHE_LINE) _Atomic uint32_t gate;
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
   atomic_int to_wake; /* sleeping workers that this job may still wake */
-  _Alignas(CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
+  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
   /* Written by the caller before the gate opens, read by those inside. */
-  _Alignas(CACHE_LINE) int32_t n;
+  _Alignas(SLICES_CACHE_LINE) int32_t n;
   void (*body)(void *arg, int64_t i);
   void *arg;
 } job;
 
 static struct pool {
-  _Alignas(CACHE_LINE) _Atomic uint32_t epoch; /* changes when there is news for idle workers */
-  _Alignas(CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has jobs[j] */
-  _Alignas(CACHE_LINE) atomic_int sleeping, spinning;
-  _Alignas(CACHE_LINE) atomic_int n_workers;
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes when there is news for idle workers */
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has jobs[j] */
+  _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
+  _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
   atomic_int most_workers; /* fewer once a thread could not be made */
   atomic_int alone;        /* no pool: a forked child, or the process ends */
   atomic_int stopping;

@@ -402,10 +402,6 @@ static void swap_dimensions(qn_nest *nest, int32_t a, int32_t b) {
   }
 }
 
-static int64_t magnitude(int64_t x) {
-  return x < 0 ? -x : x; /* strides are bounded by QN_TENSOR_MAX_SPAN */
-}
-
 void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
                          const qn_tensor *out, qn_nest *nest) {
   const int32_t n_operands = n_in + n_out;
@@ -445,7 +441,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   /* Order: innermost the smallest stride of the first output. */
   const int64_t *const key = nest->stride[n_out ? n_in : 0];
   for (int32_t i = 1; i < rank; i++) {
-    for (int32_t j = i; j > 0 && magnitude(key[j]) < magnitude(key[j - 1]); j--) swap_dimensions(nest, j, j - 1);
+    for (int32_t j = i; j > 0 && qn_tensor_magnitude(key[j]) < qn_tensor_magnitude(key[j - 1]); j--) swap_dimensions(nest, j, j - 1);
   }
 
   /* Flip what no operand walks upwards. */

@@ -51,6 +51,9 @@ const char *qn_tensor_device_text(DLDevice device, char text[QN_TENSOR_DEVICE_CH
 quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
                                   uint8_t *dtype);
 
+/* |x| of a stride. No overflow: strides are bounded by QN_TENSOR_MAX_SPAN. */
+static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
+
 /* Validates one tensor. `needs_data` 0: data may be NULL (it is not going to be touched, or is given later). */
 quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
                             int needs_data, qn_tensor *read);
