@@ -3,7 +3,7 @@
 
 local parse = require "gen.parse"
 local dag_of = require "gen.dag"
-local type_rules = require "gen.types"
+local promote = require "gen.promote"
 local source = require "gen.source"
 
 local M = {}
@@ -80,7 +80,7 @@ function Scope:unify(a, b, node)
     if is_weak(a) then return weak, strong end
     return strong, weak
   end
-  local meet, why = type_rules.promote(types, a.type, b.type)
+  local meet, why = promote.common(types, a.type, b.type)
   if not meet then self:fail(node, "%s", why) end
   return self:cast(a, meet), self:cast(b, meet)
 end
@@ -262,7 +262,7 @@ function Scope:unify_all(values, node)
       meet = value.type
     else
       local why
-      meet, why = type_rules.promote(types, meet, value.type)
+      meet, why = promote.common(types, meet, value.type)
       if not meet then self:fail(node, "%s", why) end
     end
   end

@@ -579,7 +579,7 @@ function M.new_model(types_name, types_text)
   local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {}, api_names = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
-  model.types = require "gen.types".new(model.dtypes)
+  model.types = require "gen.promote".new(model.dtypes)
   return model
 end
 

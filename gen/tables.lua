@@ -4,7 +4,7 @@
 local c = require "gen.c"
 local kernels = require "gen.kernels"
 local variants = require "gen.variants"
-local type_rules = require "gen.types"
+local promote = require "gen.promote"
 
 local M = {}
 
@@ -65,13 +65,13 @@ local function dtype_tables(types, built)
     local bits = t.kind == "bits"
     out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d},", upper(t.name), t.name,
       bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
-      upper(bits and t.name or type_rules.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
+      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
     local row = {}
     for _, b in ipairs(types.list) do
-      local meet = type_rules.promote(types, a.name, b.name)
+      local meet = promote.common(types, a.name, b.name)
       row[#row + 1] = meet and upper(meet) or "QN_DTYPE_NONE"
     end
     out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))

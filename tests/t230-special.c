@@ -21,7 +21,7 @@ static int specials_of(ref_dtype d, uint64_t *list) {
     return n;
   }
   uint64_t quiet = ref_nan(d), inf = quiet & (quiet - 1), one_quiet = quiet ^ inf;
-  static const double some[] = {0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 16, 88.5, 100, 104, 710, 745.2, 1e4, 65504, 8388609, 1e10, 9007199254740993, 1e20, 1e37, 1e300,
+  static const double some[] = {0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 16, 88.5, 100, 104, 710, 745.2, 1e4, 65504, 8388609, 1e10, 9007199254740992, 1e20, 1e37, 1e300,
                                 1e-3, 1e-5, 1e-10, 1e-38, 1e-44, 1e-300, 5e-324, 0.1, 0.7, 0.999, 1.001};
   const uint64_t patterns[] = {0, 1, 2, (inf & -inf) - 1, inf & -inf, (inf & -inf) + 1, inf - 1, inf, quiet, inf + 1, quiet + 1,
                                quiet | (one_quiet - 1), one_quiet * 3 & ~inf};

@@ -142,7 +142,7 @@ static void test_bits(void) {
       if (s) group_fail("%s by the host's threads: %s", name, quern_last_error());
       else if (memcmp(first, other, bytes)) group_fail("%s: the host's threads (manner %d) give other bits", name, manner);
       if (h.misuse) group_fail("%s: parallel_for was misused", name);
-      if (h.calls == 0) group_fail("%s: so many elements and parallel_for was not called", name);
+      if (!SANITIZED && h.calls == 0) group_fail("%s: so many elements and parallel_for was not called", name);
       if (h.slices > 1024) group_fail("%s: %lld slices for 5 threads", name, (long long)h.slices);
       quern_op_release(op);
       quern_ctx_release(ctx);

@@ -202,17 +202,26 @@ for _, compiler in ipairs { "gcc", "clang-19" } do
   end
 end
 
--- A stranger's flags, one level.
-for _, flags in ipairs { "gcc -O3 -march=native -std=gnu11", "gcc -O0", "clang-19 -O2 -march=native -std=gnu11", "gcc -O2" } do
+-- A stranger's flags, one level; another processor, emulated.
+for _, flags in ipairs {
+  "gcc -O3 -march=native -std=gnu11", "gcc -O0", "gcc -O2", "clang-19 -O2 -march=native -std=gnu11 -Wno-invalid-feature-combination",
+  "aarch64-linux-gnu-gcc -O3 -static",
+} do
   local compiler = flags:match "^%S+"
-  if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then
-    tap.skip(3, compiler .. " is not installed")
+  local emulator = compiler:find "^aarch64" and "qemu-aarch64 " or ""
+  local needed = emulator ~= "" and { compiler, "qemu-aarch64" } or { compiler }
+  local missing
+  for _, program in ipairs(needed) do
+    if not os.execute("command -v " .. program .. " >/dev/null 2>&1") then missing = program end
+  end
+  if missing then
+    tap.skip(3, missing .. " is not installed")
   else
     ok, text = run(string.format("%s -I%s/single %s/single/rnd.c %s/tests/dag_driver.c -o %s/run-single -pthread", flags, folder,
                                  folder, root, folder))
     tap.ok(ok, "the single file under %s", flags)
     if not ok then tap.diag("%s", text:sub(1, 3000)) end
-    check_run(flags, folder .. "/run-single")
+    check_run(flags, emulator .. folder .. "/run-single")
   end
 end
 

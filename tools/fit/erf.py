@@ -121,9 +121,9 @@ JOBS = {
     "exp_f32": lambda: exponential(5, 24),
     "exp_f64": lambda: exponential(9, 53),
     "erfc_f32": lambda: tail_f32(erfc_scaled, 1 / sqrt(pi), 2 / sqrt(pi), '1.5', '0.5', '10.1', 14),
-    "erfc_f64": lambda: tail_f64(erfc_scaled, 1 / sqrt(pi), 2 / sqrt(pi), '1.5', '3.5', '27.3', 21),
+    "erfc_f64": lambda: tail_f64(erfc_scaled, 1 / sqrt(pi), 2 / sqrt(pi), '1.5625', '3.5', '27.3', 21),
     "gelu_f32": lambda: tail_f32(gelu_scaled, sqrt(2 / pi), sqrt(2 / pi), '1.046875', '0.46875', '14.5', 13),
-    "gelu_f64": lambda: tail_f64(gelu_scaled, sqrt(2 / pi), sqrt(2 / pi), '1.0625', '5', '38.6', 21),
+    "gelu_f64": lambda: tail_f64(gelu_scaled, sqrt(2 / pi), sqrt(2 / pi), '1.109375', '5', '38.6', 21),
 }
 
 if __name__ == "__main__":

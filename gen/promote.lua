@@ -32,7 +32,7 @@ local function integer_of(types, signed, bits)
 end
 
 -- The dtype two operands meet in, or nil and the reason. a, b: names
-function M.promote(types, a, b)
+function M.common(types, a, b)
   if a == b then return a end
   local x, y = types.by_name[a], types.by_name[b]
   if x.kind == "bits" or y.kind == "bits" then return nil, "bits do not promote" end

@@ -1,0 +1,14 @@
+/* each element cast (templates/elementwise.c.in) */
+void Q_NAME(qk_pack_convert_i64_bf16_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
+  Q_KERNEL_ENTRY;
+  (void)ptr, (void)stride, (void)n, (void)params;
+  const i64 n0 = n[0];
+  {
+    const char *row_x = ptr[0];
+    char *row_out = ptr[1];
+    Q_IVDEP
+    for (i64 i = 0; i < n0; i++) {
+      ((bf16_s_u *)row_out)[i] = q_cast_i64_bf16(((const i64_u *)row_x)[i]);
+    }
+  }
+}

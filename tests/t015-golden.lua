@@ -1,0 +1,31 @@
+-- t015-golden: one small output per template, as it was when someone last looked at it. A change shows here as a
+-- difference to read; QUERN_UPDATE_GOLDEN=1 writes the new text.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/?.lua;" .. package.path
+local tap = require "tap"
+
+local KERNELS = {
+  "qk_add_f32_f32_f32_2d_bcc", "qk_leaky_relu_f64_f64_2d_ss", "qk_where_bool_b16_b16_b16_2d_cccc", "qk_log_f32_f32_1d_cc",
+  "qk_add_f16_f16_f16_3d_ccs", "qk_less_i32_i32_bool_nd_sss", "qk_pack_convert_f16_f32_1d_cc", "qk_pack_convert_i64_bf16_1d_cc",
+  "qk_pack_transpose_b32_b32_2d_sc", "qk_pack_gather_at_b8_i32_b8_1d_scc", "qk_pack_scatter_at_b64_i32_b64_1d_ccs",
+  "qk_pack_stream_b8_b8_1d_cc", "qk_full_b32_2d_c",
+}
+
+for _, name in ipairs(KERNELS) do
+  local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, name)))
+  local text = pipe:read "a"
+  local ok = pipe:close()
+  local path = root .. "/tests/golden/" .. name .. ".c"
+  if os.getenv "QUERN_UPDATE_GOLDEN" == "1" and ok then
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+  end
+  local file = io.open(path)
+  local wanted = file and file:read "a"
+  if file then file:close() end
+  tap.ok(ok and text == wanted, "%s", name)
+  if text ~= wanted then tap.diag("tests/golden/%s.c differs from:\n%s", name, text) end
+end
+tap.done_testing()
