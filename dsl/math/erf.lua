@@ -17,7 +17,7 @@
 -- 1. e^(-z^2). z^2 is up to 740, so its rounding alone would cost hundreds of ULP: it is carried as s + s_lo (exact, one
 --    fma), and reduced as in exp.lua: -z^2 = k ln2 + r_hi + r_lo, e^(-z^2) = 2^k (1 + r_hi + p).
 -- 2. R(z) = e^(z^2) erfc(z) falls slowly, from 1 to 1 / (z sqrt(pi)). It is t (1 + v), t = 1 / (1 + slope z), which has
---    the same shape, so |v| < 0.16 and its rounding errors count little:   v = (1 - t) (V0 + t W).
+--    the same shape, so |v| < 0.16 (0.12 in f64) and its rounding errors count little:   v = (1 - t) (V0 + t W).
 --    The factors hold v = 0 at z = 0 (t = 1) and its limit V0 at infinity (t = 0); W stays between 0.3 and 0.8.
 --    In f32 W is a polynomial in t. In f64 its degree would be 40; in u = (z - a) / (z + a) it is 21, and one division
 --    serves both denominators: i = 1 / (d g), 1/d = g i, 1/g = d i. u is worth only 52 bits so: W = W0 + (1 - t) X(u),
@@ -27,6 +27,7 @@
 -- 4. 2^k reaches below the normal range: the result is made 2^64 times too large (exact) and multiplied by 2^-64, which
 --    rounds once more, and only for subnormals.
 --
+-- Measured: f32 over all inputs, f64 over 10^6 random and hard points (erf 0.88, erfc 0.95, gelu 0.92 ULP found).
 -- Error budget of erfc, in ULP: 0.5 the last rounding, 0.2 v (fit 0.1, roundings 0.1), 0.1 t and u, 0.1 the sum
 -- v (1 + r) + p, 0.05 e^r. The largest errors are where all meet just below a power of two.
 
@@ -118,7 +119,7 @@ func "erf" {
     f64 q0 = fma(q1, t, 0x1.dd86543290082p-2);
     return z < ERF_JOIN_F64 ? fma(x, p0, x) : copysign(fma(-q0, q0, 1), x);
   ]],
-  ulp    = { f32 = 0.992, f64 = 0.99 },
+  ulp    = { f32 = 0.991, f64 = 0.95 },
   derivation = "tools/fit/erf.py",
 }
 
@@ -288,6 +289,6 @@ func "erfc" {
     f64 base = x < 0 ? (f64)0x1p65 : 0;
     return fma(x < 0 ? -scale : scale, erfc_z, base) * 0x1p-64;
   ]],
-  ulp    = { f32 = 0.99, f64 = 0.99 },
+  ulp    = { f32 = 0.99, f64 = 1.0 },
   derivation = "tools/fit/erf.py",
 }
