@@ -10,9 +10,8 @@ set -eu
 cd "$(dirname "$0")"
 
 # The one list of what the build, the tests and the demo need.
-packages='gcc g++ libc6-dev binutils cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19 gcc-aarch64-linux-gnu
-  libc6-dev-arm64-cross qemu-user perl
-  python3 locales'
+packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19
+  gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl python3 locales'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'
