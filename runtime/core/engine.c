@@ -202,6 +202,22 @@ static void fence_streams(void) {
 #endif
 }
 
+#ifndef QN_PREFETCH_BOXES
+#define QN_PREFETCH_BOXES 4
+#endif
+
+/* While a box is computed and its stores drain past the cache, the inputs of a later one are asked for: the hardware's own
+ * prefetching stops at the end of a page and while the stores hold its buffers. An address behind the end does no harm. */
+static void prefetch_inputs(const run *run, const place *place, const qn_box *box) {
+  const qn_job *job = run->job;
+  for (int32_t k = 0; k < job->n_in; k++) {
+    int64_t bytes = box->count * job->operand[k].size;
+    if (job->nest.stride[k][0] != job->operand[k].size) continue;
+    const char *ahead = (const char *)((uintptr_t)place->ptr[k] + (uintptr_t)(QN_PREFETCH_BOXES * bytes));
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(ahead + i);
+  }
+}
+
 static void run_boxes(const run *run, int64_t first, int64_t end) {
   const qn_job *job = run->job;
   _Alignas(64) char area[QN_AREA];
@@ -222,6 +238,7 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
   place_set(run, &place, first);
   for (int64_t i = first;;) {
     box_measure(run, &place, &box);
+    if (job->streamed) prefetch_inputs(run, &place, &box);
     load(run, &place, &box, packed, area);
     compute(run, &place, &box, &registers);
     store(run, &place, &box, area);
