@@ -9,6 +9,7 @@ local tables = require "gen.tables"
 local template = require "gen.template"
 local tree = require "gen.tree"
 local emit = require "gen.emit"
+local evaluate = require "gen.evaluate"
 local source = require "gen.source"
 local order = require "gen.order"
 
@@ -347,7 +348,22 @@ function M.show(root, name, specs)
   return nil, { string.format("no kernel '%s'", source.shown(name)) }
 end
 
--- A spec file's own ops, checked through all stages but writing.
+-- The examples of the plan's ops, in every type that they compute in.
+function M.check_examples(plan)
+  local errors, types = {}, plan.model.types
+  for _, op in ipairs(plan.ops) do
+    for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
+      if types.by_name[K].kind ~= "bits" then
+        for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
+          errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
+        end
+      end
+    end
+  end
+  return errors
+end
+
+-- A spec file's own ops, checked through all stages but writing, and their examples.
 function M.check(root, file)
   local model, _, errors = M.load(root, {})
   if #errors > 0 then return nil, errors end
@@ -362,6 +378,8 @@ function M.check(root, file)
   local plan
   plan, errors = M.plan(model, { ops = table.concat(names, ",") })
   if not plan then return nil, errors end
+  errors = M.check_examples(plan)
+  if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do
     local inputs = tables.accepted(model.types, op, plan.wanted)

@@ -3,7 +3,7 @@
 -- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with _<isa> behind
 -- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
--- lean: light ops in contiguous, one broadcast operand (two-operand ops) and strided forms; heavy ops one contiguous
+-- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms; heavy ops one contiguous
 -- kernel per compute dtype: everything else goes through pack and unpack blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
@@ -89,9 +89,11 @@ local function lean_classes(op, heavy, moves)
   if n == 0 then return { "c", "s" } end
   local list = { contiguous }
   if n == 1 and moves then list[#list + 1] = "bc" end
-  if n == 2 then
-    list[#list + 1] = "bcc"
-    list[#list + 1] = "cbc"
+  if n == 2 or n == 3 then
+    -- every choice of broadcast inputs but all of them
+    for _, classes in ipairs(class_product(n, { c = true, b = true })) do
+      if classes ~= contiguous and classes:find("c") <= n then list[#list + 1] = classes end
+    end
   end
   list[#list + 1] = ("s"):rep(n + 1)
   if n == 1 and moves then

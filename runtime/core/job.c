@@ -83,9 +83,21 @@ static int32_t any_transposed_dim(const qn_job *job) {
   return 0;
 }
 
+/* Operands that are neither contiguous nor broadcast along the inner dimension. */
+static int has_strided_operand(const qn_job *job) {
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    int64_t stride = inner_stride(&job->nest, k);
+    if (stride && stride != job->operand[k].size) return 1;
+  }
+  return 0;
+}
+
 static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, int n_strided) {
   const qn_nest *nest = &job->nest;
-  if (nest->rank <= 1 || nest->n_elements <= FEW_ELEMENTS) return 1;
+  if (nest->n_elements <= FEW_ELEMENTS) return 1;
+  /* A strided variant that only stands in for a broadcast one: a block filled once is quicker. */
+  if (n_strided && !has_strided_operand(job)) return 0;
+  if (nest->rank <= 1) return 1;
   if (nest->n[0] < (variant->rank >= 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
   return !n_strided || !any_transposed_dim(job);
 }
