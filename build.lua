@@ -11,10 +11,13 @@ local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
            [--variants lean|full] [--prefix NAME] [--single] [--target c] [--report]
-                     write the kernels, their runtime and a header under NAME_ into DIR
+                     write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
+                     which full adds, are for callers of their own: the runtime nests rank 2
   check FILE         read a spec and say what is wrong with it
-  list [--json]      the ops and the dtypes they take
-  show KERNEL        the text of one kernel, or of an op's
+  list [--json] [--spec FILE]...
+                     the ops and the dtypes they take
+  show KERNEL [--spec FILE]...
+                     the text of one kernel, or of all kernels of an op
   new NAME           write NAME.lua, a spec to start from
 ]]
 
@@ -81,7 +84,7 @@ function commands.generate()
   local result, errors = main.generate(root, options)
   if not result then fail(errors) end
   local prefix = options.prefix or "quern"
-  result.files[prefix .. ".d"] = emit.depfile("manifest.json", result.inputs)
+  result.files[prefix .. ".d"] = emit.depfile(options.out .. "/manifest.json", result.inputs)
   local counts, why = emit.write(options.out, result.files)
   if not counts then fail { why } end
   if options.report then io.write(report.generated(result, counts, os.clock() - start)) end
@@ -113,9 +116,8 @@ function commands.new()
   local text, why = report.scaffold(name)
   if not text then fail { why } end
   local file = name:gsub("%.", "_") .. ".lua"
-  if emit.read(file) then fail { file .. " is there already" } end
-  local counts, failure = emit.write(".", { [file] = text })
-  if not counts then fail { failure } end
+  local created, failure = emit.create(file, text)
+  if not created then fail { failure } end
   io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
 end
 

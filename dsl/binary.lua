@@ -67,5 +67,5 @@ op "clip" {
   params = { min = -INFINITY, max = INFINITY },
   dtypes = numeric,
   body   = [[ minimum(maximum(x, min), max) ]],
-  examples = { { x = 3.0, out = 3.0 } },
+  examples = { { x = 3.0, y = 3.0 } },
 }

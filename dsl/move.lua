@@ -15,7 +15,7 @@ op "copy" {
   dtypes = all,
   moves  = true,
   body   = [[ x ]],
-  examples = { { x = 1.0, out = 1.0 } },
+  examples = { { x = 1.0, y = 1.0 } },
 }
 
 op "astype" {
@@ -24,7 +24,7 @@ op "astype" {
   dtypes = all,
   casts  = true,
   body   = [[ x ]],
-  examples = { { x = 1.0, out = 1.0 } },
+  examples = { { x = 1.0, y = 1.0 } },
 }
 
 op "full" {

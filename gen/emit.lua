@@ -26,7 +26,7 @@ function M.list(folder, suffix)
   for name in pipe:lines() do
     if name:sub(-#suffix) == suffix then names[#names + 1] = name end
   end
-  pipe:close()
+  if not pipe:close() then error(folder .. ": cannot be listed", 0) end
   return order.sort(names)
 end
 
@@ -71,6 +71,14 @@ local function earlier_files(folder)
   return names
 end
 
+-- Writes one file that is nobody's to replace. Returns true, or nil and the reason.
+function M.create(path, text)
+  if M.read(path) then return nil, path .. " is there already" end
+  local ok, why = write_if_changed(path, text)
+  if ok == nil then return nil, why end
+  return true
+end
+
 -- Writes files (relative name -> text) under folder. Returns { written, kept, removed } or nil and the reason.
 function M.write(folder, files)
   local names, folders = order.keys(files), { [folder] = true }
@@ -84,18 +92,18 @@ function M.write(folder, files)
     if not ok then return nil, why end
   end
   local counts = { written = 0, kept = 0, removed = 0 }
+  -- What is not made any more goes before the manifest that names it does: a run that was cut short can be repeated.
+  for _, name in ipairs(earlier) do
+    if not files[name] then
+      local text = M.read(folder .. "/" .. name)
+      local ours = text and (text:sub(1, 400):find(M.MARK, 1, true) or text:find("^%S*manifest%.json:"))
+      if ours and os.remove(folder .. "/" .. name) then counts.removed = counts.removed + 1 end
+    end
+  end
   for _, name in ipairs(names) do
     local changed, why = write_if_changed(folder .. "/" .. name, files[name])
     if changed == nil then return nil, why end
     counts[changed and "written" or "kept"] = counts[changed and "written" or "kept"] + 1
-  end
-  for _, name in ipairs(earlier) do
-    if not files[name] then
-      local text = M.read(folder .. "/" .. name)
-      if text and text:sub(1, 400):find(M.MARK, 1, true) and os.remove(folder .. "/" .. name) then
-        counts.removed = counts.removed + 1
-      end
-    end
   end
   return counts
 end

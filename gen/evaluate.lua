@@ -231,12 +231,12 @@ end
 function M.check_examples(types, op, dag, K)
   local wrong = {}
   local t = types.by_name[dag.outputs[1].type]
-  local name = #op.inputs == 1 and "y" or "out"
+  local name = op.output
   for k, example in ipairs(op.examples) do
     local values = {}
     for _, input in ipairs(op.inputs) do values[input.name] = example[input.name] end
     for _, param in ipairs(op.params) do values[param.name] = example[param.name] or param.value end
-    local wanted = example[name] or example.out or example.y
+    local wanted = example[name]
     local complete = wanted ~= nil
     for _, input in ipairs(op.inputs) do complete = complete and values[input.name] ~= nil end
     if not complete then

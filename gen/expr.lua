@@ -173,7 +173,23 @@ function Scope:shift(op, a, count, node)
   if self:kind(a) ~= "integer" or self:kind(count) ~= "integer" then
     self:fail(node, "'%s' wants integers", op)
   end
-  return self.state.dag:make(op == "<<" and "shl" or "shr", a.type, { a, self:cast(count, a.type) })
+  return self.state.dag:make(op == "<<" and "shl" or "shr", a.type, { a, self:shift_count(count, a.type) })
+end
+
+-- A shift count in the type that is shifted; one that is outside the width stays outside.
+function Scope:shift_count(count, type_name)
+  if count.type == type_name then return count end
+  local dag, types = self.state.dag, self.state.types
+  local from, to = types.by_name[count.type], types.by_name[type_name]
+  local outside = dag:constant(type_name, to.bits)
+  if count.op == "const" then
+    return (count.value < 0 or count.value >= to.bits) and outside or dag:constant(type_name, count.value)
+  end
+  local is_outside = dag:make("ge", "bool", { count, dag:constant(count.type, to.bits) })
+  if from.signed then
+    is_outside = dag:make("or", "bool", { is_outside, dag:make("lt", "bool", { count, dag:constant(count.type, 0) }) })
+  end
+  return dag:make("select", type_name, { is_outside, outside, self:cast(count, type_name) })
 end
 
 function Scope:eval_unary(node)
@@ -413,8 +429,7 @@ function Scope:inline(owner, body, env, values, T, scope_of, node)
   if state.depth >= M.MAX_INLINE_DEPTH then self:fail(node, "calls nested deeper than %d", M.MAX_INLINE_DEPTH) end
   state.active[owner], state.depth = true, state.depth + 1
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T, owner = owner,
-                               constants = scope_of.constants, tables = scope_of.tables, trusted = owner.builtin,
-                               ops_first = false }, Scope)
+                               constants = scope_of.constants, tables = scope_of.tables, trusted = owner.builtin }, Scope)
   local result = scope:run()
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
@@ -427,11 +442,11 @@ function Scope:eval_call(node)
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local model = self.state.model
   local func, op = model.func_of_name[node.name], model.op_of_name[node.name]
-  if M.PRIMITIVES[node.name] and not (self.ops_first and op) then
+  if M.PRIMITIVES[node.name] then
     return self:primitive(node.name, values, node)
   end
   if func and not func.builtin and self.trusted then func = nil end
-  if func and not (self.ops_first and op) then return self:call_func(func, values, node) end
+  if func then return self:call_func(func, values, node) end
   if op and op ~= self.owner then return self:call_op(op, values, node) end
   if op then self:fail(node, "%s calls itself", node.name) end
   local known = {}
@@ -541,7 +556,7 @@ end
 function Scope:run()
   local body = self.state.parsed[self.source]
   if not body then
-    local ok, result = pcall(parse.parse, self.source.text)
+    local ok, result = pcall(parse.parse, self.source.text, self.state.types.by_name)
     if not ok then
       if type(result) ~= "table" then error(result, 0) end
       result.source = self.source
@@ -622,7 +637,7 @@ function M.op_dag(model, op, K)
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K) end
   local scope = setmetatable({ state = state, source = body, env = env, T = value_type, default_type = value_type,
-                               owner = op, constants = {}, tables = {}, trusted = op.builtin, ops_first = false }, Scope)
+                               owner = op, constants = {}, tables = {}, trusted = op.builtin }, Scope)
   local ok, result = pcall(function()
     local value = scope:run()
     local wanted = op.result or value_type

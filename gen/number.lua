@@ -31,8 +31,8 @@ function M.f32_bits(value)
   local half = 1 << (shift - 1)
   if rest > half or (rest == half and kept & 1 == 1) then kept = kept + 1 end
   -- the implicit bit, and a carry out of the mantissa, both add into the exponent field
-  if e > 0 then return sign | (((e - 1) << 23) + kept) & 0xffffffff end
-  return sign | kept
+  local result = e > 0 and ((e - 1) << 23) + kept or kept
+  return sign | math.min(result, 0x7f800000)
 end
 
 -- The f64 whose value is the f32 with these bits.
@@ -57,6 +57,16 @@ function M.decimal(value)
   local thousandths = math.floor(value * 1000 + 0.5)
   local text = string.format("%d.%03d", thousandths // 1000, thousandths % 1000)
   return (text:gsub("0+$", ""):gsub("%.$", ""))
+end
+
+-- A number as people write it, with the point of the C locale.
+function M.text(value)
+  if math.type(value) == "integer" then return string.format("%d", value) end
+  if value ~= value or value == math.huge or value == -math.huge then return M.hex(value) end
+  local text = string.format("%.17g", value)
+  local short = string.format("%.15g", value)
+  if tonumber(short) == value then text = short end
+  return (text:gsub("[^%d%-+e]", "."))
 end
 
 -- "0x1.8p+1" of a finite f64, by integers

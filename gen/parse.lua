@@ -13,9 +13,6 @@ local M = {}
 M.MAX_BYTES = 64 << 10
 M.MAX_DEPTH = 200
 
-M.TYPES = {}
-for name in ("T bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"):gmatch "%w+" do M.TYPES[name] = true end
-
 -- Binary operators by precedence, loosest first, as in C.
 local LEVELS = {
   { ["||"] = true }, { ["&&"] = true }, { ["|"] = true }, { ["^"] = true }, { ["&"] = true },
@@ -42,10 +39,10 @@ local function scan(text)
       at = stop + 1
     else
       local kind, word
-      if c:find "[%a_]" then
-        kind, word = "name", text:match("^[%a_][%w_]*", at)
+      if c:find "[A-Za-z_]" then
+        kind, word = "name", text:match("^[A-Za-z_][A-Za-z0-9_]*", at)
         if #word > 64 then fail(at, "a name may have 64 letters") end
-      elseif c:find "%d" or text:find("^%.%d", at) then
+      elseif c:find "[0-9]" or text:find("^%.[0-9]", at) then
         kind = "number"
         word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)
           or text:match("^[%d%.]+[eE][+-]?%d+", at) or text:match("^[%d%.]+", at)
@@ -115,16 +112,19 @@ function Parser:deeper(at)
   if self.depth > M.MAX_DEPTH then fail(at, "nested deeper than %d", M.MAX_DEPTH) end
 end
 
+-- T is the type that a body is instantiated for.
+function Parser:is_type(name) return name == "T" or (self.types[name] ~= nil and self.types[name].kind ~= "bits") end
+
 function Parser:is_cast()
   local open, name, close = self:peek(), self:peek(1), self:peek(2)
-  return open.text == "(" and name.kind == "name" and M.TYPES[name.text] and close.text == ")"
+  return open.text == "(" and name.kind == "name" and self:is_type(name.text) and close.text == ")"
 end
 
 function Parser:primary()
   local token = self:take()
   if token.kind == "number" then return { kind = "number", at = token.at, value = number_value(token) } end
   if token.kind == "name" then
-    if M.TYPES[token.text] then fail(token.at, "type '%s' where a value is expected", token.text) end
+    if self:is_type(token.text) then fail(token.at, "type '%s' where a value is expected", token.text) end
     if not self:accept "(" then return { kind = "name", at = token.at, name = token.text } end
     local args = {}
     if not self:accept ")" then
@@ -205,10 +205,10 @@ end
 function Parser:assignment(last_may_end)
   local first = self:take()
   local type_name, name = nil, first
-  if M.TYPES[first.text] then
+  if self:is_type(first.text) then
     type_name, name = first.text, self:take()
   end
-  if name.kind ~= "name" or M.TYPES[name.text] then fail(name.at, "expected a name, found '%s'", name.text) end
+  if name.kind ~= "name" or self:is_type(name.text) then fail(name.at, "expected a name, found '%s'", name.text) end
   self:expect("=", "after " .. name.text)
   local value = self:expression()
   if not (last_may_end and self:peek().kind == "end") then self:expect(";", "after the value of " .. name.text) end
@@ -229,9 +229,9 @@ function Parser:rare()
   return { kind = "rare", at = at, condition = condition, statements = statements }
 end
 
--- text -> { statements, [result = expression] }
-function M.parse(text)
-  local self = setmetatable({ tokens = scan(text), next = 1, depth = 0 }, Parser)
+-- text -> { statements, [result = expression] }. types: by name, what may stand in casts and before names
+function M.parse(text, types)
+  local self = setmetatable({ tokens = scan(text), next = 1, depth = 0, types = types }, Parser)
   local body = { statements = {} }
   while true do
     local token, second = self:peek(), self:peek(1)
@@ -248,7 +248,7 @@ function M.parse(text)
       self:take()
       body.statements[#body.statements + 1] = { kind = "param", at = second.at, name = self:take().text }
       self:expect(";", "after param")
-    elseif token.kind == "name" and (M.TYPES[token.text] or (second.kind == "op" and second.text == "=")) then
+    elseif token.kind == "name" and (self:is_type(token.text) or (second.kind == "op" and second.text == "=")) then
       body.statements[#body.statements + 1] = self:assignment(true)
     else
       body.result = self:expression()

@@ -55,11 +55,4 @@ function M.common(types, a, b)
   return wider
 end
 
--- May a result of dtype `from` be stored as `to` without being asked (bool < integer < float)?
-local rank_of_kind = { bool = 0, integer = 1, float = 2 }
-function M.may_store(types, from, to)
-  local a, b = rank_of_kind[types.by_name[from].kind], rank_of_kind[types.by_name[to].kind]
-  return a ~= nil and b ~= nil and a <= b
-end
-
 return M

@@ -5,7 +5,7 @@ local order = require "gen.order"
 
 local M = {}
 
--- name: how errors call it; text: its content; offset, limit: the part of `text` that is meant (defaults: all)
+-- name: how errors call it; text: its content
 function M.new(name, text)
   return { name = name, text = text }
 end

@@ -1,24 +1,13 @@
--- The sandbox: spec files (Lua data) in, plain validated tables out. Errors are collected as "file:line:col: ..." with
--- the line and a caret. Makes no text, knows no expressions: bodies stay strings with their place in the file.
---
--- A spec is data: it may use the declarators, tables, numbers, strings and arithmetic. Everything else of Lua is refused
--- by its word before anything runs (a loop, a function, string concatenation, a method call), then the chunk runs
--- without any library, without the string metatable, under a limit of steps and memory.
+-- Spec files in, plain validated tables out. Errors are collected as "file:line:col: ..." with the line and a caret. Makes no
+-- text, knows no expressions: bodies stay strings with their place in the file. What a file may do is sandbox.lua's.
 
 local source = require "gen.source"
 local order = require "gen.order"
+local sandbox = require "gen.sandbox"
 
 local M = {}
 
 M.FORMAT = 1
-M.MAX_BYTES = 1 << 20
-M.MAX_STEPS = 2000000
-M.MAX_KILOBYTES = 64 << 10
-
-local REFUSED = {}
-for word in ("while for repeat until function goto break return do end if then else elseif _ENV"):gmatch "[%a_]+" do
-  REFUSED[word] = true
-end
 
 -- Names that C, C++ or CUDA take for themselves, or that a header may define as a macro.
 local RESERVED = {}
@@ -33,159 +22,6 @@ for word in ([[auto break case char const continue default do double else enum e
   RESERVED[word] = true
 end
 
----------------------------------------------------------------------------------------------------- scanning
-
-local function long_bracket(text, position)
-  local level = text:match("^%[(=*)%[", position)
-  return level and #level, level and position + #level + 2
-end
-
--- Tokens of a Lua text: { kind = "name" | "string" | "number" | "op", text, at, [value, value_at] }, or nil, position, why
-function M.scan(text)
-  local tokens, at = {}, 1
-  while true do
-    at = text:find("%S", at)
-    if not at then return tokens end
-    local two = text:sub(at, at + 1)
-    if two == "--" then
-      local level, start = long_bracket(text, at + 2)
-      if level then
-        local _, stop = text:find("]" .. ("="):rep(level) .. "]", start, true)
-        if not stop then return nil, at, "unfinished comment" end
-        at = stop + 1
-      else
-        at = text:find("\n", at, true) or #text + 1
-      end
-    else
-      local c = text:sub(at, at)
-      local level, start = long_bracket(text, at)
-      if level then
-        local first, stop = text:find("]" .. ("="):rep(level) .. "]", start, true)
-        if not stop then return nil, at, "unfinished string" end
-        if text:sub(start, start) == "\n" then start = start + 1 end
-        tokens[#tokens + 1] = { kind = "string", at = at, value = text:sub(start, first - 1), value_at = start }
-        at = stop + 1
-      elseif c == '"' or c == "'" then
-        local stop = at + 1
-        while true do
-          local s = text:sub(stop, stop)
-          if s == "" or s == "\n" then return nil, at, "unfinished string" end
-          if s == c then break end
-          stop = stop + (s == "\\" and 2 or 1)
-        end
-        tokens[#tokens + 1] = { kind = "string", at = at, value = text:sub(at + 1, stop - 1), value_at = at + 1 }
-        at = stop + 1
-      elseif c:find "[%a_]" then
-        local word = text:match("^[%w_]+", at)
-        tokens[#tokens + 1] = { kind = "name", text = word, at = at }
-        at = at + #word
-      elseif c:find "%d" or text:find("^%.%d", at) then
-        local word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)
-          or text:match("^[%d%.]+[eE][+-]?%d+", at) or text:match("^[%d%.]+", at)
-        tokens[#tokens + 1] = { kind = "number", text = word, at = at }
-        at = at + #word
-      else
-        local op = text:match("^%.%.%.?", at) or text:match("^::", at) or text:match("^[=~<>]=", at) or c
-        tokens[#tokens + 1] = { kind = "op", text = op, at = at }
-        at = at + #op
-      end
-    end
-  end
-end
-
--- The first token that is not data, and why.
-local function refuse(tokens)
-  for _, token in ipairs(tokens) do
-    if token.kind == "name" and REFUSED[token.text] then
-      return token.at, string.format("'%s': a spec is data, without control flow or functions", token.text)
-    elseif token.kind == "op" and (token.text == ".." or token.text == "...") then
-      return token.at, "'..': a spec is data, without string assembly"
-    elseif token.kind == "op" and (token.text == ":" or token.text == "::") then
-      return token.at, "':': a spec is data, without methods or labels"
-    end
-  end
-end
-
----------------------------------------------------------------------------------------------------- running
-
--- Runs a spec's text with the declarators in `env`. Returns true, or nil, position, message.
-local function run(src, tokens, env)
-  local at, why = refuse(tokens)
-  if at then return nil, at, why end
-  if src.text:sub(1, 1) == "\27" then return nil, 1, "compiled Lua is not a spec" end
-  local globals = setmetatable({}, {
-    __index = function(_, name)
-      local value = env[name]
-      if value == nil then
-        error({ unknown = tostring(name) }, 0)
-      end
-      return value
-    end,
-    __newindex = function(_, name) error({ assigned = tostring(name) }, 0) end,
-    __metatable = false,
-  })
-  local chunk, syntax = load(src.text, "=spec", "t", globals)
-  if not chunk then
-    local line, message = tostring(syntax):match "^spec:(%d+): (.*)$"
-    return nil, M.line_start(src, tonumber(line) or 1), message or tostring(syntax)
-  end
-  local limit = collectgarbage "count" + M.MAX_KILOBYTES
-  local steps = 0
-  local strings = debug.getmetatable ""
-  debug.setmetatable("", nil)
-  debug.sethook(function()
-    steps = steps + 100
-    if steps > M.MAX_STEPS then error({ limit = "more steps than a spec may take" }, 0) end
-    if collectgarbage "count" > limit then error({ limit = "more memory than a spec may take" }, 0) end
-  end, "", 100)
-  local line_of_error
-  local ok, err = xpcall(chunk, function(e)
-    for level = 2, 8 do
-      local info = debug.getinfo(level, "Sl")
-      if not info then break end
-      if info.source == "=spec" then
-        line_of_error = info.currentline
-        break
-      end
-    end
-    return e
-  end)
-  debug.sethook()
-  debug.setmetatable("", strings)
-  if ok then return true end
-  local position = M.line_start(src, line_of_error or 1)
-  if type(err) == "table" then
-    local word = err.unknown or err.assigned
-    if word then
-      for _, token in ipairs(tokens) do
-        if token.kind == "name" and token.text == word and token.at >= position then
-          position = token.at
-          break
-        end
-      end
-      if err.unknown then
-        return nil, position, string.format("unknown word '%s'%s", source.shown(word), source.suggest(word, env))
-      end
-      return nil, position, string.format("'%s' is not a field here; use local %s = ...", source.shown(word),
-                                          source.shown(word))
-    end
-    if err.limit then return nil, position, err.limit end
-    return nil, err.at or position, err.message
-  end
-  return nil, position, (tostring(err):gsub("^spec:%d+: ", ""))
-end
-
--- The byte position where a line starts (its first word).
-function M.line_start(src, line)
-  local at = 1
-  for _ = 2, line do
-    local stop = src.text:find("\n", at, true)
-    if not stop then break end
-    at = stop + 1
-  end
-  return src.text:find("%S", at) or at
-end
-
 ---------------------------------------------------------------------------------------------------- declarations
 
 local function is_name(name)
@@ -196,6 +32,11 @@ end
 local function is_free_name(name)
   return is_name(name) and not RESERVED[name] and not name:find "_t$" and not name:find "^q[nk]?_"
     and not name:find "^quern_"
+end
+
+-- Words that mean something in a body already: types, statements.
+local function is_word_of_bodies(model, name)
+  return model.types.by_name[name] ~= nil or name == "rare" or name == "param" or name == "lookup"
 end
 
 -- Names of an op's operands that the typed functions need for themselves.
@@ -216,48 +57,79 @@ function M.op_c_name(name, api_names)
   return c_name
 end
 
--- The tokens of the declaration whose name stands on `line` or after: first token's index
-local function declaration_start(state, line)
-  local from = M.line_start(state.src, line)
-  for index, token in ipairs(state.tokens) do
-    if token.at >= from then return index end
+-- The tokens of a declaration, first and last index: the word, its name if it has one, { ... }. It starts on `line`; of
+-- several on one line it is the `skip`-th more.
+local function declaration_range(state, line, word, name, skip)
+  local tokens = state.tokens
+  local from, fallback = sandbox.line_start(state.src, line), #tokens
+  for index, token in ipairs(tokens) do
+    if token.at >= from then
+      fallback = math.min(fallback, index)
+      local follows = tokens[index + 1]
+      if follows and follows.text == "(" then follows = tokens[index + 2] end
+      if token.text == word and (name == nil or (follows and follows.value == name)) then
+        if skip == 0 then
+          local depth = 0
+          for last = index + 1, #tokens do
+            if tokens[last].text == "{" then depth = depth + 1 end
+            if tokens[last].text == "}" then
+              depth = depth - 1
+              if depth == 0 then return index, last end
+            end
+          end
+          return index, index
+        end
+        skip = skip - 1
+      end
+    end
   end
-  return #state.tokens
+  return fallback, fallback
 end
 
 local function fail(state, at, ...)
   state.fail(source.message(state.src, at, string.format(...)))
 end
 
--- Where a string value of a declaration stands: the first token from `index` with that very content.
-local function place_of(state, index, value)
-  for k = index, #state.tokens do
-    local token = state.tokens[k]
-    if token.kind == "string" and token.value == value then return token.value_at end
+-- The text of a field of the declaration at hand, with its place: that of `field = "..."` in it, else of the only string
+-- with that content in the file (a local's), else none.
+local function text_of(state, index, field, value)
+  local tokens = state.tokens
+  for k = index, state.last - 2 do
+    local token = tokens[k + 2]
+    if tokens[k].text == field and tokens[k + 1].text == "=" and token.kind == "string" and token.value == value then
+      return source.part(state.src, token.value_at, value)
+    end
   end
-  return state.tokens[index] and state.tokens[index].at or 1
+  local found
+  for _, token in ipairs(tokens) do
+    if token.kind == "string" and token.value == value then
+      if found then return source.new(state.src.name, value) end
+      found = token
+    end
+  end
+  return found and source.part(state.src, found.value_at, value) or source.new(state.src.name, value)
 end
 
--- Keys of the table constructor `field = { a = ..., b = ... }` in the order they are written.
+-- Keys of the table constructor `field = { a = ..., b = ... }` of the declaration at hand, as they are written.
 local function written_order(state, index, field)
-  local tokens, order = state.tokens, {}
-  for k = index, #tokens - 2 do
+  local tokens, written = state.tokens, {}
+  for k = index, state.last - 2 do
     if tokens[k].text == field and tokens[k + 1].text == "=" and tokens[k + 2].text == "{" then
       local depth = 1
       for j = k + 3, #tokens do
         local t = tokens[j].text
         if t == "{" then depth = depth + 1 elseif t == "}" then depth = depth - 1 end
-        if depth == 0 then return order end
+        if depth == 0 then return written end
         if depth == 1 and tokens[j].kind == "name" and tokens[j + 1] and tokens[j + 1].text == "=" then
-          order[#order + 1] = tokens[j]
+          written[#written + 1] = tokens[j]
         end
       end
     end
   end
-  return order
+  return written
 end
 
--- Checks a table against a schema { field = "type" | { types } }; unknown fields are named with the nearest known one.
+-- Checks a table against a schema { field = "types, separated by blanks" }; unknown fields are named with the nearest known one.
 local function check_fields(state, index, what, fields, schema)
   local at = state.tokens[index].at
   if type(fields) ~= "table" then
@@ -290,12 +162,13 @@ end
 
 -- "bool condition, x, y" -> { { name, type }, ... }
 local function parse_names(state, at, what, text, types)
+  local model = state.model
   local list, seen = {}, {}
   if text:find "^%s*$" then return list end
   for item in (text .. ","):gmatch "([^,]*)," do
     local kind, name = item:match "^%s*([%w_]+)%s+([%w_]+)%s*$"
     if not name then name = item:match "^%s*([%w_]+)%s*$" end
-    if not name or not is_free_name(name) or TYPED_FUNCTION[name] then
+    if not name or not is_free_name(name) or TYPED_FUNCTION[name] or is_word_of_bodies(model, name) then
       fail(state, at, "%s: '%s' is not a name", what, source.shown(item))
       return nil
     end
@@ -316,24 +189,16 @@ end
 local BODY_KEYS = { floating = true, integer = true, bool = true }
 
 -- body: a string, or a table from dtype or kind to string. Returns { key = { text, source } } with key "any" for a string
-local function parse_bodies(state, index, what, body, types, schema_only)
+local function parse_bodies(state, index, what, body, types)
+  if type(body) == "string" then return { any = text_of(state, index, "body", body) } end
   local bodies = {}
-  local function add(key, text)
-    local at = place_of(state, index, text)
-    bodies[key] = source.part(state.src, at, text)
-  end
-  if type(body) == "string" then
-    add("any", body)
-    return bodies
-  end
   for key, text in pairs(body) do
     if type(key) ~= "string" or type(text) ~= "string" or not (types[key] or BODY_KEYS[key]) then
       fail(state, state.tokens[index].at, "%s: body: '%s' is no dtype or kind", what, source.shown(key))
       return nil
     end
-    add(key, text)
+    bodies[key] = text_of(state, index, key, text)
   end
-  if schema_only and not next(bodies) then return nil end
   return bodies
 end
 
@@ -392,6 +257,9 @@ local function declare_op(state, index, name, fields, default_inputs)
   }
   op.line = source.place(state.src, at)
   op.place = string.format("%s:%d", op.file, op.line)
+  if fields.grad then
+    return fail(state, at, "%s: grad: derivatives are not part of this version; leave it out", name)
+  end
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
@@ -403,12 +271,14 @@ local function declare_op(state, index, name, fields, default_inputs)
   if not op.dtypes then return end
   op.bodies = parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
-  local taken = { y = #op.inputs == 1 and op.inputs[1].name ~= "y" or nil, out = true }
+  op.output = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out"
+  local taken = { [op.output] = true }
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then
-      if not is_free_name(token.text) or TYPED_FUNCTION[token.text] or taken[token.text] then
+      if not is_free_name(token.text) or TYPED_FUNCTION[token.text] or taken[token.text]
+        or is_word_of_bodies(model, token.text) then
         return fail(state, token.at, "%s: '%s' cannot be a parameter's name", name, source.shown(token.text))
       end
       if math.type(value) == nil then
@@ -453,11 +323,15 @@ local FUNC_SCHEMA = {
 
 local function declare_func(state, index, name, fields)
   local at, model = state.tokens[index].at, state.model
-  local schema = setmetatable({}, { __index = FUNC_SCHEMA })
+  local schema = {}
   for key, value in pairs(FUNC_SCHEMA) do schema[key] = value end
   for _, t in ipairs(model.types.list) do schema[t.name] = "string" end
   if not check_fields(state, index, source.shown(name), fields, schema) then return end
-  if not is_free_name(name) then return fail(state, at, "'%s' cannot be a function's name", source.shown(name)) end
+  local means_something = is_word_of_bodies(model, name) or model.primitives[name]
+    or (not state.builtin and model.op_of_name[name])
+  if not is_free_name(name) or means_something then
+    return fail(state, at, "'%s' cannot be a function's name", source.shown(name))
+  end
   if model.func_of_name[name] then
     return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].place)
   end
@@ -469,10 +343,10 @@ local function declare_func(state, index, name, fields)
   if func.result and not model.types.by_name[func.result] then
     return fail(state, at, "%s: unknown result type '%s'", name, source.shown(func.result))
   end
-  if fields.body then func.bodies.any = source.part(state.src, place_of(state, index, fields.body), fields.body) end
+  if fields.body then func.bodies.any = text_of(state, index, "body", fields.body) end
   for _, t in ipairs(model.types.list) do
     local body = fields[t.name]
-    if body then func.bodies[t.name] = source.part(state.src, place_of(state, index, body), body) end
+    if body then func.bodies[t.name] = text_of(state, index, t.name, body) end
   end
   if not next(func.bodies) then return fail(state, at, "%s: no body", name) end
   model.func_of_name[name] = func
@@ -498,13 +372,20 @@ local function declare_tables(state, index, values)
   for name, value in pairs(values) do
     local kind = type(value) == "table" and value[1]
     local count = kind and #value - 1 or 0
-    if not is_constant_name(name) or not types.by_name[kind] or count < 1 or count & (count - 1) ~= 0 then
-      return fail(state, at, "table %s: expected { \"f64\", ... } with a power of two of numbers", source.shown(name))
+    local t = types.by_name[kind]
+    local is_float = t and t.kind == "float"
+    if not is_constant_name(name) or not t or t.compute ~= kind or not (is_float or t.kind == "integer") or count < 1
+      or count & (count - 1) ~= 0 then
+      return fail(state, at, "table %s: expected { \"f64\", ... }: f32, f64 or an integer type, then a power of two of numbers",
+                  source.shown(name))
     end
     local items = {}
     for k = 1, count do
-      items[k] = value[k + 1]
-      if math.type(items[k]) == nil then return fail(state, at, "table %s: item %d is no number", name, k) end
+      local item = value[k + 1]
+      items[k] = is_float and math.type(item) and item or math.tointeger(item)
+      if items[k] == nil then
+        return fail(state, at, "table %s: item %d is no %s", name, k, is_float and "number" or "integer")
+      end
     end
     state.tables[name] = { name = name, type = kind, items = items, place = state.src.name }
   end
@@ -516,9 +397,9 @@ end
 -- string library back. statements: list of { declare, line, name, fields }
 local function environment(state, statements)
   local model = state.model
-  local function declarator(declare)
+  local function declarator(declare, word)
     return function(name)
-      local statement = { declare = declare, line = debug.getinfo(2, "l").currentline, name = name, is_open = true }
+      local statement = { declare = declare, line = debug.getinfo(2, "l").currentline, name = name, word = word, is_open = true }
       statements[#statements + 1] = statement
       return function(fields)
         if not statement.is_open then error({ message = "one name, one { ... }" }, 0) end
@@ -526,10 +407,10 @@ local function environment(state, statements)
       end
     end
   end
-  local function block(declare)
+  local function block(declare, word)
     return function(fields)
       local line = debug.getinfo(2, "l").currentline
-      statements[#statements + 1] = { declare = declare, line = line, fields = fields }
+      statements[#statements + 1] = { declare = declare, line = line, fields = fields, word = word }
     end
   end
   if state.kind == "types" then
@@ -537,7 +418,7 @@ local function environment(state, statements)
       dtype = declarator(function(_, _, name, fields)
         fields.name = name
         model.dtypes[#model.dtypes + 1] = fields
-      end),
+      end, "dtype"),
     }
   end
   local env = {
@@ -547,13 +428,13 @@ local function environment(state, statements)
         fail(state, state.tokens[index].at, "format %s is not known here: this generator reads format %d",
              source.shown(version), M.FORMAT)
       end
-    end),
-    unary = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, "x") end),
-    binary = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, "x, y") end),
-    op = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, nil) end),
-    func = declarator(function(_, index, name, fields) declare_func(state, index, name, fields) end),
-    constants = block(function(_, index, _, values) declare_constants(state, index, values) end),
-    tables = block(function(_, index, _, values) declare_tables(state, index, values) end),
+    end, "format"),
+    unary = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, "x") end, "unary"),
+    binary = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, "x, y") end, "binary"),
+    op = declarator(function(_, index, name, fields) declare_op(state, index, name, fields, nil) end, "op"),
+    func = declarator(function(_, index, name, fields) declare_func(state, index, name, fields) end, "func"),
+    constants = block(function(_, index, _, values) declare_constants(state, index, values) end, "constants"),
+    tables = block(function(_, index, _, values) declare_tables(state, index, values) end, "tables"),
   }
   for set, names in pairs(model.types.sets) do env[set] = table.move(names, 1, #names, 1, {}) end
   return env
@@ -561,9 +442,14 @@ end
 
 -- Runs what a file's declarators noted.
 local function declare_all(state, statements)
+  local before = {}
   for _, statement in ipairs(statements) do
-    local index = declaration_start(state, statement.line)
     local name = statement.name
+    local key = string.format("%d %s %s", statement.line, statement.word, type(name) == "string" and name or "")
+    local index
+    index, state.last = declaration_range(state, statement.line, statement.word, type(name) == "string" and name or nil,
+                                          before[key] or 0)
+    before[key] = (before[key] or 0) + 1
     if statement.is_open and type(name) == "string" then
       fail(state, state.tokens[index].at, "%s: its { ... } is missing", source.shown(name))
     elseif (name ~= nil or statement.is_open ~= nil) and type(name) ~= "string" then
@@ -576,7 +462,8 @@ end
 
 -- A fresh model. types_text: the content of dsl/types.lua
 function M.new_model(types_name, types_text)
-  local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {}, api_names = {} }
+  local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {},
+                  api_names = {}, primitives = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
   model.types = require "gen.promote".new(model.dtypes)
@@ -591,11 +478,11 @@ function M.load(model, name, text, options)
   text = text:gsub("\r\n?", "\n")
   local src = source.new(name, text)
   local function add(message) errors[#errors + 1] = message end
-  if #text > M.MAX_BYTES then
-    add(source.message(src, 1, string.format("a spec may have %d bytes", M.MAX_BYTES)))
+  if #text > sandbox.MAX_BYTES then
+    add(source.message(src, 1, string.format("a spec may have %d bytes", sandbox.MAX_BYTES)))
     return errors
   end
-  local tokens, at, why = M.scan(text)
+  local tokens, at, why = sandbox.scan(text)
   if not tokens then
     add(source.message(src, at, why))
     return errors
@@ -607,7 +494,7 @@ function M.load(model, name, text, options)
   local state = { model = trial, src = src, tokens = tokens, fail = add, constants = {}, tables = {},
                   kind = options and options.kind or "ops", builtin = options and options.builtin or false }
   local statements = {}
-  local ok, position, message = run(src, tokens, environment(state, statements))
+  local ok, position, message = sandbox.run(src, tokens, environment(state, statements))
   if ok then
     declare_all(state, statements)
   else

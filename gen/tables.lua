@@ -5,6 +5,9 @@ local c = require "gen.c"
 local kernels = require "gen.kernels"
 local variants = require "gen.variants"
 local promote = require "gen.promote"
+local expr = require "gen.expr"
+local order = require "gen.order"
+local number = require "gen.number"
 
 local M = {}
 
@@ -12,12 +15,8 @@ local function upper(name) return "QN_" .. name:upper() end
 
 -- dtype_table.h: the enum, and the declarations of what op_table.c defines.
 function M.dtype_header(types, banner)
-  local names, last = {}, nil
-  for _, t in ipairs(types.list) do
-    names[#names + 1] = "  " .. upper(t.name) .. ","
-    last = t
-  end
-  assert(last)
+  local names = {}
+  for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
   return table.concat(banner, "\n") .. [[
 
 #ifndef QN_DTYPE_TABLE_H
@@ -110,13 +109,12 @@ local function scalar(value)
   if value ~= value then return "{QUERN_F64, {.f = {__builtin_nan(\"\"), 0}}}" end
   if value == math.huge then return "{QUERN_F64, {.f = {__builtin_inf(), 0}}}" end
   if value == -math.huge then return "{QUERN_F64, {.f = {-__builtin_inf(), 0}}}" end
-  return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", require "gen.number".f64_bits(value)))
+  return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", number.f64_bits(value)))
 end
 
 -- The dtypes an op's inputs may have, and those its output has of itself.
 function M.accepted(types, op, built)
   local inputs, outputs, seen = {}, {}, {}
-  local expr = require "gen.expr"
   for _, name in ipairs(types.sets.all) do
     if built[name] then
       local listed = false
@@ -135,7 +133,8 @@ end
 
 local function op_rows(types, ops, built, records_of)
   local out = {}
-  for index, op in ipairs(ops) do
+  local conditions = {}
+  for _, op in ipairs(ops) do
     local inputs, outputs = M.accepted(types, op, built)
     local rows = {}
     local bool_in, alias = 0, (1 << #op.inputs) - 1
@@ -144,8 +143,7 @@ local function op_rows(types, ops, built, records_of)
       if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
       rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
     end
-    local out_name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out"
-    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", out_name, table.concat(outputs, " "), alias)
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", op.output, table.concat(outputs, " "), alias)
     out[#out + 1] = string.format("static const quern_arg_info args_%s[] = {\n%s\n};", op.c_name, table.concat(rows, "\n"))
     if #op.params > 0 then
       local lines = {}
@@ -155,8 +153,7 @@ local function op_rows(types, ops, built, records_of)
     local lines = {}
     for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. variant_row(record) .. "," end
     out[#out + 1] = string.format("static const qn_variant variants_%s[] = {\n%s\n};\n", op.c_name, table.concat(lines, "\n"))
-    op.table_row = index
-    op.bool_in = bool_in
+    conditions[op] = bool_in
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   for _, op in ipairs(ops) do
@@ -173,6 +170,7 @@ local function op_rows(types, ops, built, records_of)
       end
     end
     first[#first + 1] = tostring(at)
+    if at > 0xffff then error("bug: more variants of " .. op.name .. " than the table can count") end
     if at ~= #records then error("bug: variants of " .. op.name .. " are not grouped by kernel dtype") end
     out[#out + 1] = string.format([[
   {
@@ -189,7 +187,7 @@ local function op_rows(types, ops, built, records_of)
     .heavy = %d,
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)), #op.inputs, #op.params, op.c_name,
       #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
-      #mask > 0 and table.concat(mask, " | ") or "0", op.bool_in, op.result == "bool" and 1 or 0, op.c_name, #records,
+      #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0, op.c_name, #records,
       table.concat(first, ", "), heavy and 1 or 0)
   end
   out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
@@ -237,7 +235,7 @@ function M.op_table(types, ops, built, records_of, packs, banner)
     for _, record in ipairs(records_of[op.name]) do declare(record) end
   end
   for _, record in ipairs(packs) do declare(record) end
-  table.sort(names)
+  order.sort(names)
   local typed = {}
   for index, op in ipairs(ops) do
     typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
@@ -269,23 +267,23 @@ function M.typed_functions(ops)
       args[k] = "const DLTensor *" .. input.name
       list[k] = "(DLTensor *)" .. input.name
     end
-    args[#args + 1] = "const DLTensor *out"
+    args[#args + 1] = "const DLTensor *" .. op.output
     args[#args + 1] = "const quern_call *call"
     local doc = {}
     for _, line in ipairs(c.comment_lines(op.doc)) do doc[#doc + 1] = line end
-    for _, param in ipairs(op.params) do
-      doc[#doc] = doc[#doc] .. string.format(" Parameter %s.", param.name)
-    end
+    local params = {}
+    for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
+    if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
     out[#out + 1] = string.format([[
 /* %s */
 QUERN_API quern_op *quern_builtin_%s(void);
 static inline quern_status quern_%s(%s) {
-  %sDLTensor *const outs[1] = {(DLTensor *)out};
+  %sDLTensor *const outs[1] = {(DLTensor *)%s};
   return quern_op_call(quern_builtin_%s(), %d, %s, 1, outs, call);
 }
 ]], table.concat(doc, "\n * "), op.c_name, op.c_name, table.concat(args, ", "),
       #op.inputs > 0 and string.format("DLTensor *const ins[%d] = {%s};\n  ", #op.inputs, table.concat(list, ", ")) or "",
-      op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL")
+      op.output, op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL")
   end
   return table.concat(out, "\n")
 end

@@ -114,9 +114,7 @@ function Emitter:expression(node)
     values.last = #node.table.items - 1
   end
   local text = spelling:gsub("%$(%a+)", function(word)
-    local value = values[word] or values[word:sub(1, 1)]
-    if values[word] then return tostring(value) end
-    error("bug: spelling of " .. key .. ": $" .. word)
+    return tostring(values[word] or error("bug: spelling of " .. key .. ": $" .. word))
   end)
   return (text:gsub("%$(%d)", function(k)
     local arg = node.args[tonumber(k)]
@@ -128,7 +126,7 @@ end
 -- options: tables (list -> C name), without_rare. Returns lines and the emitter, whose :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {},
-                              SPELLING = options.spelling or M.SPELLING }, Emitter)
+                              SPELLING = M.SPELLING }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do

@@ -193,7 +193,7 @@ function M.of_packs(types, wanted)
     local b, log2 = "b" .. bits, ({ [8] = 0, [16] = 1, [32] = 2, [64] = 3 })[bits]
     for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
       add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
-          { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise", move = true })
+          { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise" })
     end
     add(name_of("pack_transpose", { b, b }, "2", "sc"),
         { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })

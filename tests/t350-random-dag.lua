@@ -67,7 +67,7 @@ local function integer_expression(names, t, depth)
   local makers = {
     function() return string.format("(%s)(%s %s %s)", t, e(), pick { "+", "-", "*", "&", "|", "^" }, e()) end,
     function() return string.format("(%s)(%s %s %d)", t, e(), pick { "<<", ">>" }, math.random(0, BITS[t] + 2)) end,
-    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" }, e()) end,
+    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" }, expression(names, pick { t, "i32", "u8", "i64", "u64" }, depth - 1)) end,
     function() return string.format("%s(%s)", pick { "-", "~", "abs" }, e()) end,
     function() return string.format("%s(%s, %s)", pick { "maximum", "minimum" }, e(), e()) end,
     function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,
