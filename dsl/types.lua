@@ -1,8 +1,9 @@
 -- The dtypes: the only such list. ORDER DTYPE: rows appear in generated tables in this order.
 --   code, bits   DLPack's; code 6 is bool, 0 int, 1 uint, 2 float, 4 bfloat
 --   kind         bool < integer < float, the order in which a value may be cast without being asked
---   c            the C spelling in kernels; storage: the spelling in memory where it differs from the compute type
+--   c, cuda      the spelling in kernels of an element in memory
 --   compute      the dtype that arithmetic runs in
+--   signed       of integers; digits: bits of a float's mantissa, the implicit one included
 --   built        kernels exist for it in this version; the others are known by name and refused
 
 dtype "bool" { code = 6, bits = 8,  kind = "bool",    c = "bool_s", cuda = "unsigned char",      compute = "bool", built = true }

@@ -77,7 +77,7 @@ local function output_text(types, operand, node, value)
   return value
 end
 
--- "x" -> "x", but a copy on the way out where a name is a literal's expression
+-- The outputs as the template sees them: where each is stored, and what.
 local function values_of(types, outputs, dag, emitter)
   local list = {}
   for k, node in ipairs(dag.outputs) do
@@ -140,7 +140,7 @@ local function elementwise_values(types, record, dag, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
-    rare = #conditions > 0, block = variants.RARE_BLOCK, ivdep = loop_pragma(record, dag_of.order(dag.outputs)),
+    rare = #conditions > 0, block = variants.RARE_BLOCK, fast = {}, fast_outputs = {}, condition = "", ivdep = loop_pragma(record, dag_of.order(dag.outputs)),
   }
   if values.rare then
     local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
@@ -176,7 +176,8 @@ local function pack_values(types, record, comment)
   end
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
-    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK,
+    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, fast = {},
+    fast_outputs = {}, condition = "",
     ivdep = loop_pragma(record, {}),
     outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
     from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
@@ -200,7 +201,9 @@ function M.kernel(types, record, dag, templates, tables)
     return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
   end
   local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
-  return template.render(templates[record.template], pack_values(types, record, comment))
+  local values, wanted = pack_values(types, record, comment), {}
+  for param in pairs(templates[record.template].params) do wanted[param] = values[param] end
+  return template.render(templates[record.template], wanted)
 end
 
 -- The constant tables that DAGs look up: C definitions, and list -> C name.

@@ -1,7 +1,7 @@
 -- The template engine. A template is C with lines of its own kind:
---   $for name in list | $if condition | $elif condition | $else | $end | $assert condition
--- and ${name} inside lines. Expressions are names (a.b), comparisons and one call at most; an unknown or non-string
--- value is an error. Knows neither ops nor C.
+--   $param name... | $for name in list | $if condition | $elif condition | $else | $end | $assert condition
+-- and ${name} inside lines. $param lines at the head name what a template takes: a value that is missing or not named
+-- there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither ops nor C.
 
 local M = {}
 
@@ -16,22 +16,26 @@ local function environment(values)
   })
 end
 
+-- An expression as a function of an environment; each text is loaded once.
+local compiled = {}
 local function compile(expression, where)
-  local chunk, err = load("return " .. expression, "=" .. where, "t", nil)
-  if not chunk then error("bug: " .. where .. ": " .. err) end
-  return expression
+  if not compiled[expression] then
+    local chunk, err = load("local _ENV = ...; return " .. expression, "=template", "t")
+    if not chunk then error("bug: " .. where .. ": " .. err) end
+    compiled[expression] = chunk
+  end
+  return compiled[expression]
 end
 
-local function evaluate(expression, env, where)
-  local chunk = assert(load("return " .. expression, "=" .. where, "t", env))
-  local ok, value = pcall(chunk)
+local function evaluate(chunk, env, where)
+  local ok, value = pcall(chunk, env)
   if not ok then error(string.format("bug: %s: %s", where, tostring(value))) end
   return value
 end
 
 -- Template text -> a tree of lines, once per template.
 function M.parse(name, text)
-  local root = { kind = "block", lines = {} }
+  local root = { kind = "block", lines = {}, name = name, params = {} }
   local stack = { root }
   local number = 0
   for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
@@ -52,10 +56,12 @@ function M.parse(name, text)
       stack[#stack + 1] = branch
     elseif word == "elif" or word == "else" then
       if top.kind ~= "branch" then error("bug: " .. where .. ": $" .. word .. " without $if") end
-      local branch = { kind = "branch", condition = word == "elif" and compile(rest, where) or "true", where = where,
+      local branch = { kind = "branch", condition = compile(word == "elif" and rest or "true", where), where = where,
                        lines = {}, parent = top.parent }
       table.insert(top.parent.branches, branch)
       stack[#stack] = branch
+    elseif word == "param" then
+      for param in rest:gmatch "%S+" do root.params[param] = true end
     elseif word == "end" then
       if #stack == 1 then error("bug: " .. where .. ": $end without a beginning") end
       stack[#stack] = nil
@@ -76,7 +82,7 @@ local function render_lines(lines, values, out)
   for _, line in ipairs(lines) do
     if line.kind == "text" then
       out[#out + 1] = (line.text:gsub("%$(%b{})", function(inside)
-        local value = evaluate(inside:sub(2, -2), env, line.where)
+        local value = evaluate(compile(inside:sub(2, -2), line.where), env, line.where)
         if type(value) ~= "string" and math.type(value) ~= "integer" then
           error(string.format("bug: %s: ${%s} is a %s", line.where, inside:sub(2, -2), type(value)))
         end
@@ -101,6 +107,12 @@ end
 
 -- A parsed template with its values -> text ending in a newline.
 function M.render(template, values)
+  for param in pairs(template.params) do
+    if values[param] == nil then error(string.format("bug: %s: no value of $param %s", template.name, param)) end
+  end
+  for key in pairs(values) do
+    if not template.params[key] then error(string.format("bug: %s: %s is no $param", template.name, key)) end
+  end
   local out = {}
   render_lines(template.lines, values, out)
   return table.concat(out, "\n") .. "\n"
