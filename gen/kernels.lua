@@ -65,6 +65,14 @@ local function input_text(types, operand, node)
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
 
+-- const TYPE p_x = ...; for a parameter in its slot
+local function param_text(node, offset)
+  local element = node.type == "bool" and "bool_s" or node.type
+  local value = string.format("*(const %s_u *)((const char *)params + %d)", element, offset)
+  if node.type == "bool" then return string.format("const m8 p_%s = Q_MASK(m8, %s != 0);", node.name, value) end
+  return string.format("const %s p_%s = %s;", node.type, node.name, value)
+end
+
 -- What is stored for a result.
 local function output_text(types, operand, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
@@ -122,7 +130,7 @@ local function elementwise_values(types, record, dag, comment, tables)
   end
   for k, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
-    if used[node] then params[#params + 1] = { type = node.type, name = node.name, offset = 8 * (k - 1) } end
+    if used[node] then params[#params + 1] = param_text(node, 8 * (k - 1)) end
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
   local conditions = dag_of.rare_conditions(dag.outputs)

@@ -1,6 +1,7 @@
 -- The pipeline in order: spec -> dag -> variants -> text -> files. Used by build.lua, by tests, and at run time. Never
 -- prints, never exits: what goes wrong comes back as a list of strings.
 
+local sandbox = require "gen.sandbox"
 local spec = require "gen.spec"
 local expr = require "gen.expr"
 local variants = require "gen.variants"
@@ -43,7 +44,7 @@ end
 function M.load(root, spec_files)
   local model, inputs, errors = M.builtin_model(root)
   for _, name in ipairs(spec_files or {}) do
-    local text, why = emit.read(name)
+    local text, why = emit.read(name, sandbox.MAX_BYTES + 1)
     if text then
       inputs[#inputs + 1] = name
       for _, message in ipairs(spec.load(model, name, text)) do errors[#errors + 1] = message end
@@ -209,8 +210,8 @@ function M.generate(root, options)
   local model, inputs, errors = M.load(root, options.specs)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "quern"
-  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (prefix == "quern" and not options.library) then
-    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, other than quern", source.shown(prefix)) }
+  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (not options.library and (prefix == "quern" or prefix:find "^q[nk]?$")) then
+    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, q", source.shown(prefix)) }
   end
   local plan
   plan, errors = M.plan(model, options)
@@ -341,7 +342,7 @@ function M.check(root, file)
   local model, _, errors = M.load(root, {})
   if #errors > 0 then return nil, errors end
   local before = #model.ops
-  local text, why = emit.read(file)
+  local text, why = emit.read(file, sandbox.MAX_BYTES + 1)
   if not text then return nil, { why } end
   errors = spec.load(model, file, text)
   if #errors > 0 then return nil, errors end

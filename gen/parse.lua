@@ -169,7 +169,7 @@ function Parser:binary(level)
     local token = self:peek()
     if token.kind ~= "op" or not LEVELS[level][token.text] then break end
     if token.text == "%" then
-      fail(token.at, "'%%' means different things to different people: write remainder(x, y) (sign of y) or fmod(x, y)")
+      fail(token.at, "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)")
     end
     self:take()
     if COMPARISON[token.text] and left.kind == "binary" and COMPARISON[left.op] and not left.parenthesised then

@@ -71,7 +71,7 @@ end
 
 -- The width of a condition's mask: that of what was compared, so that vectors keep their shape.
 local function mask_width(types, node, width)
-  if node.op == "input" then return 8 end
+  if node.op == "input" or node.op == "param" then return 8 end
   if node.op == "const" then return 32 end
   if node.op == "select" or node.op == "rare" then return math.max(width[node.args[2]], width[node.args[3]]) end
   local widest = 0

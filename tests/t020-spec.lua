@@ -217,7 +217,7 @@ for _, row in ipairs {
   { "ggelu(x)", "did you mean 'gelu'?", "the nearest function is named" },
   { "sqrt(x, x)", "sqrt takes 1 argument, got 2", "too many arguments" },
   { "fma(x)", "fma takes 3 arguments, got 1", "too few" },
-  { "x % 2", "write remainder(x, y)", "the percent sign" },
+  { "x % 2", "'%' is no operator", "the percent sign" },
   { "1 < x < 2", "chained comparison: write a < b && b < c", "a chain of comparisons" },
   { "x = 1; return x;", "already defined", "an input assigned to" },
   { "f32 a = 1; f32 a = 2; return a;", "already defined", "a name twice" },

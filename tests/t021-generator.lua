@@ -98,6 +98,15 @@ tap.is(pipe:read "n", 0, "which removes the many")
 pipe:close()
 os.execute("rm -rf '" .. folder .. "'")
 
+-- a parameter where the dtype is bool is a condition
+local handle = assert(io.open(file, "w"))
+handle:write 'unary "acme.is_k" { doc = "d", params = { k = 1 }, dtypes = all, result = "bool", body = "x == k" }'
+handle:close()
+local text = main.show(root, "qk_acme_is_k_bool_bool_2d_cc", { file })
+tap.ok(text and text:find("const m8 p_k = Q_MASK(m8, *(const bool_s_u *)((const char *)params + 0) != 0);", 1, true), "a bool parameter")
+local refused, why_refused = main.generate(root, { prefix = "qn", ops = "add" })
+tap.ok(not refused and why_refused[1]:find("--prefix", 1, true), "the core's own prefix")
+
 -- `--dtypes bool` with a float op: computed in f32
 local plan = assert(main.plan(model, { ops = "exp", dtypes = "bool" }))
 tap.ok(plan.wanted.f32 and #plan.ops == 1 and #plan.records_of.exp == 1, "a float op of bool has its f32 kernel")

@@ -1,6 +1,6 @@
 -- t040-variants: the whole matrix that --variants full writes. Every kernel of every rank, class and level is called
 -- directly on a problem of its own rank and compared with loops that share nothing with the templates; the filters
--- --rank and --class leave what they name, and the contiguous kernel that serves the rest.
+-- --rank and --class leave what they name, and the contiguous kernel that serves the rest. Calls find the kernels of f16.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. package.path
@@ -138,7 +138,28 @@ static void check(const char *name, whole_qn_kernel *kernel, char op, const char
   }
 }
 
+/* A call of f16 tensors is run by the kernel that stores f16, one of mixed dtypes by blocks around the f32 one. */
+static void check_stored(int is_mixed, const char *variant) {
+  char memory[3][4 * 90], how[2000];
+  const char *types[3] = {"f16", is_mixed ? "f32" : "f16", is_mixed ? "f32" : "f16"};
+  int64_t n = 90;
+  DLTensor t[3], *in[2] = {&t[0], &t[1]}, *out = &t[2];
+  whole_op *op = NULL;
+  for (int k = 0; k < 3; k++) {
+    uint8_t bytes = !strcmp(types[k], "f16") ? 2 : 4;
+    t[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, (uint8_t)(8 * bytes), 1}, .shape = &n};
+    for (int i = 0; i < n; i++) put(memory[k] + i * bytes, types[k], i - 40 * k);
+  }
+  int bad = whole_op_find(NULL, "add", &op) || whole_op_explain(op, 2, in, 1, &out, NULL, how, sizeof how) || !strstr(how, variant) ||
+            whole_op_call(op, 2, in, 1, &out, NULL);
+  for (int i = 0; i < n && !bad; i++) bad = get(memory[2] + i * (is_mixed ? 4 : 2), types[2]) != 2 * i - 40;
+  if (bad) printf("%s: %s\n%s\n", variant, whole_last_error(), how);
+  failures += bad;
+}
+
 int main(void) {
+  check_stored(0, "add_f16_f16_f16_2d_ccc");
+  check_stored(1, "add_f32_f32_f32_2d_ccc");
 ]==] .. table.concat(calls, "\n") .. "\n  return failures != 0;\n}\n"
 local file = assert(io.open(folder .. "/full/program.c", "w"))
 file:write(program)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t108: the variables of the environment, and the ISA level that they cap. */
+ * t108: the variables of the environment, the ISA level that they cap, what is said where they ask for it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -36,6 +37,49 @@ static int isa_with(const char *text) {
   }
   waitpid(pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static char heard[400];
+
+static void hear(void *host, int level, const char *text) {
+  const size_t n = strlen(heard);
+  snprintf(heard + n, sizeof heard - n, "%d %s %s\n", level, (const char *)host, text);
+}
+
+/* What a process with QUERN_ISA=isa and QUERN_LOG=log says on standard error while it makes a context with that log. */
+static const char *said_with(const char *isa, const char *log, const quern_options *options) {
+  static char text[400];
+  int ends[2];
+  if (pipe(ends)) bail("no pipe");
+  const pid_t pid = fork();
+  if (pid == 0) {
+    quern_ctx *ctx = NULL;
+    dup2(ends[1], 2);
+    setenv("QUERN_ISA", isa, 1);
+    setenv("QUERN_LOG", log, 1);
+    if (quern_ctx_create(options, &ctx)) _exit(1);
+    quern_ctx_release(ctx);
+    if (write(2, heard, strlen(heard)) < 0) _exit(1);
+    _exit(0);
+  }
+  close(ends[1]);
+  const ssize_t n = read(ends[0], text, sizeof text - 1);
+  text[n < 0 ? 0 : n] = 0;
+  close(ends[0]);
+  waitpid(pid, NULL, 0);
+  return text;
+}
+
+static void test_log(void) {
+  const char *words = "QUERN_ISA is 'v9', none of generic, v2, v3, v4: it caps nothing\n";
+  char wanted[400], host[] = "host";
+  const quern_options options = {.size = sizeof options, .log = hear, .host = host};
+  is_str(said_with("v9", "warning", NULL), words, "an unknown QUERN_ISA is said where QUERN_LOG asks for warnings");
+  is_str(said_with("v9", "error", NULL), "", "not where it asks for errors only");
+  is_str(said_with("v9", "", NULL), "", "nor where it is empty");
+  is_str(said_with("v2", "debug", NULL), "", "a known one is not worth a word");
+  snprintf(wanted, sizeof wanted, "1 host %s", words);
+  is_str(said_with("v9", "", &options), wanted, "a context's own log hears it whatever QUERN_LOG is");
 }
 
 int main(void) {
@@ -77,5 +121,6 @@ int main(void) {
   }
   is_int(isa_with("v9"), all, "an unknown cap caps nothing");
   is_int(isa_with(""), all, "nor does an empty one");
+  test_log();
   return done_testing();
 }

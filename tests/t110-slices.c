@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +43,13 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static qn_slices *create_slices(int32_t threads,
+                                void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg),
+                                void *host) {
+  const quern_options options = {.size = sizeof options, .threads = threads, .parallel_for = host_for, .host = host};
+  return qn_slices_create(&options);
+}
+
 /* ---- Once each ---- */
 
 #define MAX_N 5000
@@ -73,7 +81,7 @@ static void test_once(void) {
   static const int threads[] = {1, 2, 3, 8, 40};
   group_begin("each slice runs once");
   for (int t = 0; t < 5; t++) {
-    qn_slices *s = qn_slices_create(threads[t], NULL, NULL);
+    qn_slices *s = create_slices(threads[t], NULL, NULL);
     if (qn_slices_limit(s) != threads[t]) group_fail("limit %d, made with %d", qn_slices_limit(s), threads[t]);
     for (int k = 0; k < 11; k++) {
       for (int again = 0; again < 20; again++) {
@@ -87,14 +95,14 @@ static void test_once(void) {
     qn_slices_destroy(s);
   }
   group_end();
-  qn_slices *s = qn_slices_create(0, NULL, NULL);
+  qn_slices *s = create_slices(0, NULL, NULL);
   ok(qn_slices_limit(s) >= 1, "by default %d threads", qn_slices_limit(s));
   qn_slices_destroy(s);
   setenv("QUERN_NUM_THREADS", "3", 1);
-  s = qn_slices_create(0, NULL, NULL);
+  s = create_slices(0, NULL, NULL);
   is_int(qn_slices_limit(s), 3, "QUERN_NUM_THREADS");
   qn_slices_destroy(s);
-  s = qn_slices_create(2, NULL, NULL);
+  s = create_slices(2, NULL, NULL);
   is_int(qn_slices_limit(s), 2, "what the host says comes before it");
   qn_slices_destroy(s);
   unsetenv("QUERN_NUM_THREADS");
@@ -124,7 +132,7 @@ static void meet(void *arg, int64_t i) {
 }
 
 static void test_parallel(void) {
-  qn_slices *s = qn_slices_create(4, NULL, NULL);
+  qn_slices *s = create_slices(4, NULL, NULL);
   meeting m = {.n = 4};
   qn_slices_run(s, 4, meet, &m);
   ok(!atomic_load(&m.alone), "four slices run at once on four threads");
@@ -134,6 +142,82 @@ static void test_parallel(void) {
   ok(!atomic_load(&again.alone), "and again when the workers have slept");
   qn_slices_destroy(s);
 }
+
+/* ---- The end of the process ---- */
+
+static qn_slices *last_slices;
+static pthread_t last_caller;
+static atomic_int n_helping;
+static int is_written[8];
+
+/* A worker's slice takes so long that the process ends meanwhile. */
+static void write_late(void *arg, int64_t i) {
+  (void)arg;
+  if (!pthread_equal(pthread_self(), last_caller)) {
+    atomic_fetch_add(&n_helping, 1);
+    usleep(300000);
+  } else {
+    while (!atomic_load(&n_helping)) usleep(100);
+  }
+  is_written[i] = 1;
+}
+
+static void *call_last(void *unused) {
+  last_caller = pthread_self();
+  qn_slices_run(last_slices, 8, write_late, NULL);
+  for (int i = 0; i < 8; i++) {
+    if (!is_written[i]) _exit(1);
+  }
+  return unused;
+}
+
+/* In a child of a process without a pool: it has one of its own. */
+static void test_exit(void) {
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    pthread_t caller;
+    last_slices = create_slices(4, NULL, NULL);
+    if (pthread_create(&caller, NULL, call_last, NULL) || pthread_detach(caller)) _exit(2);
+    while (!atomic_load(&n_helping)) usleep(100);
+    exit(0);
+  }
+  waitpid(pid, &status, 0);
+  is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 0, "a call returns with all slices done though the process ends");
+}
+
+/* ---- Threads that cannot be made ---- */
+
+#if defined(UNDER_TSAN) || defined(UNDER_ASAN)
+static void test_no_threads(void) { skip(1, "the sanitizers need all of the address space"); }
+#else
+static int n_said;
+
+static void hear(void *host, int level, const char *text) {
+  if (level == 1 && strstr(text, "threads") && host == &n_said) n_said++;
+}
+
+static void test_no_threads(void) {
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    static work w;
+    const quern_options options = {.size = sizeof options, .threads = 100, .log = hear, .host = &n_said};
+    const struct rlimit limit = {(rlim_t)256 << 20, (rlim_t)256 << 20}; /* of 8 MiB a stack */
+    qn_slices *s = qn_slices_create(&options);
+    if (setrlimit(RLIMIT_AS, &limit)) _exit(9);
+    errno = 77;
+    for (int k = 0; k < 3; k++) {
+      memset(&w, 0, sizeof w);
+      qn_slices_run(s, 1000, count_slice, &w);
+      if (!once_each(&w, 1000) || errno != 77) _exit(8);
+    }
+    _exit(n_said);
+  }
+  waitpid(pid, &status, 0);
+  is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 1, "threads that cannot be made are said to the log, once");
+}
+#endif
 
 /* ---- Nesting ---- */
 
@@ -196,7 +280,7 @@ static void host_for(void *host, int64_t n, void (*slice)(void *arg, int64_t i),
 }
 
 static void test_host(qn_slices *pool) {
-  qn_slices *s = qn_slices_create(3, host_for, &host_calls);
+  qn_slices *s = create_slices(3, host_for, &host_calls);
   is_int(qn_slices_limit(s), 3, "the host has three threads");
   work *w = new_work();
   qn_slices_run(s, 100, count_slice, w);
@@ -248,8 +332,8 @@ static void test_environment(qn_slices *s, int n, const char *name) {
 }
 
 static void test_environments(void) {
-  qn_slices *many = qn_slices_create(48, NULL, NULL), *one = qn_slices_create(1, NULL, NULL);
-  qn_slices *host = qn_slices_create(3, host_for, &host_calls);
+  qn_slices *many = create_slices(48, NULL, NULL), *one = create_slices(1, NULL, NULL);
+  qn_slices *host = create_slices(3, host_for, &host_calls);
   test_environment(many, 48, "workers made under another");
   test_environment(one, 1, "inline");
   test_environment(host, 3, "the host's threads");
@@ -258,6 +342,43 @@ static void test_environments(void) {
   qn_slices_destroy(host);
 }
 #endif
+
+/* ---- Plans ---- */
+
+typedef struct preparing {
+  quern_op *op;
+  DLTensor tensor[2];
+  quern_plan *plan;
+} preparing;
+
+static void prepare_slice(void *arg, int64_t i) {
+  preparing *p = arg;
+  DLTensor *in = &p->tensor[0], *out = &p->tensor[1];
+  if (i == 0 && quern_op_prepare(p->op, 1, &in, 1, &out, NULL, &p->plan)) p->plan = NULL;
+}
+
+/* How many threads a run has is decided by where it runs, not by where its plan was made. */
+static void test_plan(qn_slices *s) {
+  enum { N = 400000 };
+  static float x[N], y[N];
+  int64_t n = N;
+  preparing p = {.plan = NULL};
+  quern_ctx *ctx = NULL;
+  const quern_options options = {.size = sizeof options, .threads = 3, .parallel_for = host_for, .host = &host_calls};
+  if (quern_ctx_create(&options, &ctx) || quern_op_find(ctx, "negative", &p.op)) bail("%s", quern_last_error());
+  p.tensor[0] = (DLTensor){.device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n};
+  p.tensor[1] = p.tensor[0];
+  qn_slices_run(s, 4, prepare_slice, &p);
+  if (!p.plan) bail("%s", quern_last_error());
+  void *in = x, *out = y;
+  const int before = host_calls;
+  x[N - 1] = 1;
+  is_int(quern_plan_run(p.plan, &in, &out, NULL), QUERN_OK, "a plan prepared within a slice runs");
+  ok(host_calls == before + 1 && y[N - 1] == -1, "on all threads");
+  quern_plan_release(p.plan);
+  quern_op_release(p.op);
+  quern_ctx_release(ctx);
+}
 
 /* ---- Signals, errno ---- */
 
@@ -449,6 +570,8 @@ static void test_forks(qn_slices *s) {
 
 int main(void) {
   alarm(300);
+  test_exit();
+  test_no_threads();
   is_int(qn_slices_limit(NULL), 1, "NULL is one thread");
   work *alone = new_work();
   qn_slices_run(NULL, 5, count_slice, alone);
@@ -456,9 +579,10 @@ int main(void) {
   free(alone);
   test_once();
   test_parallel();
-  qn_slices *s = qn_slices_create(4, NULL, NULL);
+  qn_slices *s = create_slices(4, NULL, NULL);
   test_nesting(s, s, "the pool's in the pool's");
   test_host(s);
+  test_plan(s);
 #ifdef HAVE_CONTROL
   test_environments();
 #else

@@ -213,6 +213,23 @@ static void test_overflow(void) {
     ok(untouched(), "  %s: output untouched", name);
     reset();
   }
+  /* Without data there is no limit but 2^63 elements: the largest that can be prepared, and one more kind of refusal. */
+  static const int64_t large[] = {(int64_t)1 << 59, ((int64_t)1 << 59) - 1, INT64_MAX, (int64_t)1 << 62};
+  for (int i = 0; i < 4; i++) {
+    quern_plan *plan = NULL;
+    char text[2048];
+    shape_x[0] = shape_y[0] = shape_out[0] = large[i];
+    strides_x[0] = strides_y[0] = 0;
+    strides_out[0] = i < 2;
+    x.data = y.data = out.data = NULL;
+    is_int(quern_op_explain(the_op(REF_ADD), 2, ins, 1, outs, NULL, text, sizeof text), QUERN_OK,
+           "%" PRId64 " elements without data: explained", large[i]);
+    ok(i >= 2 || strstr(text, "streamed: yes"), "  streamed");
+    quern_status s = quern_op_prepare(the_op(REF_ADD), 2, ins, 1, outs, NULL, &plan);
+    is_int(s, i < 2 ? QUERN_OK : QUERN_E_OVERLAP, "  %s", i < 2 ? "prepared" : "an output all in one place: OVERLAP");
+    quern_plan_release(plan);
+    reset();
+  }
   /* Products beyond 2^63. */
   x.ndim = y.ndim = out.ndim = 4;
   for (int i = 0; i < 4; i++) {

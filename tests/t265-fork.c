@@ -62,6 +62,23 @@ static void *busy(void *arg) {
   return NULL;
 }
 
+static quern_status declines(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                             const quern_call *call) {
+  (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
+  return QUERN_E_UNSUPPORTED;
+}
+
+static void *registers(void *ctx) {
+  for (int i = 0; !stop && i < 4000; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "parent.op%d", i);
+    quern_op_def def = {.size = sizeof def, .name = name, .n_in = 1, .n_out = 1, .call = declines};
+    if (quern_op_register(ctx, &def)) break;
+  }
+  while (!stop) usleep(100);
+  return NULL;
+}
+
 int main(void) {
 #if defined __SANITIZE_THREAD__
   skip_all("the thread sanitizer does not let a forked child start threads");
@@ -120,6 +137,28 @@ int main(void) {
   for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
   is_int(bad, 0, "12 forks while 3 threads are inside of calls");
   ok(compute(op), "the parent computes on");
+
+  /* A fork while another thread registers: the child may register, too. */
+  pthread_t registering;
+  stop = 0;
+  pthread_create(&registering, NULL, registers, ctx);
+  bad = 0;
+  for (int i = 0; i < 40; i++) {
+    usleep(500);
+    pid = fork();
+    if (pid == 0) {
+      quern_op_def def = {.size = sizeof def, .name = "child.op", .n_in = 1, .n_out = 1, .call = declines};
+      _exit(quern_op_register(ctx, &def) ? 1 : 0);
+    }
+    int status = child_status(pid);
+    if (status) {
+      diag("fork %d beside a registration: status %d (-2: hung)", i, status);
+      bad++;
+    }
+  }
+  stop = 1;
+  pthread_join(registering, NULL);
+  is_int(bad, 0, "40 children register while their parent does");
   quern_op_release(op);
   quern_ctx_release(ctx);
   return done_testing();

@@ -31,6 +31,10 @@ static quern_status triple(void *self, int32_t n_in, DLTensor *const *in, int32_
 
 static quern_status infer_pair(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out) {
   ((backend *)self)->infers++;
+  if (((backend *)self)->answer) {
+    quern_set_last_error("the backend cannot infer");
+    return ((backend *)self)->answer;
+  }
   if (n_in != 1 || n_out != 1) return QUERN_E_ARGUMENT;
   out->device = in[0]->device;
   out->dtype = ref_dtype_dl(REF_F64);
@@ -42,6 +46,10 @@ static quern_status infer_pair(void *self, int32_t n_in, DLTensor *const *in, in
 static quern_status workspace_of(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call, size_t *bytes) {
   (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
   ((backend *)self)->workspaces++;
+  if (((backend *)self)->answer) {
+    quern_set_last_error("the backend has no workspace");
+    return ((backend *)self)->answer;
+  }
   *bytes = 12345;
   return QUERN_OK;
 }
@@ -224,6 +232,8 @@ static void test_override(void) {
   int32_t before = quern_op_count(ctx);
   is_int(quern_op_find(ctx, "negative", &old_op), QUERN_OK, "the built-in op, found before");
   quern_op_def def = define(&b, "negative");
+  def.infer = infer_pair;
+  def.workspace = workspace_of;
   is_int(quern_op_register(ctx, &def), QUERN_OK, "an override of a built-in op");
   is_int(quern_op_count(ctx), before, "is no new name");
   is_int(quern_op_find(ctx, "negative", &op), QUERN_OK, "found");
@@ -238,6 +248,7 @@ static void test_override(void) {
   has_str(text, "tier:", "tells a tier");
   for (int i = 0; i < 5; i++) {
     reset();
+    quern_set_last_error("an older sentence");
     b.answer = declines[i];
     int calls = b.calls;
     is_int(quern_op_call(op, 1, ins, 1, outs, NULL), QUERN_OK, "declined with %s", status_name(declines[i]));
@@ -249,19 +260,25 @@ static void test_override(void) {
     is_int(quern_plan_run(plan, &pi, &po, NULL), QUERN_OK, "run declined");
     ok(all_are(-1), "the built-in one ran");
     quern_plan_release(plan);
+    quern_shape declined = {.size = sizeof declined};
+    is_int(quern_op_infer(op, 1, ins, 1, &declined), QUERN_OK, "infer declined");
+    ok(declined.ndim == 1 && declined.shape[0] == 64 && declined.dtype.bits == 32, "the built-in one inferred");
+    size_t bytes = 99;
+    ok(quern_op_workspace(op, 1, ins, 1, outs, NULL, &bytes) == QUERN_OK && bytes == 0, "workspace declined: 0");
+    is_str(quern_last_error(), "an older sentence", "all of them succeeded, and left the last error as it was");
   }
   for (int i = 0; i < 4; i++) {
     reset();
     b.answer = refusals[i];
     is_int(quern_op_call(op, 1, ins, 1, outs, NULL), refusals[i], "%s is no declining", status_name(refusals[i]));
     ok(untouched(), "the built-in one did not run");
+    is_str(quern_last_error(), "the backend says no", "the sentence is the override's");
+    quern_shape refused = {.size = sizeof refused};
+    is_int(quern_op_infer(op, 1, ins, 1, &refused), refusals[i], "nor to infer");
   }
   b.answer = 0;
   const quern_op_info *info = quern_op_describe(op);
   is_str(info->name, "negative", "described by the built-in's name");
-  quern_shape shape = {.size = sizeof shape};
-  is_int(quern_op_infer(op, 1, ins, 1, &shape), QUERN_OK, "infers as the built-in one");
-  ok(shape.ndim == 1 && shape.shape[0] == 64 && shape.dtype.bits == 32, "shape and dtype");
 
   /* Other contexts are not touched. */
   quern_op *other = NULL;
@@ -276,6 +293,84 @@ static void test_override(void) {
   is_int(b.releases, 0, "held by the op");
   quern_op_release(op);
   is_int(b.releases, 1, "released once");
+}
+
+/* Takes complex numbers, which no built-in op here does. */
+static quern_status conjugate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+  (void)self, (void)n_in, (void)n_out, (void)call;
+  if (in[0]->dtype.code != kDLComplex || in[0]->strides != NULL || out[0]->strides[0] != 1) return QUERN_E_DTYPE;
+  for (int64_t i = 0; i < 2 * in[0]->shape[0]; i++) ((float *)out[0]->data)[i] = i % 2 ? -((float *)in[0]->data)[i] : ((float *)in[0]->data)[i];
+  return QUERN_OK;
+}
+
+/* What no built-in op takes is the registered op's to judge: when it is called, and when a plan of it is run. */
+static void test_strange_dtypes(void) {
+  static const char *const names[] = {"acme.conj", "negative"};
+  int64_t count = 32, step = 1;
+  for (int i = 0; i < 2; i++) {
+    backend b = {0};
+    quern_ctx *ctx = new_context();
+    quern_op *op = NULL;
+    quern_plan *plan = NULL;
+    quern_op_def def = define(&b, names[i]);
+    def.call = conjugate;
+    if (quern_op_register(ctx, &def) || quern_op_find(ctx, names[i], &op)) bail("%s", quern_last_error());
+    reset();
+    DLTensor z = in_tensor, conj = out_tensor, *in = &z, *out = &conj;
+    z.dtype = conj.dtype = (DLDataType){kDLComplex, 64, 1};
+    z.shape = conj.shape = &count;
+    conj.strides = &step;
+    quern_set_last_error("an older sentence");
+    is_int(quern_op_call(op, 1, &in, 1, &out, NULL), QUERN_OK, "%s of complex numbers: call", names[i]);
+    reset();
+    is_int(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), QUERN_OK, "prepare");
+    z.shape = conj.shape = conj.strides = NULL;
+    void *pi = x, *po = y;
+    is_int(quern_plan_run(plan, &pi, &po, NULL), QUERN_OK, "run");
+    ok(y[0] == x[0] && y[1] == -x[1] && y[62] == x[62] && y[63] == -x[63], "right");
+    quern_plan_release(plan);
+    z.shape = conj.shape = &count;
+    char text[2000] = "";
+    is_int(quern_op_explain(op, 1, &in, 1, &out, NULL, text, sizeof text), QUERN_OK, "explain");
+    has_str(text, i ? "otherwise: negative: input 1" : "tier: registered", "tells how");
+    is_str(quern_last_error(), "an older sentence", "nothing failed, and the last error is as it was");
+
+    /* Copying needs a descriptor that can be read. */
+    z.ndim = QUERN_MAX_NDIM + 1;
+    is_int(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), QUERN_E_LAYOUT, "33 dimensions");
+    z.ndim = -1;
+    is_int(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), QUERN_E_ARGUMENT, "minus one dimension");
+    z.ndim = 1;
+    z.shape = NULL;
+    is_int(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), QUERN_E_ARGUMENT, "no shape");
+    in = NULL;
+    is_int(quern_op_prepare(op, 1, &in, 1, &out, NULL, &plan), QUERN_E_ARGUMENT, "no tensor");
+    quern_op_release(op);
+    quern_ctx_release(ctx);
+  }
+}
+
+static void test_names(void) {
+  static const char *const good[] = {"a", "a1_", "acme.a", "ac_me2.a_1"};
+  static const char *const bad[] = {"1a", "_a", "A", "a-b", "a.", ".a", "a..b", "a..b.", "a.b.c", "a.1", "a._b", "a b", "a.b ", "\xc3\xa4"};
+  char longest[131] = "a.";
+  memset(longest + 2, 'b', 127);
+  backend b = {0};
+  quern_ctx *ctx = new_context();
+  for (int i = 0; i < 4; i++) {
+    quern_op_def def = define(&b, good[i]);
+    is_int(quern_op_register(ctx, &def), QUERN_OK, "the name '%s'", good[i]);
+  }
+  for (int i = 0; i < 14; i++) {
+    quern_op_def def = define(&b, bad[i]);
+    is_int(quern_op_register(ctx, &def), QUERN_E_ARGUMENT, "the name '%s' is refused", bad[i]);
+    has_str(quern_last_error(), "[a-z][a-z0-9_]*", "and the sentence says what one is");
+  }
+  quern_op_def def = define(&b, longest);
+  is_int(quern_op_register(ctx, &def), QUERN_E_ARGUMENT, "129 letters");
+  longest[128] = 0;
+  is_int(quern_op_register(ctx, &def), QUERN_OK, "128 letters");
+  quern_ctx_release(ctx);
 }
 
 static void test_refused(void) {
@@ -365,6 +460,8 @@ int main(void) {
   test_new();
   test_functions();
   test_override();
+  test_strange_dtypes();
+  test_names();
   test_refused();
   test_many();
   return done_testing();

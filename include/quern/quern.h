@@ -79,6 +79,7 @@ QUERN_API void quern_set_last_error(const char *text);
  * process-wide default, which has the built-in ops and the library's thread pool. Contexts may be shared by threads;
  * they are reference counted by the ops made from them, so releasing one early is safe. */
 
+/* When to compile at run time. This version never does: it takes each of them as QUERN_JIT_OFF. */
 #define QUERN_JIT_DEFAULT 0
 #define QUERN_JIT_OFF 1   /* built kernels and the interpreter only */
 #define QUERN_JIT_SYNC 2  /* compile before the first run */
@@ -86,17 +87,21 @@ QUERN_API void quern_set_last_error(const char *text);
 
 typedef struct quern_options {
   size_t size; /* sizeof(quern_options) of the caller */
-  int32_t jit; /* QUERN_JIT_*; 0 = default */
-  int32_t threads; /* the most threads one call uses, the caller's included; 0 = one per available core */
+  int32_t jit; /* QUERN_JIT_*; 0 = default. Checked, but not used in this version */
+  /* The most threads one call uses, the caller's included; 0 = QUERN_NUM_THREADS where set, else one per available
+   * core. */
+  int32_t threads;
   /* The host's own threads: must run slice(arg, i) once for each i in [0, n), on any threads, in any order, and return
    * when all have returned. NULL: the library's pool. Called from the thread that made the call. */
   void (*parallel_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
   void *host; /* handed to parallel_for and log */
   /* Receives what the library has to say: level 0 error, 1 warning, 2 information, 3 debugging. NULL: silence, or
-   * standard error where the variable QUERN_LOG is set. May be called from any thread. */
+   * standard error up to the level that the variable QUERN_LOG names. May be called from any thread. This version says
+   * two things, both warnings: QUERN_ISA names no level, and threads could not be made. */
   void (*log)(void *host, int level, const char *text);
-  const char *cache_dir;      /* the disk cache of compiled kernels; NULL = the user's default, "" = none */
-  size_t kernel_memory_limit; /* bytes of compiled code kept; 0 = default */
+  /* For code compiled at run time, and not used in this version: */
+  const char *cache_dir;      /* its disk cache; NULL = the user's default, "" = none */
+  size_t kernel_memory_limit; /* bytes of it kept; 0 = default */
   const char *cc;             /* a C compiler to use as a tier of its own; NULL = none */
 } quern_options;
 
@@ -242,8 +247,10 @@ QUERN_API quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *co
 
 /* ---- Ops of the host's own --------------------------------------------------------------------------------------
  * A host or vendor registers an implementation under a name; it is then found and called as any other op. If the name
- * is that of a built-in op, the registered one is asked first: when it declines with UNSUPPORTED, DTYPE, DEVICE, LAYOUT
- * or ALIGNMENT the built-in one runs. Otherwise the name must be new in the context. */
+ * is that of a built-in op, the registered one is asked first: when a function of it declines with UNSUPPORTED, DTYPE,
+ * DEVICE, LAYOUT or ALIGNMENT the built-in op serves. Otherwise the name must be new in the context. Names are
+ * [a-z][a-z0-9_]*, with a namespace of that form and a dot before it or not: "acme.swishy". Dtypes, shapes and strides
+ * are handed on as they are, those that no built-in op takes as well. */
 
 typedef struct quern_op_def {
   size_t size; /* sizeof(quern_op_def) of the caller */

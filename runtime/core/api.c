@@ -214,18 +214,24 @@ quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, i
 
 /* ---- Ops of the host's own ---- */
 
-/* Letters, digits, _ and the . that ends a namespace; a letter first. */
+/* Behind a word, [a-z][a-z0-9_]*; NULL where there is none. */
+static const char *skip_word(const char *c) {
+  if (!(*c >= 'a' && *c <= 'z')) return NULL;
+  while ((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_') c++;
+  return c;
+}
+
+/* A word, or a namespace's, a dot and a word: what a spec may name its ops, too. */
 static int is_op_name(const char *name) {
-  if (!(name[0] >= 'a' && name[0] <= 'z')) return 0;
-  for (const char *c = name; *c; c++)
-    if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_' || *c == '.')) return 0;
-  return strlen(name) <= 128;
+  const char *end = skip_word(name);
+  if (end && *end == '.') end = skip_word(end + 1);
+  return end && !*end && end - name <= 128;
 }
 
 static quern_status check_def(const quern_op_def *def) {
   if (!def->name) return refuse_null("op_register", "the name");
   if (!is_op_name(def->name))
-    return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected a-z, 0-9, _ and ., a letter first, 128 at most",
+    return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace and a dot before it or not, 128 at most",
                           def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)

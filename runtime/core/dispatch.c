@@ -108,13 +108,16 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
     status = qn_tensor_check_overlap(info->name, info->args, &job->nest, info->n_out, decision->sizes);
     if (status) return status;
   }
-  qn_job_plan(&signature, operands.dtype, info->n_out, qn_slices_limit(qn_registry_slices(op)), job);
+  qn_job_plan(&signature, operands.dtype, info->n_out, job);
   return QUERN_OK;
 }
 
-int qn_dispatch_declines(quern_status status) {
-  return status == QUERN_E_UNSUPPORTED || status == QUERN_E_DTYPE || status == QUERN_E_DEVICE || status == QUERN_E_LAYOUT ||
-         status == QUERN_E_ALIGNMENT;
+int qn_dispatch_falls_back(int has_builtin, quern_status status, const qn_sentence *kept) {
+  int declined = status == QUERN_E_UNSUPPORTED || status == QUERN_E_DTYPE || status == QUERN_E_DEVICE ||
+                 status == QUERN_E_LAYOUT || status == QUERN_E_ALIGNMENT;
+  if (status && !(declined && has_builtin)) return 0;
+  qn_status_restore(kept);
+  return declined;
 }
 
 static quern_status call_builtin(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
@@ -127,12 +130,19 @@ static quern_status call_builtin(const quern_op *op, DLTensor *const *in, DLTens
   return status;
 }
 
-quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+/* Whether the built-in op is to run instead; else *status is the call's. Not inlined, for its stack. */
+__attribute__((noinline)) static int is_declined(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                 const quern_call *call, quern_status *status) {
   const quern_op_def *def = op->registered;
-  if (def) {
-    quern_status status = def->call(def->self, def->n_in, in, def->n_out, out, call);
-    if (!op->builtin || !qn_dispatch_declines(status)) return status;
-  }
+  qn_sentence kept;
+  qn_status_keep(&kept);
+  *status = def->call(def->self, def->n_in, in, def->n_out, out, call);
+  return qn_dispatch_falls_back(op->builtin != NULL, *status, &kept);
+}
+
+quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  quern_status status;
+  if (op->registered && !is_declined(op, in, out, call, &status)) return status;
   return call_builtin(op, in, out, call);
 }
 
@@ -141,8 +151,10 @@ quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTe
   const quern_op_def *def = op->registered;
   *bytes = 0;
   if (!def || !def->workspace) return QUERN_OK;
+  qn_sentence kept;
+  qn_status_keep(&kept);
   quern_status status = def->workspace(def->self, def->n_in, in, def->n_out, out, call, bytes);
-  if (!op->builtin || !qn_dispatch_declines(status)) return status;
+  if (!qn_dispatch_falls_back(op->builtin != NULL, status, &kept)) return status;
   *bytes = 0; /* the built-in op will run, and wants none */
   return QUERN_OK;
 }

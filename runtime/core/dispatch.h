@@ -6,6 +6,7 @@
 #include "job.h"
 #include "params.h"
 #include "registry.h"
+#include "status.h"
 
 /* A call of a built-in op, decided. */
 typedef struct qn_decision {
@@ -21,8 +22,9 @@ typedef struct qn_decision {
 quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                 int needs_data, qn_decision *decision);
 
-/* Whether a registered op leaves a call to the built-in one by this status. */
-int qn_dispatch_declines(quern_status status);
+/* Whether a registered op, which has answered with `status`, leaves the call to the built-in one, if there is one. `kept`:
+ * the sentence before it was asked, which is put back where its own is not the call's. */
+int qn_dispatch_falls_back(int has_builtin, quern_status status, const qn_sentence *kept);
 
 quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call);
 

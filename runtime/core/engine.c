@@ -13,6 +13,8 @@ typedef struct run {
   const qn_job *job;
   char *const *ptr;
   const void *params;
+  int32_t n_slices;
+  int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
   int64_t n_boxes; /* BLOCKS */
   int64_t skew;    /* BLOCKS: box boundaries of dimension 0 lie so many items before multiples of its chunk */
 } run;
@@ -30,7 +32,7 @@ static int64_t part_start(int64_t total, int64_t i, int64_t n, int64_t multiple)
 static void run_direct(const run *run, int64_t begin, int64_t end) {
   const qn_job *job = run->job;
   const qn_nest *nest = &job->nest;
-  int32_t cut = job->cut, inner = job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
+  int32_t cut = run->cut, inner = job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM] = {0};
   int64_t extent[3] = {1, 1, 0};
@@ -54,14 +56,23 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
   }
 }
 
+/* Slices are cut from the outermost dimension that is long enough. */
+static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
+  int32_t longest = 0;
+  for (int32_t d = nest->rank - 1; d >= 0; d--) {
+    if (nest->n[d] >= 4 * (int64_t)n_slices) return d;
+    if (nest->n[d] > nest->n[longest]) longest = d;
+  }
+  return longest;
+}
+
 /* Slices of a contiguous dimension do not share the output's cache lines: a multiple of 64 items. */
-static int64_t cut_multiple(const qn_job *job) { return job->cut == 0 ? 64 : 1; }
+static int64_t cut_multiple(const run *run) { return run->cut == 0 ? 64 : 1; }
 
 static void direct_slice(void *arg, int64_t i) {
   const run *run = arg;
-  const qn_job *job = run->job;
-  int64_t n = job->nest.n[job->cut], multiple = cut_multiple(job);
-  int64_t begin = part_start(n, i, job->n_slices, multiple), end = part_start(n, i + 1, job->n_slices, multiple);
+  int64_t n = run->job->nest.n[run->cut], multiple = cut_multiple(run);
+  int64_t begin = part_start(n, i, run->n_slices, multiple), end = part_start(n, i + 1, run->n_slices, multiple);
   if (begin < end) run_direct(run, begin, end);
 }
 
@@ -195,27 +206,14 @@ static void store(const run *run, const place *place, const qn_box *box, char *a
       qn_pack_store(&job->operand[k], job->nest.stride[k], box, area, place->ptr[k]);
 }
 
-/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. */
+/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. As q_stream_end() of
+ * kernel_pack.h. */
 static void fence_streams(void) {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
+#elif defined(__aarch64__)
+  __asm__ volatile("dmb ishst" ::: "memory");
 #endif
-}
-
-#ifndef QN_PREFETCH_BOXES
-#define QN_PREFETCH_BOXES 4
-#endif
-
-/* While a box is computed and its stores drain past the cache, the inputs of a later one are asked for: the hardware's own
- * prefetching stops at the end of a page and while the stores hold its buffers. An address behind the end does no harm. */
-static void prefetch_inputs(const run *run, const place *place, const qn_box *box) {
-  const qn_job *job = run->job;
-  for (int32_t k = 0; k < job->n_in; k++) {
-    int64_t bytes = box->count * job->operand[k].size;
-    if (job->nest.stride[k][0] != job->operand[k].size) continue;
-    const char *ahead = (const char *)((uintptr_t)place->ptr[k] + (uintptr_t)(QN_PREFETCH_BOXES * bytes));
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(ahead + i);
-  }
 }
 
 static void run_boxes(const run *run, int64_t first, int64_t end) {
@@ -238,7 +236,6 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
   place_set(run, &place, first);
   for (int64_t i = first;;) {
     box_measure(run, &place, &box);
-    if (job->streamed) prefetch_inputs(run, &place, &box);
     load(run, &place, &box, packed, area);
     compute(run, &place, &box, &registers);
     store(run, &place, &box, area);
@@ -250,7 +247,7 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
 
 static void blocks_slice(void *arg, int64_t i) {
   const run *run = arg;
-  int64_t n = run->job->n_slices, first = part_start(run->n_boxes, i, n, 1), end = part_start(run->n_boxes, i + 1, n, 1);
+  int64_t n = run->n_slices, first = part_start(run->n_boxes, i, n, 1), end = part_start(run->n_boxes, i + 1, n, 1);
   if (first < end) run_boxes(run, first, end);
 }
 
@@ -264,14 +261,22 @@ static int64_t stream_skew(const qn_job *job, char *const *ptr) {
 
 /* ---- Either ---- */
 
+int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
+  if (job->most_slices == 1) return 1;
+  int32_t limit = qn_slices_limit(slices);
+  return job->most_slices < limit ? job->most_slices : limit;
+}
+
 void qn_engine_run(const qn_job *job, char *const *ptr, const void *params, qn_slices *slices) {
-  run run = {.job = job, .ptr = ptr, .params = params};
-  int32_t n_slices = job->n_slices;
+  int32_t n_slices = qn_engine_slices(job, slices);
+  run run = {.job = job, .ptr = ptr, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
-    if (n_slices > 1)
+    if (n_slices > 1) {
+      run.cut = cut_dimension(&job->nest, n_slices);
       qn_slices_run(slices, n_slices, direct_slice, &run);
-    else
+    } else {
       run_direct(&run, 0, job->nest.rank ? job->nest.n[0] : 1);
+    }
     return;
   }
   run.skew = stream_skew(job, ptr);

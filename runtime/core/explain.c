@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "dispatch.h"
+#include "engine.h"
 #include "float_env.h"
 #include "isa.h"
 #include "status.h"
@@ -43,7 +44,7 @@ static void add_operand(page *page, const quern_op_info *info, const qn_job *job
   page_add(page, "\n");
 }
 
-static void add_job(page *page, const quern_op_info *info, const qn_job *job) {
+static void add_job(page *page, const quern_op_info *info, const qn_job *job, const qn_slices *slices) {
   if (job->nest.n_elements == 0) {
     page_add(page, "variant: none\npath: none\nisa: %s\nthreads: 1\nstreamed: no\n", qn_isa_name(qn_isa_detect()));
     return;
@@ -51,7 +52,8 @@ static void add_job(page *page, const quern_op_info *info, const qn_job *job) {
   const char *isa = qn_isa_name(job->isa);
   page_add(page, "variant: %s%s%s\npath: %s\nisa: %s\nthreads: %d\nstreamed: %s\n", job->variant->name,
            job->isa == QN_ISA_GENERIC ? "" : "_", job->isa == QN_ISA_GENERIC ? "" : isa,
-           job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, job->n_slices, job->streamed ? "yes" : "no");
+           job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, qn_engine_slices(job, slices),
+           job->streamed ? "yes" : "no");
   if (job->path == QN_PATH_DIRECT) return;
   page_add(page, "box:");
   for (int32_t j = job->box_rank - 1; j >= 0; j--)
@@ -74,14 +76,18 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
   if (op->registered) page_add(&page, "tier: registered\nreason: an implementation of this op is registered and asked first\n");
   if (op->builtin) {
     qn_decision decision;
+    qn_sentence kept;
+    qn_status_keep(&kept);
     qn_float_env was = qn_float_env_enter();
     quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision);
     qn_float_env_leave(was);
     if (status && !op->registered) return status;
     if (op->registered) page_add(&page, "otherwise: %s\n", status ? quern_last_error() : "as follows");
-    if (status == QUERN_OK) {
+    if (status) {
+      qn_status_restore(&kept);
+    } else {
       page_add(&page, "tier: built\nreason: %s\n", reason_of(&decision.job));
-      add_job(&page, &op->builtin->info, &decision.job);
+      add_job(&page, &op->builtin->info, &decision.job, qn_registry_slices(op));
     }
   }
   if (page.length < size) return QUERN_OK;

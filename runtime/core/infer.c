@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "dispatch.h"
 #include "resolve.h"
 #include "status.h"
 #include "tensor.h"
@@ -63,6 +64,11 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
 
 quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
   const quern_op_def *def = op->registered;
-  if (def && def->infer) return def->infer(def->self, def->n_in, in, def->n_out, out);
+  if (def && def->infer) {
+    qn_sentence kept;
+    qn_status_keep(&kept);
+    quern_status status = def->infer(def->self, def->n_in, in, def->n_out, out);
+    if (!qn_dispatch_falls_back(op->builtin != NULL, status, &kept)) return status;
+  }
   return infer_elementwise(op, in, out);
 }

@@ -74,6 +74,14 @@ qn_isa qn_isa_detect(void) {
   return (qn_isa)level;
 }
 
+const char *qn_isa_unknown_cap(void) {
+  const char *cap = qn_environment_isa();
+  for (int i = 0; cap && i < QN_ISA_COUNT; i++) {
+    if (strcmp(cap, names[i]) == 0) return NULL;
+  }
+  return cap;
+}
+
 const char *qn_isa_name(qn_isa isa) {
   return names[isa];
 }

@@ -11,6 +11,9 @@ qn_isa qn_isa_detect(void);
 /* The same without the cap. */
 qn_isa qn_isa_machine(void);
 
+/* The text of QUERN_ISA where it names no level: then it caps nothing. NULL where it is unset or names one. */
+const char *qn_isa_unknown_cap(void);
+
 /* "generic", "v2", "v3", "v4". */
 const char *qn_isa_name(qn_isa isa);
 

@@ -29,11 +29,11 @@ static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank 
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
-  int level = (int)qn_isa_detect();
+  unsigned level = (unsigned)qn_isa_detect();
   while (level > 0 && !variant->fn[level]) level--;
   if (!variant->fn[level]) { /* a cap below all that was built: the lowest that this machine runs */
-    int machine = (int)qn_isa_machine();
-    while (level < machine && !variant->fn[level]) level++;
+    unsigned machine = (unsigned)qn_isa_machine();
+    while (level < machine && level + 1 < QN_ISA_COUNT && !variant->fn[level]) level++;
   }
   if (isa) *isa = (qn_isa)level;
   return variant->fn[level];
@@ -41,9 +41,10 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
 
 /* ---- Direct ---- */
 
-/* The variant that takes the operands as they lie along the inner dimension, the one with the fewest strided operands;
- * NULL if none does. */
-static const qn_variant *direct_variant(const qn_signature *signature, const qn_job *job, int *n_strided) {
+/* The variant of these dtypes that takes the operands as they lie along the inner dimension, the one with the fewest
+ * strided operands and then of rank 2; NULL if none does. */
+static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
+                                        int *n_strided) {
   const qn_nest *nest = &job->nest;
   int single = inner_extent(nest) == 1; /* then every stride fits every class */
   const qn_variant *best = NULL;
@@ -52,14 +53,16 @@ static const qn_variant *direct_variant(const qn_signature *signature, const qn_
     int strided = 0, fits = variant->rank == 1 || variant->rank == 2;
     for (int32_t k = 0; k < job->n_operands && fits; k++) {
       int64_t stride = inner_stride(nest, k);
+      fits = variant->dtypes[k] == dtypes[k];
       if (variant->classes[k] == QN_CLASS_STRIDED)
         strided++;
       else
-        fits = single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
+        fits &= single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
     }
-    if (!fits || (best && strided >= *n_strided)) continue;
+    if (!fits || (best && (strided > *n_strided || (strided == *n_strided && variant->rank <= best->rank)))) continue;
     best = variant;
     *n_strided = strided;
+    if (strided == 0 && variant->rank == 2) break; /* there is no better one */
   }
   return best;
 }
@@ -102,16 +105,6 @@ static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, in
   return !n_strided || !any_transposed_dim(job);
 }
 
-/* Slices of the direct path are cut from the outermost dimension that is long enough. */
-static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
-  int32_t longest = 0;
-  for (int32_t d = nest->rank - 1; d >= 0; d--) {
-    if (nest->n[d] >= 4 * (int64_t)n_slices) return d;
-    if (nest->n[d] > nest->n[longest]) longest = d;
-  }
-  return longest;
-}
-
 /* ---- Boxes ---- */
 
 /* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. If `most` allows it, of a
@@ -119,7 +112,7 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
 static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
   if (n <= most) return n;
   if (most >= multiple) most -= most % multiple;
-  int64_t pieces = (n + most - 1) / most, chunk = (n + pieces - 1) / pieces;
+  int64_t pieces = (n - 1) / most + 1, chunk = (n - 1) / pieces + 1;
   if (most >= multiple) chunk = (chunk + multiple - 1) / multiple * multiple;
   return chunk;
 }
@@ -167,6 +160,8 @@ static int is_linear(const qn_job *job, int32_t k) {
   for (int32_t j = 0; j < job->box_rank; j++) {
     int32_t d = job->box_dim[j];
     if (job->nest.stride[k][d] != expected) return 0;
+    /* A box at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
+    if (j + 1 < job->box_rank && job->chunk[d] != job->nest.n[d]) return 0;
     expected *= job->chunk[d];
   }
   return 1;
@@ -199,8 +194,9 @@ static int may_broadcast(const qn_job *job, int32_t k) {
   return is_uniform(job, k) || (job->rows && box_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].value);
 }
 
-/* The variant for boxes: contiguous operands, and as many broadcast ones as can be. */
+/* The variant for boxes: operands of the dtypes computed in, contiguous, and as many broadcast ones as can be. */
 static const qn_variant *block_variant(const qn_signature *signature, const qn_job *job) {
+  const uint8_t *dtypes = signature->variants[0].dtypes;
   const qn_variant *best = NULL;
   int best_broadcasts = -1;
   for (int32_t i = 0; i < signature->n_variants; i++) {
@@ -209,7 +205,8 @@ static const qn_variant *block_variant(const qn_signature *signature, const qn_j
     for (int32_t k = 0; k < job->n_operands && fits; k++) {
       int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
       broadcasts += is_broadcast;
-      fits = variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k));
+      fits = variant->dtypes[k] == dtypes[k] &&
+             (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k)));
     }
     if (!fits || broadcasts <= best_broadcasts) continue;
     best = variant;
@@ -327,10 +324,13 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
 
 /* ---- The choice ---- */
 
+/* Tensors without data may have any size: from here on they are all alike. */
+#define MANY_ELEMENTS ((int64_t)1 << 40)
+
 /* How many slices so much work is worth. */
-static int32_t count_slices(int64_t nanoseconds, int32_t limit) {
+static int32_t count_slices(int64_t nanoseconds) {
   int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
-  return worth <= 1 ? 1 : (int32_t)min_i64(worth, limit);
+  return worth <= 1 ? 1 : (int32_t)min_i64(worth, INT32_MAX);
 }
 
 /* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
@@ -340,7 +340,7 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
     picoseconds += 20 * job->operand[k].size;
     if (job->path == QN_PATH_BLOCKS && job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
   }
-  return job->nest.n_elements / 16 * picoseconds / 64;
+  return min_i64(job->nest.n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
 }
 
 /* How many items of operand k lie one behind the other as the nest is walked. */
@@ -356,7 +356,7 @@ static int is_streamed(const qn_job *job) {
   const qn_nest *nest = &job->nest;
   int64_t bytes = 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
-    bytes += nest->n_elements * job->operand[o].size;
+    bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = 0; k < job->n_in; k++)
       if (nest->ptr[k] == nest->ptr[o]) return 0;
@@ -364,7 +364,7 @@ static int is_streamed(const qn_job *job) {
   return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
 }
 
-void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, int32_t slices_limit, qn_job *job) {
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
   int same = 1, n_strided = 0;
   job->n_operands = job->nest.n_operands;
   job->n_in = job->n_operands - n_out;
@@ -379,11 +379,12 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n
   job->streamed = (uint8_t)is_streamed(job);
   job->path = QN_PATH_DIRECT;
   job->rows = 0;
-  job->variant = same && !job->streamed ? direct_variant(signature, job, &n_strided) : NULL;
+  /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
+  if (same) dtypes = signature->variants[0].dtypes;
+  job->variant = job->streamed ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided))
     job->kernel = qn_job_kernel(job->variant, &job->isa);
   else
     plan_blocks(signature, job);
-  job->n_slices = count_slices(estimate_nanoseconds(job, signature->heavy), slices_limit);
-  job->cut = job->n_slices > 1 ? cut_dimension(&job->nest, job->n_slices) : 0;
+  job->most_slices = count_slices(estimate_nanoseconds(job, signature->heavy));
 }

@@ -1,5 +1,5 @@
 /* job.h: how one loop nest is going to be run: which kernel, straight over the tensors or over boxes that fit L1, how
- * each operand gets into a box and out of it, in how many slices. Decided once; a job is only read afterwards. */
+ * each operand gets into a box and out of it, in how many slices at most. Decided once; a job is only read afterwards. */
 #ifndef QN_JOB_H
 #define QN_JOB_H
 
@@ -9,7 +9,7 @@
 /* The most elements of a box (but for tiles). Large enough that what a box costs does not count (about 25 ns), small
  * enough that the blocks of a few operands stay in L1 together. */
 #ifndef QN_BLOCK
-#define QN_BLOCK 512
+#define QN_BLOCK 1024
 #endif
 /* The bytes that all blocks of a slice take on its stack: a call is to need less than 32 KB of it, with everything. */
 #define QN_AREA 14336
@@ -52,8 +52,7 @@ typedef struct qn_job {
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
   qn_kernel *kernel;
-  int32_t n_slices;
-  int32_t cut;       /* DIRECT: the dimension of the nest that slices are cut from */
+  int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
   /* BLOCKS: the nest is cut into boxes of chunk[d] along dimension d, which are walked along order[0] first. */
   int32_t box_rank;  /* how many dimensions have a chunk over 1 */
   int32_t box_dim[QUERN_MAX_NDIM]; /* which, innermost first */
@@ -64,7 +63,7 @@ typedef struct qn_job {
 } qn_job;
 
 /* Decides all of it for job->nest, which is normalised and has at least one element. dtypes: of the operands. */
-void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, int32_t slices_limit, qn_job *job);
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job);
 
 /* The best build of a variant for this machine, NULL if it runs none of them; *isa (may be NULL): its level. */
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa);

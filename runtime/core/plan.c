@@ -93,27 +93,16 @@ static quern_status prepare_builtin(quern_plan *plan, DLTensor *const *in, DLTen
   return QUERN_OK;
 }
 
-/* The descriptors are validated here: the implementation sees them only at the first run. */
+/* Dtypes, shapes and strides are the implementation's to judge, at each run. */
 static quern_status copy_descriptors(const quern_op *op, DLTensor *const *in, DLTensor *const *out, descriptors *copy) {
   const quern_op_info *info = op->info;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
-    int is_output = k >= info->n_in;
-    int32_t index = is_output ? k - info->n_in : k;
-    const DLTensor *tensor = is_output ? out[index] : in[index];
-    qn_tensor read;
-    quern_status status = qn_tensor_read(tensor, info->name, &info->args[k], index, 0, &read);
+    int32_t index = k < info->n_in ? k : k - info->n_in;
+    const DLTensor *tensor = k < info->n_in ? in[index] : out[index];
+    quern_status status =
+        qn_tensor_copy(tensor, info->name, &info->args[k], index, &copy->tensor[k], copy->layout[k]);
     if (status) return status;
-    DLTensor *mine = &copy->tensor[k];
-    int64_t *shape = copy->layout[k], *strides = shape + QUERN_MAX_NDIM;
-    *mine = *tensor;
-    mine->data = NULL;
-    mine->byte_offset = 0; /* a run's pointers include it */
-    mine->shape = shape;
-    mine->strides = tensor->strides ? strides : NULL;
-    for (int32_t d = 0; d < tensor->ndim; d++) {
-      shape[d] = tensor->shape[d];
-      strides[d] = tensor->strides ? tensor->strides[d] : 0;
-    }
+    copy->tensor[k].byte_offset = 0; /* a run's pointers include it */
   }
   return QUERN_OK;
 }
@@ -134,12 +123,17 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
                             quern_plan **out_plan) {
   quern_plan *plan = malloc(sizeof *plan);
   quern_status status = QUERN_OK;
+  qn_sentence kept;
   if (!plan) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", op->info->name);
+  qn_status_keep(&kept);
   plan->op = op;
   plan->descriptors = NULL;
   plan->builtin_status = QUERN_OK;
   if (op->builtin) status = plan->builtin_status = prepare_builtin(plan, in, out, call);
-  if (op->registered) status = prepare_registered(plan, in, out, call);
+  if (op->registered) {
+    if (status) qn_status_restore(&kept);
+    status = prepare_registered(plan, in, out, call);
+  }
   if (status) {
     free(plan->descriptors);
     free(plan);
@@ -217,8 +211,11 @@ static quern_status run_builtin(const quern_plan *plan, void *const *in, void *c
   return QUERN_OK;
 }
 
-static quern_status run_registered(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
+/* Whether the built-in op is to run instead; else *status is the run's. Not inlined, for its stack. */
+__attribute__((noinline)) static int is_run_declined(const quern_plan *plan, void *const *in, void *const *out,
+                                                     const quern_call *call, quern_status *status) {
   const quern_op_def *def = plan->op->registered;
+  qn_sentence kept;
   DLTensor tensor[QN_MAX_OPERANDS];
   DLTensor *pointer[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < def->n_in + def->n_out; k++) {
@@ -233,17 +230,16 @@ static quern_status run_registered(const quern_plan *plan, void *const *in, void
     with_params.n_params = plan->descriptors->n_params;
     call = &with_params;
   }
-  return def->call(def->self, def->n_in, pointer, def->n_out, pointer + def->n_in, call);
+  qn_status_keep(&kept);
+  *status = def->call(def->self, def->n_in, pointer, def->n_out, pointer + def->n_in, call);
+  return qn_dispatch_falls_back(plan->op->builtin && !plan->builtin_status, *status, &kept);
 }
 
 quern_status qn_plan_run(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
-  if (plan->descriptors) {
-    quern_status status = run_registered(plan, in, out, call);
-    if (!plan->op->builtin || !qn_dispatch_declines(status)) return status;
-    if (plan->builtin_status) return status;
-  }
+  quern_status status;
+  if (plan->descriptors && !is_run_declined(plan, in, out, call, &status)) return status;
   qn_float_env was = qn_float_env_enter();
-  quern_status status = run_builtin(plan, in, out, call);
+  status = run_builtin(plan, in, out, call);
   qn_float_env_leave(was);
   return status;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa.h"
+#include "log.h"
 #include "status.h"
 
 typedef struct op_table {
@@ -30,10 +32,25 @@ struct quern_ctx {
   atomic_int_fast64_t references; /* the caller's, one per op and plan held */
   qn_slices *slices;
   _Atomic(op_table *) table;
-  pthread_mutex_t registering; /* one registration at a time */
   registered_op *registered;
   quern_op builtin[]; /* [qn_n_builtins] */
 };
+
+/* ---- One change at a time ---- */
+
+/* Held while the default context is made and while an op is registered in any context: both are rare. A fork waits for it,
+ * so that the child does not inherit it locked. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_registry_fork(void) { pthread_mutex_lock(&changing); }
+static void after_registry_fork(void) { pthread_mutex_unlock(&changing); }
+static void watch_forks(void) { pthread_atfork(before_registry_fork, after_registry_fork, after_registry_fork); }
+
+static void lock_changes(void) {
+  static pthread_once_t watched = PTHREAD_ONCE_INIT;
+  pthread_once(&watched, watch_forks);
+  pthread_mutex_lock(&changing);
+}
 
 /* ---- Contexts ---- */
 
@@ -48,7 +65,6 @@ static void ctx_destroy(quern_ctx *ctx) {
     free(table);
   }
   if (ctx->slices) qn_slices_destroy(ctx->slices);
-  pthread_mutex_destroy(&ctx->registering);
   free(ctx);
 }
 
@@ -56,7 +72,7 @@ static quern_status no_memory(const char *what) {
   return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
 }
 
-quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **out) {
+static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   size_t n = (size_t)qn_n_builtins;
   quern_ctx *ctx = malloc(sizeof *ctx + n * sizeof ctx->builtin[0]);
   op_table *table = malloc(sizeof *table + n * sizeof table->ops[0]);
@@ -73,16 +89,27 @@ quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ou
   }
   atomic_init(&ctx->references, 1);
   atomic_init(&ctx->table, table);
-  pthread_mutex_init(&ctx->registering, NULL);
   ctx->registered = NULL;
-  ctx->slices = options ? qn_slices_create(options->threads, options->parallel_for, options->host)
-                        : qn_slices_create(0, NULL, NULL);
+  ctx->slices = qn_slices_create(options);
   if (!ctx->slices) {
     ctx_destroy(ctx);
     return no_memory("ctx");
   }
   *out = ctx;
   return QUERN_OK;
+}
+
+/* What a new context's log hears. Called without a lock: the log may call the library. */
+static void say_unknown(const quern_options *options) {
+  const qn_log log = {options ? options->log : NULL, options ? options->host : NULL};
+  const char *cap = qn_isa_unknown_cap();
+  if (cap) qn_log_say(&log, QN_LOG_WARNING, "QUERN_ISA is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
+}
+
+quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ctx) {
+  quern_status status = ctx_make(options, ctx);
+  if (status == QUERN_OK) say_unknown(options);
+  return status;
 }
 
 static void ctx_retain(quern_ctx *ctx) { atomic_fetch_add_explicit(&ctx->references, 1, memory_order_relaxed); }
@@ -94,18 +121,18 @@ void qn_registry_ctx_release(quern_ctx *ctx) {
 
 /* The default context lives until the process ends: the first reference to it is never given back. */
 static _Atomic(quern_ctx *) default_ctx;
-static pthread_mutex_t default_making = PTHREAD_MUTEX_INITIALIZER;
 
 static quern_status default_create(const quern_options *options, quern_ctx **made) {
   quern_ctx *ctx = NULL;
   quern_status status = QUERN_OK;
-  pthread_mutex_lock(&default_making);
+  lock_changes();
   if (atomic_load(&default_ctx))
     status = QUERN_E_EXISTS;
-  else if ((status = qn_registry_ctx_create(options, &ctx)) == QUERN_OK)
+  else if ((status = ctx_make(options, &ctx)) == QUERN_OK)
     atomic_store_explicit(&default_ctx, ctx, memory_order_release);
   *made = atomic_load(&default_ctx);
-  pthread_mutex_unlock(&default_making);
+  pthread_mutex_unlock(&changing);
+  if (status == QUERN_OK) say_unknown(options);
   return status;
 }
 
@@ -311,7 +338,7 @@ static op_table *table_with(op_table *table, int32_t place, int replace, quern_o
 }
 
 quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
-  pthread_mutex_lock(&ctx->registering);
+  lock_changes();
   op_table *table = atomic_load(&ctx->table), *made = NULL;
   int found;
   int32_t place = table_place(table, def->name, &found);
@@ -329,6 +356,6 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
       status = no_memory(def->name);
     }
   }
-  pthread_mutex_unlock(&ctx->registering);
+  pthread_mutex_unlock(&changing);
   return status;
 }

@@ -47,7 +47,7 @@ static quern_status refuse_promoted(const qn_builtin *builtin, const uint8_t *in
   while (k > 0 && in_dtypes[k] != promoted) k--;
   const char *instead = "cast to one of them with astype first";
   if (promoted == QN_BOOL)
-    instead = "use logical_and, logical_or, logical_xor or logical_not, or cast to a number with astype first";
+    instead = "cast to a number with astype first";
   else if (dtype_kind(promoted) == QN_KIND_FLOAT)
     instead = "round and cast to an integer with astype first";
   return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[k], k, "dtype %s is not taken (it takes %s); %s",
@@ -96,7 +96,7 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   const quern_op_info *info = &builtin->info;
   uint8_t to = dtypes[info->n_in];
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->value[k] = dtypes[k];
-  signature->promoted = signature->param = to;
+  signature->param = to;
   if (info->n_in == 1 && (dtypes[0] != to || qn_packs.convert[to][to])) {
     signature->variants = qn_packs.convert[dtypes[0]][to];
     signature->n_variants = 1;
@@ -119,7 +119,6 @@ quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_sig
   if (status) return status;
   /* What is moved keeps its dtype and every bit; what is computed is computed, and passes to the store, unrounded. */
   uint8_t value = builtin->rule == QN_RULE_MOVE ? promoted : qn_dtype_infos[promoted].compute;
-  signature->promoted = promoted;
   signature->param = value;
   for (int32_t k = 0; k < info->n_in; k++) signature->value[k] = builtin->bool_in >> k & 1 ? QN_BOOL : value;
   for (int32_t k = 0; k < info->n_out; k++) {

@@ -7,7 +7,6 @@
 
 /* What a call computes in. */
 typedef struct qn_signature {
-  uint8_t promoted;            /* T: what the inputs promote to */
   uint8_t param;               /* the dtype that parameters are converted to */
   uint8_t heavy;
   int32_t n_variants;

@@ -25,6 +25,7 @@
 
 #include "environment.h"
 #include "float_env.h"
+#include "log.h"
 
 #define MAX_WORKERS 255
 #define N_JOBS 16
@@ -54,8 +55,8 @@ static struct pool {
   _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
   atomic_int most_workers; /* fewer once a thread could not be made */
-  atomic_int alone;        /* no pool: a forked child, or the process ends */
-  atomic_int stopping;
+  atomic_int stopping;     /* no help from now on: workers end, none are made */
+  atomic_int forked;       /* this is a child, and who was inside a job is not in it */
   int forks_watched;
   pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
   pthread_t threads[MAX_WORKERS];
@@ -70,6 +71,7 @@ struct qn_slices {
   int32_t threads;
   void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
   void *host;
+  qn_log log;
 };
 
 /* ---- Waiting ---- */
@@ -192,16 +194,16 @@ static void after_fork(void) {
 /* The child has this thread only. Should it be inside a job, then nobody will come for the slices that others had; should
  * it be a worker, it ends. */
 static void after_fork_in_child(void) {
-  atomic_store(&pool.alone, 1);
+  atomic_store(&pool.forked, 1);
   atomic_store(&pool.stopping, 1);
   atomic_store(&pool.n_workers, 0);
   pthread_mutex_unlock(&pool.growing);
 }
 
-/* Makes threads until there are `n`; gives up for good on the first that cannot be made. */
-static void grow(int n) {
-  if (pthread_mutex_trylock(&pool.growing)) return; /* somebody else is at it; what is there will do */
-  int n_workers = atomic_load(&pool.n_workers);
+/* Makes threads until there are `n`; gives up for good on the first that cannot be made, and returns 0 that once. */
+static int grow(int n) {
+  if (pthread_mutex_trylock(&pool.growing)) return 1; /* somebody else is at it; what is there will do */
+  int n_workers = atomic_load(&pool.n_workers), made_all = 1;
   if (!pool.forks_watched) {
     pool.forks_watched = 1;
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&pool.most_workers, 0);
@@ -209,22 +211,23 @@ static void grow(int n) {
   sigset_t all, kept;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &kept);
-  while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.alone)) {
+  while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.stopping)) {
     if (pthread_create(&pool.threads[n_workers], NULL, work, NULL)) {
       atomic_store(&pool.most_workers, n_workers);
+      made_all = 0;
     } else {
       atomic_store(&pool.n_workers, ++n_workers);
     }
   }
   pthread_sigmask(SIG_SETMASK, &kept, NULL);
   pthread_mutex_unlock(&pool.growing);
+  return made_all;
 }
 
-/* When the process ends or the library is unloaded: calls that still run finish without help. */
+/* When the process ends or the library is unloaded: calls that still run keep the help they have, and get no more. */
 __attribute__((destructor)) static void stop(void) {
   pthread_mutex_lock(&pool.growing);
   const int n_workers = atomic_exchange(&pool.n_workers, 0);
-  atomic_store(&pool.alone, 1);
   atomic_store(&pool.stopping, 1);
   atomic_fetch_add(&pool.epoch, 1);
   wake(&pool.epoch, MAX_WORKERS);
@@ -259,11 +262,11 @@ static void give_job(job *j) {
   atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.jobs)));
 }
 
-/* Closes the gate and waits until no worker is inside. */
+/* Closes the gate and waits until no worker is inside: they write to the caller's outputs and read its stack. */
 static void close_job(job *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
   int64_t start = 0;
-  while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.alone, memory_order_relaxed)) {
+  while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
     if (!start) start = now_ns();
     if (now_ns() - start < SPIN_NS) {
       for (int i = 0; i < 16 && GATE_INSIDE(atomic_load_explicit(&j->gate, memory_order_relaxed)); i++) relax();
@@ -327,8 +330,9 @@ void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t
     if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most &&
         atomic_load_explicit(&pool.n_workers, memory_order_relaxed) <
             atomic_load_explicit(&pool.most_workers, memory_order_relaxed) &&
-        !atomic_load_explicit(&pool.alone, memory_order_relaxed)) {
-      grow(most);
+        !atomic_load_explicit(&pool.stopping, memory_order_relaxed) && !grow(most)) {
+      qn_log_say(&slices->log, QN_LOG_WARNING, "quern_op_call: no more threads than %d could be made, and no more will be tried",
+                 atomic_load(&pool.n_workers) + 1);
     }
     if (atomic_load_explicit(&pool.n_workers, memory_order_relaxed) == 0) {
       run_inline(n, body, arg);
@@ -353,16 +357,17 @@ static int32_t available_cores(void) {
   return n < 1 ? 1 : n > MAX_WORKERS + 1 ? MAX_WORKERS + 1 : (int32_t)n;
 }
 
-qn_slices *qn_slices_create(int32_t threads,
-                            void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg),
-                            void *host) {
-  qn_slices *slices = malloc(sizeof *slices);
+qn_slices *qn_slices_create(const quern_options *options) {
+  qn_slices *slices = calloc(1, sizeof *slices);
   if (!slices) return NULL;
-  if (threads <= 0) threads = qn_environment_threads();
-  if (threads <= 0) threads = available_cores();
-  slices->threads = threads;
-  slices->host_for = host_for;
-  slices->host = host;
+  if (options) {
+    slices->threads = options->threads;
+    slices->host_for = options->parallel_for;
+    slices->host = options->host;
+    slices->log = (qn_log){options->log, options->host};
+  }
+  if (slices->threads <= 0) slices->threads = qn_environment_threads();
+  if (slices->threads <= 0) slices->threads = available_cores();
   return slices;
 }
 
@@ -372,6 +377,6 @@ void qn_slices_destroy(qn_slices *slices) {
 
 int32_t qn_slices_limit(const qn_slices *slices) {
   if (inside || !slices) return 1;
-  if (!slices->host_for && atomic_load_explicit(&pool.alone, memory_order_relaxed)) return 1;
+  if (!slices->host_for && atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return 1;
   return slices->threads;
 }

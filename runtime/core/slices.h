@@ -2,17 +2,17 @@
 #ifndef QN_SLICES_H
 #define QN_SLICES_H
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "../../include/quern/quern.h"
 
 typedef struct qn_slices qn_slices; /* a context's way of running slices */
 
-/* host_for NULL: the pool of the process (shared by all contexts, its threads made at first need, signals blocked,
- * joined when the process ends or the library is unloaded; a child forked after that first need runs alone). threads 0:
- * QUERN_NUM_THREADS, else one per core that this process may use. NULL: no memory. */
-qn_slices *qn_slices_create(int32_t threads,
-                            void (*host_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg),
-                            void *host);
+/* Of the options: threads, parallel_for, host, log; NULL: the defaults. parallel_for NULL: the pool of the process (shared
+ * by all contexts, its threads made at first need, signals blocked, joined when the process ends or the library is
+ * unloaded; a child forked after that first need runs alone). threads 0: QUERN_NUM_THREADS, else one per core that this
+ * process may use. Returns NULL for lack of memory. */
+qn_slices *qn_slices_create(const quern_options *options);
 /* NULL is allowed. The pool stays. */
 void qn_slices_destroy(qn_slices *slices);
 

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "environment.h"
+#include "log.h"
 
-#define SENTENCE_BYTES 1024
-
-static _Thread_local char sentence[SENTENCE_BYTES];
+static _Thread_local char sentence[QN_STATUS_BYTES];
 
 quern_status qn_status_fail(quern_status status, const char *format, ...) {
   va_list args;
@@ -23,9 +21,9 @@ quern_status qn_status_fail(quern_status status, const char *format, ...) {
 
 void qn_status_vfail(const char *prefix, const char *format, va_list args) {
   const int kept_errno = errno;
-  char text[SENTENCE_BYTES]; /* what is formatted may be the sentence itself */
+  char text[QN_STATUS_BYTES]; /* what is formatted may be the sentence itself */
   size_t n = strlen(prefix);
-  if (n > SENTENCE_BYTES - 1) n = SENTENCE_BYTES - 1;
+  if (n > QN_STATUS_BYTES - 1) n = QN_STATUS_BYTES - 1;
   memcpy(text, prefix, n);
   text[n] = 0;
   vsnprintf(text + n, sizeof text - n, format, args);
@@ -40,13 +38,21 @@ const char *quern_last_error(void) {
 void quern_set_last_error(const char *text) {
   size_t n = 0;
   if (!text) text = "";
-  while (n < SENTENCE_BYTES - 1 && text[n]) n++;
+  while (n < QN_STATUS_BYTES - 1 && text[n]) n++;
   memmove(sentence, text, n);
   sentence[n] = 0;
 }
 
+void qn_status_keep(qn_sentence *kept) {
+  memcpy(kept->text, sentence, strlen(sentence) + 1);
+}
+
+void qn_status_restore(const qn_sentence *kept) {
+  quern_set_last_error(kept->text);
+}
+
 void qn_status_bug(const char *condition, const char *file, int line) {
   qn_status_fail(QUERN_E_ARGUMENT, "bug: %s:%d: %s", file, line, condition);
-  if (qn_environment_log() >= 0) fprintf(stderr, "%s\n", sentence);
+  qn_log_say(NULL, QN_LOG_ERROR, "%s", sentence);
   abort();
 }

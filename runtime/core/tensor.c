@@ -179,22 +179,41 @@ static quern_status refuse_addresses(const char *op, const quern_arg_info *arg, 
   return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "data, byte_offset and strides reach past the address space");
 }
 
+/* Its extents can be read. */
+static inline int is_readable(const DLTensor *tensor) {
+  return tensor && (uint32_t)tensor->ndim <= QUERN_MAX_NDIM && (tensor->shape || !tensor->ndim);
+}
+
+static quern_status refuse_descriptor(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index) {
+  if (!tensor) return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "the tensor is NULL");
+  const int ndim = (int)tensor->ndim;
+  if (ndim < 0) return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "ndim is %d", ndim);
+  if (ndim > QUERN_MAX_NDIM) {
+    return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "%d dimensions, at most %d are served", ndim, QUERN_MAX_NDIM);
+  }
+  return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "shape is NULL, with %d dimensions", ndim);
+}
+
+quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, DLTensor *copy,
+                            int64_t layout[2 * QUERN_MAX_NDIM]) {
+  if (!is_readable(tensor)) return refuse_descriptor(tensor, op, arg, index);
+  const size_t bytes = (size_t)tensor->ndim * sizeof layout[0];
+  *copy = *tensor;
+  copy->shape = layout;
+  copy->strides = tensor->strides ? layout + QUERN_MAX_NDIM : NULL;
+  if (bytes) memcpy(copy->shape, tensor->shape, bytes);
+  if (bytes && tensor->strides) memcpy(copy->strides, tensor->strides, bytes);
+  return QUERN_OK;
+}
+
 quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
                             int needs_data, qn_tensor *read) {
-  if (UNLIKELY(!tensor)) return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "the tensor is NULL");
+  if (UNLIKELY(!is_readable(tensor))) return refuse_descriptor(tensor, op, arg, index);
   const int32_t ndim = tensor->ndim;
   const int64_t *const shape = tensor->shape, *const strides = tensor->strides;
   const uint8_t dtype = dtype_of(tensor->dtype);
   if (UNLIKELY(dtype == QN_DTYPE_NONE || !qn_dtype_infos[dtype].built)) {
     return refuse_dtype(tensor->dtype, op, arg, index);
-  }
-  if (UNLIKELY((uint32_t)ndim > QUERN_MAX_NDIM)) {
-    return ndim < 0 ? qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "ndim is %d", (int)ndim)
-                    : qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "%d dimensions, at most %d are served", (int)ndim,
-                                     QUERN_MAX_NDIM);
-  }
-  if (UNLIKELY(!shape && ndim)) {
-    return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "shape is NULL, with %d dimensions", (int)ndim);
   }
   read->shape = shape;
   read->strides = strides;

@@ -58,6 +58,10 @@ static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
 quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
                             int needs_data, qn_tensor *read);
 
+/* A copy of a descriptor that outlives it: shape and strides lie in `layout`. Only what copying needs is checked. */
+quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, DLTensor *copy,
+                            int64_t layout[2 * QUERN_MAX_NDIM]);
+
 /* The broadcast of the inputs' shapes, outermost first; *ndim <= QUERN_MAX_NDIM; no inputs: 0 dimensions. SHAPE when
  * they do not broadcast or the result would have 2^63 elements or more. */
 quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,

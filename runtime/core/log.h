@@ -1,0 +1,17 @@
+/* log.h: what the library has to say beside statuses: to the log that a host gave or, where it gave none and QUERN_LOG
+ * asks for it, to standard error. The only place that prints. Knows no contexts. */
+#ifndef QN_LOG_H
+#define QN_LOG_H
+
+/* As quern_options.log has them. */
+typedef enum qn_log_level { QN_LOG_ERROR, QN_LOG_WARNING, QN_LOG_INFO, QN_LOG_DEBUG } qn_log_level;
+
+typedef struct qn_log {
+  void (*write)(void *host, int level, const char *text); /* NULL: standard error, up to QUERN_LOG's level */
+  void *host;
+} qn_log;
+
+/* One sentence, printf-formatted, cut at 255 bytes, without an end of line. log NULL: as without `write`. errno is kept. */
+void qn_log_say(const qn_log *log, qn_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif
