@@ -50,7 +50,7 @@ grep -q 'SONAME.*\[libquern\.so\.0\]' said; ok $? 'the soname is libquern.so.0'
 ! grep NEEDED said | grep -vE '\[(libc|libpthread|ld-linux-x86-64|libm)\.so'; ok $? '  it needs libc only'
 nm -D --defined-only "$lib/libquern.so" | awk '{ print $3 }' | grep -v '^quern_' >said
 [ ! -s said ]; ok $? '  it exports quern_ names only'
-! grep -rlF "$build" "$root" --include='*.h' --include='*.pc' --include='*.cmake' --include='*.lua' >said
+! grep -rlF "$build/" "$root" --include='*.h' --include='*.pc' --include='*.cmake' --include='*.lua' >said
 ok $? 'no path of the build is in what is installed'
 
 # ---- the C example
