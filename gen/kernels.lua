@@ -54,14 +54,23 @@ local function operands_of(types, record, names, n_in)
   return operands, strides
 end
 
+-- An element cast. From a dtype to itself: one NaN, and one true; bits and integers as they are.
+local function cast_text(types, from, to, value)
+  local t = types.by_name[from]
+  if t.kind == "bits" or types.by_name[to].kind == "bits" then return value end
+  if from ~= to then return string.format("q_cast_%s_%s(%s)", from, to, value) end
+  if t.kind == "bool" then return string.format("(bool_s)(%s != 0)", value) end
+  if t.kind ~= "float" then return value end
+  if t.compute == from then return string.format("q_canon_%s(%s)", from, value) end
+  return string.format("q_cast_%s_%s(q_cast_%s_%s(%s))", t.compute, from, from, t.compute, value)
+end
+
 -- const TYPE in_x = ...; for an input whose node has that type
 local function input_text(types, operand, node)
   local load = load_text(operand)
   if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
-  local text = load
-  if operand.dtype ~= node.type and types.by_name[operand.dtype].kind ~= "bits" then
-    text = string.format("q_cast_%s_%s(%s)", operand.dtype, node.type, load)
-  end
+  -- as it lies where the type is the same: what is computed of a NaN is made canonical when it is stored
+  local text = operand.dtype == node.type and load or cast_text(types, operand.dtype, node.type, load)
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
 
@@ -76,13 +85,7 @@ end
 -- What is stored for a result.
 local function output_text(types, operand, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
-  if operand.dtype == node.type and types.by_name[node.type].kind == "float" then
-    return string.format("q_canon_%s(%s)", node.type, value)
-  end
-  if operand.dtype ~= node.type and types.by_name[operand.dtype].kind ~= "bits" then
-    return string.format("q_cast_%s_%s(%s)", node.type, operand.dtype, value)
-  end
-  return value
+  return cast_text(types, node.type, operand.dtype, value)
 end
 
 -- The outputs as the template sees them: where each is stored, and what.
@@ -162,21 +165,13 @@ local function elementwise_values(types, record, dag, comment, tables)
   return values
 end
 
--- An element cast. From a dtype to itself: one NaN, and one true.
-local function convert_text(from, to, value)
-  if from ~= to then return string.format("q_cast_%s_%s(%s)", from, to, value) end
-  if from == "f32" or from == "f64" then return string.format("q_canon_%s(%s)", from, value) end
-  if from == "bool" then return string.format("(bool_s)(%s != 0)", value) end
-  return string.format("q_cast_f32_%s(q_cast_%s_f32(%s))", from, from, value)
-end
-
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
   local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
   local operands, strides = operands_of(types, record, names, #names - 1)
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
-  local value = record.role == "convert" and convert_text(record.from, record.to, load) or load
+  local value = record.role == "convert" and cast_text(types, record.from, record.to, load) or load
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
