@@ -188,6 +188,17 @@ local function pack_values(types, record, comment)
   }
 end
 
+-- A table looked up at run time's indices.
+local function lookup_values(types, record, comment)
+  local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
+  return {
+    name = record.name, comment = comment, element = item.c, index = index.c,
+    -- as the items of a constant table are counted in C: by an int, which widens a narrower index
+    mask = index.bits < 32 and "i32" or index.c,
+    value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
+  }
+end
+
 local ROLE_TEXT = {
   convert = "each element cast", gather = "strided source to contiguous rows", scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
@@ -199,9 +210,14 @@ local ROLE_TEXT = {
 function M.kernel(types, record, dag, templates, tables)
   local file = "templates/" .. record.template .. ".c.in"
   if dag then
-    local comment = c.comment_lines(string.format("%s: %s (%s, %s)", record.op.name, M.formula(record.op),
-                                                  M.place(record.op), file))
+    local what = record.primitive and string.format("a step of an expression: %s (%s)", record.primitive, file)
+      or string.format("%s: %s (%s, %s)", record.op.name, M.formula(record.op), M.place(record.op), file)
+    local comment = c.comment_lines(what)
     return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
+  end
+  if record.primitive then
+    local comment = { string.format("a step of an expression: items of a table of 2^k (%s)", file) }
+    return template.render(templates.lookup, lookup_values(types, record, comment))
   end
   local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
   local values, wanted = pack_values(types, record, comment), {}

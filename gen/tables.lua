@@ -11,7 +11,9 @@ local number = require "gen.number"
 
 local M = {}
 
-local function upper(name) return "QN_" .. name:upper() end
+-- A dtype's name in C.
+function M.dtype_constant(name) return "QN_" .. name:upper() end
+local upper = M.dtype_constant
 
 -- dtype_table.h: the enum, and the declarations of what op_table.c defines.
 function M.dtype_header(types, banner)
@@ -93,7 +95,8 @@ end
 
 local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED" }
 
-local function variant_row(record)
+-- A qn_variant's initialiser.
+function M.variant_row(record)
   local dtypes, classes = {}, {}
   for k, name in ipairs(record.dtypes) do
     dtypes[k] = upper(name)
@@ -151,7 +154,7 @@ local function op_rows(types, ops, built, records_of)
       out[#out + 1] = string.format("static const quern_param_info params_%s[] = {\n%s\n};", op.c_name, table.concat(lines, "\n"))
     end
     local lines = {}
-    for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. variant_row(record) .. "," end
+    for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. M.variant_row(record) .. "," end
     out[#out + 1] = string.format("static const qn_variant variants_%s[] = {\n%s\n};\n", op.c_name, table.concat(lines, "\n"))
     conditions[op] = bool_in
   end
@@ -198,7 +201,7 @@ local function pack_rows(types, packs)
   local out, by_role = {}, {}
   local function define(record)
     local name = record.name:gsub("^qk_", "")
-    out[#out + 1] = string.format("static const qn_variant %s = %s;", name, variant_row(record))
+    out[#out + 1] = string.format("static const qn_variant %s = %s;", name, M.variant_row(record))
     by_role[record.role] = by_role[record.role] or {}
     table.insert(by_role[record.role], { record = record, name = name })
   end
@@ -221,6 +224,18 @@ local function pack_rows(types, packs)
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
   return table.concat(out, "\n")
 end
+
+-- What a table of kernels begins with: a kernel's declaration, and its functions in a qn_variant.
+M.KERNEL_MACROS = [[
+/* Each kernel is compiled once per level of the target; QN_ONE_LEVEL: once, for whatever level the flags name. */
+#if defined(__x86_64__) && !defined(QN_ONE_LEVEL)
+#define QN_DECLARE(name) qn_kernel name##_v2, name##_v3, name##_v4;
+#define QN_FN(name) {0, name##_v2, name##_v3, name##_v4}
+#else
+#define QN_DECLARE(name) qn_kernel name;
+#define QN_FN(name) {name, 0, 0, 0}
+#endif
+]]
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records
 function M.op_table(types, ops, built, records_of, packs, banner)
@@ -245,16 +260,7 @@ function M.op_table(types, ops, built, records_of, packs, banner)
 #include "kernel_abi.h"
 #include "registry.h"
 
-/* Each kernel is compiled once per level of the target; QN_ONE_LEVEL: once, for whatever level the flags name. */
-#if defined(__x86_64__) && !defined(QN_ONE_LEVEL)
-#define QN_DECLARE(name) qn_kernel name##_v2, name##_v3, name##_v4;
-#define QN_FN(name) {0, name##_v2, name##_v3, name##_v4}
-#else
-#define QN_DECLARE(name) qn_kernel name;
-#define QN_FN(name) {name, 0, 0, 0}
-#endif
-
-]] .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of)
+]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of)
     .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
 end
 

@@ -82,19 +82,23 @@ local function class_product(n_in, allowed)
   return list
 end
 
+-- Contiguous, then every choice of broadcast inputs but all of them.
+function M.broadcast_classes(n_in)
+  local contiguous = ("c"):rep(n_in + 1)
+  local list = { contiguous }
+  for _, classes in ipairs(class_product(n_in, { c = true, b = true })) do
+    if classes ~= contiguous and classes:find("c") <= n_in then list[#list + 1] = classes end
+  end
+  return list
+end
+
 local function lean_classes(op, heavy, moves)
   local n = #op.inputs
   local contiguous = ("c"):rep(n + 1)
   if heavy then return { contiguous } end
   if n == 0 then return { "c", "s" } end
-  local list = { contiguous }
+  local list = n <= 3 and M.broadcast_classes(n) or { contiguous }
   if n == 1 and moves then list[#list + 1] = "bc" end
-  if n == 2 or n == 3 then
-    -- every choice of broadcast inputs but all of them
-    for _, classes in ipairs(class_product(n, { c = true, b = true })) do
-      if classes ~= contiguous and classes:find("c") <= n then list[#list + 1] = classes end
-    end
-  end
   list[#list + 1] = ("s"):rep(n + 1)
   if n == 1 and moves then
     list[#list + 1] = "sc"
@@ -164,6 +168,12 @@ function M.of_op(types, op, wanted, policy, dag_for)
     end
   end
   return records
+end
+
+-- A kernel of one primitive; dtypes: its arguments', then the result's.
+function M.of_primitive(op, dtypes, classes, template)
+  return { name = name_of("prim_" .. op, dtypes, "1", classes), role = "primitive", primitive = op, dtypes = dtypes,
+           K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
 -- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve

@@ -10,6 +10,7 @@ local KERNELS = {
   "qk_add_f16_f16_f16_3d_ccs", "qk_less_i32_i32_bool_nd_sss", "qk_pack_convert_f16_f32_1d_cc", "qk_pack_convert_i64_bf16_1d_cc",
   "qk_pack_transpose_b32_b32_2d_sc", "qk_pack_gather_at_b8_i32_b8_1d_scc", "qk_pack_scatter_at_b64_i32_b64_1d_ccs",
   "qk_pack_stream_b8_b8_1d_cc", "qk_full_b32_2d_c",
+  "qk_prim_lookup_f32_i32_f32_1d_bcc", "qk_prim_shr_i16_i16_i16_1d_bcc",
 }
 
 for _, name in ipairs(KERNELS) do
