@@ -13,6 +13,10 @@ usage: lua5.4 build.lua COMMAND
            [--variants lean|full] [--prefix NAME] [--single] [--target c] [--report]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
                      which full adds, are for callers of their own: the runtime nests rank 2
+  generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
+                     the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern
+  freeze --record FILE --out DIR [--spec FILE]... [--prefix NAME]
+                     the same for what an application was seen to compile (QUERN_RECORD)
   check FILE         read a spec and say what is wrong with it
   list [--json] [--spec FILE]...
                      the ops and the dtypes they take
@@ -70,23 +74,47 @@ local function parse(takes, n_words)
   return options, words[1]
 end
 
+-- Writes a result's files and its depfile.
+local function write(out, prefix, result)
+  result.files[prefix .. ".d"] = emit.depfile(out .. "/manifest.json", result.inputs)
+  local counts, why = emit.write(out, result.files)
+  if not counts then fail { why } end
+  return counts
+end
+
 local commands = {}
 
+function commands.freeze()
+  local options = parse({ out = "value", record = "value", spec = "list", prefix = "value" }, 0)
+  if not options.out or not options.record then usage "freeze wants --record FILE and --out DIR" end
+  options.specs = options.spec
+  local result, errors = main.freeze(root, options)
+  if not result then fail(errors) end
+  write(options.out, options.prefix or "frozen", result)
+end
+
 function commands.generate()
-  local options = parse({ out = "value", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
+  local options = parse({ out = "value", scan = "list", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
                           variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
                           library = "flag" }, 0)
   if not options.out then usage "generate wants --out DIR" end
   if options.target and options.target ~= "c" then usage("--target: '" .. options.target .. "', expected c") end
   options.specs = options.spec
+  if options.scan then
+    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report" } do
+      if options[name] then usage("--" .. name .. " does not go with --scan") end
+    end
+    local result, errors = main.freeze(root, options)
+    if not result then fail(errors) end
+    write(options.out, options.prefix or "frozen", result)
+    return
+  end
   if not options.prefix and not options.library then options.prefix = "kernels" end
   local start = os.clock()
   local result, errors = main.generate(root, options)
   if not result then fail(errors) end
   local prefix = options.prefix or "quern"
-  result.files[prefix .. ".d"] = emit.depfile(options.out .. "/manifest.json", result.inputs)
-  local counts, why = emit.write(options.out, result.files)
-  if not counts then fail { why } end
+  local counts = write(options.out, prefix, result)
   if options.report then io.write(report.generated(result, counts, os.clock() - start)) end
 end
 

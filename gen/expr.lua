@@ -1,10 +1,12 @@
--- The expression language's meaning: a body or a host's expression -> typed DAG. Types, weak literals, promotion,
--- inlining of functions and ops. Knows no C.
+-- The expression language's meaning: a body -> typed DAG. Types, promotion, inlining of functions and ops. Numbers without a
+-- dtype are weak.lua's; what a host's expression has beyond a body is in host.lua. Knows no C.
 
 local parse = require "gen.parse"
 local dag_of = require "gen.dag"
 local promote = require "gen.promote"
 local source = require "gen.source"
+local number_of = require "gen.number"
+local weak_of = require "gen.weak"
 
 local M = {}
 
@@ -16,78 +18,120 @@ local CONSTANTS = {
   LOG2E = 0x1.71547652b82fep+0, LOG10E = 0x1.bcb7b1526e50ep-2, SQRT2 = 0x1.6a09e667f3bcdp+0,
   SQRT1_2 = 0x1.6a09e667f3bcdp-1, INFINITY = math.huge, NAN = 0.0 / 0.0,
 }
+M.CONSTANTS = CONSTANTS
 
--- Weak values (literals, and what is computed of them alone) are { weak = number }; typed values are DAG nodes.
-local function is_weak(value) return value.weak ~= nil end
+-- A value is weak, or a DAG node, or { node, type, dtype } where its dtype is not the type that it is computed in: only in a
+-- host's expression, whose f16 are f32 while they are computed with.
+local is_weak, is_float = weak_of.is_weak, weak_of.is_float
+local function node_of(value) return value.node or value end
+local function dtype_of(value) return value.dtype or value.type end
 
 local Scope = {}
 Scope.__index = Scope
+M.Scope = Scope
 
--- Throws an error at a syntax node of the body being read.
+-- Throws an error at a syntax node of the body being read. What it is about is the dtypes, unless `kind` says otherwise:
+-- "syntax", "limit".
 function Scope:fail(node, ...)
   error({ source = self.source, at = node.at, message = string.format(...) }, 0)
 end
 
+function Scope:fail_as(kind, node, ...)
+  error({ source = self.source, at = node.at, message = string.format(...), kind = kind }, 0)
+end
+
 function Scope:kind(value) return self.state.types.by_name[value.type].kind end
 
--- A weak value as a node of a type.
-function Scope:strong(value, type_name, node)
+-- A node as a value of a dtype that computes in its type. Bodies see types only.
+function Scope:typed(node, dtype)
+  if dtype == node.type or not self.keeps_dtypes then return node end
+  return { node = node, type = node.type, dtype = dtype }
+end
+
+-- The value of an operation on values. dtype: the result's
+function Scope:make(op, dtype, values, extra)
+  local args = {}
+  for k, value in ipairs(values) do args[k] = node_of(value) end
+  return self:typed(self.state.dag:make(op, self.state.types.by_name[dtype].compute, args, extra), dtype)
+end
+
+-- A weak value in a dtype.
+function Scope:strong(value, dtype, node)
   if not is_weak(value) then return value end
-  local t, number = self.state.types.by_name[type_name], value.weak
-  if t.kind == "float" then return self.state.dag:constant(type_name, number + 0.0) end
+  if value.tree then return self:instantiate(value, dtype, node) end
+  local t, number = self.state.types.by_name[dtype], value.weak
+  if t.kind == "float" then
+    number = weak_of.rounded(self.state.types.by_name[t.compute], number)
+    return self:typed(self.state.dag:constant(t.compute, number), dtype)
+  end
   if t.kind == "bool" then
     if number ~= 0 and number ~= 1 then self:fail(node, "%s is no bool", tostring(number)) end
-    return self.state.dag:constant(type_name, number ~= 0 and 1 or 0)
+    return self.state.dag:constant(dtype, number ~= 0 and 1 or 0)
   end
-  local integer = math.type(number) == "integer" and number or nil
-  if not integer then self:fail(node, "a float literal where %s is expected: write a cast", type_name) end
-  local low = t.signed and -(1 << (t.bits - 1)) or 0
-  local high = t.bits == 64 and math.maxinteger or (1 << (t.signed and t.bits - 1 or t.bits)) - 1
-  -- hex literals may name any bit pattern of the width
-  if (integer < low or integer > high) and not (t.bits == 64 or (integer >= 0 and integer >> t.bits == 0)) then
-    self:fail(node, "%d does not fit %s", integer, type_name)
-  end
-  return self.state.dag:constant(type_name, integer)
+  if math.type(number) == "float" then self:fail(node, "a float literal where %s is expected: write a cast", dtype) end
+  if not weak_of.fits(t, number) then self:fail(node, "%d does not fit %s", number, dtype) end
+  return self.state.dag:constant(dtype, number)
 end
 
-function Scope:cast(value, type_name)
-  local types = self.state.types
-  if value.type == type_name then return value end
-  local t = types.by_name[type_name]
-  if t.compute ~= type_name then -- f16, bf16: rounds, and goes on in the compute type
-    local wide = value
-    if types.by_name[value.type].kind ~= "float" or value.type == "f64" then
-      return self.state.dag:make("round", t.compute, { wide }, { name = type_name })
+-- A parameter, and what is computed of parameters and numbers, in a dtype: all of it.
+function Scope:instantiate(tree, dtype, node)
+  local t = self.state.types.by_name[dtype]
+  if tree.is_float and t.kind ~= "float" then self:fail(node, "a float where %s is expected: write a cast", dtype) end
+  local function build(value)
+    if value.weak then return node_of(self:strong(value, dtype, node)) end
+    if value.tree == "param" then
+      return self.state.dag:node("param", t.compute, {}, { value = value.index, name = value.index .. "_" .. t.compute })
     end
-    return self.state.dag:make("round", t.compute, { self:cast(wide, t.compute) }, { name = type_name })
+    if t.kind == "bool" then self:fail(node, "arithmetic of a parameter where bool is expected: write a comparison") end
+    local args = { build(value[1]) }
+    args[2] = value[2] and build(value[2])
+    return self.state.dag:make(value.tree, t.compute, args)
   end
-  return self.state.dag:make("cast", type_name, { value })
+  return self:typed(build(tree), dtype)
 end
 
--- Two values brought to one type. Both weak: stays weak (returns nil).
+-- A value cast as it is written: to f16 and bf16 it rounds, and goes on in the compute type.
+function Scope:cast(value, type_name)
+  local types, node = self.state.types, node_of(value)
+  local t = types.by_name[type_name]
+  if t.compute ~= type_name then
+    if types.by_name[node.type].kind == "float" and node.type ~= "f64" then node = node_of(self:cast(node, t.compute)) end
+    return self:typed(self.state.dag:make("round", t.compute, { node }, { name = type_name }), type_name)
+  end
+  if node.type == type_name then return node end
+  return self.state.dag:make("cast", type_name, { node })
+end
+
+-- A value in another dtype, that it is promoted to: nothing is rounded to f16 or bf16.
+function Scope:promoted(value, dtype)
+  return self:typed(node_of(self:cast(value, self.state.types.by_name[dtype].compute)), dtype)
+end
+
+-- Two values brought to one dtype. Both weak: stays weak (returns nil).
 function Scope:unify(a, b, node)
-  local types = self.state.types
   if is_weak(a) and is_weak(b) then return nil end
   if is_weak(a) or is_weak(b) then
     local strong, weak = a, b
     if is_weak(a) then strong, weak = b, a end
-    local meet = strong.type
-    if math.type(weak.weak) == "float" and self:kind(strong) ~= "float" then meet = "f32" end
-    if self:kind(strong) == "bool" and math.type(weak.weak) == "integer" then
-      self:fail(node, "bool with the number %d: compare with a condition, or cast: (i32)x", weak.weak)
+    local meet = dtype_of(strong)
+    if is_float(weak) and self:kind(strong) ~= "float" then meet = "f32" end
+    if self:kind(strong) == "bool" and not is_float(weak) then
+      self:fail(node, "bool with %s: compare with a condition, or cast: (i32)x",
+                weak.weak and "the number " .. weak.weak or "a parameter")
     end
-    strong, weak = self:cast(strong, meet), self:strong(weak, meet, node)
+    strong, weak = self:promoted(strong, meet), self:strong(weak, meet, node)
     if is_weak(a) then return weak, strong end
     return strong, weak
   end
-  local meet, why = promote.common(types, a.type, b.type)
+  local meet, why = promote.common(self.state.types, dtype_of(a), dtype_of(b))
   if not meet then self:fail(node, "%s", why) end
-  return self:cast(a, meet), self:cast(b, meet)
+  return self:promoted(a, meet), self:promoted(b, meet)
 end
 
--- A value as a condition.
+-- A value as a condition: a node.
 function Scope:condition(value, node)
-  if is_weak(value) then return self.state.dag:constant("bool", value.weak ~= 0 and 1 or 0) end
+  if value.weak then return self.state.dag:constant("bool", value.weak ~= 0 and 1 or 0) end
+  value = node_of(self:settle(value, node))
   if value.type == "bool" then return value end
   local zero = self.state.dag:constant(value.type, self:kind(value) == "float" and 0.0 or 0)
   return self.state.dag:make("ne", "bool", { value, zero })
@@ -98,7 +142,8 @@ function Scope:settle(value, node)
   if not is_weak(value) then return value end
   local fallback = self.default_type
   if not fallback then
-    self:fail(node, "this has no dtype: literals take the other operand's; write a cast, (f32)1")
+    self:fail(node, "this has no dtype: %s the other operand's; write a cast, (f32)%s",
+              value.tree and "parameters take" or "literals take", value.tree == "param" and value.name or value.tree and "(...)" or "1")
   end
   if math.type(value.weak) == "float" and self.state.types.by_name[fallback].kind ~= "float" then fallback = "f32" end
   return self:strong(value, fallback, node)
@@ -106,35 +151,37 @@ end
 
 ---------------------------------------------------------------------------------------------------- operators
 
-local function weak_arithmetic(scope, op, a, b, node)
-  local x, y = a.weak, b.weak
-  if op == "/" then return { weak = x / y } end -- true division, as for operands
-  local result
-  if op == "+" then result = x + y elseif op == "-" then result = x - y elseif op == "*" then result = x * y end
-  if math.type(x) == "integer" and math.type(y) == "integer" then
-    local exact = op == "+" and (x + 0.0) + y or op == "-" and (x + 0.0) - y or (x + 0.0) * y
-    if exact ~= result + 0.0 and math.abs(exact) >= 2.0 ^ 63 then
-      scope:fail(node, "the number does not fit 64 bits")
-    end
-  end
-  return { weak = result }
-end
-
 local ARITHMETIC = { ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" }
+
 local COMPARISON = { ["<"] = "lt", ["<="] = "le", [">"] = "gt", [">="] = "ge", ["=="] = "eq", ["!="] = "ne" }
 local BITS = { ["&"] = "and", ["|"] = "or", ["^"] = "xor" }
 
+-- A weak result, or the error of it.
+function Scope:checked(node, result, message)
+  if not result then self:fail(node, "%s", message) end
+  return result
+end
+
+-- Whether two operands, one of which may be weak, meet in an integer.
+function Scope:are_integers(a, b)
+  if is_weak(a) then return self:kind(b) == "integer" end
+  if is_weak(b) then return self:kind(a) == "integer" end
+  local meet = promote.common(self.state.types, dtype_of(a), dtype_of(b))
+  return meet ~= nil and self.state.types.by_name[meet].kind == "integer"
+end
+
 function Scope:arithmetic(op, a, b, node)
-  if is_weak(a) and is_weak(b) then return weak_arithmetic(self, op, a, b, node) end
+  if is_weak(a) and is_weak(b) then return self:checked(node, weak_of.arithmetic(op, a, b)) end
+  if op == "/" and self:are_integers(a, b) then
+    -- before they meet: what is weak is an f32 at once
+    if not is_weak(a) then a = self:cast(a, "f32") end
+    if not is_weak(b) then b = self:cast(b, "f32") end
+  end
   a, b = self:unify(a, b, node)
-  local kind = self:kind(a)
-  if kind == "bool" then
+  if self:kind(a) == "bool" then
     self:fail(node, "'%s' of two bools: write &, | or ^, or cast one: (i32)x", op)
   end
-  if op == "/" and kind == "integer" then
-    a, b = self:cast(a, "f32"), self:cast(b, "f32")
-  end
-  return self.state.dag:make(ARITHMETIC[op], a.type, { a, b })
+  return self:make(ARITHMETIC[op], dtype_of(a), { a, b })
 end
 
 function Scope:compare(op, a, b, node)
@@ -142,37 +189,26 @@ function Scope:compare(op, a, b, node)
     a, b = self:settle(a, node), self:settle(b, node)
   end
   a, b = self:unify(a, b, node)
-  return self.state.dag:make(COMPARISON[op], "bool", { a, b })
+  return self:make(COMPARISON[op], "bool", { a, b })
 end
 
 function Scope:bitwise(op, a, b, node)
   if is_weak(a) and is_weak(b) then
-    if math.type(a.weak) ~= "integer" or math.type(b.weak) ~= "integer" then
-      self:fail(node, "'%s' of floats", op)
-    end
-    local x, y = a.weak, b.weak
-    if op == "&" then return { weak = x & y } elseif op == "|" then return { weak = x | y } end
-    return { weak = x ~ y }
+    if a.tree or b.tree then self:settle(a.tree and a or b, node) end
+    return self:checked(node, weak_of.bitwise(op, a, b))
   end
   a, b = self:unify(a, b, node)
   local kind = self:kind(a)
   if kind == "float" then self:fail(node, "'%s' of floats: as_u32(x) or as_u64(x) gives the bits", op) end
-  return self.state.dag:make(BITS[op], a.type, { a, b })
+  return self:make(BITS[op], dtype_of(a), { a, b })
 end
 
 function Scope:shift(op, a, count, node)
-  if is_weak(a) and is_weak(count) then
-    local n = count.weak
-    if math.type(a.weak) ~= "integer" or math.type(n) ~= "integer" or n < 0 or n > 62 then
-      self:fail(node, "cannot shift these numbers")
-    end
-    return { weak = op == "<<" and a.weak << n or a.weak // (1 << n) }
-  end
+  if a.weak and count.weak then return self:checked(node, weak_of.shift(op, a, count)) end
   a = self:settle(a, node)
-  count = is_weak(count) and self:strong(count, a.type, node) or count
-  if self:kind(a) ~= "integer" or self:kind(count) ~= "integer" then
-    self:fail(node, "'%s' wants integers", op)
-  end
+  if self:kind(a) ~= "integer" then self:fail(node, "'%s' wants integers", op) end
+  count = self:strong(count, a.type, node)
+  if self:kind(count) ~= "integer" then self:fail(node, "'%s' wants integers", op) end
   return self.state.dag:make(op == "<<" and "shl" or "shr", a.type, { a, self:shift_count(count, a.type) })
 end
 
@@ -197,17 +233,19 @@ function Scope:eval_unary(node)
   if node.op == "!" then
     return self.state.dag:make("lnot", "bool", { self:condition(value, node) })
   elseif is_weak(value) then
-    if node.op == "-" then return { weak = -value.weak } elseif node.op == "+" then return value end
+    if node.op == "+" then return value end
+    if node.op == "-" then return weak_of.negative(value) end
+    if value.tree then self:settle(value, node) end
     if math.type(value.weak) ~= "integer" then self:fail(node, "'~' of a float") end
     return { weak = ~value.weak }
   end
   local kind = self:kind(value)
   if node.op == "~" then
     if kind == "float" then self:fail(node, "'~' of a float: as_u32(x) or as_u64(x) gives the bits") end
-    return self.state.dag:make(kind == "bool" and "lnot" or "not", value.type, { value })
+    return self:make(kind == "bool" and "lnot" or "not", value.type, { value })
   end
   if kind == "bool" then self:fail(node, "'%s' of a bool: write !x, or cast: (i32)x", node.op) end
-  return node.op == "-" and self.state.dag:make("neg", value.type, { value }) or value
+  return node.op == "-" and self:make("neg", dtype_of(value), { value }) or value
 end
 
 function Scope:eval_binary(node)
@@ -241,13 +279,11 @@ end
 function Scope:select(condition, yes, no, node)
   condition = self:condition(condition, node)
   if is_weak(yes) and is_weak(no) then
-    if math.type(yes.weak) ~= math.type(no.weak) then
-      yes, no = { weak = yes.weak + 0.0 }, { weak = no.weak + 0.0 }
-    end
+    if is_float(yes) then no = weak_of.as_float(no) elseif is_float(no) then yes = weak_of.as_float(yes) end
     yes, no = self:settle(yes, node), self:settle(no, node)
   end
   yes, no = self:unify(yes, no, node)
-  return self.state.dag:make("select", yes.type, { condition, yes, no })
+  return self:make("select", dtype_of(yes), { condition, yes, no })
 end
 
 ---------------------------------------------------------------------------------------------------- primitives
@@ -255,6 +291,7 @@ end
 -- Float functions of n arguments that are nodes of their own.
 local FLOAT_PRIMITIVES = { sqrt = 1, rint = 1, floor = 1, ceil = 1, trunc = 1, copysign = 2, fma = 3 }
 local NUMBER_PRIMITIVES = { abs = 1, maximum = 2, minimum = 2 }
+M.NUMBER_PRIMITIVES = NUMBER_PRIMITIVES
 -- Bit casts: result type, needs trust (raw_*: the bits of a NaN are whatever the hardware made)
 local AS = { as_i32 = "i32", as_u32 = "u32", as_i64 = "i64", as_u64 = "u64", as_f32 = "f32", as_f64 = "f64" }
 local RAW = { raw_i32 = "i32", raw_u32 = "u32", raw_i64 = "i64", raw_u64 = "u64" }
@@ -267,26 +304,28 @@ for _, set in ipairs { AS, RAW } do
   for name in pairs(set) do M.PRIMITIVES[name] = 1 end
 end
 
--- Arguments brought to one type.
-function Scope:unify_all(values, node)
+-- Arguments brought to one dtype. final(dtype): what becomes of the dtype they meet in, or an error. There may be no
+-- arguments: they meet in bool.
+function Scope:unify_all(values, node, final)
   local types, meet = self.state.types, nil
   local has_float = false
   for _, value in ipairs(values) do
     if is_weak(value) then
-      has_float = has_float or math.type(value.weak) == "float"
+      has_float = has_float or is_float(value)
     elseif not meet then
-      meet = value.type
+      meet = dtype_of(value)
     else
       local why
-      meet, why = promote.common(types, meet, value.type)
+      meet, why = promote.common(types, meet, dtype_of(value))
       if not meet then self:fail(node, "%s", why) end
     end
   end
-  if not meet then meet = self:settle(values[1], node).type end
+  if not meet then meet = values[1] and dtype_of(self:settle(values[1], node)) or "bool" end
   if has_float and types.by_name[meet].kind ~= "float" then meet = "f32" end
+  if final then meet = final(meet) end
   local result = {}
   for k, value in ipairs(values) do
-    result[k] = is_weak(value) and self:strong(value, meet, node) or self:cast(value, meet)
+    result[k] = is_weak(value) and self:strong(value, meet, node) or self:promoted(value, meet)
   end
   return result, meet
 end
@@ -294,27 +333,24 @@ end
 function Scope:primitive(name, values, node)
   local types, dag = self.state.types, self.state.dag
   if #values ~= M.PRIMITIVES[name] then
-    self:fail(node, "%s takes %d argument%s, got %d", name, M.PRIMITIVES[name], M.PRIMITIVES[name] == 1 and "" or "s", #values)
+    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, M.PRIMITIVES[name], M.PRIMITIVES[name] == 1 and "" or "s", #values)
   end
   if FLOAT_PRIMITIVES[name] or NUMBER_PRIMITIVES[name] or name == "signbit" then
     local meet
-    values, meet = self:unify_all(values, node)
-    local kind = types.by_name[meet].kind
-    if kind == "bool" then self:fail(node, "%s of bool: cast it first, (i32)x", name) end
-    if kind == "integer" and not NUMBER_PRIMITIVES[name] then
-      for k = 1, #values do values[k] = self:cast(values[k], "f32") end
-      meet = "f32"
-    end
-    if name == "signbit" then return dag:make("signbit", "bool", values) end
-    return dag:make(name, meet, values)
+    values, meet = self:unify_all(values, node, function(dtype)
+      local kind = types.by_name[dtype].kind
+      if kind == "bool" then self:fail(node, "%s of bool: cast it first, (i32)x", name) end
+      return kind == "integer" and not NUMBER_PRIMITIVES[name] and "f32" or dtype
+    end)
+    return self:make(name, name == "signbit" and "bool" or meet, values)
   end
   local value = self:settle(values[1], node)
   if RAW[name] and not self.trusted then
     self:fail(node, "%s is for the library's own math; write %s", name, (name:gsub("raw", "as")))
   end
   local result = AS[name] or RAW[name]
-  if types.by_name[result].bits ~= types.by_name[value.type].bits or self:kind(value) == "bool" then
-    self:fail(node, "%s of %s: the sizes differ", name, value.type)
+  if types.by_name[result].bits ~= types.by_name[dtype_of(value)].bits or self:kind(value) == "bool" then
+    self:fail(node, "%s of %s: the sizes differ", name, dtype_of(value))
   end
   if self:kind(value) == "float" and types.by_name[result].kind == "integer" then
     return dag:make(RAW[name] and "raw" or "bits", result, { value })
@@ -389,33 +425,57 @@ function Scope:call_func(func, values, node)
   return result
 end
 
--- An op used inside a body: its promotion, then its body.
+-- A weak value as a parameter of an op that computes in a type: a lone number that an integer cannot hold saturates.
+function Scope:param(op, param, value, type_name, node)
+  local t = self.state.types.by_name[type_name]
+  if not is_weak(value) then
+    self:fail(node, "%s: %s is a parameter: a number%s, no operand", op.name, param.name, self.keeps_dtypes and " or a param" or "")
+  end
+  if value.tree or t.kind == "float" then return node_of(self:strong(value, type_name, node)) end
+  if t.kind == "bool" then return self.state.dag:constant(type_name, value.weak ~= 0 and 1 or 0) end
+  local number = weak_of.saturated(t, value.weak)
+  if not number then
+    self:fail(node, "%s: parameter %s is %s, which is no %s", op.name, param.name, number_of.text(value.weak), type_name)
+  end
+  return self.state.dag:constant(type_name, number)
+end
+
+-- An op used inside a body or an expression: its promotion, then its body.
 function Scope:call_op(op, values, node)
   local types = self.state.types
-  if #values ~= #op.inputs then
-    self:fail(node, "%s takes %d argument%s, got %d", op.name, #op.inputs, #op.inputs == 1 and "" or "s", #values)
+  local n_in, n_params = #op.inputs, #op.params
+  if #values < n_in or #values > n_in + n_params then
+    self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d", op.name, n_in, n_in == 1 and "" or "s",
+              n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
-  if op.casts then self:fail(node, "%s is no part of an expression: write a cast, (f32)x", op.name) end
-  local promoted, where = {}, {}
+  if op.casts then self:fail_as("syntax", node, "%s is no part of an expression: write a cast, (f32)x", op.name) end
+  local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
-      values[k] = self:condition(values[k], node)
+      nodes[k] = self:condition(values[k], node)
     else
-      promoted[#promoted + 1], where[#where + 1] = values[k], k
+      operands[#operands + 1], where[#where + 1] = values[k], k
     end
   end
-  local T
-  promoted, T = self:unify_all(promoted, node)
-  local K = M.compute_type(types, op, T)
-  if not K then self:fail(node, "%s does not take %s", op.name, T) end
-  if op.moves then K = T end
-  for k, value in ipairs(promoted) do values[where[k]] = self:cast(value, K) end
+  local D, K
+  operands, D = self:unify_all(operands, node, function(dtype)
+    K = M.compute_type(types, op, dtype)
+    if K and types.by_name[dtype].kind ~= "float" and M.is_floating(types, op) then dtype = "f32" end
+    if not K or (self.keeps_dtypes and not types.by_name[dtype].built) then
+      self:fail(node, "%s does not take %s", op.name, dtype)
+    end
+    return dtype
+  end)
+  for k, value in ipairs(operands) do nodes[where[k]] = node_of(value) end
   local env = {}
-  for k, input in ipairs(op.inputs) do env[input.name] = values[k] end
-  for _, param in ipairs(op.params) do env[param.name] = self:strong({ weak = param.value }, K, node) end
+  for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
+  for k, param in ipairs(op.params) do
+    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, K, node)
+    env[param.name] = nodes[n_in + k]
+  end
   local body = M.body_of(types, op, K)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
-  return self:inline(op, body, env, values, K, op, node)
+  return self:typed(self:inline(op, body, env, nodes, K, op, node), op.result or D)
 end
 
 -- Runs a body with an environment; the same function on the same nodes is inlined once.
@@ -426,7 +486,7 @@ function Scope:inline(owner, body, env, values, T, scope_of, node)
   key = table.concat(key, " ")
   if state.inlined[key] then return state.inlined[key] end
   if state.active[owner] then self:fail(node, "%s calls itself", owner.name) end
-  if state.depth >= M.MAX_INLINE_DEPTH then self:fail(node, "calls nested deeper than %d", M.MAX_INLINE_DEPTH) end
+  if state.depth >= M.MAX_INLINE_DEPTH then self:fail_as("limit", node, "calls nested deeper than %d", M.MAX_INLINE_DEPTH) end
   state.active[owner], state.depth = true, state.depth + 1
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T, owner = owner,
                                constants = scope_of.constants, tables = scope_of.tables, trusted = owner.builtin }, Scope)
@@ -461,7 +521,7 @@ end
 -- One step of work; a limit on all of them.
 function Scope:step(node)
   self.state.steps = self.state.steps + 1
-  if self.state.steps > M.MAX_STEPS then self:fail(node, "more than %d steps of work", M.MAX_STEPS) end
+  if self.state.steps > M.MAX_STEPS then self:fail_as("limit", node, "more than %d steps of work", M.MAX_STEPS) end
 end
 
 function Scope:eval(node)
@@ -491,7 +551,7 @@ function Scope:eval(node)
   if is_weak(value) then
     -- a literal cast directly keeps its value up to that one rounding
     local kind_of_type = self.state.types.by_name[type_name].kind
-    if math.type(value.weak) == "integer" or kind_of_type == "float" then
+    if not is_float(value) or kind_of_type == "float" then
       local t = self.state.types.by_name[type_name]
       if t.compute == type_name then return self:strong(value, type_name, node) end
       return self:cast(self:strong(value, t.compute, node), type_name)
@@ -515,7 +575,7 @@ function Scope:assigned(statement)
   local t = self.state.types.by_name[type_name]
   if is_weak(value) then value = self:strong(value, t.compute, statement) end
   if value.type ~= type_name and t.kind ~= "float" and self:kind(value) == "float" then
-    self:fail(statement, "%s %s = a %s: write the cast, (%s)", type_name, statement.name, value.type, type_name)
+    self:fail(statement, "%s %s = a %s: write the cast, (%s)", type_name, statement.name, dtype_of(value), type_name)
   end
   return self:cast(value, type_name)
 end
@@ -552,7 +612,7 @@ function Scope:run_rare(statement)
   end
 end
 
--- Parses (once per text) and evaluates the body: its result, and for host expressions the assigned names in order.
+-- Parses (once per text) and evaluates the body: its result.
 function Scope:run()
   local body = self.state.parsed[self.source]
   if not body then
@@ -614,12 +674,13 @@ end
 
 -- What a run of the language needs beside the body.
 function M.new_state(model)
-  return { model = model, types = model.types, dag = dag_of.new(model.types), inlined = {}, active = {}, parsed = {},
+  model.parsed = model.parsed or setmetatable({}, { __mode = "k" })
+  return { model = model, types = model.types, dag = dag_of.new(model.types), inlined = {}, active = {}, parsed = model.parsed,
            depth = 0, steps = 0 }
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = { node } } or nil and an error string.
+-- { dag, inputs, params, outputs = { node }, type, steps } or nil, an error string and its kind: "syntax", "limit".
 function M.op_dag(model, op, K)
   local state = M.new_state(model)
   local types = model.types
@@ -635,7 +696,7 @@ function M.op_dag(model, op, K)
     env[param.name] = params[k]
   end
   local body = M.body_of(types, op, K)
-  if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K) end
+  if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
   local scope = setmetatable({ state = state, source = body, env = env, T = value_type, default_type = value_type,
                                owner = op, constants = {}, tables = {}, trusted = op.builtin }, Scope)
   local ok, result = pcall(function()
@@ -652,9 +713,10 @@ function M.op_dag(model, op, K)
   end)
   if not ok then
     if type(result) ~= "table" then error(result, 0) end
-    return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message))
+    local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
+    return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
   end
-  return { dag = state.dag, inputs = inputs, params = params, outputs = { result }, type = K }
+  return { dag = state.dag, inputs = inputs, params = params, outputs = { result }, type = K, steps = state.steps }
 end
 
 return M

@@ -6,6 +6,8 @@ local spec = require "gen.spec"
 local expr = require "gen.expr"
 local variants = require "gen.variants"
 local kernels = require "gen.kernels"
+local primitives = require "gen.primitives"
+local frozen = require "gen.frozen"
 local tables = require "gen.tables"
 local template = require "gen.template"
 local tree = require "gen.tree"
@@ -13,6 +15,7 @@ local emit = require "gen.emit"
 local evaluate = require "gen.evaluate"
 local source = require "gen.source"
 local order = require "gen.order"
+local digest = require "gen.digest"
 
 local M = {}
 
@@ -175,10 +178,11 @@ function M.plan(model, options)
 end
 
 local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at" }
+local LIBRARY_TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "lookup" }
 
-local function load_templates(root, inputs)
+local function load_templates(root, inputs, names)
   local parsed = {}
-  for _, name in ipairs(TEMPLATES) do
+  for _, name in ipairs(names) do
     local file = "templates/" .. name .. ".c.in"
     inputs[#inputs + 1] = root .. "/" .. file
     parsed[name] = template.parse(file, assert(emit.read(root .. "/" .. file)))
@@ -205,6 +209,50 @@ local function kernel_files(plan, templates)
   return files
 end
 
+-- What the code of an expression depends on, in one number: the same sources give the same on every machine.
+local function build_id(root)
+  local parts = {}
+  local function add(folder, suffix)
+    for _, name in ipairs(emit.list(root .. "/" .. folder, suffix)) do
+      local text = assert(emit.read(root .. "/" .. folder .. "/" .. name))
+      parts[#parts + 1] = string.format("%s/%s %d\n%s", folder, name, #text, text)
+    end
+  end
+  for _, folder in ipairs { "dsl", "dsl/math", "gen" } do add(folder, ".lua") end
+  for _, suffix in ipairs { ".c.in", ".h" } do add("templates", suffix) end
+  for part in assert(emit.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
+    parts[#parts + 1] = part
+  end
+  return digest.hex(table.concat(parts, "\n"))
+end
+
+-- What the library has beside a tree's files: the kernels of primitives, added to `files`, and what its runtime is
+-- compiled with. Returns the names of the sources of both.
+local function library_files(root, plan, templates, files)
+  local types, kernel_names = plan.model.types, {}
+  local list, kernel_entries = primitives.of_plan(plan)
+  plan.primitive_records = {}
+  for _, file in ipairs(kernel_entries) do
+    kernel_names[#kernel_names + 1] = file.name
+    files[file.name] = kernels.file(types, tree.c_banner "kernels of one operation each, for expressions", file.entries,
+                                    templates)
+    for _, entry in ipairs(file.entries) do
+      entry.record.file = file.name
+      table.insert(plan.primitive_records, entry.record)
+    end
+  end
+  local headers = {}
+  for _, name in ipairs { "kernel.h", "kernel_cast.h" } do
+    headers[#headers + 1] = { name = name, text = assert(emit.read(root .. "/templates/" .. name)) }
+  end
+  files["runtime/primitive_table.c"] = primitives.table(list, tree.c_banner "the table of primitives")
+  files["runtime/kernel_headers.c"] = primitives.headers(headers, tree.c_banner "what kernels made at run time include")
+  files["runtime/build_id.h"] = table.concat(tree.c_banner "what the generated code was made from", "\n")
+    .. string.format('\n#define QN_BUILD_ID "%s"\n', build_id(root))
+  files["quern/ops.h"] = tables.ops_header(plan.ops, tree.c_banner("the typed functions of the ops"))
+  return kernel_names, { "runtime/kernel_headers.c", "runtime/primitive_table.c" }
+end
+
 -- All files of a tree. options: prefix, single, library, and those of plan. Returns { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = M.load(root, options.specs)
@@ -225,7 +273,7 @@ function M.generate(root, options)
       end
     end
   end
-  local templates = load_templates(root, inputs)
+  local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
   local function read(name)
     inputs[#inputs + 1] = root .. "/" .. name
     return assert(emit.read(root .. "/" .. name))
@@ -247,9 +295,11 @@ function M.generate(root, options)
   files["core/op_table.c"] = tree.rename(tables.op_table(model.types, plan.ops, plan.wanted, plan.records_of, plan.packs,
                                                          table_banner), prefix)
   files["core/dtype_table.h"] = tree.rename(tables.dtype_header(model.types, tree.c_banner("the table of dtypes")), prefix)
-  local core = { "core/op_table.c" }
+  local core, runtime = { "core/op_table.c" }, nil
   if options.library then
-    files["quern/ops.h"] = tables.ops_header(plan.ops, tree.c_banner("the typed functions of the ops"))
+    local names
+    names, runtime = library_files(root, plan, templates, files)
+    table.move(names, 1, #names, #kernel_names + 1, kernel_names)
   else
     for _, suffix in ipairs { ".c", ".h" } do
       for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
@@ -262,14 +312,14 @@ function M.generate(root, options)
     files["NOTICE"] = tree.NOTICE
   end
   if options.single then files = tree.single(prefix, files, core, kernel_names) end
-  if not options.single then files["sources.txt"] = tree.source_list(prefix, core, kernel_names) end
+  if not options.single then files["sources.txt"] = tree.source_list(prefix, core, kernel_names, runtime) end
 
   local names = order.keys(files)
   names[#names + 1] = "manifest.json"
   names[#names + 1] = prefix .. ".d"
   local levels = options.single and { "generic" } or variants.ISAS
   files["manifest.json"] = tree.manifest(prefix, plan, names, M.VERSION, levels, function(record)
-    return options.single and prefix .. ".c" or file_of_record[record.name]
+    return options.single and prefix .. ".c" or file_of_record[record.name] or record.file
   end)
   return { files = files, plan = plan, inputs = inputs }
 end
@@ -289,13 +339,13 @@ function M.show(root, name, specs)
     local plan
     plan, errors = M.plan(model, { ops = name })
     if not plan then return nil, errors end
-    local file = kernel_files(plan, load_templates(root, inputs))[1]
+    local file = kernel_files(plan, load_templates(root, inputs, TEMPLATES))[1]
     return file.text
   end
   local plan
   plan, errors = M.plan(model, { variants = "lean" })
   if not plan then return nil, errors end
-  local templates = load_templates(root, inputs)
+  local templates = load_templates(root, inputs, LIBRARY_TEMPLATES)
   local known = {}
   local function find(records, op)
     for _, record in ipairs(records) do
@@ -313,6 +363,12 @@ function M.show(root, name, specs)
   end
   local text = find(plan.packs)
   if text then return text end
+  local _, files = primitives.of_plan(plan)
+  for _, file in ipairs(files) do
+    for _, entry in ipairs(file.entries) do
+      if entry.record.name == bare then return kernels.kernel(model.types, entry.record, entry.dag, templates, {}) end
+    end
+  end
   local full = M.plan(model, { variants = "full" })
   plan = full
   for _, op in ipairs(full.ops) do
@@ -374,6 +430,70 @@ function M.list(root, specs)
     rows[#rows + 1] = { op = op, inputs = inputs, outputs = outputs }
   end
   return rows, nil, model
+end
+
+-- What the expressions in C sources are built as. Returns kernels or nil, errors.
+local function scanned_kernels(model, files, dtypes, inputs)
+  local list, errors = {}, {}
+  for _, file in ipairs(files) do
+    local text, why = emit.read(file)
+    inputs[#inputs + 1] = file
+    local uses, messages = frozen.scan(file, text or "")
+    if not text then messages = { why } end
+    table.move(messages, 1, #messages, #errors + 1, errors)
+    for _, use in ipairs(uses) do
+      local kernels_of_it, message = frozen.of_scanned(model, use, dtypes)
+      if kernels_of_it then
+        table.move(kernels_of_it, 1, #kernels_of_it, #list + 1, list)
+      else
+        errors[#errors + 1] = message
+      end
+    end
+  end
+  if #errors == 0 and #list == 0 then errors[1] = "no QUERN_KERNEL(name, expression) in " .. table.concat(files, ", ") end
+  if #errors > 0 then return nil, errors end
+  return list
+end
+
+-- A folder of kernels of expressions, built ahead for libquern. options: record (a file) or scan (a list of C files) with
+-- dtypes; prefix, specs. Returns { files, inputs, n_kernels } or nil, errors.
+function M.freeze(root, options)
+  local model, inputs, errors = M.load(root, options.specs)
+  if #errors > 0 then return nil, errors end
+  local prefix = options.prefix or "frozen"
+  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or prefix:find "^q[nkj]?$" or prefix == "quern" then
+    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qj, q", source.shown(prefix)) }
+  end
+  local list, why
+  if options.record then
+    local text
+    text, why = emit.read(options.record)
+    if not text then return nil, { why } end
+    inputs[#inputs + 1] = options.record
+    list, errors = frozen.read_record(options.record, text)
+    if #errors == 0 and #list == 0 then errors[1] = options.record .. ": no kernels" end
+  else
+    local wanted = wanted_dtypes(model, options.dtypes and split(options.dtypes), {}, errors)
+    local dtypes = {}
+    for _, t in ipairs(model.types.list) do
+      if wanted[t.name] and t.kind ~= "bits" then dtypes[#dtypes + 1] = t.name end
+    end
+    if #errors == 0 then list, errors = scanned_kernels(model, options.scan, options.dtypes and split(options.dtypes) or dtypes, inputs) end
+  end
+  if errors and #errors > 0 then return nil, errors end
+  list, why = frozen.unique(list)
+  if not list then return nil, { why } end
+  local headers = {}
+  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
+    headers[name] = assert(emit.read(root .. "/templates/" .. name))
+    inputs[#inputs + 1] = root .. "/templates/" .. name
+  end
+  local files
+  files, why = frozen.files(model, prefix, list, load_templates(root, inputs, TEMPLATES), headers, M.VERSION)
+  if not files then return nil, { why } end
+  for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
+  inputs[#inputs + 1] = root .. "/build.lua"
+  return { files = files, inputs = inputs, n_kernels = #list }
 end
 
 return M

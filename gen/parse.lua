@@ -5,13 +5,16 @@
 --               | "rare" "(" expression ")" "{" { [ type ] name "=" expression ";" } "}"
 --   expression := C's, from "?:" down to unary operators, casts, calls, names and numbers
 --
--- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message } and caught in
--- expr.lua.
+-- A host's expression has no rare and no T, and may begin with a name of its own: name ":".
+--
+-- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message, [kind] } and caught in
+-- expr.lua and host.lua; kind is "limit" where a text is too much, not wrong.
 
 local M = {}
 
 M.MAX_BYTES = 64 << 10
 M.MAX_DEPTH = 200
+M.MAX_CHAIN = 2000
 
 -- Binary operators by precedence, loosest first, as in C.
 local LEVELS = {
@@ -21,11 +24,15 @@ local LEVELS = {
 }
 local COMPARISON = { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true, ["=="] = true, ["!="] = true }
 
-local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
+-- Words that mean something where they stand, and are no variable's name in a host's expression.
+M.WORDS = { ["return"] = true, param = true, rare = true, lookup = true, T = true }
 
--- Tokens: { kind = "name" | "number" | "op" | "end", text, at }
-local function scan(text)
-  if #text > M.MAX_BYTES then fail(1, "longer than %d bytes", M.MAX_BYTES) end
+local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
+local function exceed(at, ...) error({ at = at, message = string.format(...), kind = "limit" }, 0) end
+
+-- Tokens: { kind = "name" | "number" | "op" | "end", text, at }. A name may have an op's namespace before it, and a dot.
+local function scan(text, max_bytes)
+  if #text > max_bytes then exceed(1, "longer than %d bytes", max_bytes) end
   local tokens, at = {}, 1
   while true do
     at = text:find("[^ \t\n\r]", at)
@@ -41,7 +48,9 @@ local function scan(text)
       local kind, word
       if c:find "[A-Za-z_]" then
         kind, word = "name", text:match("^[A-Za-z_][A-Za-z0-9_]*", at)
-        if #word > 64 then fail(at, "a name may have 64 letters") end
+        local after = text:match("^%.[A-Za-z_][A-Za-z0-9_]*", at + #word) or ""
+        if #word > 64 or #after > 65 then fail(at, "a name may have 64 letters") end
+        word = word .. after
       elseif c:find "[0-9]" or text:find("^%.[0-9]", at) then
         kind = "number"
         word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)
@@ -109,7 +118,7 @@ end
 
 function Parser:deeper(at)
   self.depth = self.depth + 1
-  if self.depth > M.MAX_DEPTH then fail(at, "nested deeper than %d", M.MAX_DEPTH) end
+  if self.depth > M.MAX_DEPTH then exceed(at, "nested deeper than %d", M.MAX_DEPTH) end
 end
 
 -- T is the type that a body is instantiated for.
@@ -120,18 +129,44 @@ function Parser:is_cast()
   return open.text == "(" and name.kind == "name" and self:is_type(name.text) and close.text == ")"
 end
 
+-- The name of a type that is written there.
+function Parser:type_name()
+  local token = self:take()
+  if self.is_host and token.text == "T" then fail(token.at, "T has no meaning here") end
+  return token.text
+end
+
+-- The name that is given to a value there.
+function Parser:new_name()
+  local token = self:take()
+  local is_word = self.is_host and M.WORDS[token.text]
+  if token.kind ~= "name" or self:is_type(token.text) or is_word or token.text:find(".", 1, true) then
+    fail(token.at, "expected a name, found %s", token.kind == "end" and "the end" or "'" .. token.text .. "'")
+  end
+  return token
+end
+
 function Parser:primary()
   local token = self:take()
   if token.kind == "number" then return { kind = "number", at = token.at, value = number_value(token) } end
   if token.kind == "name" then
     if self:is_type(token.text) then fail(token.at, "type '%s' where a value is expected", token.text) end
-    if not self:accept "(" then return { kind = "name", at = token.at, name = token.text } end
+    if self.is_host and M.WORDS[token.text] and not (token.text == "lookup" and self:peek().text == "(") then
+      fail(token.at, "'%s' where a value is expected", token.text)
+    end
+    if not self:accept "(" then
+      local name = { kind = "name", at = token.at, name = token.text }
+      if self.reads then self.reads[#self.reads + 1] = name end
+      return name
+    end
     local args = {}
     if not self:accept ")" then
       repeat args[#args + 1] = self:expression() until not self:accept ","
       self:expect(")", "after the arguments of " .. token.text)
     end
-    return { kind = "call", at = token.at, name = token.text, args = args }
+    local call = { kind = "call", at = token.at, name = token.text, args = args }
+    if self.calls then self.calls[#self.calls + 1] = call end
+    return call
   end
   if token.text == "(" then
     local inside = self:expression()
@@ -148,7 +183,7 @@ function Parser:unary()
   local node
   if self:is_cast() then
     self:take()
-    local name = self:take().text
+    local name = self:type_name()
     self:take()
     node = { kind = "cast", at = token.at, type = name, self:unary() }
   elseif token.kind == "op" and token.text:find "^[-+!~]$" then
@@ -182,7 +217,7 @@ function Parser:binary(level)
     left = { kind = "binary", at = token.at, op = token.text, left, right }
     -- a long chain is a deep tree to the left
     chain = chain + 1
-    if chain > 2000 then fail(token.at, "more than 2000 operators in one chain") end
+    if chain > M.MAX_CHAIN then exceed(token.at, "more than %d operators in one chain", M.MAX_CHAIN) end
   end
   return left
 end
@@ -203,12 +238,8 @@ end
 
 -- [ type ] name "=" expression ";"
 function Parser:assignment(last_may_end)
-  local first = self:take()
-  local type_name, name = nil, first
-  if self:is_type(first.text) then
-    type_name, name = first.text, self:take()
-  end
-  if name.kind ~= "name" or self:is_type(name.text) then fail(name.at, "expected a name, found '%s'", name.text) end
+  local type_name = self:is_type(self:peek().text) and self:type_name() or nil
+  local name = self:new_name()
   self:expect("=", "after " .. name.text)
   local value = self:expression()
   if not (last_may_end and self:peek().kind == "end") then self:expect(";", "after the value of " .. name.text) end
@@ -229,34 +260,64 @@ function Parser:rare()
   return { kind = "rare", at = at, condition = condition, statements = statements }
 end
 
+-- A statement, or the result, which is the last. Returns nil after that.
+function Parser:statement(body)
+  local token, second = self:peek(), self:peek(1)
+  if token.kind == "end" then return nil end
+  if token.kind == "name" and token.text == "return" then
+    self:take()
+    body.result = self:expression()
+    if self:peek().kind ~= "end" then self:expect(";", "after return") end
+    if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow return") end
+    return nil
+  elseif token.kind == "name" and token.text == "rare" and second.text == "(" then
+    if self.is_host then fail(token.at, "rare belongs to the body of an op") end
+    return self:rare()
+  elseif token.kind == "name" and token.text == "param" and second.kind == "name" then
+    self:take()
+    local name = self:new_name()
+    if self:peek().kind ~= "end" then self:expect(";", "after param") end
+    return { kind = "param", at = name.at, name = name.text }
+  elseif token.kind == "name" and (self:is_type(token.text) or (second.kind == "op" and second.text == "=")) then
+    return self:assignment(true)
+  end
+  body.result = self:expression()
+  if self:peek().kind ~= "end" then self:expect(";", "after the expression") end
+  if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow the result") end
+  return nil
+end
+
 -- text -> { statements, [result = expression] }. types: by name, what may stand in casts and before names
 function M.parse(text, types)
-  local self = setmetatable({ tokens = scan(text), next = 1, depth = 0, types = types }, Parser)
+  local self = setmetatable({ tokens = scan(text, M.MAX_BYTES), next = 1, depth = 0, types = types }, Parser)
   local body = { statements = {} }
-  while true do
-    local token, second = self:peek(), self:peek(1)
-    if token.kind == "end" then return body end
-    if token.kind == "name" and token.text == "return" then
-      self:take()
-      body.result = self:expression()
-      if self:peek().kind ~= "end" then self:expect(";", "after return") end
-      if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow return") end
-      return body
-    elseif token.kind == "name" and token.text == "rare" and second.text == "(" then
-      body.statements[#body.statements + 1] = self:rare()
-    elseif token.kind == "name" and token.text == "param" and second.kind == "name" then
-      self:take()
-      body.statements[#body.statements + 1] = { kind = "param", at = second.at, name = self:take().text }
-      self:expect(";", "after param")
-    elseif token.kind == "name" and (self:is_type(token.text) or (second.kind == "op" and second.text == "=")) then
-      body.statements[#body.statements + 1] = self:assignment(true)
-    else
-      body.result = self:expression()
-      if self:peek().kind ~= "end" then self:expect(";", "after the expression") end
-      if self:peek().kind ~= "end" then fail(self:peek().at, "nothing may follow the result") end
-      return body
-    end
+  repeat
+    local statement = self:statement(body)
+    body.statements[#body.statements + 1] = statement
+  until not statement
+  return body
+end
+
+-- The same of a host's expression: { [name], statements, [result], tokens, first = index of the token after the name,
+-- calls }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order.
+function M.parse_host(text, types, max_bytes)
+  local tokens = scan(text, max_bytes or M.MAX_BYTES)
+  local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {} }, Parser)
+  local body = { statements = {}, tokens = tokens, calls = self.calls }
+  if tokens[1].kind == "name" and tokens[2].text == ":" and not tokens[1].text:find(".", 1, true) then
+    body.name = tokens[1].text
+    self.next = 3
   end
+  body.first = self.next
+  while true do
+    self.reads = {}
+    local statement = self:statement(body)
+    if not statement then break end
+    statement.reads = self.reads
+    body.statements[#body.statements + 1] = statement
+  end
+  body.reads = self.reads
+  return body
 end
 
 return M

@@ -8,6 +8,8 @@ local sandbox = require "gen.sandbox"
 local M = {}
 
 M.FORMAT = 1
+M.MAX_DECLARATIONS = 2000 -- of one file
+M.MAX_ERRORS = 100
 
 -- Names that C, C++ or CUDA take for themselves, or that a header may define as a macro.
 local RESERVED = {}
@@ -57,33 +59,62 @@ function M.op_c_name(name, api_names)
   return c_name
 end
 
+-- Where things stand in a file: { starts = of lines, names = "word name" -> indices of tokens that begin such a declaration,
+-- words = word -> the same whatever the name, strings = content -> index of the token, false where several have it }.
+local function index_of(src, tokens)
+  local index = { starts = { 1 }, names = {}, words = {}, strings = {} }
+  for stop in src.text:gmatch "\n()" do index.starts[#index.starts + 1] = stop end
+  local function add(map, key, k)
+    map[key] = map[key] or {}
+    table.insert(map[key], k)
+  end
+  for k, token in ipairs(tokens) do
+    if token.kind == "name" then
+      local follows = tokens[k + 1]
+      if follows and follows.text == "(" then follows = tokens[k + 2] end
+      add(index.words, token.text, k)
+      if follows and follows.value then add(index.names, token.text .. " " .. follows.value, k) end
+    elseif token.kind == "string" then
+      index.strings[token.value] = index.strings[token.value] == nil and k
+    end
+  end
+  return index
+end
+
+-- The first k in [low, high] for which holds(k); high + 1 if there is none. What holds for k holds behind it.
+local function search(low, high, holds)
+  while low <= high do
+    local middle = (low + high) // 2
+    if holds(middle) then high = middle - 1 else low = middle + 1 end
+  end
+  return low
+end
+
+local function line_at(state, at)
+  local starts = state.index.starts
+  return search(1, #starts, function(k) return starts[k] > at end) - 1
+end
+
 -- The tokens of a declaration, first and last index: the word, its name if it has one, { ... }. It starts on `line`; of
 -- several on one line it is the `skip`-th more.
 local function declaration_range(state, line, word, name, skip)
-  local tokens = state.tokens
-  local from, fallback = sandbox.line_start(state.src, line), #tokens
-  for index, token in ipairs(tokens) do
-    if token.at >= from then
-      fallback = math.min(fallback, index)
-      local follows = tokens[index + 1]
-      if follows and follows.text == "(" then follows = tokens[index + 2] end
-      if token.text == word and (name == nil or (follows and follows.value == name)) then
-        if skip == 0 then
-          local depth = 0
-          for last = index + 1, #tokens do
-            if tokens[last].text == "{" then depth = depth + 1 end
-            if tokens[last].text == "}" then
-              depth = depth - 1
-              if depth == 0 then return index, last end
-            end
-          end
-          return index, index
-        end
-        skip = skip - 1
-      end
+  local tokens, starts = state.tokens, state.index.starts
+  local from = starts[line] or starts[#starts]
+  local places = (name and state.index.names[word .. " " .. name]) or (not name and state.index.words[word]) or {}
+  local first = places[search(1, #places, function(k) return tokens[places[k]].at >= from end) + skip]
+  if not first then
+    first = math.min(#tokens, search(1, #tokens, function(k) return tokens[k].at >= from end))
+    return first, first
+  end
+  local depth = 0
+  for last = first + 1, #tokens do
+    if tokens[last].text == "{" then depth = depth + 1 end
+    if tokens[last].text == "}" then
+      depth = depth - 1
+      if depth == 0 then return first, last end
     end
   end
-  return fallback, fallback
+  return first, first
 end
 
 local function fail(state, at, ...)
@@ -100,14 +131,8 @@ local function text_of(state, index, field, value)
       return source.part(state.src, token.value_at, value)
     end
   end
-  local found
-  for _, token in ipairs(tokens) do
-    if token.kind == "string" and token.value == value then
-      if found then return source.new(state.src.name, value) end
-      found = token
-    end
-  end
-  return found and source.part(state.src, found.value_at, value) or source.new(state.src.name, value)
+  local found = state.index.strings[value]
+  return found and source.part(state.src, tokens[found].value_at, value) or source.new(state.src.name, value)
 end
 
 -- Keys of the table constructor `field = { a = ..., b = ... }` of the declaration at hand, as they are written.
@@ -237,13 +262,13 @@ local function declare_op(state, index, name, fields, default_inputs)
   local c_name, why = M.op_c_name(name, model.api_names)
   if not c_name then return fail(state, at, "%s", why) end
   if model.op_of_name[name] then
+    state.n_taken = state.n_taken + 1
     return fail(state, at, "%s: %s already defined at %s", name,
                 model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].place)
   end
-  for _, other in ipairs(model.ops) do
-    if other.c_name == c_name then
-      return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, other.name)
-    end
+  if model.op_of_c_name[c_name] then
+    state.n_taken = state.n_taken + 1
+    return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, model.op_of_c_name[c_name].name)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
   if not fields.body then return fail(state, at, "%s: body is missing", name) end
@@ -255,7 +280,7 @@ local function declare_op(state, index, name, fields, default_inputs)
     casts = fields.casts or false, domain = fields.domain, examples = fields.examples or {}, ulp = fields.ulp or {},
     file = state.src.name, params = {},
   }
-  op.line = source.place(state.src, at)
+  op.line = line_at(state, at)
   op.place = string.format("%s:%d", op.file, op.line)
   if fields.grad then
     return fail(state, at, "%s: grad: derivatives are not part of this version; leave it out", name)
@@ -314,6 +339,7 @@ local function declare_op(state, index, name, fields, default_inputs)
   end
   model.ops[#model.ops + 1] = op
   model.op_of_name[name] = op
+  model.op_of_c_name[c_name] = op
 end
 
 local FUNC_SCHEMA = {
@@ -333,11 +359,12 @@ local function declare_func(state, index, name, fields)
     return fail(state, at, "'%s' cannot be a function's name", source.shown(name))
   end
   if model.func_of_name[name] then
+    state.n_taken = state.n_taken + 1
     return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].place)
   end
   local func = { name = name, doc = fields.doc, result = fields.result, constants = state.constants, tables = state.tables,
                  bodies = {}, ulp = fields.ulp, file = state.src.name }
-  func.place = string.format("%s:%d", state.src.name, (source.place(state.src, at)))
+  func.place = string.format("%s:%d", state.src.name, line_at(state, at))
   func.args = parse_names(state, at, name, fields.args or "x", model.types.by_name)
   if not func.args then return end
   if func.result and not model.types.by_name[func.result] then
@@ -443,7 +470,12 @@ end
 -- Runs what a file's declarators noted.
 local function declare_all(state, statements)
   local before = {}
+  if #statements > M.MAX_DECLARATIONS then
+    return fail(state, 1, "a spec may have %d declarations", M.MAX_DECLARATIONS)
+  end
+  state.index = index_of(state.src, state.tokens)
   for _, statement in ipairs(statements) do
+    if state.n_errors >= M.MAX_ERRORS then return end
     local name = statement.name
     local key = string.format("%d %s %s", statement.line, statement.word, type(name) == "string" and name or "")
     local index
@@ -462,7 +494,7 @@ end
 
 -- A fresh model. types_text: the content of dsl/types.lua
 function M.new_model(types_name, types_text)
-  local model = { dtypes = {}, ops = {}, op_of_name = {}, func_of_name = {}, files = {},
+  local model = { dtypes = {}, ops = {}, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
                   api_names = {}, primitives = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
@@ -471,13 +503,21 @@ function M.new_model(types_name, types_text)
 end
 
 -- Reads one spec text into the model. options.kind: "ops" (default) or "types"; options.builtin: from dsl/ (its functions
--- may use raw_* primitives). Returns a list of errors; the model is unchanged by a file that has any.
+-- may use raw_* primitives). Returns a list of errors; the model is unchanged by a file that has any. `exists` in the list: they
+-- all say that a name is taken.
 function M.load(model, name, text, options)
   local errors = {}
   name = name:gsub("[%c\127-\255]", "?")
-  text = text:gsub("\r\n?", "\n")
+  if #text <= sandbox.MAX_BYTES then text = text:gsub("\r\n?", "\n") end
   local src = source.new(name, text)
-  local function add(message) errors[#errors + 1] = message end
+  local state
+  local function add(message)
+    errors[#errors + 1] = message
+    if state then
+      state.n_errors = #errors
+      errors.exists = state.n_taken == #errors
+    end
+  end
   if #text > sandbox.MAX_BYTES then
     add(source.message(src, 1, string.format("a spec may have %d bytes", sandbox.MAX_BYTES)))
     return errors
@@ -488,11 +528,12 @@ function M.load(model, name, text, options)
     return errors
   end
   local trial = setmetatable({ ops = {}, op_of_name = setmetatable({}, { __index = model.op_of_name }),
+                               op_of_c_name = setmetatable({}, { __index = model.op_of_c_name }),
                                func_of_name = setmetatable({}, { __index = model.func_of_name }) }, { __index = model })
   for index, op in ipairs(model.ops) do trial.ops[index] = op end
   local n_before = #model.ops
-  local state = { model = trial, src = src, tokens = tokens, fail = add, constants = {}, tables = {},
-                  kind = options and options.kind or "ops", builtin = options and options.builtin or false }
+  state = { model = trial, src = src, tokens = tokens, fail = add, constants = {}, tables = {}, n_errors = 0, n_taken = 0,
+            kind = options and options.kind or "ops", builtin = options and options.builtin or false }
   local statements = {}
   local ok, position, message = sandbox.run(src, tokens, environment(state, statements))
   if ok then
@@ -504,6 +545,7 @@ function M.load(model, name, text, options)
     for index = n_before + 1, #trial.ops do
       model.ops[index] = trial.ops[index]
       model.op_of_name[trial.ops[index].name] = trial.ops[index]
+      model.op_of_c_name[trial.ops[index].c_name] = trial.ops[index]
     end
     for key, func in next, trial.func_of_name do
       func.builtin = state.builtin

@@ -82,8 +82,8 @@ function M.core_file(prefix, name, text)
   return table.concat(M.c_banner("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. M.rename(text, prefix)
 end
 
--- The plain source list: what to compile with which flags.
-function M.source_list(prefix, core, kernel_files)
+-- The plain source list: what to compile with which flags. runtime: the library's own, or nil
+function M.source_list(prefix, core, kernel_files, runtime)
   local upper = prefix:upper()
   local lines = {
     table.concat(M.banner("sources and their flags", nil, "#", ""), "\n"),
@@ -99,7 +99,9 @@ function M.source_list(prefix, core, kernel_files)
   if prefix == "quern" then
     for k, line in ipairs(lines) do lines[k] = line:gsub("QUERN_QN_ISA", "QN_ISA") end
   end
+  if runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
   for _, name in ipairs(core) do lines[#lines + 1] = "core " .. name end
+  for _, name in ipairs(runtime or {}) do lines[#lines + 1] = "runtime " .. name end
   for _, name in ipairs(kernel_files) do lines[#lines + 1] = "kernel " .. name end
   return table.concat(lines, "\n") .. "\n"
 end
@@ -109,50 +111,83 @@ local function cmake_list(name, files)
   return "set(" .. name .. "\n  " .. table.concat(files, "\n  ") .. ")\n"
 end
 
+-- The flags of CMake's QUERN_FLAGS and QUERN_FLAGS_<level>.
+local function cmake_flags()
+  local lines = { "# Speed flags; bits do not depend on them.", "set(QUERN_FLAGS " .. M.COMMON_FLAGS .. ")",
+                  'if(CMAKE_C_COMPILER_ID STREQUAL "GNU")', '  list(APPEND QUERN_FLAGS "SHELL:' .. M.GCC_FLAGS .. '")', "endif()" }
+  for _, row in ipairs(M.LEVEL_FLAGS) do lines[#lines + 1] = string.format("set(QUERN_FLAGS_%s %s)", row.level, row.flags) end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- The kernels in all levels as object libraries, added to the target quern_tree, and how all of it is compiled.
+local CMAKE_KERNELS = [[
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  foreach(level v2 v3 v4)
+    add_library(quern_kernels_${level} OBJECT ${QUERN_KERNELS})
+    target_compile_definitions(quern_kernels_${level} PRIVATE QN_ISA=${level})
+    target_compile_options(quern_kernels_${level} PRIVATE ${QUERN_FLAGS} ${QUERN_FLAGS_${level}})
+    target_sources(quern_tree @SOURCES@ $<TARGET_OBJECTS:quern_kernels_${level}>)
+    list(APPEND QUERN_TARGETS quern_kernels_${level})
+  endforeach()
+else()
+  add_library(quern_kernels OBJECT ${QUERN_KERNELS})
+  target_compile_options(quern_kernels PRIVATE ${QUERN_FLAGS})
+  target_sources(quern_tree @SOURCES@ $<TARGET_OBJECTS:quern_kernels>)
+  list(APPEND QUERN_TARGETS quern_kernels)
+endif()
+]]
+
+local CMAKE_PROPERTIES = [[
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON POSITION_INDEPENDENT_CODE ON
+                                             C_VISIBILITY_PRESET hidden)
+]]
+
 function M.cmake_lists(prefix, core, kernel_files)
   local upper = prefix:upper()
-  local levels = {}
-  for _, row in ipairs(M.LEVEL_FLAGS) do
-    levels[#levels + 1] = string.format('set(%s_FLAGS_%s %s)', upper, row.level, row.flags)
-  end
   return table.concat(M.banner("builds the static library " .. prefix, nil, "#", ""), "\n") .. "\n" .. M.rename([[
 cmake_minimum_required(VERSION 3.16)
 project(quern_tree C)
 find_package(Threads REQUIRED)
 
 ]], prefix) .. cmake_list(upper .. "_CORE", core) .. "\n" .. cmake_list(upper .. "_KERNELS", kernel_files) .. "\n"
-    .. M.rename([[
-# Speed flags; bits do not depend on them.
-set(QUERN_FLAGS ]] .. M.COMMON_FLAGS .. [[)
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-  list(APPEND QUERN_FLAGS ]] .. '"SHELL:' .. M.GCC_FLAGS .. '"' .. [[)
-endif()
-]] .. table.concat(levels, "\n"):gsub(upper .. "_FLAGS", "QUERN_FLAGS") .. [[
-
+    .. M.rename(cmake_flags() .. [[
 
 add_library(quern_tree STATIC ${QUERN_CORE})
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  foreach(level v2 v3 v4)
-    add_library(quern_kernels_${level} OBJECT ${QUERN_KERNELS})
-    target_compile_definitions(quern_kernels_${level} PRIVATE QN_ISA=${level})
-    target_compile_options(quern_kernels_${level} PRIVATE ${QUERN_FLAGS} ${QUERN_FLAGS_${level}})
-    target_sources(quern_tree PRIVATE $<TARGET_OBJECTS:quern_kernels_${level}>)
-    list(APPEND QUERN_TARGETS quern_kernels_${level})
-  endforeach()
-else()
-  add_library(quern_kernels OBJECT ${QUERN_KERNELS})
-  target_compile_options(quern_kernels PRIVATE ${QUERN_FLAGS})
-  target_sources(quern_tree PRIVATE $<TARGET_OBJECTS:quern_kernels>)
-  list(APPEND QUERN_TARGETS quern_kernels)
-endif()
+]] .. CMAKE_KERNELS:gsub("@SOURCES@", "PRIVATE") .. [[
 foreach(target quern_tree ${QUERN_TARGETS})
-  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON POSITION_INDEPENDENT_CODE ON
-                                             C_VISIBILITY_PRESET hidden)
+]] .. CMAKE_PROPERTIES .. [[
 endforeach()
 target_include_directories(quern_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(quern_tree PUBLIC Threads::Threads)
 set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]], prefix) .. prefix .. [[)
 add_library(]] .. prefix .. "::" .. prefix .. [[ ALIAS ]] .. prefix .. [[_tree)
+]]
+end
+
+-- Of a folder of kernels for expressions: linking PREFIX::PREFIX puts them, and what registers them, into a program.
+function M.frozen_cmake_lists(prefix)
+  local upper = prefix:upper()
+  return table.concat(M.banner("builds the kernels of " .. prefix .. " for libquern", nil, "#", ""), "\n") .. "\n" .. M.rename([[
+cmake_minimum_required(VERSION 3.16)
+project(quern_tree C)
+if(NOT TARGET Quern::quern)
+  find_package(Quern REQUIRED)
+endif()
+
+]], prefix) .. cmake_list(upper .. "_KERNELS", { "kernels/" .. prefix .. "_kernels.c" }) .. "\n" .. M.rename(cmake_flags() .. [[
+
+# Objects, not an archive: a linker takes all of them.
+add_library(quern_tree INTERFACE)
+add_library(quern_table OBJECT ]], prefix) .. prefix .. M.rename([[.c)
+target_link_libraries(quern_table PRIVATE Quern::quern)
+target_sources(quern_tree INTERFACE $<TARGET_OBJECTS:quern_table>)
+]] .. CMAKE_KERNELS:gsub("@SOURCES@", "INTERFACE") .. [[
+foreach(target quern_table ${QUERN_TARGETS})
+]] .. CMAKE_PROPERTIES .. [[
+endforeach()
+target_include_directories(quern_tree INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(quern_tree INTERFACE Quern::quern)
+add_library(]], prefix):gsub(upper .. "_QN_ISA", "QN_ISA") .. prefix .. "::" .. prefix .. [[ ALIAS ]] .. prefix .. [[_tree)
 ]]
 end
 
@@ -234,7 +269,9 @@ function M.manifest(prefix, plan, files, version, levels, file_of)
   for _, op in ipairs(ops) do
     for _, record in ipairs(plan.records_of[op.name]) do add(record, op.name) end
   end
-  for _, record in ipairs(plan.packs) do add(record, nil, record.role) end
+  for _, list in ipairs { plan.packs, plan.primitive_records or {} } do
+    for _, record in ipairs(list) do add(record, nil, record.role) end
+  end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],"
   local names = {}
   for _, name in ipairs(files) do names[#names + 1] = "    " .. c.json_string(name) end

@@ -1,0 +1,266 @@
+-- The generator at run time: what the quern-gen module asks of it. A service holds a model, which specs add to, and answers
+-- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
+-- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
+
+local dag_of = require "gen.dag"
+local expr = require "gen.expr"
+local host = require "gen.host"
+local number = require "gen.number"
+local promote = require "gen.promote"
+
+local M = {}
+
+-- What the bodies of one spec may take together, in steps of expr.lua.
+M.MAX_SPEC_STEPS = 1000000
+M.MAX_MESSAGE_BYTES = 1000
+M.MOST_KILOBYTES = 16 << 10
+
+local Service = {}
+Service.__index = Service
+
+-- sources: { model = function() -> the model of the built-in specs, read = function(name) -> text of a template }
+function M.new(sources)
+  return setmetatable({ sources = sources, strings = debug.getmetatable "" }, Service)
+end
+
+-- A model of the built-in specs from what tools/embed.lua keeps of one: { dtypes, ops, funcs, api_names }.
+function M.restore(kept)
+  local model = { dtypes = kept.dtypes, ops = kept.ops, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
+                  api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes) }
+  for _, op in ipairs(kept.ops) do model.op_of_name[op.name], model.op_of_c_name[op.c_name] = op, op end
+  for _, func in ipairs(kept.funcs) do model.func_of_name[func.name] = func end
+  for _, name in ipairs(kept.api_names) do model.api_names[name] = true end
+  return model
+end
+
+-- What is said of something that cannot be done. kind: "syntax", "dtype", "limit", "exists", "notfound", "unsupported",
+-- "memory", "bug"
+local function refuse(kind, ...) error({ refused = kind, message = string.format(...) }, 0) end
+
+-- f(self, ...) with its errors as nil, kind, message.
+local function guarded(f)
+  return function(self, ...)
+    local ok, result = pcall(f, self, ...)
+    if ok then return result end
+    -- a run of a spec that was cut short may have left its limits in place
+    debug.sethook()
+    debug.setmetatable("", self.strings)
+    if type(result) == "table" and result.refused then return nil, result.refused, result.message end
+    if result == "not enough memory" then return nil, "memory", "the generator may not use more memory" end
+    local message = type(result) == "table" and result.message or result
+    return nil, "bug", "bug: the generator failed: " .. tostring(message)
+  end
+end
+
+function Service:get_model()
+  if not self.model then
+    local model, built = self.sources.model(), {}
+    for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
+    self.model, self.built = model, built
+  end
+  return self.model
+end
+
+---------------------------------------------------------------------------------------------------- specs
+
+-- As many of the messages as a sentence holds.
+local function joined(errors)
+  local out, size = {}, 0
+  for k, message in ipairs(errors) do
+    if k > 1 and size + #message > M.MAX_MESSAGE_BYTES - 20 then
+      out[#out + 1] = string.format("and %d more", #errors - k + 1)
+      break
+    end
+    out[k], size = message, size + #message + 1
+  end
+  return table.concat(out, "\n")
+end
+
+local RULES = { ARITHMETIC = 0, FLOATING = 1, MOVE = 2, CAST = 3 } -- ORDER qn_rule
+
+-- A parameter's default: its kind in C (QUERN_I64 or QUERN_F64) and its bits.
+local function packed_number(value)
+  if math.type(value) == "integer" then return string.pack("<i4i8", 0, value) end
+  return string.pack("<i4i8", 2, number.f64_bits(value))
+end
+
+-- An op for generator.c, whose reader this is written for.
+local function packed_op(types, op, built, heavy)
+  local tables, variants, kernels = require "gen.tables", require "gen.variants", require "gen.kernels"
+  local inputs, outputs = tables.accepted(types, op, built)
+  local mask, conditions = 0, 0
+  for _, name in ipairs(op.dtypes) do
+    if built[name] then mask = mask | 1 << types.by_name[name].index end
+  end
+  local args = {}
+  for k, input in ipairs(op.inputs) do
+    local is_condition = input.type == "bool"
+    if is_condition then conditions = conditions | 1 << (k - 1) end
+    args[#args + 1] = string.pack("<s4s4I4I4", input.name, is_condition and "bool" or table.concat(inputs, " "), 0, 0)
+  end
+  args[#args + 1] = string.pack("<s4s4I4I4", op.output, table.concat(outputs, " "), 1, (1 << #op.inputs) - 1)
+  local params = {}
+  for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
+  return string.pack("<s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), RULES[variants.rule(types, op)], mask,
+                     conditions, op.result == "bool" and 1 or 0, heavy and 1 or 0, #op.inputs, 1, #op.params)
+    .. table.concat(args) .. table.concat(params)
+end
+
+-- Bodies of the ops from `first` on, in all types that they compute in. Returns op -> is heavy
+local function check_bodies(model, first, built)
+  local variants = require "gen.variants"
+  local heavy, errors, seen, steps, worst = {}, {}, {}, 0, "syntax"
+  for k = first, #model.ops do
+    local op = model.ops[k]
+    if op.moves or op.casts then
+      refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
+             op.place, op.name)
+    end
+    local dtypes = variants.kernel_dtypes(model.types, op, built)
+    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.place, op.name) end
+    for _, K in ipairs(dtypes) do
+      local dag, message, kind = expr.op_dag(model, op, K)
+      if dag then
+        heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
+        steps = steps + dag.steps
+        if steps > M.MAX_SPEC_STEPS then refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS) end
+      elseif not seen[message] then
+        -- a body that serves several dtypes is wrong in all of them in one way
+        seen[message] = true
+        errors[#errors + 1] = message
+        if kind == "limit" then worst = kind end
+      end
+      if #errors >= 20 then refuse(worst, "%s", joined(errors)) end
+    end
+  end
+  if #errors > 0 then refuse(worst, "%s", joined(errors)) end
+  return heavy
+end
+
+-- Takes out of a model what came to it since `before` was noted: { n_ops, n_files, funcs = set of names }.
+local function take_back(model, before)
+  for k = #model.ops, before.n_ops + 1, -1 do
+    local op = model.ops[k]
+    model.ops[k], model.op_of_name[op.name], model.op_of_c_name[op.c_name] = nil, nil, nil
+  end
+  for func in next, model.func_of_name do
+    if not before.funcs[func] then model.func_of_name[func] = nil end
+  end
+  for k = #model.files, before.n_files + 1, -1 do model.files[k] = nil end
+end
+
+-- Adds a spec's ops to the model, all or none. Returns them packed: how many, then each.
+local function load_spec(self, name, text)
+  local spec = require "gen.spec"
+  local model = self:get_model()
+  local before = { n_ops = #model.ops, n_files = #model.files, funcs = {} }
+  for func in next, model.func_of_name do before.funcs[func] = true end
+  local ok, result = pcall(function()
+    local errors = spec.load(model, name, text)
+    if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
+    local heavy, rows = check_bodies(model, before.n_ops + 1, self.built), {}
+    for k = before.n_ops + 1, #model.ops do
+      rows[#rows + 1] = packed_op(model.types, model.ops[k], self.built, heavy[model.ops[k]])
+    end
+    return string.pack("<I4", #rows) .. table.concat(rows)
+  end)
+  if not ok then take_back(model, before) end
+  -- what a large spec leaves behind is given back at once
+  if collectgarbage "count" > M.MOST_KILOBYTES then collectgarbage() end
+  if not ok then error(result, 0) end
+  self.before = before
+  return result
+end
+
+-- Takes the last spec that was loaded out again.
+local function forget(self)
+  if self.before then take_back(self.model, self.before) end
+  self.before = nil
+  return ""
+end
+
+---------------------------------------------------------------------------------------------------- programs
+
+local function hex_bits(types, node)
+  local t = types.by_name[node.type]
+  return string.format("%016x", t.bits < 64 and node.value & ((1 << t.bits) - 1) or node.value)
+end
+
+local function item_bits(t, item)
+  if t.name == "f32" then return number.f32_bits(item + 0.0) end
+  if t.kind == "float" then return number.f64_bits(item + 0.0) end
+  return t.bits < 64 and item & ((1 << t.bits) - 1) or item
+end
+
+-- The lines of generator.h for a DAG { inputs, params, outputs }.
+local function program_lines(types, dag)
+  local lines, line_of, n = {}, {}, 0
+  local function add(key, ...)
+    lines[#lines + 1] = string.format(...)
+    line_of[key], n = n, n + 1
+  end
+  for _, node in ipairs(dag.inputs) do add(node, "in %s", node.type) end
+  for k, node in ipairs(dag.params) do add(node, "param %s %d", node.type, k - 1) end
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local op, list, words = node.op, node.table, {}
+    if line_of[node] then -- an input or a parameter
+    elseif op == "const" then
+      add(node, "const %s %s", node.type, hex_bits(types, node))
+    else
+      if list then
+        if not line_of[list] then
+          local items = {}
+          for k, item in ipairs(list.items) do items[k] = string.format("%016x", item_bits(types.by_name[list.type], item)) end
+          add(list, "table %s %d %s", list.type, #items, table.concat(items, " "))
+        end
+        words[1] = line_of[list]
+      end
+      for _, arg in ipairs(node.args) do words[#words + 1] = line_of[arg] end
+      if op == "rare" then op = "select" elseif op == "round" then op = "round_" .. node.name end
+      add(node, "prim %s %s %s %s", op, node.type, node.args[#node.args].type, table.concat(words, " "))
+    end
+  end
+  for _, node in ipairs(dag.outputs) do lines[#lines + 1] = "out " .. line_of[node] end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function program(self, name, K)
+  local model = self:get_model()
+  local op = model.op_of_name[name]
+  if not op then refuse("notfound", "no op '%s'", name) end
+  if not model.types.by_name[K] then refuse("dtype", "%s: unknown dtype '%s'", name, K) end
+  local dag, message, kind = expr.op_dag(model, op, K)
+  if not dag then refuse(kind, "%s", message) end
+  return program_lines(model.types, dag)
+end
+
+---------------------------------------------------------------------------------------------------- kernels
+
+local BANNER = { "/* SPDX-License-Identifier: 0BSD */", "/* Generated by Quern: the kernel of an expression, made at run time. */" }
+
+-- request: { symbol, canonical, dtypes = names of the operands', inputs first, n_in, classes, rank }
+local function kernel_source(self, request)
+  local kernels, template = require "gen.kernels", require "gen.template"
+  local model, n = self:get_model(), #request.dtypes
+  local is_sound = request.symbol:find "^[a-z_][a-z0-9_]*$" and (request.rank == 1 or request.rank == 2)
+    and #request.classes == n and request.classes:find "^[cbs]*$" and not request.classes:find("b", request.n_in + 1, true)
+  if not is_sound then refuse("bug", "bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes) end
+  local entry, message, kind = host.entry(model, {
+    symbol = request.symbol, canonical = request.canonical, classes = request.classes, rank = request.rank,
+    in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {}), out_dtypes = table.move(request.dtypes, request.n_in + 1, n, 1, {}),
+  })
+  if not entry then refuse(kind, "%s", message) end
+  if not self.templates then
+    local file = "templates/elementwise.c.in"
+    self.templates = { elementwise = template.parse(file, self.sources.read(file)) }
+  end
+  return kernels.file(model.types, BANNER, { entry }, self.templates)
+end
+
+-- All of these return a string, or nil, kind, message.
+Service.load_spec = guarded(load_spec)
+Service.forget = guarded(forget)
+Service.program = guarded(program)
+Service.source = guarded(kernel_source)
+
+return M
