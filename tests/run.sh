@@ -19,7 +19,9 @@ if [ "${1-}" = --one ]; then
     *.sh) exec sh "$test" ;;
   esac
   QUERN_BUILD_DIR=$(cd "$(dirname "$test")/.." && pwd)
-  export QUERN_BUILD_DIR
+  # A program that has the library in itself does not lie beside the modules.
+  QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
+  export QUERN_BUILD_DIR QUERN_MODULE_DIR
   # Every bit pattern once, in the plain build: the sanitized ones look for other mistakes, and are slow.
   case $QUERN_BUILD_DIR in
     *asan* | *tsan*) unset QUERN_TEST_EXHAUSTIVE ;;

@@ -79,15 +79,15 @@ QUERN_API void quern_set_last_error(const char *text);
  * process-wide default, which has the built-in ops and the library's thread pool. Contexts may be shared by threads;
  * they are reference counted by the ops made from them, so releasing one early is safe. */
 
-/* When to compile at run time. This version never does: it takes each of them as QUERN_JIT_OFF. */
-#define QUERN_JIT_DEFAULT 0
+/* When to compile expressions at run time. */
+#define QUERN_JIT_DEFAULT 0 /* QUERN_JIT (off, sync, async) where that is set, else ASYNC */
 #define QUERN_JIT_OFF 1   /* built kernels and the interpreter only */
 #define QUERN_JIT_SYNC 2  /* compile before the first run */
-#define QUERN_JIT_ASYNC 3 /* run at once, swap in compiled code when it is ready; the default */
+#define QUERN_JIT_ASYNC 3 /* run at once, swap in compiled code when it is ready */
 
 typedef struct quern_options {
   size_t size; /* sizeof(quern_options) of the caller */
-  int32_t jit; /* QUERN_JIT_*; 0 = default. Checked, but not used in this version */
+  int32_t jit; /* QUERN_JIT_*; 0 = default */
   /* The most threads one call uses, the caller's included; 0 = QUERN_NUM_THREADS where set, else one per available
    * core. */
   int32_t threads;
@@ -96,13 +96,14 @@ typedef struct quern_options {
   void (*parallel_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
   void *host; /* handed to parallel_for and log */
   /* Receives what the library has to say: level 0 error, 1 warning, 2 information, 3 debugging. NULL: silence, or
-   * standard error up to the level that the variable QUERN_LOG names. May be called from any thread. This version says
-   * two things, both warnings: QUERN_ISA names no level, and threads could not be made. */
+   * standard error up to the level that the variable QUERN_LOG names. May be called from any thread. Warnings: a variable
+   * that names nothing, threads that could not be made, a cache or compiler that cannot be used. Information: what was
+   * compiled. */
   void (*log)(void *host, int level, const char *text);
-  /* For code compiled at run time, and not used in this version: */
-  const char *cache_dir;      /* its disk cache; NULL = the user's default, "" = none */
-  size_t kernel_memory_limit; /* bytes of it kept; 0 = default */
-  const char *cc;             /* a C compiler to use as a tier of its own; NULL = none */
+  /* Of code compiled at run time: */
+  const char *cache_dir;      /* its disk cache; NULL = QUERN_CACHE_DIR, else quern in XDG_CACHE_HOME or ~/.cache; "" = none */
+  size_t kernel_memory_limit; /* bytes of it kept while no op refers to it; 0 = 64 MiB */
+  const char *cc;             /* a C compiler's name or path: it is used instead of Clang in process; NULL = QUERN_CC, if set */
 } quern_options;
 
 /* Makes a context with the built-in ops. `options` may be NULL; it is read during the call, strings are copied.
@@ -135,7 +136,8 @@ QUERN_API void quern_op_release(quern_op *op);
 #define QUERN_CLASS_WORKSPACE 1 /* shapes only; wants workspace */
 #define QUERN_CLASS_DYNAMIC 2   /* the values of the inputs */
 
-/* Kinds of a quern_scalar. */
+/* Kinds of a quern_scalar. NONE: no number, the default of a parameter that must be given. */
+#define QUERN_NONE (-1)
 #define QUERN_I64 0
 #define QUERN_U64 1
 #define QUERN_F64 2
@@ -143,7 +145,7 @@ QUERN_API void quern_op_release(quern_op *op);
 
 /* A number for a parameter. It is weak: it takes the dtype of the op's other operands. */
 typedef struct quern_scalar {
-  int32_t kind; /* QUERN_I64, QUERN_U64, QUERN_F64, QUERN_C128 */
+  int32_t kind; /* QUERN_I64, QUERN_U64, QUERN_F64, QUERN_C128; QUERN_NONE */
   union {
     int64_t i;
     uint64_t u;
@@ -277,16 +279,92 @@ typedef struct quern_op_def {
  * called. Errors: ARGUMENT, EXISTS, MEMORY, VERSION. */
 QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def);
 
-/* ---- Run time: expressions and specs (the library only; a generated tree ends above) ----------------------------- */
+/* ---- Run time: expressions and specs (the library only; a generated tree ends above) -----------------------------
+ * An expression is text, `y = gelu(x * w + b); z = y > 0`, in C's spelling and precedence: arithmetic, comparisons, logic,
+ * bit operations, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives (floor, rint, copysign, ...).
+ * Names that are not assigned are its inputs, in the order in which they first appear; assigned names are its outputs, in
+ * order; `f32 t = ...;` is a local; `param a;` declares a scalar that each call gives, and that, as a number does, takes the
+ * dtype of what it meets. One last expression without a name is the output `out`. Arguments of an op behind its inputs are
+ * its parameters: clip(x, 0, 6). `NAME :` before all that names the kernel.
+ * Integers divide to f32; comparisons do not chain; values between operations are not rounded to f16 or bf16: outputs are,
+ * once. All laws of calling hold, and the bits are the same whichever way it runs:
+ *   built        kernels that were compiled ahead serve it
+ *   compiled     a kernel made for this expression, these dtypes and this layout: kept in memory and on disk
+ *   interpreter  built kernels of its single operations over blocks in the cache; no compiler is needed
+ * Compiling needs the library's modules quern-gen (Lua) and quern-clang (Clang), which are opened when first needed, or a C
+ * compiler (quern_options.cc); where they are missing the interpreter serves. */
 
-/* Compiles the ops of a spec file into a context of the caller's own. */
+/* An op from an expression. `*op` is owned by the caller, counted by itself, and called as any other op. The names of the
+ * ops it calls are looked up here, once. Errors: SYNTAX (the sentence has line, column and a caret), NOTFOUND (an unknown
+ * function), LIMIT (64 KiB, 200 levels of nesting, 4096 values, 32 operands, 16 parameters), UNSUPPORTED (an op that only a
+ * host's function computes), ARGUMENT, MEMORY. What depends on dtypes is told by calls. */
+QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
+
+/* The text of an expression with a name, for quern_op_compile, written as code: QUERN_KERNEL(bias_gelu, y = gelu(x + b)).
+ * `build.lua generate --scan FILE.c` finds these in C sources and builds their kernels ahead of time. */
+#define QUERN_KERNEL(name, ...) #name ": " #__VA_ARGS__
+
+/* Adds the ops of a spec file, all or none, to a context of the caller's own (not the process-wide one). They are then
+ * found, called and used in expressions as any other. What is there already does not change. Needs the quern-gen module.
+ * Errors: SYNTAX (the sentence has the place), EXISTS, IO, UNSUPPORTED (no such module), ARGUMENT, MEMORY. */
 QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 
 /* The same from memory: `size` bytes of text; `name` stands for the file name in errors. */
 QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *text, size_t size);
 
-/* An op from an expression such as "y = gelu(x * w + b)". `*op` is owned by the caller. */
-QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
+/* The C text that a compiled kernel for these operands has (data may be NULL; contiguous operands, whatever their
+ * strides). *text is the caller's, to be given to quern_free. Needs the quern-gen module. UNSUPPORTED for an op that is no
+ * expression: `build.lua show` has those. */
+QUERN_API quern_status quern_op_source(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                                       char **text);
+
+/* Frees what a function here has given. NULL is allowed. */
+QUERN_API void quern_free(void *memory);
+
+/* Writes lines of `key: value` into text (at most size bytes, always terminated): version, isa, machine, threads, ops, jit,
+ * generator, clang, cc, cuda, cache, cache_state. What is not there says why. Opens nothing. LIMIT if text is too small. */
+QUERN_API quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size);
+
+/* The context's disk cache: calls each(arg, key, bytes, used) for every entry (key: what it is, lines of text; used: seconds of
+ * the epoch); removes all of them, and counts them (n_removed may be NULL). */
+QUERN_API quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char *key, int64_t bytes, int64_t used),
+                                        void *arg);
+QUERN_API quern_status quern_cache_clear(quern_ctx *ctx, int64_t *n_removed);
+
+/* ---- Kernels of expressions built ahead ----
+ * `build.lua freeze` turns the kernels that a program was seen to want (QUERN_RECORD) into C sources with one table. A
+ * program that has registered the table runs these kernels without a compiler, in every mode. */
+
+/* A kernel as kernel sources define it; made by the generator, not by hand. */
+typedef void quern_kernel_fn(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params);
+
+typedef struct quern_kernel_row {
+  const char *key;        /* what it computes, for which dtypes, and how the operands lie, as a record has it */
+  const char *name;       /* the functions' name without the level */
+  quern_kernel_fn *fn[4]; /* generic, v2, v3, v4; NULL where not built */
+} quern_kernel_row;
+
+#define QUERN_KERNEL_TABLE_VERSION 1
+
+typedef struct quern_kernel_table {
+  size_t size;       /* sizeof(quern_kernel_table) of the caller */
+  uint32_t version;  /* QUERN_KERNEL_TABLE_VERSION */
+  uint32_t numerics; /* of the generator that made the kernels */
+  int32_t n_rows;
+  const quern_kernel_row *rows;
+} quern_kernel_table;
+
+/* Adds a table for all contexts of the process. The table, its rows and its functions are borrowed for the life of the
+ * process: a plugin that has registered one must stay loaded. A table that is there already is not added again. Where
+ * two tables have a key, the later one serves. Plans made before keep the code they have. Errors: ARGUMENT, VERSION (a
+ * table of another layout, or kernels of another numerics version: they would give other bits), MEMORY. */
+QUERN_API quern_status quern_kernels_register(const quern_kernel_table *table);
+
+/* Appends to the file at `path` (made if it is not there) each kernel of an expression that the context (NULL: the
+ * process-wide default) has wanted so far and wants from now on, whatever served it; path NULL ends that. The variable
+ * QUERN_RECORD names such a file for all contexts. Several contexts and processes may share one file. Errors: IO (later
+ * trouble is logged once), MEMORY. */
+QUERN_API quern_status quern_record(quern_ctx *ctx, const char *path);
 
 #ifdef __cplusplus
 }

@@ -74,29 +74,85 @@ quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *
   return QUERN_OK;
 }
 
+/* Rows so long are run over one by one; shorter ones down to this by a kernel that nests two loops. */
+#define LONG_ROW 64
+#define SHORT_ROW 16
+
+/* Plans the job of a kernel that is compiled for this expression, these dtypes, and the operands as they lie along the inner
+ * dimension: broadcast, or contiguous, which what lies otherwise is made in blocks. */
+static void plan_compiled(const quern_op *op, const qn_special *special, const qn_nest *nest, int32_t n_out, qn_job *job,
+                          const qn_compiled **compiled) {
+  uint8_t contiguous[QN_MAX_OPERANDS], broadcast[QN_MAX_OPERANDS];
+  int32_t n_broadcast = 0;
+  uint8_t rank = nest->rank >= 2 && nest->n[0] >= SHORT_ROW && nest->n[0] < LONG_ROW ? 2 : 1;
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    int is_broadcast = k < nest->n_operands - n_out && nest->rank && nest->stride[k][0] == 0;
+    contiguous[k] = QN_CLASS_CONTIGUOUS;
+    broadcast[k] = is_broadcast ? QN_CLASS_BROADCAST : QN_CLASS_CONTIGUOUS;
+    n_broadcast += is_broadcast;
+  }
+  const qn_variant wanted[2] = {{.name = "", .dtypes = special->dtypes, .classes = contiguous, .rank = rank},
+                                {.name = "", .dtypes = special->dtypes, .classes = broadcast, .rank = rank}};
+  qn_signature signature = {.heavy = special->heavy, .n_variants = n_broadcast ? 2 : 1, .variants = wanted};
+  for (int32_t k = 0; k < nest->n_operands; k++) signature.value[k] = special->dtypes[k];
+  qn_job_plan(&signature, special->dtypes, n_out, job);
+  *compiled = op->fused->compiled(op, special, job->variant->classes, rank);
+  job->variant = NULL; /* it goes with this function */
+  if (!*compiled) return;
+  job->variant = &(*compiled)->variant;
+  job->kernel = qn_compiled_kernel(*compiled);
+  job->isa = (*compiled)->isa;
+}
+
+/* The job of an expression: its compiled code's, or, until there is some, the interpreter's. */
+static void plan_fused(const quern_op *op, int32_t n_out, qn_decision *decision, qn_job *later) {
+  const qn_special *special = decision->special;
+  qn_job *job = &decision->job;
+  if (!special->is_built) {
+    plan_compiled(op, special, &job->nest, n_out, job, &decision->compiled);
+    if (job->kernel) return;
+    if (decision->compiled && later) *later = *job;
+  }
+  qn_job_plan(&special->signature, special->dtypes, n_out, job);
+}
+
+quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
+                                 qn_params *params) {
+  const quern_scalar *given = call ? call->params : NULL;
+  int32_t n_given = given ? call->n_params : 0;
+  const qn_special *special = decision->special;
+  if (!special) return qn_params_convert(info, decision->param_dtype, n_given, given, params);
+  return qn_params_convert_slots(info, special->n_slots, special->slots, n_given, given, params);
+}
+
 /* Not inlined: what it needs on the stack is to be free again when the job runs. */
 __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
-                                                          const quern_call *call, int needs_data, qn_decision *decision) {
-  const qn_builtin *builtin = op->builtin;
-  const quern_op_info *info = &builtin->info;
+                                                          const quern_call *call, int needs_data, qn_decision *decision,
+                                                          qn_job *later) {
+  const quern_op_info *info = qn_registry_own_info(op);
   qn_job *job = &decision->job;
   operands operands;
   qn_signature signature;
+  decision->special = NULL;
+  decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
   if (!qn_job_kernel(qn_packs.stream, NULL))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
                           info->name, qn_isa_name(qn_isa_machine()));
-  if ((status = qn_resolve(builtin, operands.dtype, &signature))) return status;
+  if (op->fused)
+    status = op->fused->specialise(op, operands.dtype, &decision->special);
+  else
+    status = qn_resolve(op->builtin, operands.dtype, &signature);
+  if (status) return status;
   if ((status = check_shapes(info, &operands))) return status;
   if ((status = check_device(info, &operands))) return status;
   if (call && (status = qn_dispatch_check_flags(info, call->out_flags))) return status;
+  decision->param_dtype = op->fused ? 0 : signature.param;
   if (info->n_params || (call && call->n_params)) {
-    int32_t n_given = call && call->params ? call->n_params : 0;
-    status = qn_params_convert(info, signature.param, n_given, call ? call->params : NULL, &decision->params);
+    status = qn_dispatch_convert(info, decision, call, &decision->params);
     if (status) return status;
   }
-  decision->param_dtype = signature.param;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     decision->sizes[k] = operands.tensor[k].size;
     decision->data[k] = operands.tensor[k].data;
@@ -108,7 +164,10 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
     status = qn_tensor_check_overlap(info->name, info->args, &job->nest, info->n_out, decision->sizes);
     if (status) return status;
   }
-  qn_job_plan(&signature, operands.dtype, info->n_out, job);
+  if (op->fused)
+    plan_fused(op, info->n_out, decision, later);
+  else
+    qn_job_plan(&signature, operands.dtype, info->n_out, job);
   return QUERN_OK;
 }
 
@@ -120,12 +179,12 @@ int qn_dispatch_falls_back(int has_builtin, quern_status status, const qn_senten
   return declined;
 }
 
-static quern_status call_builtin(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+static quern_status call_own(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   qn_decision decision;
   qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it, too */
-  quern_status status = qn_dispatch_decide(op, in, out, call, 1, &decision);
+  quern_status status = qn_dispatch_decide(op, in, out, call, 1, &decision, NULL);
   if (status == QUERN_OK && decision.job.nest.n_elements)
-    qn_engine_run(&decision.job, decision.job.nest.ptr, &decision.params, qn_registry_slices(op));
+    qn_engine_run(&decision.job, decision.job.kernel, decision.job.nest.ptr, &decision.params, qn_registry_slices(op));
   qn_float_env_leave(was);
   return status;
 }
@@ -137,13 +196,13 @@ __attribute__((noinline)) static int is_declined(const quern_op *op, DLTensor *c
   qn_sentence kept;
   qn_status_keep(&kept);
   *status = def->call(def->self, def->n_in, in, def->n_out, out, call);
-  return qn_dispatch_falls_back(op->builtin != NULL, *status, &kept);
+  return qn_dispatch_falls_back(op->builtin || op->fused, *status, &kept);
 }
 
 quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   quern_status status;
   if (op->registered && !is_declined(op, in, out, call, &status)) return status;
-  return call_builtin(op, in, out, call);
+  return call_own(op, in, out, call);
 }
 
 quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
@@ -154,7 +213,7 @@ quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTe
   qn_sentence kept;
   qn_status_keep(&kept);
   quern_status status = def->workspace(def->self, def->n_in, in, def->n_out, out, call, bytes);
-  if (!qn_dispatch_falls_back(op->builtin != NULL, status, &kept)) return status;
+  if (!qn_dispatch_falls_back(op->builtin || op->fused, status, &kept)) return status;
   *bytes = 0; /* the built-in op will run, and wants none */
   return QUERN_OK;
 }

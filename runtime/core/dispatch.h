@@ -3,24 +3,32 @@
 #ifndef QN_DISPATCH_H
 #define QN_DISPATCH_H
 
+#include "fused.h"
 #include "job.h"
 #include "params.h"
 #include "registry.h"
 #include "status.h"
 
-/* A call of a built-in op, decided. */
+/* A call of an op with kernels here, decided. */
 typedef struct qn_decision {
   qn_params params;
   uint8_t param_dtype;            /* what parameters of later runs are converted to */
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
   char *data[QN_MAX_OPERANDS];    /* as the tensors have it; where it is NULL, some address apart from the others */
+  const qn_special *special;      /* of an expression, else NULL: */
+  const qn_compiled *compiled;    /* its code, which need not be there yet, or NULL where none is wanted */
   qn_job job;                     /* nest.n_elements 0: only the nest is set */
 } qn_decision;
 
 /* Counts are those of the op; `call` is of this library's size, or NULL. `needs_data` 0: data pointers may be NULL; the
- * overlap of operands is then checked only if none is. */
+ * overlap of operands is then checked only if none is. `later` (may be NULL): for decision->compiled without code so far, the
+ * job that it will run; else not written. */
 quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
-                                int needs_data, qn_decision *decision);
+                                int needs_data, qn_decision *decision, qn_job *later);
+
+/* A call's parameters as the decision needs them. */
+quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
+                                 qn_params *params);
 
 /* Whether a registered op, which has answered with `status`, leaves the call to the built-in one, if there is one. `kept`:
  * the sentence before it was asked, which is put back where its own is not the call's. */

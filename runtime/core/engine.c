@@ -11,6 +11,7 @@
 /* What all slices of a run share. */
 typedef struct run {
   const qn_job *job;
+  qn_kernel *kernel;
   char *const *ptr;
   const void *params;
   int32_t n_slices;
@@ -43,7 +44,7 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
   for (;;) {
-    job->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
+    run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
     int32_t d = inner;
     for (; d < nest->rank; d++) {
       int64_t n = d == cut ? end - begin : nest->n[d];
@@ -176,6 +177,38 @@ static void registers_set(const qn_job *job, registers *registers, char *area) {
   }
 }
 
+/* Where a register of a program is, for the box at hand. */
+static char *register_at(const run *run, const place *place, const qn_register *reg, char *area) {
+  const qn_job *job = run->job;
+  const qn_operand *operand;
+  switch (reg->kind) {
+    case QN_REGISTER_OPERAND:
+      operand = &job->operand[reg->index];
+      return operand->way == QN_WAY_IN_PLACE ? place->ptr[reg->index] : area + operand->block;
+    case QN_REGISTER_TEMP: return area + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
+    case QN_REGISTER_ONE: return area + job->ones + 8 * reg->index;
+    case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(job->program->constants + reg->index);
+    default: return (char *)(uintptr_t)((const uint64_t *)run->params + reg->index);
+  }
+}
+
+/* The steps of a program over one box. */
+static void compute_program(const run *run, const place *place, const qn_box *box, char *area) {
+  const qn_program *program = run->job->program;
+  for (int32_t i = 0; i < program->n_steps; i++) {
+    const qn_step *step = &program->steps[i];
+    const int64_t extent[3] = {step->single ? 1 : box->count, 1, 0};
+    char *ptr[QN_MAX_OPERANDS];
+    int64_t stride[QN_MAX_OPERANDS][2];
+    for (int32_t k = 0; k < step->n_registers; k++) {
+      ptr[k] = register_at(run, place, &step->registers[k], area);
+      stride[k][0] = step->registers[k].step;
+      stride[k][1] = 0;
+    }
+    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, area));
+  }
+}
+
 static void compute(const run *run, const place *place, const qn_box *box, registers *registers) {
   const qn_job *job = run->job;
   int64_t extent[3] = {job->rows ? box->row : box->count, job->rows ? box->n[1] : 1, 0};
@@ -186,7 +219,7 @@ static void compute(const run *run, const place *place, const qn_box *box, regis
       registers->stride[k][1] = extent[0] * registers->stride[k][0];
   }
   if (job->variant->rank > 1 || extent[1] == 1) {
-    job->kernel(registers->ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
+    run->kernel(registers->ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
     return;
   }
   char *ptr[QN_MAX_OPERANDS]; /* its rows one by one */
@@ -194,7 +227,7 @@ static void compute(const run *run, const place *place, const qn_box *box, regis
   int64_t n_rows = extent[1];
   extent[1] = 1;
   for (int64_t i = 0; i < n_rows; i++) {
-    job->kernel(ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
+    run->kernel(ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
     for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += registers->stride[k][1];
   }
 }
@@ -237,7 +270,10 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
   for (int64_t i = first;;) {
     box_measure(run, &place, &box);
     load(run, &place, &box, packed, area);
-    compute(run, &place, &box, &registers);
+    if (job->program)
+      compute_program(run, &place, &box, area);
+    else
+      compute(run, &place, &box, &registers);
     store(run, &place, &box, area);
     if (++i == end) break;
     place_next(run, &place);
@@ -267,9 +303,9 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
   return job->most_slices < limit ? job->most_slices : limit;
 }
 
-void qn_engine_run(const qn_job *job, char *const *ptr, const void *params, qn_slices *slices) {
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices) {
   int32_t n_slices = qn_engine_slices(job, slices);
-  run run = {.job = job, .ptr = ptr, .params = params, .n_slices = n_slices};
+  run run = {.job = job, .kernel = kernel, .ptr = ptr, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(&job->nest, n_slices);

@@ -20,6 +20,46 @@ const char *qn_environment_isa(void) {
   return get("QUERN_ISA");
 }
 
+const char *qn_environment_jit(void) {
+  return get("QUERN_JIT");
+}
+
+const char *qn_environment_cc(void) {
+  return get("QUERN_CC");
+}
+
+const char *qn_environment_cache_dir(void) {
+  return get("QUERN_CACHE_DIR");
+}
+
+const char *qn_environment_user_cache(void) {
+  return get("XDG_CACHE_HOME");
+}
+
+const char *qn_environment_home(void) {
+  return get("HOME");
+}
+
+const char *qn_environment_dump(void) {
+  return get("QUERN_DUMP");
+}
+
+const char *qn_environment_record(void) {
+  return get("QUERN_RECORD");
+}
+
+const char *qn_environment_module_dir(void) {
+  return get("QUERN_MODULE_DIR");
+}
+
+const char *qn_environment_path(void) {
+  return get("PATH");
+}
+
+const char *qn_environment_test_compiler(void) {
+  return get("QUERN_TEST_COMPILER");
+}
+
 int32_t qn_environment_threads(void) {
   const char *text = get("QUERN_NUM_THREADS");
   int32_t n = 0;

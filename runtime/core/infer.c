@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dispatch.h"
+#include "fused.h"
 #include "resolve.h"
 #include "status.h"
 #include "tensor.h"
@@ -43,7 +44,8 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
     if (status) return status;
     in_dtypes[k] = tensors[k].dtype;
   }
-  for (int32_t k = 0; k < info->n_out; k++) {
+  if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
+  for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
     status = infer_dtype(op, in_dtypes, k, shape_at(out, k)->dtype, &dtypes[k]);
     if (status) return status;
   }
@@ -68,7 +70,7 @@ quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out)
     qn_sentence kept;
     qn_status_keep(&kept);
     quern_status status = def->infer(def->self, def->n_in, in, def->n_out, out);
-    if (!qn_dispatch_falls_back(op->builtin != NULL, status, &kept)) return status;
+    if (!qn_dispatch_falls_back(op->builtin || op->fused, status, &kept)) return status;
   }
   return infer_elementwise(op, in, out);
 }

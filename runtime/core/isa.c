@@ -37,7 +37,7 @@ static int has(unsigned word, unsigned bits) {
 
 #define BIT(n) (1u << (n))
 
-qn_isa qn_isa_machine(void) {
+static qn_isa ask_machine(void) {
   const leaf basic = cpuid(1, 0), more = cpuid(7, 0), extended = cpuid(0x80000001u, 0);
   /* sse3, ssse3, cmpxchg16b, sse4.1, sse4.2, popcnt; lahf */
   if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0))) {
@@ -53,10 +53,21 @@ qn_isa qn_isa_machine(void) {
   return QN_ISA_V4;
 }
 #else
-qn_isa qn_isa_machine(void) {
+static qn_isa ask_machine(void) {
   return QN_ISA_GENERIC;
 }
 #endif
+
+/* Kept: where a hypervisor answers cpuid, each takes 10 us or more. */
+qn_isa qn_isa_machine(void) {
+  static atomic_int known; /* level + 1; threads that race here find alike */
+  int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
+  if (level < 0) {
+    level = (int)ask_machine();
+    atomic_store_explicit(&known, level + 1, memory_order_relaxed);
+  }
+  return (qn_isa)level;
+}
 
 qn_isa qn_isa_detect(void) {
   static atomic_int decided; /* level + 1; threads that race here decide alike */

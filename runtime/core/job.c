@@ -181,7 +181,9 @@ static int64_t box_extent(const qn_job *job, int32_t j) { return j < job->box_ra
 static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0) == job->operand[k].size; }
 
 /* The kernel may run over the rows of a box where they are long enough and some operand is then used as it lies. */
-static int are_rows_worthwhile(const qn_job *job, const qn_variant *variant) {
+static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
+  if (job->program) return 0;
+  const qn_variant *variant = &signature->variants[0];
   if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
     if (job->operand[k].dtype == job->operand[k].value && has_rows(job, k) && !is_linear(job, k)) return 1;
@@ -254,6 +256,11 @@ static void choose_move(qn_job *job, int32_t k, int tiles) {
     use_mover(operand, QN_WAY_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
 }
 
+/* A program's output is written to the tensor only when no input, which may be that very tensor, is read any more. */
+static int may_be_in_place(const qn_job *job, int32_t k) {
+  return !job->program || k < job->n_in || job->program->in_place >> (k - job->n_in) & 1;
+}
+
 static void choose_way(qn_job *job, int32_t k, int tiles) {
   qn_operand *operand = &job->operand[k];
   int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
@@ -264,12 +271,12 @@ static void choose_way(qn_job *job, int32_t k, int tiles) {
     uint8_t from = is_output ? operand->value : operand->dtype, to = is_output ? operand->dtype : operand->value;
     operand->convert = qn_job_kernel(qn_packs.convert[from][to], NULL);
   }
-  operand->broadcast = job->variant->classes[k] == QN_CLASS_BROADCAST;
+  operand->broadcast = job->variant && job->variant->classes[k] == QN_CLASS_BROADCAST;
   if (is_output && job->streamed && linear)
     use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
   else if (operand->broadcast)
     operand->way = same ? QN_WAY_IN_PLACE : QN_WAY_ONE;
-  else if (same && (linear || (job->rows && has_rows(job, k))))
+  else if (same && (linear || (job->rows && has_rows(job, k))) && may_be_in_place(job, k))
     operand->way = QN_WAY_IN_PLACE;
   else if (!same && (linear || rows))
     operand->way = QN_WAY_CONVERT;
@@ -301,7 +308,12 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_AREA) return used; /* too large: the places do not matter */
   }
-  return used;
+  if (!job->program) return used;
+  int64_t temps = used + round_up(8 * job->program->n_ones);
+  job->items = (int32_t)elements;
+  job->ones = (uint16_t)used;
+  job->temps = (uint16_t)temps;
+  return temps + round_up(job->program->temp_before[job->program->n_temps] * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
@@ -313,13 +325,13 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
     else
       choose_linear_boxes(job, block);
     job->rows = 0;
-    job->rows = (uint8_t)are_rows_worthwhile(job, &signature->variants[0]);
-    job->variant = block_variant(signature, job);
+    job->rows = (uint8_t)are_rows_worthwhile(job, signature);
+    job->variant = job->program ? NULL : block_variant(signature, job);
     for (int32_t k = 0; k < job->n_operands; k++) choose_way(job, k, other != 0);
     if (lay_out(job) <= QN_AREA) break;
     qn_assert(block > 1);
   }
-  job->kernel = qn_job_kernel(job->variant, &job->isa);
+  if (!job->program) job->kernel = qn_job_kernel(job->variant, &job->isa);
 }
 
 /* ---- The choice ---- */
@@ -335,7 +347,7 @@ static int32_t count_slices(int64_t nanoseconds) {
 
 /* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
 static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
-  int64_t picoseconds = heavy ? 1000 : 50;
+  int64_t picoseconds = job->program ? job->program->picoseconds : heavy ? 1000 : 50;
   for (int32_t k = 0; k < job->n_operands; k++) {
     picoseconds += 20 * job->operand[k].size;
     if (job->path == QN_PATH_BLOCKS && job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
@@ -379,9 +391,12 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n
   job->streamed = (uint8_t)is_streamed(job);
   job->path = QN_PATH_DIRECT;
   job->rows = 0;
+  job->program = signature->program;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
-  if (same) dtypes = signature->variants[0].dtypes;
-  job->variant = job->streamed ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  if (same && !job->program) dtypes = signature->variants[0].dtypes;
+  job->variant = job->streamed || job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->kernel = NULL;
+  job->isa = qn_isa_detect();
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided))
     job->kernel = qn_job_kernel(job->variant, &job->isa);
   else

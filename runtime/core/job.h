@@ -1,8 +1,10 @@
-/* job.h: how one loop nest is going to be run: which kernel, straight over the tensors or over boxes that fit L1, how
- * each operand gets into a box and out of it, in how many slices at most. Decided once; a job is only read afterwards. */
+/* job.h: how one loop nest is going to be run: which kernel, or the kernels of which program, straight over the tensors or
+ * over boxes that fit L1, how each operand gets into a box and out of it, in how many slices at most. Decided once; a job
+ * is only read afterwards. */
 #ifndef QN_JOB_H
 #define QN_JOB_H
 
+#include "program.h"
 #include "resolve.h"
 #include "tensor.h"
 
@@ -52,6 +54,10 @@ typedef struct qn_job {
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
   qn_kernel *kernel;
+  /* An expression that is interpreted: instead of one kernel, over boxes. Where in the area its registers lie. */
+  const qn_program *program;
+  uint16_t ones, temps;
+  int32_t items; /* elements that a temporary has room for */
   int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
   /* BLOCKS: the nest is cut into boxes of chunk[d] along dimension d, which are walked along order[0] first. */
   int32_t box_rank;  /* how many dimensions have a chunk over 1 */

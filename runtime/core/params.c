@@ -97,8 +97,7 @@ static const char *to_integer(const quern_scalar *scalar, int64_t low, uint64_t 
   return NULL;
 }
 
-/* Returns what is wrong with the number for this dtype, or NULL. */
-static const char *convert(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {
+const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   int is_signed = dtype == QN_I8 || dtype == QN_I16 || dtype == QN_I32 || dtype == QN_I64;
   switch (dtype) {
@@ -113,25 +112,44 @@ static const char *convert(const quern_scalar *scalar, uint8_t dtype, uint64_t *
   return to_integer(scalar, is_signed ? -(int64_t)high - 1 : 0, high, slot);
 }
 
+static quern_status check_count(const quern_op_info *info, int32_t n_given) {
+  if (n_given >= 0 && n_given <= info->n_params) return QUERN_OK;
+  return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters given, it has %d", info->name, n_given, info->n_params);
+}
+
+/* Parameter k, given or not, in a dtype. */
+static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dtype, int32_t n_given, const quern_scalar *given,
+                                uint64_t *slot) {
+  const quern_scalar *scalar = k < n_given ? &given[k] : &info->params[k].value;
+  const char *name = info->params[k].name;
+  if (k >= n_given && scalar->kind == QUERN_NONE)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s) is not given, and has no default", info->name, k + 1, name);
+  if (scalar->kind == QUERN_C128)
+    return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
+                          info->name, k + 1, name, qn_dtype_infos[dtype].name);
+  if (scalar->kind < 0 || scalar->kind > QUERN_C128)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s): kind %d is none of QUERN_I64, U64, F64, C128", info->name,
+                          k + 1, name, scalar->kind);
+  const char *wrong = qn_params_number(scalar, dtype, slot);
+  if (!wrong) return QUERN_OK;
+  return qn_status_fail(QUERN_E_DTYPE,
+                        "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or cast the tensors to "
+                        "a float dtype with astype first",
+                        info->name, k + 1, name, wrong, qn_dtype_infos[dtype].name);
+}
+
 quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
                                qn_params *params) {
-  if (n_given > info->n_params || n_given < 0)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters given, it has %d", info->name, n_given, info->n_params);
-  for (int32_t k = 0; k < info->n_params; k++) {
-    const quern_scalar *scalar = k < n_given ? &given[k] : &info->params[k].value;
-    const char *name = info->params[k].name;
-    if (scalar->kind == QUERN_C128)
-      return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
-                            info->name, k + 1, name, qn_dtype_infos[dtype].name);
-    if (scalar->kind < 0 || scalar->kind > QUERN_C128)
-      return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s): kind %d is none of QUERN_I64, U64, F64, C128", info->name,
-                            k + 1, name, scalar->kind);
-    const char *wrong = convert(scalar, dtype, &params->slot[k]);
-    if (wrong)
-      return qn_status_fail(QUERN_E_DTYPE,
-                            "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or cast the tensors to "
-                            "a float dtype with astype first",
-                            info->name, k + 1, name, wrong, qn_dtype_infos[dtype].name);
-  }
-  return QUERN_OK;
+  quern_status status = check_count(info, n_given);
+  for (int32_t k = 0; k < info->n_params && status == QUERN_OK; k++)
+    status = convert_one(info, k, dtype, n_given, given, &params->slot[k]);
+  return status;
+}
+
+quern_status qn_params_convert_slots(const quern_op_info *info, int32_t n_slots, const qn_slot *slots, int32_t n_given,
+                                     const quern_scalar *given, qn_params *params) {
+  quern_status status = check_count(info, n_given);
+  for (int32_t k = 0; k < n_slots && status == QUERN_OK; k++)
+    status = convert_one(info, slots[k].param, slots[k].dtype, n_given, given, &params->slot[k]);
+  return status;
 }

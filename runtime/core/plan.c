@@ -32,9 +32,10 @@ typedef struct extent {
 struct quern_plan {
   quern_op *op;
   descriptors *descriptors;    /* of a registered op, else NULL */
-  quern_status builtin_status; /* 0: `decision` is there; else why the built-in op, if there is one, cannot run */
+  quern_status own_status; /* 0: `decision` is there; else why the library's own op, if there is one, cannot run */
   extent extent[QN_MAX_OPERANDS];
   qn_decision decision;
+  qn_job *later; /* what runs once decision.compiled has code; NULL: there is no such thing */
 };
 
 /* ---- Preparing ---- */
@@ -82,11 +83,17 @@ static void measure(const quern_op_info *info, quern_plan *plan) {
   }
 }
 
-static quern_status prepare_builtin(quern_plan *plan, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
-  const quern_op_info *info = &plan->op->builtin->info;
+static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  const quern_op_info *info = qn_registry_own_info(plan->op);
+  if (plan->op->fused && !(plan->later = malloc(sizeof *plan->later)))
+    return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", info->name);
   qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it */
-  quern_status status = qn_dispatch_decide(plan->op, in, out, call, 0, &plan->decision);
+  quern_status status = qn_dispatch_decide(plan->op, in, out, call, 0, &plan->decision, plan->later);
   qn_float_env_leave(was);
+  if (!plan->decision.compiled || plan->decision.job.kernel) { /* code is there already, or never wanted */
+    free(plan->later);
+    plan->later = NULL;
+  }
   if (status || plan->decision.job.nest.n_elements == 0) return status;
   if ((status = check_outputs(info, &plan->decision))) return status;
   measure(info, plan);
@@ -128,13 +135,16 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
   qn_status_keep(&kept);
   plan->op = op;
   plan->descriptors = NULL;
-  plan->builtin_status = QUERN_OK;
-  if (op->builtin) status = plan->builtin_status = prepare_builtin(plan, in, out, call);
+  plan->later = NULL;
+  plan->decision.compiled = NULL;
+  plan->own_status = QUERN_OK;
+  if (op->builtin || op->fused) status = plan->own_status = prepare_own(plan, in, out, call);
   if (op->registered) {
     if (status) qn_status_restore(&kept);
     status = prepare_registered(plan, in, out, call);
   }
   if (status) {
+    free(plan->later);
     free(plan->descriptors);
     free(plan);
     return status;
@@ -146,6 +156,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
 
 void qn_plan_destroy(quern_plan *plan) {
   qn_registry_release(plan->op);
+  free(plan->later);
   free(plan->descriptors);
   free(plan);
 }
@@ -156,7 +167,7 @@ const quern_op *qn_plan_op(const quern_plan *plan) { return plan->op; }
 
 /* The exact answer. Not inlined: its stack is to be free again when the job runs. */
 __attribute__((noinline)) static quern_status check_overlap_exactly(const quern_plan *plan, char *const *ptr) {
-  const quern_op_info *info = &plan->op->builtin->info;
+  const quern_op_info *info = qn_registry_own_info(plan->op);
   qn_nest nest = plan->decision.job.nest;
   for (int32_t k = 0; k < nest.n_operands; k++) nest.ptr[k] = ptr[k];
   return qn_tensor_check_overlap(info->name, info->args, &nest, info->n_out, plan->decision.sizes);
@@ -184,22 +195,31 @@ static quern_status refuse_null_data(const quern_op_info *info, int32_t k) {
   return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in, "data is NULL");
 }
 
-static quern_status run_builtin(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
-  const quern_op_info *info = &plan->op->builtin->info;
+/* Code that has been compiled since the plan was made runs from the next run on. */
+static const qn_job *current_job(const quern_plan *plan, qn_kernel **kernel) {
   const qn_decision *decision = &plan->decision;
-  const qn_job *job = &decision->job;
+  if (plan->later && (*kernel = qn_compiled_kernel(decision->compiled))) return plan->later;
+  *kernel = decision->job.kernel;
+  return &decision->job;
+}
+
+static quern_status run_own(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
+  const quern_op_info *info = qn_registry_own_info(plan->op);
+  const qn_decision *decision = &plan->decision;
+  qn_kernel *kernel;
+  const qn_job *job = current_job(plan, &kernel);
   const qn_params *params = &decision->params;
   qn_params given;
   quern_status status = QUERN_OK;
   if (call) {
     if ((status = qn_dispatch_check_flags(info, call->out_flags))) return status;
     if (call->params) {
-      status = qn_params_convert(info, decision->param_dtype, call->n_params, call->params, &given);
+      status = qn_dispatch_convert(info, decision, call, &given);
       if (status) return status;
       params = &given;
     }
   }
-  if (job->nest.n_elements == 0) return QUERN_OK;
+  if (decision->job.nest.n_elements == 0) return QUERN_OK;
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < job->n_operands; k++) {
     char *data = k < job->n_in ? in[k] : out[k - job->n_in];
@@ -207,7 +227,7 @@ static quern_status run_builtin(const quern_plan *plan, void *const *in, void *c
     ptr[k] = data + plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ptr))) return status;
-  qn_engine_run(job, ptr, params, qn_registry_slices(plan->op));
+  qn_engine_run(job, kernel, ptr, params, qn_registry_slices(plan->op));
   return QUERN_OK;
 }
 
@@ -232,14 +252,14 @@ __attribute__((noinline)) static int is_run_declined(const quern_plan *plan, voi
   }
   qn_status_keep(&kept);
   *status = def->call(def->self, def->n_in, pointer, def->n_out, pointer + def->n_in, call);
-  return qn_dispatch_falls_back(plan->op->builtin && !plan->builtin_status, *status, &kept);
+  return qn_dispatch_falls_back((plan->op->builtin || plan->op->fused) && !plan->own_status, *status, &kept);
 }
 
 quern_status qn_plan_run(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
   quern_status status;
   if (plan->descriptors && !is_run_declined(plan, in, out, call, &status)) return status;
   qn_float_env was = qn_float_env_enter();
-  status = run_builtin(plan, in, out, call);
+  status = run_own(plan, in, out, call);
   qn_float_env_leave(was);
   return status;
 }

@@ -30,7 +30,10 @@ typedef struct registered_op {
 
 struct quern_ctx {
   atomic_int_fast64_t references; /* the caller's, one per op and plan held */
+  quern_options options;
+  char *strings; /* what options.cache_dir and options.cc point into */
   qn_slices *slices;
+  _Atomic(qn_extension *) extension;
   _Atomic(op_table *) table;
   registered_op *registered;
   quern_op builtin[]; /* [qn_n_builtins] */
@@ -55,6 +58,7 @@ static void lock_changes(void) {
 /* ---- Contexts ---- */
 
 static void ctx_destroy(quern_ctx *ctx) {
+  qn_extension *extension = atomic_load(&ctx->extension);
   for (registered_op *entry = ctx->registered, *next; entry; entry = next) {
     next = entry->next;
     if (entry->def.release) entry->def.release(entry->def.self);
@@ -64,7 +68,9 @@ static void ctx_destroy(quern_ctx *ctx) {
     older = table->older;
     free(table);
   }
+  if (extension) extension->destroy(extension);
   if (ctx->slices) qn_slices_destroy(ctx->slices);
+  free(ctx->strings);
   free(ctx);
 }
 
@@ -72,11 +78,24 @@ static quern_status no_memory(const char *what) {
   return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
 }
 
+/* Copies the options; 0 for lack of memory. */
+static int options_copy(quern_ctx *ctx, const quern_options *options) {
+  ctx->options = options ? *options : (quern_options){.size = sizeof *options};
+  ctx->strings = NULL;
+  size_t dir = ctx->options.cache_dir ? strlen(ctx->options.cache_dir) + 1 : 0;
+  size_t cc = ctx->options.cc ? strlen(ctx->options.cc) + 1 : 0;
+  if (dir + cc == 0) return 1;
+  if (!(ctx->strings = malloc(dir + cc))) return 0;
+  if (dir) ctx->options.cache_dir = memcpy(ctx->strings, ctx->options.cache_dir, dir);
+  if (cc) ctx->options.cc = memcpy(ctx->strings + dir, ctx->options.cc, cc);
+  return 1;
+}
+
 static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   size_t n = (size_t)qn_n_builtins;
   quern_ctx *ctx = malloc(sizeof *ctx + n * sizeof ctx->builtin[0]);
   op_table *table = malloc(sizeof *table + n * sizeof table->ops[0]);
-  if (!ctx || !table) {
+  if (!ctx || !table || !options_copy(ctx, options)) {
     free(ctx);
     free(table);
     return no_memory("ctx");
@@ -89,6 +108,7 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   }
   atomic_init(&ctx->references, 1);
   atomic_init(&ctx->table, table);
+  atomic_init(&ctx->extension, NULL);
   ctx->registered = NULL;
   ctx->slices = qn_slices_create(options);
   if (!ctx->slices) {
@@ -152,9 +172,29 @@ quern_ctx *qn_registry_ctx(quern_ctx *ctx) {
 }
 
 qn_slices *qn_registry_slices(const quern_op *op) { return op->ctx->slices; }
+qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx) { return ctx->slices; }
+const quern_options *qn_registry_options(const quern_ctx *ctx) { return &ctx->options; }
 
-void qn_registry_retain(quern_op *op) { ctx_retain(op->ctx); }
-void qn_registry_release(quern_op *op) { qn_registry_ctx_release(op->ctx); }
+qn_extension *qn_registry_extension(quern_ctx *ctx, qn_extension *(*make)(quern_ctx *ctx)) {
+  qn_extension *extension = atomic_load_explicit(&ctx->extension, memory_order_acquire);
+  if (extension) return extension;
+  /* Without a lock: what is made may log, and a log may call the library. */
+  qn_extension *made = make(ctx);
+  if (!made || atomic_compare_exchange_strong(&ctx->extension, &extension, made)) return made;
+  made->destroy(made); /* another thread was quicker */
+  return extension;
+}
+
+void qn_registry_retain(quern_op *op) {
+  ctx_retain(op->ctx);
+  if (op->destroy) atomic_fetch_add_explicit(&op->references, 1, memory_order_relaxed);
+}
+
+void qn_registry_release(quern_op *op) {
+  quern_ctx *ctx = op->ctx;
+  if (op->destroy && atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) == 1) op->destroy(op);
+  qn_registry_ctx_release(ctx);
+}
 
 /* ---- Lookup ---- */
 
@@ -346,6 +386,7 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
   quern_status status = check_place(def, present);
   if (status == QUERN_OK) {
     registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
+    if (entry && present) entry->op.fused = present->fused;
     if (entry) made = table_with(table, place, found, &entry->op);
     if (made) {
       entry->next = ctx->registered;
@@ -354,6 +395,32 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
     } else {
       free(entry);
       status = no_memory(def->name);
+    }
+  }
+  pthread_mutex_unlock(&changing);
+  return status;
+}
+
+quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
+  quern_status status = QUERN_OK;
+  lock_changes();
+  op_table *before = atomic_load(&ctx->table), *table = before;
+  for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
+    int found;
+    int32_t place = table_place(table, ops[i]->info->name, &found);
+    op_table *made = found ? NULL : table_with(table, place, 0, ops[i]);
+    if (made)
+      table = made;
+    else
+      status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
+                     : no_memory(ops[i]->info->name);
+  }
+  if (status == QUERN_OK) {
+    atomic_store_explicit(&ctx->table, table, memory_order_release);
+  } else {
+    for (op_table *older; table != before; table = older) {
+      older = table->older;
+      free(table);
     }
   }
   pthread_mutex_unlock(&changing);

@@ -3,16 +3,30 @@
 #ifndef QN_REGISTRY_H
 #define QN_REGISTRY_H
 
+#include <stdatomic.h>
+
 #include "kernel_abi.h"
+#include "log.h"
 #include "slices.h"
 
-/* An op of one context. It has no count of its own: it lives as long as its context, and who holds an op holds that. */
+struct qn_fused;
+
+/* An op of one context. Those with a name there have no count of their own: they live as long as the context, and who
+ * holds one holds that. An expression's op is counted: it goes with its last holder. */
 struct quern_op {
   quern_ctx *ctx;
   const quern_op_info *info;
-  const qn_builtin *builtin;     /* NULL: registered under a name of its own */
-  const quern_op_def *registered; /* NULL: built-in only. Both: the registered one is asked first */
+  const qn_builtin *builtin;      /* a built-in op, or the dtype rules of a spec's; NULL: neither */
+  const quern_op_def *registered; /* NULL: none. With a built-in op: asked first */
+  const struct qn_fused *fused;   /* an expression, or an op of a spec: fused.h; NULL: has kernels of its own */
+  void (*destroy)(quern_op *op);  /* counted; NULL: not */
+  atomic_int_fast64_t references; /* if counted */
 };
+
+/* What the operands of a call are checked by: the registered implementation aside. */
+static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {
+  return op->builtin ? &op->builtin->info : op->info;
+}
 
 /* NULL: the process-wide default context, made at its first use; then NULL is returned only for lack of memory. */
 quern_ctx *qn_registry_ctx(quern_ctx *ctx);
@@ -23,6 +37,20 @@ quern_status qn_registry_configure_default(const quern_options *options);
 void qn_registry_ctx_release(quern_ctx *ctx);
 
 qn_slices *qn_registry_slices(const quern_op *op);
+qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx);
+
+/* The options a context was made with, strings of its own; all 0 by default. */
+const quern_options *qn_registry_options(const quern_ctx *ctx);
+
+/* What is added to a context above the core: made at first need by `make` (which returns NULL for lack of memory, as does
+ * this), and given to `destroy` when the context goes. Of threads that make one at once, one wins. */
+typedef struct qn_extension {
+  void (*destroy)(struct qn_extension *extension);
+} qn_extension;
+qn_extension *qn_registry_extension(quern_ctx *ctx, qn_extension *(*make)(quern_ctx *ctx));
+
+/* Adds ops of new names, which the caller keeps as long as the context lives: all of them, or none. Errors: EXISTS, MEMORY. */
+quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops);
 
 /* Lookups take no locks. They return a borrowed op, NULL where there is none. */
 int32_t qn_registry_count(quern_ctx *ctx);

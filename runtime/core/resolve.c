@@ -112,6 +112,7 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
 quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
   signature->heavy = builtin->heavy;
+  signature->program = NULL;
   if (builtin->rule == QN_RULE_CAST) return resolve_cast(builtin, dtypes, signature);
 
   uint8_t promoted;

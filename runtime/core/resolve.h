@@ -12,6 +12,7 @@ typedef struct qn_signature {
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
+  const struct qn_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
 } qn_signature;
 
 /* dtypes: of the inputs, then of the outputs. Checks both. */

@@ -1,0 +1,103 @@
+/* callee.c: see callee.h. */
+#include "callee.h"
+
+#include <string.h>
+
+#define NAME_BYTES (2 * QN_SYNTAX_MAX_NAME + 2) /* a namespace, a dot, a name and their end */
+
+/* The token in a message. */
+#define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
+
+/* How many letters must be inserted, removed or changed to make `a` of `b`; both shorter than NAME_BYTES. */
+static int edit_distance(const char *a, const char *b) {
+  uint8_t row[NAME_BYTES];
+  int n = (int)strlen(b);
+  for (int j = 0; j <= n; j++) row[j] = (uint8_t)j;
+  for (int i = 1; *a; i++, a++) {
+    int diagonal = row[0];
+    row[0] = (uint8_t)i;
+    for (int j = 1; j <= n; j++) {
+      int best = diagonal + (*a != b[j - 1]);
+      diagonal = row[j];
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = (uint8_t)best;
+    }
+  }
+  return row[n];
+}
+
+static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
+  const char *nearest = qn_registry_nearest(ctx, name);
+  int best = nearest && strlen(nearest) < NAME_BYTES ? edit_distance(name, nearest) : 1 + (int)token->size / 3;
+  for (int32_t k = 0; k < qn_n_functions; k++) {
+    int distance = edit_distance(name, qn_functions[k].name);
+    if (distance >= best) continue;
+    best = distance;
+    nearest = qn_functions[k].name;
+  }
+  if (!nearest) return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
+  return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s', did you mean '%.64s'?",
+                        SHOWN(source, token), nearest);
+}
+
+static const qn_function *find_function(const char *name) {
+  for (int32_t low = 0, high = qn_n_functions; low < high;) {
+    int32_t middle = low + (high - low) / 2;
+    int order = strcmp(qn_functions[middle].name, name);
+    if (order == 0) return &qn_functions[middle];
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return NULL;
+}
+
+/* An op as a function of expressions: of one that a host registered over a built-in op, the built-in meaning. */
+static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
+  if (!op->builtin)
+    return qn_syntax_fail(source, QUERN_E_UNSUPPORTED, token->at,
+                          "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
+                          "it by itself",
+                          SHOWN(source, token));
+  qn_assert(op->builtin->info.n_out == 1);
+  if (op->builtin->rule == QN_RULE_CAST)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: write a cast, (f32)x",
+                          SHOWN(source, token));
+  return QUERN_OK;
+}
+
+quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call) {
+  char name[NAME_BYTES];
+  memcpy(name, source->text + token->at, token->size);
+  name[token->size] = 0;
+  *call = (qn_instruction){.at = token->at};
+  const quern_op *op = qn_registry_find(ctx, name);
+  if (op) {
+    call->kind = QN_CODE_OP;
+    call->v.op = op;
+    return check_op(source, token, op);
+  }
+  if (strncmp(name, "raw_", 4) == 0)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is for the library's own math; write as_%.36s",
+                          SHOWN(source, token), name + 4);
+  if (strcmp(name, "lookup") == 0)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "lookup is for the library's own math");
+  call->kind = QN_CODE_FUNCTION;
+  call->v.function = find_function(name);
+  return call->v.function ? QUERN_OK : refuse_unknown(ctx, source, token, name);
+}
+
+quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n) {
+  const quern_op_info *info = call->kind == QN_CODE_OP ? &call->v.op->builtin->info : NULL;
+  int32_t n_in = info ? info->n_in : call->v.function->n_args, n_params = info ? info->n_params : 0;
+  if (n < n_in || n > n_in + n_params) {
+    if (n_params == 0)
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d", SHOWN(source, token), n_in,
+                            n_in == 1 ? "" : "s", n);
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s and at most %d parameter%s, got %d",
+                          SHOWN(source, token), n_in, n_in == 1 ? "" : "s", n_params, n_params == 1 ? "" : "s", n);
+  }
+  return QUERN_OK;
+}

@@ -1,0 +1,498 @@
+/* fused_ops.c: see fused_ops.h.
+ *
+ * An op has one entry for each choice of operands' dtypes it has met, and that one an entry for each layout that it has asked
+ * code for. Entries are only ever added, at the head of a list, without a lock; they go with the op. */
+#include "fused_ops.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/resolve.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "interpreter.h"
+#include "typing.h"
+
+/* Code for operands that lie in one way. */
+typedef struct layout {
+  struct layout *next;
+  qn_compiled compiled;
+  qn_code *code;
+  char name[32];
+  uint8_t classes[QN_MAX_OPERANDS];
+} layout;
+
+/* The op for operands of certain dtypes. */
+typedef struct entry {
+  struct entry *next;
+  qn_special special;
+  qn_interpreted *interpreted; /* NULL: one built op computes it */
+  _Atomic(layout *) layouts;
+  uint8_t dtypes[QN_MAX_OPERANDS];
+  uint8_t results[QN_MAX_OPERANDS]; /* the dtypes that the outputs have of themselves */
+} entry;
+
+typedef struct extension {
+  qn_extension base;
+  qn_generator *generator;
+  qn_jit *jit;
+  struct fused_op *spec_ops;
+  pthread_mutex_t loading; /* one spec at a time: guards spec_ops and specs */
+  qn_digest specs;         /* of all that have been loaded */
+} extension;
+
+typedef struct fused_op {
+  qn_fused face; /* first: what the core has of it */
+  quern_op op;
+  struct fused_op *next; /* of a context's spec ops */
+  extension *owner;
+  _Atomic(qn_expression *) expression; /* of a spec's op: read at its first use */
+  qn_spec_op *spec;                    /* NULL: an expression of the host's */
+  qn_digest digest;                    /* of the specs that a spec's op depends on */
+  _Atomic(entry *) entries;
+  quern_op_info info;
+  char *strings;
+} fused_op;
+
+static fused_op *fused_of(const quern_op *op) { return (fused_op *)(uintptr_t)op->fused; }
+
+static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
+
+/* ---- What an expression is ---- */
+
+/* The text by which a spec's op is an expression: `param a; NAME(x, y, a)`. */
+static char *spec_text(const quern_op_info *info) {
+  size_t bytes = strlen(info->name) + 8;
+  for (int32_t k = 0; k < info->n_in; k++) bytes += strlen(info->args[k].name) + 2;
+  for (int32_t k = 0; k < info->n_params; k++) bytes += 2 * strlen(info->params[k].name) + 12;
+  char *text = malloc(bytes), *at = text;
+  if (!text) return NULL;
+  for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(stpcpy(at, "param "), info->params[k].name), "; ");
+  at = stpcpy(stpcpy(at, info->name), "(");
+  for (int32_t k = 0; k < info->n_in; k++) at = stpcpy(stpcpy(at, k ? ", " : ""), info->args[k].name);
+  for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(at, k || info->n_in ? ", " : ""), info->params[k].name);
+  stpcpy(at, ")");
+  return text;
+}
+
+static quern_status expression_of(fused_op *fused, const qn_expression **expression) {
+  qn_expression *known = atomic_load_explicit(&fused->expression, memory_order_acquire), *made = NULL;
+  *expression = known;
+  if (known) return QUERN_OK;
+  char *text = spec_text(fused->op.info);
+  if (!text) return no_memory(fused->op.info->name);
+  quern_status status = qn_expression_parse(fused->op.ctx, text, &made);
+  free(text);
+  if (status) return status;
+  if (!atomic_compare_exchange_strong(&fused->expression, &known, made)) { /* another thread was quicker */
+    qn_expression_free(made);
+    made = known;
+  }
+  *expression = made;
+  return QUERN_OK;
+}
+
+/* Of the specs that an expression's ops come from; zero if all are built in. */
+static qn_digest specs_of(const qn_expression *expression) {
+  qn_digest digest = {0, 0};
+  for (int32_t i = 0; i < expression->n_ops; i++) {
+    if (!expression->ops[i]->fused) continue;
+    const qn_digest *of_op = &fused_of(expression->ops[i])->digest;
+    if (digest.high == 0 && digest.low == 0) digest = QN_DIGEST_START;
+    digest = qn_digest_add(digest, of_op, sizeof *of_op);
+  }
+  return digest;
+}
+
+/* ---- Specialising ---- */
+
+/* Whether all the expression does is to call one built op on its inputs as they are. */
+static const qn_builtin *single_builtin(const qn_expression *expression, const qn_typed *typed) {
+  const qn_value *last = &typed->values[typed->n_values - 1];
+  if (typed->n_values != expression->n_in + 1 || typed->n_out != 1 || typed->out[0] != expression->n_in) return NULL;
+  if (last->kind != QN_VALUE_OP || last->n_params || last->n_args != expression->n_in) return NULL;
+  if (!last->op->builtin->n_variants) return NULL;
+  for (int32_t k = 0; k < last->n_args; k++) {
+    const qn_value *arg = &typed->values[typed->args[last->first_arg + k]];
+    if (arg->kind != QN_VALUE_INPUT || arg->index != k) return NULL;
+  }
+  return last->op->builtin;
+}
+
+/* A result may be stored in any dtype of its own kind or a higher one. */
+static quern_status check_outputs(const fused_op *fused, const entry *entry) {
+  const quern_op_info *info = fused->op.info;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    uint8_t given = entry->dtypes[info->n_in + k], result = entry->results[k];
+    if (qn_dtype_infos[given].kind >= qn_dtype_infos[result].kind) continue;
+    return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[info->n_in + k], k,
+                          "dtype %s cannot take a result of dtype %s; give it dtype %s, or cast in the expression",
+                          qn_dtype_infos[given].name, qn_dtype_infos[result].name, qn_dtype_infos[result].name);
+  }
+  return QUERN_OK;
+}
+
+static void entry_free(entry *entry) {
+  if (!entry) return;
+  for (layout *at = atomic_load(&entry->layouts), *next; at; at = next) {
+    next = at->next;
+    qn_code_release(at->code);
+    free(at);
+  }
+  qn_interpreter_free(entry->interpreted);
+  free(entry);
+}
+
+/* `typed` for the inputs' dtypes, made into all that a call needs. */
+static quern_status fill_entry(const fused_op *fused, const qn_expression *expression, const qn_typed *typed, entry *entry) {
+  qn_special *special = &entry->special;
+  memcpy(entry->results, typed->out_dtypes, (size_t)typed->n_out);
+  quern_status status = check_outputs(fused, entry);
+  if (status) return status;
+  special->dtypes = entry->dtypes;
+  special->n_nodes = typed->n_values;
+  const qn_builtin *builtin = single_builtin(expression, typed);
+  if (builtin) {
+    special->is_built = 1;
+    special->heavy = builtin->heavy;
+    return qn_resolve(builtin, entry->dtypes, &special->signature);
+  }
+  status = qn_interpreter_build(expression, typed, fused->owner->generator, &entry->interpreted);
+  if (status) return status;
+  const qn_interpreted *interpreted = entry->interpreted;
+  special->heavy = interpreted->heavy;
+  special->n_slots = interpreted->n_slots;
+  special->slots = interpreted->slots;
+  special->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program};
+  memcpy(special->signature.value, interpreted->value, sizeof interpreted->value);
+  return QUERN_OK;
+}
+
+static const entry *find_entry(fused_op *fused, const uint8_t *dtypes, int32_t n) {
+  const entry *at = atomic_load_explicit(&fused->entries, memory_order_acquire);
+  while (at && memcmp(at->dtypes, dtypes, (size_t)n) != 0) at = at->next;
+  return at;
+}
+
+static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n, const entry **out) {
+  const qn_expression *expression;
+  qn_typed *typed = NULL;
+  entry *made = calloc(1, sizeof *made);
+  if (!made) return no_memory(fused->op.info->name);
+  memcpy(made->dtypes, dtypes, (size_t)n);
+  quern_status status = expression_of(fused, &expression);
+  if (status == QUERN_OK) status = qn_typing_run(expression, dtypes, &typed);
+  if (status == QUERN_OK) status = fill_entry(fused, expression, typed, made);
+  qn_typing_free(typed);
+  if (status) {
+    entry_free(made);
+    return status;
+  }
+  made->next = atomic_load(&fused->entries);
+  do {
+    const entry *other = find_entry(fused, dtypes, n);
+    if (other) { /* another thread was quicker */
+      entry_free(made);
+      *out = other;
+      return QUERN_OK;
+    }
+  } while (!atomic_compare_exchange_weak_explicit(&fused->entries, &made->next, made, memory_order_release, memory_order_relaxed));
+  *out = made;
+  return QUERN_OK;
+}
+
+static quern_status specialise(const quern_op *op, const uint8_t *dtypes, const qn_special **special) {
+  fused_op *fused = fused_of(op);
+  int32_t n = fused->op.info->n_in + fused->op.info->n_out;
+  const entry *entry = find_entry(fused, dtypes, n);
+  if (!entry) {
+    quern_status status = make_entry(fused, dtypes, n, &entry);
+    if (status) return status;
+  }
+  *special = &entry->special;
+  return QUERN_OK;
+}
+
+static quern_status infer(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes) {
+  fused_op *fused = fused_of(op);
+  const quern_op_info *info = fused->op.info;
+  const entry *at = atomic_load_explicit(&fused->entries, memory_order_acquire);
+  while (at && memcmp(at->dtypes, in_dtypes, (size_t)info->n_in) != 0) at = at->next;
+  if (at) {
+    memcpy(out_dtypes, at->results, (size_t)info->n_out);
+    return QUERN_OK;
+  }
+  const qn_expression *expression;
+  qn_typed *typed;
+  quern_status status = expression_of(fused, &expression);
+  if (status == QUERN_OK) status = qn_typing_run(expression, in_dtypes, &typed);
+  if (status) return status;
+  memcpy(out_dtypes, typed->out_dtypes, (size_t)info->n_out);
+  qn_typing_free(typed);
+  return QUERN_OK;
+}
+
+/* ---- Compiled code ---- */
+
+static entry *entry_of(const qn_special *special) {
+  return (entry *)(uintptr_t)((const char *)special - offsetof(entry, special));
+}
+
+static const layout *find_layout(entry *entry, const uint8_t *classes, int32_t n, int32_t rank) {
+  const layout *at = atomic_load_explicit(&entry->layouts, memory_order_acquire);
+  while (at && (at->compiled.variant.rank != rank || memcmp(at->classes, classes, (size_t)n) != 0)) at = at->next;
+  return at;
+}
+
+static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *classes, int32_t n, int32_t rank) {
+  const quern_op_info *info = fused->op.info;
+  const qn_expression *expression = atomic_load(&fused->expression);
+  const qn_code_request request = {.canonical = expression->canonical, .specs = specs_of(expression), .n_in = info->n_in,
+                                   .n_out = info->n_out, .dtypes = entry->dtypes, .classes = classes, .rank = rank};
+  layout *made = calloc(1, sizeof *made);
+  if (!made || !(made->code = qn_jit_acquire(fused->owner->jit, &request))) {
+    free(made);
+    return NULL;
+  }
+  qn_code_info facts;
+  qn_code_describe(made->code, &facts);
+  strncpy(made->name, facts.name, sizeof made->name - 1);
+  memcpy(made->classes, classes, (size_t)n);
+  made->compiled = (qn_compiled){.variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)rank},
+                                 .isa = facts.isa, .kernel = &made->code->kernel};
+  made->next = atomic_load(&entry->layouts);
+  do {
+    const layout *other = find_layout(entry, classes, n, rank);
+    if (other) {
+      qn_code_release(made->code);
+      free(made);
+      return other;
+    }
+  } while (!atomic_compare_exchange_weak_explicit(&entry->layouts, &made->next, made, memory_order_release, memory_order_relaxed));
+  return made;
+}
+
+static const qn_compiled *compiled(const quern_op *op, const qn_special *special, const uint8_t *classes, int32_t rank) {
+  fused_op *fused = fused_of(op);
+  entry *entry = entry_of(special);
+  int32_t n = fused->op.info->n_in + fused->op.info->n_out;
+  const layout *layout = find_layout(entry, classes, n, rank);
+  if (!layout) layout = make_layout(fused, entry, classes, n, rank);
+  if (layout) qn_code_ask(layout->code);
+  return layout ? &layout->compiled : NULL;
+}
+
+static void facts(const quern_op *op, const qn_special *special, const qn_compiled *compiled, qn_fused_facts *facts) {
+  (void)op;
+  *facts = (qn_fused_facts){.tier = ""};
+  if (special->is_built) {
+    strcpy(facts->reason, "one built op computes all of it");
+  } else if (!compiled) {
+    strcpy(facts->reason, "there is no memory for compiled code");
+  } else {
+    const layout *layout = (const void *)((const char *)compiled - offsetof(struct layout, compiled));
+    qn_code_info info;
+    qn_code_describe(layout->code, &info);
+    facts->tier = info.tier;
+    memcpy(facts->reason, info.reason, sizeof facts->reason);
+    facts->compile_us = (int64_t)(info.compile_ms * 1000 + 0.5);
+    facts->compiles = info.compiles;
+  }
+}
+
+/* ---- Ops ---- */
+
+static void fused_free(fused_op *fused) {
+  for (entry *at = atomic_load(&fused->entries), *next; at; at = next) {
+    next = at->next;
+    entry_free(at);
+  }
+  qn_expression_free(atomic_load(&fused->expression));
+  free(fused->spec);
+  free(fused->strings);
+  free(fused);
+}
+
+static void destroy_op(quern_op *op) { fused_free(fused_of(op)); }
+
+static fused_op *fused_make(quern_ctx *ctx, extension *owner) {
+  fused_op *fused = calloc(1, sizeof *fused);
+  if (!fused) return NULL;
+  fused->face = (qn_fused){.specialise = specialise, .infer = infer, .compiled = compiled, .facts = facts};
+  fused->owner = owner;
+  fused->op.ctx = ctx;
+  fused->op.fused = &fused->face;
+  return fused;
+}
+
+static void extension_destroy(qn_extension *base) {
+  extension *extension = (struct extension *)base;
+  for (fused_op *at = extension->spec_ops, *next; at; at = next) {
+    next = at->next;
+    fused_free(at);
+  }
+  qn_jit_destroy(extension->jit);
+  qn_generator_destroy(extension->generator);
+  pthread_mutex_destroy(&extension->loading);
+  free(extension);
+}
+
+static qn_extension *extension_make(quern_ctx *ctx) {
+  extension *extension = calloc(1, sizeof *extension);
+  if (!extension) return NULL;
+  extension->base.destroy = extension_destroy;
+  extension->specs = QN_DIGEST_START;
+  extension->generator = qn_generator_create();
+  extension->jit = extension->generator ? qn_jit_create(qn_registry_options(ctx), extension->generator) : NULL;
+  if (!extension->jit) {
+    qn_generator_destroy(extension->generator);
+    free(extension);
+    return NULL;
+  }
+  pthread_mutex_init(&extension->loading, NULL);
+  return &extension->base;
+}
+
+static extension *extension_of(quern_ctx *ctx) { return (extension *)qn_registry_extension(ctx, extension_make); }
+
+qn_generator *qn_fused_ops_generator(quern_ctx *ctx) {
+  extension *extension = extension_of(ctx);
+  return extension ? extension->generator : NULL;
+}
+
+qn_jit *qn_fused_ops_jit(quern_ctx *ctx) {
+  extension *extension = extension_of(ctx);
+  return extension ? extension->jit : NULL;
+}
+
+/* The names of the dtypes that tensors may have, separated by blanks. */
+static size_t dtype_names(char *text) {
+  size_t n = 0;
+  for (int t = 0; t < QN_DTYPE_COUNT; t++) {
+    const qn_dtype_info *info = &qn_dtype_infos[t];
+    if (!info->built || info->kind == QN_KIND_BITS) continue;
+    if (text) {
+      if (n) text[n - 1] = ' ';
+      strcpy(text + n, info->name);
+    }
+    n += strlen(info->name) + 1;
+  }
+  return n;
+}
+
+/* What quern_op_describe says of an expression. 0 for lack of memory. */
+static int describe(fused_op *fused, const qn_expression *expression) {
+  size_t n_args = (size_t)(expression->n_in + expression->n_out), n_params = (size_t)expression->n_params;
+  size_t args_bytes = n_args * sizeof(quern_arg_info), params_bytes = n_params * sizeof(quern_param_info);
+  fused->strings = malloc(args_bytes + params_bytes + dtype_names(NULL));
+  if (!fused->strings) return 0;
+  quern_arg_info *args = (quern_arg_info *)(void *)fused->strings;
+  quern_param_info *params = (quern_param_info *)(void *)(fused->strings + args_bytes);
+  char *dtypes = fused->strings + args_bytes + params_bytes;
+  dtype_names(dtypes);
+  uint32_t inputs = (uint32_t)((UINT64_C(1) << expression->n_in) - 1);
+  for (int32_t k = 0; k < expression->n_in; k++)
+    args[k] = (quern_arg_info){.name = expression->in_names[k], .dtypes = dtypes};
+  for (int32_t k = 0; k < expression->n_out; k++)
+    args[expression->n_in + k] =
+        (quern_arg_info){.name = expression->out_names[k], .dtypes = dtypes, .is_output = 1, .may_alias = inputs};
+  for (int32_t k = 0; k < expression->n_params; k++)
+    params[k] = (quern_param_info){.name = expression->param_names[k], .value = {.kind = QUERN_NONE}};
+  fused->info = (quern_op_info){.size = sizeof(quern_op_info), .name = expression->name, .doc = "", .formula = expression->text,
+                                .op_class = QUERN_CLASS_BASIC, .n_in = expression->n_in, .n_out = expression->n_out,
+                                .n_params = expression->n_params, .args = args, .params = params, .preferred_alignment = 64};
+  fused->op.info = &fused->info;
+  return 1;
+}
+
+quern_status qn_fused_ops_compile(quern_ctx *ctx, const char *text, quern_op **op) {
+  qn_expression *expression;
+  extension *extension = extension_of(ctx);
+  if (!extension) return no_memory("op_compile");
+  quern_status status = qn_expression_parse(ctx, text, &expression);
+  if (status) return status;
+  fused_op *fused = fused_make(ctx, extension);
+  if (!fused || !describe(fused, expression)) {
+    qn_expression_free(expression);
+    free(fused);
+    return no_memory("op_compile");
+  }
+  atomic_store(&fused->expression, expression);
+  fused->op.destroy = destroy_op;
+  qn_registry_retain(&fused->op);
+  *op = &fused->op;
+  return QUERN_OK;
+}
+
+/* ---- Specs ---- */
+
+/* Puts what the generator has read into the context. Takes the specs in any case. */
+static quern_status add_spec_ops(quern_ctx *ctx, extension *extension, qn_spec_op **specs, int32_t n) {
+  quern_op **ops = malloc((size_t)n * sizeof *ops + 1);
+  fused_op *list = NULL;
+  quern_status status = ops ? QUERN_OK : no_memory("spec_load");
+  for (int32_t i = 0; i < n; i++) {
+    fused_op *fused = fused_make(ctx, extension);
+    if (!fused || status) {
+      status = status ? status : no_memory("spec_load");
+      free(fused);
+      free(specs[i]);
+      continue;
+    }
+    fused->spec = specs[i];
+    fused->digest = extension->specs;
+    fused->op.builtin = &specs[i]->rule;
+    fused->op.info = &specs[i]->rule.info;
+    fused->next = list;
+    list = fused;
+    ops[i] = &fused->op;
+  }
+  if (status == QUERN_OK) status = qn_registry_add(ctx, n, ops);
+  free(ops);
+  while (list) {
+    fused_op *fused = list;
+    list = fused->next;
+    if (status) {
+      fused_free(fused);
+    } else {
+      fused->next = extension->spec_ops;
+      extension->spec_ops = fused;
+    }
+  }
+  return status;
+}
+
+quern_status qn_fused_ops_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
+  extension *extension = extension_of(ctx);
+  if (!extension) return no_memory("spec_load");
+  qn_spec_op **specs = NULL;
+  int32_t n = 0;
+  pthread_mutex_lock(&extension->loading);
+  quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &specs, &n);
+  if (status == QUERN_OK) {
+    extension->specs = qn_digest_add(extension->specs, text, size);
+    status = add_spec_ops(ctx, extension, specs, n);
+    free(specs);
+  }
+  pthread_mutex_unlock(&extension->loading);
+  return status;
+}
+
+quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_bytes *source) {
+  fused_op *fused = fused_of(op);
+  const quern_op_info *info = fused->op.info;
+  const qn_expression *expression;
+  const char *names[QN_MAX_OPERANDS];
+  char classes[QN_MAX_OPERANDS + 1] = {0};
+  quern_status status = expression_of(fused, &expression);
+  if (status) return status;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    names[k] = qn_dtype_infos[dtypes[k]].name;
+    classes[k] = 'c';
+  }
+  const qn_source_request request = {.symbol = "qj_kernel", .canonical = expression->canonical, .dtypes = names,
+                                     .n_in = info->n_in, .n_out = info->n_out, .classes = classes, .rank = 1};
+  return qn_generator_source(fused->owner->generator, &request, source);
+}

@@ -1,0 +1,406 @@
+/* generator.c: opens the module, keeps its states one per generator, turns its answers into statuses. See generator.h.
+ *
+ * The module is opened so that it sees its own Lua first, whatever Lua the host has; its memory is this library's, for a host
+ * may have a malloc of its own that the module would not see. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
+#endif
+#include "generator.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
+#include "core/float_env.h"
+#include "core/status.h"
+#include "gen_module.h"
+#include "module_path.h"
+
+/* AddressSanitizer and its kin do not work with RTLD_DEEPBIND. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#if defined(RTLD_DEEPBIND) && !defined(IS_SANITIZED)
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)
+#else
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL)
+#endif
+
+#define MODULE_FILE "quern-gen.so"
+
+struct qn_generator {
+  pthread_mutex_t lock; /* held while its state runs */
+  quern_gen_state *state; /* NULL: none was needed so far */
+  qn_generator *next, *previous; /* of all */
+};
+
+/* Locks are taken in this order: `listing`, generators', `opening`. */
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+static qn_generator *all_generators;
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static const quern_gen_interface *module; /* under `opening` */
+static char trouble[512];              /* why there is no module; written once, before module_state says so */
+static locale_t c_locale;              /* set before module_state says "ready" */
+static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: trouble */
+
+/* ---- Forks ---- */
+
+static void before_generator_fork(void) {
+  pthread_mutex_lock(&listing);
+  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_lock(&g->lock);
+  pthread_mutex_lock(&opening);
+}
+
+static void after_generator_fork(void) {
+  pthread_mutex_unlock(&opening);
+  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_unlock(&g->lock);
+  pthread_mutex_unlock(&listing);
+}
+
+/* At the start, before any other part of the library watches forks: those locks may be held by who waits for these, and what
+ * is watched first is locked last. */
+__attribute__((constructor)) static void watch_generator_forks(void) {
+  pthread_atfork(before_generator_fork, after_generator_fork, after_generator_fork);
+}
+
+/* ---- The module ---- */
+
+static const char *load_trouble(void) {
+  char path[4096];
+  if (!qn_module_path(MODULE_FILE, path, sizeof path)) {
+    snprintf(trouble, sizeof trouble, "%.500s", path);
+    return trouble;
+  }
+  if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!c_locale) return "out of memory";
+  void *library = dlopen(path, OPEN_FLAGS);
+  if (!library) {
+    const char *why = dlerror();
+    snprintf(trouble, sizeof trouble, "%s", why ? why : "it cannot be opened");
+    return trouble;
+  }
+  const quern_gen_interface *found = dlsym(library, QUERN_GEN_SYMBOL);
+  if (!found || found->abi != QUERN_GEN_ABI || strcmp(found->version, QUERN_GEN_VERSION) != 0) {
+    snprintf(trouble, sizeof trouble, "%.400s is of another build than this library", path);
+    dlclose(library);
+    return trouble;
+  }
+  module = found;
+  return NULL;
+}
+
+/* 1: there is a module, for good. 0: there is none, for good. */
+static int is_module_ready(void) {
+  int state = atomic_load_explicit(&module_state, memory_order_acquire);
+  if (state) return state > 0;
+  pthread_mutex_lock(&opening);
+  state = atomic_load_explicit(&module_state, memory_order_relaxed);
+  if (!state) {
+    const char *why = load_trouble();
+    if (why && why != trouble) snprintf(trouble, sizeof trouble, "%s", why);
+    state = why ? -1 : 1;
+    atomic_store_explicit(&module_state, state, memory_order_release);
+  }
+  pthread_mutex_unlock(&opening);
+  return state > 0;
+}
+
+/* The module turned out to be of no use. */
+static void give_module_up(const char *why) {
+  pthread_mutex_lock(&opening);
+  if (atomic_load_explicit(&module_state, memory_order_relaxed) > 0) {
+    snprintf(trouble, sizeof trouble, "%s", why ? why : "it cannot be used");
+    atomic_store_explicit(&module_state, -1, memory_order_release);
+  }
+  pthread_mutex_unlock(&opening);
+}
+
+const char *qn_generator_state(void) {
+  const int state = atomic_load_explicit(&module_state, memory_order_acquire);
+  return state > 0 ? "ready" : state < 0 ? trouble : "not loaded yet";
+}
+
+static quern_status refuse_without_module(void) {
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "the generator cannot be used: %s; what is built works without it", trouble);
+}
+
+/* ---- Generators ---- */
+
+qn_generator *qn_generator_create(void) {
+  qn_generator *generator = calloc(1, sizeof *generator);
+  if (!generator) return NULL;
+  pthread_mutex_init(&generator->lock, NULL);
+  pthread_mutex_lock(&listing);
+  generator->next = all_generators;
+  if (all_generators) all_generators->previous = generator;
+  all_generators = generator;
+  pthread_mutex_unlock(&listing);
+  return generator;
+}
+
+void qn_generator_destroy(qn_generator *generator) {
+  if (!generator) return;
+  pthread_mutex_lock(&listing);
+  if (generator->next) generator->next->previous = generator->previous;
+  if (generator->previous)
+    generator->previous->next = generator->next;
+  else
+    all_generators = generator->next;
+  pthread_mutex_unlock(&listing);
+  if (generator->state) module->close(generator->state);
+  pthread_mutex_destroy(&generator->lock);
+  free(generator);
+}
+
+/* ---- Calls ---- */
+
+/* All memory of the module's. */
+static void *resize(void *memory, size_t size) {
+  if (size) return realloc(memory, size);
+  free(memory);
+  return NULL;
+}
+
+/* What a host may have set for a thread, put aside while Lua runs: numbers are read and written by the locale, computed in
+ * the floating point environment. */
+typedef struct visit {
+  locale_t locale;
+  qn_float_env float_env;
+  int kept_errno;
+} visit;
+
+static visit visit_begin(void) {
+  visit visit = {.kept_errno = errno, .float_env = qn_float_env_enter()};
+  visit.locale = uselocale(c_locale);
+  return visit;
+}
+
+static void visit_end(visit visit) {
+  uselocale(visit.locale);
+  qn_float_env_leave(visit.float_env);
+  errno = visit.kept_errno;
+}
+
+static quern_status status_of(quern_gen_kind kind) {
+  switch (kind) {
+    case QUERN_GEN_SYNTAX: return QUERN_E_SYNTAX;
+    case QUERN_GEN_DTYPE: return QUERN_E_DTYPE;
+    case QUERN_GEN_LIMIT: return QUERN_E_LIMIT;
+    case QUERN_GEN_EXISTS: return QUERN_E_EXISTS;
+    case QUERN_GEN_NOTFOUND: return QUERN_E_NOTFOUND;
+    case QUERN_GEN_MEMORY: return QUERN_E_MEMORY;
+    default: return QUERN_E_UNSUPPORTED;
+  }
+}
+
+/* A request: what is asked of the module, with the arguments of one of its functions. */
+typedef struct request {
+  enum { LOAD_SPEC, PROGRAM, SOURCE } what;
+  const char *name, *text;
+  size_t size;
+  const quern_gen_request *source;
+} request;
+
+static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_gen_answer *answer) {
+  switch (request->what) {
+    case LOAD_SPEC: return module->load_spec(state, request->name, request->text, request->size, answer);
+    case PROGRAM: return module->program(state, request->name, request->text, answer);
+    default: return module->source(state, request->source, answer);
+  }
+}
+
+/* *text: malloc'ed. take (may be NULL) makes something of it before another thread's request comes; 0: it cannot, for lack of
+ * memory, and the spec that was loaded is forgotten. */
+static quern_status call(qn_generator *generator, const request *request, int (*take)(void *arg, const qn_bytes *text), void *arg,
+                         qn_bytes *text) {
+  const int kept_errno = errno;
+  const int is_ready = is_module_ready();
+  errno = kept_errno;
+  if (!is_ready) return refuse_without_module();
+  quern_gen_answer answer = {NULL, 0};
+  quern_gen_kind kind = QUERN_GEN_OK;
+  pthread_mutex_lock(&generator->lock);
+  visit visit = visit_begin();
+  if (!generator->state) kind = module->open(resize, &generator->state, &answer);
+  if (kind == QUERN_GEN_OK) kind = ask(generator->state, request, &answer);
+  if (kind == QUERN_GEN_OK && take && !take(arg, &(qn_bytes){answer.text, answer.size})) {
+    module->forget(generator->state);
+    free(answer.text);
+    answer.text = NULL;
+    kind = QUERN_GEN_MEMORY;
+  }
+  visit_end(visit);
+  pthread_mutex_unlock(&generator->lock);
+  if (kind == QUERN_GEN_OK) {
+    *text = (qn_bytes){answer.text, answer.size};
+    return QUERN_OK;
+  }
+  quern_status status = status_of(kind);
+  if (kind == QUERN_GEN_UNUSABLE) {
+    give_module_up(answer.text);
+    refuse_without_module();
+  } else {
+    qn_status_fail(status, "%s", answer.text ? answer.text : kind == QUERN_GEN_MEMORY ? "the generator is out of memory" : "the generator failed");
+  }
+  free(answer.text);
+  errno = kept_errno;
+  return status;
+}
+
+quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program) {
+  const request request = {.what = PROGRAM, .name = op, .text = kernel_dtype};
+  return call(generator, &request, NULL, NULL, program);
+}
+
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *wanted, qn_bytes *source) {
+  const quern_gen_request names = {.symbol = wanted->symbol, .canonical = wanted->canonical, .dtypes = wanted->dtypes,
+                                   .n_in = wanted->n_in, .n_out = wanted->n_out, .classes = wanted->classes, .rank = wanted->rank};
+  const request request = {.what = SOURCE, .source = &names};
+  return call(generator, &request, NULL, NULL, source);
+}
+
+/* ---- Ops of a spec ---- */
+
+/* Reads what gen/service.lua packs: u32 and counted strings, little endian. What is not there sets is_short. */
+typedef struct reader {
+  const unsigned char *at, *end;
+  int is_short;
+} reader;
+
+static uint64_t read_number(reader *r, size_t n_bytes) {
+  uint64_t value = 0;
+  if ((size_t)(r->end - r->at) < n_bytes) {
+    r->is_short = 1;
+    return 0;
+  }
+  for (size_t i = 0; i < n_bytes; i++) value |= (uint64_t)*r->at++ << 8 * i;
+  return value;
+}
+
+static uint32_t read_u32(reader *r) { return (uint32_t)read_number(r, 4); }
+
+/* A string, copied to *place, which moves behind it; place NULL: only counted, in *bytes. */
+static const char *read_string(reader *r, char **place, size_t *bytes) {
+  const size_t size = read_u32(r);
+  if ((size_t)(r->end - r->at) < size) r->is_short = 1;
+  if (r->is_short) return "";
+  const unsigned char *text = r->at;
+  r->at += size;
+  *bytes += size + 1;
+  if (!place) return "";
+  char *copy = *place;
+  memcpy(copy, text, size);
+  copy[size] = 0;
+  *place += size + 1;
+  return copy;
+}
+
+/* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
+static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
+  char *place = op ? (char *)(op + 1) + (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info) : NULL;
+  char **strings = op ? &place : NULL;
+  qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
+  *bytes = 0;
+  rule.info.name = read_string(r, strings, bytes);
+  rule.info.doc = read_string(r, strings, bytes);
+  rule.info.formula = read_string(r, strings, bytes);
+  rule.rule = (qn_rule)read_u32(r);
+  rule.dtypes = read_u32(r);
+  rule.bool_in = read_u32(r);
+  rule.bool_out = read_u32(r);
+  rule.heavy = (uint8_t)read_u32(r);
+  rule.info.n_in = (int32_t)read_u32(r);
+  rule.info.n_out = (int32_t)read_u32(r);
+  rule.info.n_params = (int32_t)read_u32(r);
+  if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out != 1 || rule.info.n_params < 0 ||
+      rule.info.n_params > QN_MAX_PARAMS || rule.rule > QN_RULE_CAST)
+    r->is_short = 1;
+  if (r->is_short) return;
+  quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
+  quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
+  *n_args = rule.info.n_in + rule.info.n_out;
+  *n_params = rule.info.n_params;
+  for (int32_t k = 0; k < *n_args; k++) {
+    quern_arg_info arg;
+    arg.name = read_string(r, strings, bytes);
+    arg.dtypes = read_string(r, strings, bytes);
+    arg.is_output = (int32_t)read_u32(r);
+    arg.may_alias = read_u32(r);
+    if (args) args[k] = arg;
+  }
+  for (int32_t k = 0; k < *n_params; k++) {
+    quern_param_info param = {.name = read_string(r, strings, bytes)};
+    param.value.kind = (int32_t)read_u32(r);
+    uint64_t bits = read_number(r, 8);
+    memcpy(&param.value.v, &bits, sizeof bits);
+    if (params) params[k] = param;
+  }
+  if (!op) return;
+  rule.info.args = args;
+  rule.info.params = *n_params ? params : NULL;
+  op->rule = rule;
+}
+
+static qn_spec_op *make_op(reader *r) {
+  reader counted = *r;
+  size_t bytes;
+  int32_t n_args = 0, n_params = 0;
+  read_op(&counted, NULL, &bytes, &n_args, &n_params);
+  qn_assert(!counted.is_short); /* the module is of this build */
+  qn_spec_op *op = malloc(sizeof *op + (size_t)n_args * sizeof(quern_arg_info) + (size_t)n_params * sizeof(quern_param_info) + bytes);
+  if (op) read_op(r, op, &bytes, &n_args, &n_params);
+  return op;
+}
+_Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays stand behind it");
+_Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays stand behind each other");
+
+typedef struct op_list {
+  qn_spec_op **ops;
+  int32_t n;
+} op_list;
+
+static void free_ops(op_list *list) {
+  for (int32_t k = 0; k < list->n; k++) free(list->ops[k]);
+  free(list->ops);
+}
+
+static int take_ops(void *arg, const qn_bytes *packed) {
+  op_list *list = arg;
+  reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
+  const int32_t n = (int32_t)read_u32(&reader);
+  *list = (op_list){.ops = malloc(((size_t)n + 1) * sizeof *list->ops)};
+  if (!list->ops) return 0;
+  for (; list->n < n; list->n++) {
+    list->ops[list->n] = make_op(&reader);
+    if (list->ops[list->n]) continue;
+    free_ops(list);
+    return 0;
+  }
+  return 1;
+}
+
+quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size, qn_spec_op ***ops,
+                                    int32_t *n_ops) {
+  const request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
+  qn_bytes packed;
+  op_list list;
+  quern_status status = call(generator, &request, take_ops, &list, &packed);
+  if (status) return status;
+  free(packed.data);
+  *ops = list.ops;
+  *n_ops = list.n;
+  return QUERN_OK;
+}

@@ -1,0 +1,49 @@
+/* generator.h: the generator at run time: the only file that talks to the quern-gen module (Lua and gen/ as bytecode), which
+ * is opened at first need. Knows no tensors and does not run kernels. */
+#ifndef QN_GENERATOR_H
+#define QN_GENERATOR_H
+
+#include "bytes.h"
+#include "core/kernel_abi.h"
+
+/* A context's generator: one Lua state, made at first need, under one lock. Calls may come from any thread. */
+typedef struct qn_generator qn_generator;
+
+/* NULL for lack of memory. Opens nothing. */
+qn_generator *qn_generator_create(void);
+void qn_generator_destroy(qn_generator *generator);
+
+/* "ready", "not loaded yet", or why the module cannot be used; static. */
+const char *qn_generator_state(void);
+
+/* An op that a spec declares. One allocation each, freed with free(). */
+typedef struct qn_spec_op {
+  qn_builtin rule; /* info, rule, dtypes, bool_in, bool_out, heavy; without variants */
+} qn_spec_op;
+
+/* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
+ * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (all that is wrong is that names
+ * are taken), LIMIT, MEMORY. Wants 64 KiB of stack, as all functions here. */
+quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
+                                    qn_spec_op ***ops, int32_t *n_ops);
+
+/* What an op computes in a kernel dtype (K of kernel_abi.h), as lines; line k defines value k, but `out` lines:
+ *   in TYPE | param TYPE INDEX | const TYPE HEX | table TYPE N HEX... | prim OP TYPE ARG_TYPE A B C | out VALUE
+ * The inputs come first, all of them, then the parameters; HEX has 16 digits. OP, TYPE and ARG_TYPE name a qn_primitive; of a
+ * lookup, A is a table. Errors: UNSUPPORTED, NOTFOUND, DTYPE, SYNTAX (no body for that dtype), MEMORY. */
+quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program);
+
+typedef struct qn_source_request {
+  const char *symbol;        /* the function's name */
+  const char *canonical;     /* the expression: expression.h */
+  const char *const *dtypes; /* names of the operands' dtypes as the tensors have them, inputs then outputs */
+  int32_t n_in, n_out;
+  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h */
+  int32_t rank;        /* 1 or 2 */
+} qn_source_request;
+
+/* The C text of that kernel; it includes kernel.h. Errors: UNSUPPORTED, LIMIT (the graph after inlining), SYNTAX,
+ * NOTFOUND, DTYPE, MEMORY. */
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source);
+
+#endif

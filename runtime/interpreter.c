@@ -1,0 +1,563 @@
+/* interpreter.c: see interpreter.h.
+ *
+ * First the values become a flat list of nodes: operands, parameters, constants, and steps, one kernel each; the op of a spec
+ * becomes the primitives that the generator says. Then each node gets a register: outputs are computed in their own place,
+ * others in temporaries that are used again when nobody reads them any more. What does not depend on an input is computed
+ * once for a box, and kernels take it as a broadcast operand. */
+#include "interpreter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job.h"
+#include "core/params.h"
+#include "core/status.h"
+
+_Static_assert(QN_MAX_PARAMS * 4 == QN_MAX_SLOTS, "slots of a program are those of a call");
+
+/* Bytes of a slice's area that temporaries may take for an element, and single values in all. */
+#define MAX_BYTES_AT_ONCE 4096
+
+#define STEP_PICOSECONDS 60
+#define HEAVY_PICOSECONDS 1000
+
+typedef enum node_kind { NODE_INPUT, NODE_SLOT, NODE_CONSTANT, NODE_STEP } node_kind;
+
+typedef struct node {
+  uint8_t kind, type; /* qn_dtype */
+  uint8_t uniform;    /* one value for all elements */
+  uint8_t keeps_bits; /* a move: what it gives may be a NaN of another form */
+  uint8_t heavy;
+  int32_t index;                /* INPUT, SLOT: which; CONSTANT: where in the pool */
+  const qn_variant *variants;   /* STEP: the kernels to choose from, the all-contiguous one first */
+  int32_t n_variants;
+  int32_t first_arg, n_args, n_params; /* nodes: the arguments, then the op's parameters */
+  int32_t last_use;             /* the last node that reads it */
+  int32_t table_items;          /* CONSTANT: of a table */
+} node;
+
+/* Lists that grow; `failed` remembers the lack of memory. */
+typedef struct builder {
+  const qn_expression *expression;
+  qn_generator *generator;
+  qn_interpreted *made;
+  node *nodes;
+  int32_t n_nodes, room_nodes;
+  int32_t *args;
+  int32_t n_args, room_args;
+  uint64_t *pool;
+  int32_t n_pool, room_pool;
+  qn_step *steps;
+  int32_t n_steps, room_steps;
+  qn_register *registers;
+  int32_t n_registers, room_registers;
+  qn_register *place; /* [n_nodes]: where each node's value is */
+  uint8_t *temp_size;
+  int32_t n_temps, room_temps;
+  int32_t *free_temps;
+  int32_t n_free, room_free;
+  int32_t n_ones;
+  int32_t last_read; /* the last step that reads an input */
+  int32_t written[QN_MAX_OPERANDS]; /* by output: the step that writes it, -1 */
+  int failed;
+} builder;
+
+/* Room for n more items; 0 and `failed` if there is none. */
+static int reserve(builder *b, void **list, int32_t n, int32_t more, int32_t *room, size_t size) {
+  if (b->failed) return 0;
+  if (n + more <= *room) return 1;
+  int32_t wanted = *room ? *room * 2 : 32;
+  while (wanted < n + more) wanted *= 2;
+  void *grown = realloc(*list, (size_t)wanted * size);
+  if (!grown) {
+    b->failed = 1;
+    return 0;
+  }
+  *list = grown;
+  *room = wanted;
+  return 1;
+}
+#define RESERVE(b, list, more) reserve(b, (void **)&(b)->list, (b)->n_##list, more, &(b)->room_##list, sizeof *(b)->list)
+
+static uint8_t size_of(uint8_t type) { return qn_dtype_infos[type].size; }
+static int log2_size(uint8_t size) { return __builtin_ctz(size); }
+
+/* ---- Nodes ---- */
+
+static int32_t add_node(builder *b, node node) {
+  if (!RESERVE(b, nodes, 1)) return 0;
+  b->nodes[b->n_nodes] = node;
+  return b->n_nodes++;
+}
+
+/* Where `bytes` stand in the pool of constants, 8 bytes aligned. */
+static int32_t add_constant(builder *b, const void *bytes, size_t size) {
+  int32_t words = (int32_t)((size + 7) / 8);
+  if (!RESERVE(b, pool, words)) return 0;
+  int32_t at = b->n_pool;
+  b->pool[at + words - 1] = 0;
+  memcpy(b->pool + at, bytes, size);
+  b->n_pool += words;
+  return at;
+}
+
+static int32_t constant_node(builder *b, uint8_t type, uint64_t bits) {
+  return add_node(b, (node){.kind = NODE_CONSTANT, .type = type, .uniform = 1, .index = add_constant(b, &bits, 8)});
+}
+
+/* A step over nodes args[0 ... n_args + n_params). */
+static int32_t step_node(builder *b, node step, const int32_t *args) {
+  int32_t n = step.n_args + step.n_params;
+  if (!RESERVE(b, args, n)) return 0;
+  step.kind = NODE_STEP;
+  step.first_arg = b->n_args;
+  step.uniform = 1;
+  for (int32_t k = 0; k < n; k++) {
+    b->args[b->n_args++] = args[k];
+    if (k < step.n_args) step.uniform &= b->nodes[args[k]].uniform;
+  }
+  return add_node(b, step);
+}
+
+static int32_t primitive_node(builder *b, const qn_primitive *primitive, const int32_t *args, int32_t n_params) {
+  return step_node(b, (node){.type = primitive->type, .variants = primitive->variants, .n_variants = primitive->n_variants,
+                             .n_args = primitive->n_args, .n_params = n_params}, args);
+}
+
+/* The slot of a parameter in a dtype. Slots are sorted before any node is made. */
+static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
+  const qn_interpreted *made = b->made;
+  for (int32_t k = 0; k < made->n_slots; k++)
+    if (made->slots[k].param == param && made->slots[k].dtype == dtype) return k;
+  return -1;
+}
+
+/* By parameter, then dtype. */
+static quern_status collect_slots(builder *b, const qn_typed *typed) {
+  qn_interpreted *made = b->made;
+  for (int32_t i = 0; i < typed->n_values; i++) {
+    const qn_value *value = &typed->values[i];
+    if (value->kind != QN_VALUE_PARAM || slot_of(b, value->index, value->type) >= 0) continue;
+    if (made->n_slots == QN_MAX_SLOTS)
+      return qn_status_fail(QUERN_E_LIMIT, "%s: parameters in more than %d dtypes in all", b->expression->name, QN_MAX_SLOTS);
+    int32_t k = made->n_slots++;
+    for (; k > 0; k--) {
+      const qn_slot *before = &made->slots[k - 1];
+      if (before->param < value->index || (before->param == value->index && before->dtype < value->type)) break;
+      made->slots[k] = *before;
+    }
+    made->slots[k] = (qn_slot){(uint8_t)value->index, value->type};
+  }
+  return QUERN_OK;
+}
+
+/* ---- Ops of specs: the lines of generator.h ---- */
+
+typedef struct reader {
+  const char *at;
+} reader;
+
+/* The next word of a line, up to 63 letters; 0 at the end of the line. */
+static int read_word(reader *r, char word[64]) {
+  size_t n = 0;
+  while (*r->at == ' ') r->at++;
+  while (*r->at && *r->at != ' ' && *r->at != '\n' && n < 63) word[n++] = *r->at++;
+  word[n] = 0;
+  return n > 0;
+}
+
+static int read_type(reader *r, uint8_t *type) {
+  char word[64];
+  if (!read_word(r, word)) return 0;
+  for (int t = 0; t < QN_DTYPE_COUNT; t++)
+    if (strcmp(qn_dtype_infos[t].name, word) == 0) {
+      *type = (uint8_t)t;
+      return 1;
+    }
+  return 0;
+}
+
+static int read_number(reader *r, int base, uint64_t *number) {
+  char word[64], *end;
+  if (!read_word(r, word)) return 0;
+  *number = strtoull(word, &end, base);
+  return *end == 0;
+}
+
+static int32_t read_table(builder *b, reader *r) {
+  uint8_t type;
+  uint64_t n, item;
+  if (!read_type(r, &type) || !read_number(r, 10, &n) || n == 0 || n > 1 << 20) return -1;
+  size_t size = size_of(type);
+  char *items = malloc(n * size);
+  if (!items) {
+    b->failed = 1;
+    return -1;
+  }
+  int32_t made = -1;
+  uint64_t k = 0;
+  for (; k < n && read_number(r, 16, &item); k++) memcpy(items + k * size, &item, size);
+  if (k == n)
+    made = add_node(b, (node){.kind = NODE_CONSTANT, .type = type, .uniform = 1, .index = add_constant(b, items, n * size),
+                              .table_items = (int32_t)n});
+  free(items);
+  return made;
+}
+
+/* `prim OP TYPE ARG_TYPE A B C`; values: the nodes of the lines before. */
+static int32_t read_primitive(builder *b, reader *r, const int32_t *values, int32_t n_values) {
+  char op[64];
+  uint8_t type, arg_type;
+  int32_t args[8];
+  if (!read_word(r, op) || !read_type(r, &type) || !read_type(r, &arg_type)) return -1;
+  const qn_primitive *primitive = qn_primitive_find(op, type, arg_type);
+  if (!primitive || primitive->n_args > 6) return -1;
+  for (int32_t k = 0; k < primitive->n_args; k++) {
+    uint64_t value;
+    if (!read_number(r, 10, &value) || value >= (uint64_t)n_values || values[value] < 0) return -1;
+    args[k] = values[value];
+  }
+  if (strcmp(op, "lookup") != 0) return primitive_node(b, primitive, args, 0);
+  args[2] = constant_node(b, QN_I64, (uint64_t)b->nodes[args[0]].table_items - 1);
+  return primitive_node(b, primitive, args, 1);
+}
+
+/* The nodes of a spec's op for the arguments `args` (inputs, then parameters). -1: the text is not what it should be. */
+static int32_t read_program(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values) {
+  int32_t n_values = 0, n_in = 0, result = -1;
+  reader r = {text};
+  while (*r.at && !b->failed) {
+    char word[64];
+    uint8_t type;
+    uint64_t number;
+    int32_t made = -1;
+    if (!read_word(&r, word)) return -1;
+    if (strcmp(word, "out") == 0) {
+      if (!read_number(&r, 10, &number) || number >= (uint64_t)n_values) return -1;
+      result = values[number];
+    } else {
+      if (strcmp(word, "in") == 0)
+        made = read_type(&r, &type) && n_in < n_args ? args[n_in++] : -1;
+      else if (strcmp(word, "param") == 0)
+        made = read_type(&r, &type) && read_number(&r, 10, &number) && n_in + (int64_t)number < n_args ? args[n_in + (int64_t)number] : -1;
+      else if (strcmp(word, "const") == 0)
+        made = read_type(&r, &type) && read_number(&r, 16, &number) ? constant_node(b, type, number) : -1;
+      else if (strcmp(word, "table") == 0)
+        made = read_table(b, &r);
+      else if (strcmp(word, "prim") == 0)
+        made = read_primitive(b, &r, values, n_values);
+      if (made < 0) return -1;
+      values[n_values++] = made;
+    }
+    if (*r.at == '\n') r.at++;
+  }
+  return result;
+}
+
+static int32_t count_lines(const char *text) {
+  int32_t n = 0;
+  for (; *text; text++) n += *text == '\n';
+  return n + 1;
+}
+
+static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+  qn_bytes text;
+  quern_status status =
+      qn_generator_program(b->generator, value->op->info->name, qn_dtype_infos[value->kernel_dtype].name, &text);
+  if (status) return status;
+  int32_t *values = malloc((size_t)count_lines(text.data) * sizeof *values);
+  if (values)
+    *made = read_program(b, text.data, args, value->n_args + value->n_params, values);
+  else
+    b->failed = 1;
+  free(values);
+  free(text.data);
+  if (b->failed || *made >= 0) return QUERN_OK;
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s has a part that no built kernel computes", b->expression->name,
+                        value->op->info->name);
+}
+
+/* ---- Values to nodes ---- */
+
+static int32_t builtin_node(builder *b, const qn_value *value, const int32_t *args) {
+  const qn_builtin *builtin = value->op->builtin;
+  int is_move = builtin->rule == QN_RULE_MOVE;
+  uint8_t K = is_move ? qn_dtype_infos[value->kernel_dtype].bits_dtype : value->kernel_dtype;
+  return step_node(b, (node){.type = value->type, .variants = builtin->variants + builtin->first[K],
+                             .n_variants = builtin->first[K + 1] - builtin->first[K], .n_args = value->n_args,
+                             .n_params = value->n_params, .keeps_bits = (uint8_t)is_move, .heavy = builtin->heavy}, args);
+}
+
+static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of) {
+  for (int32_t i = 0; i < typed->n_values && !b->failed; i++) {
+    const qn_value *value = &typed->values[i];
+    int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
+    for (int32_t k = 0; k < value->n_args + value->n_params; k++) args[k] = node_of[typed->args[value->first_arg + k]];
+    switch (value->kind) {
+      case QN_VALUE_INPUT: node_of[i] = add_node(b, (node){.kind = NODE_INPUT, .type = value->type, .index = value->index}); break;
+      case QN_VALUE_PARAM:
+        node_of[i] = add_node(b, (node){.kind = NODE_SLOT, .type = value->type, .uniform = 1,
+                                        .index = slot_of(b, value->index, value->type)});
+        break;
+      case QN_VALUE_CONSTANT: node_of[i] = constant_node(b, value->type, value->bits); break;
+      case QN_VALUE_PRIMITIVE: node_of[i] = primitive_node(b, value->primitive, args, 0); break;
+      default:
+        if (value->op->builtin->n_variants) {
+          node_of[i] = builtin_node(b, value, args);
+        } else {
+          quern_status status = add_spec_op(b, value, args, &node_of[i]);
+          if (status) return status;
+        }
+    }
+  }
+  return QUERN_OK;
+}
+
+static void find_last_uses(builder *b) {
+  for (int32_t i = 0; i < b->n_nodes; i++) {
+    const node *node = &b->nodes[i];
+    for (int32_t k = 0; k < node->n_args + node->n_params; k++) b->nodes[b->args[node->first_arg + k]].last_use = i;
+  }
+}
+
+/* ---- Registers ---- */
+
+static int32_t take_temp(builder *b, uint8_t size) {
+  for (int32_t i = b->n_free - 1; i >= 0; i--)
+    if (b->temp_size[b->free_temps[i]] == size) {
+      int32_t temp = b->free_temps[i];
+      b->free_temps[i] = b->free_temps[--b->n_free];
+      return temp;
+    }
+  if (!reserve(b, (void **)&b->temp_size, b->n_temps, 1, &b->room_temps, 1)) return 0;
+  b->temp_size[b->n_temps] = size;
+  return b->n_temps++;
+}
+
+static void give_temp(builder *b, const qn_register *reg) {
+  if (reg->kind != QN_REGISTER_TEMP || !reserve(b, (void **)&b->free_temps, b->n_free, 1, &b->room_free, sizeof *b->free_temps))
+    return;
+  b->free_temps[b->n_free++] = reg->index;
+}
+
+static qn_register temp_register(builder *b, uint8_t size) {
+  return (qn_register){QN_REGISTER_TEMP, size, take_temp(b, size)};
+}
+
+/* ---- Steps ---- */
+
+static const qn_register no_params = {QN_REGISTER_CONSTANT, 0, 0};
+
+static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int single, qn_register params) {
+  if (!RESERVE(b, steps, 1) || !RESERVE(b, registers, n)) return;
+  for (int32_t k = 0; k < n; k++) {
+    int is_input = registers[k].kind == QN_REGISTER_OPERAND && registers[k].index < b->expression->n_in;
+    if (is_input) b->last_read = b->n_steps;
+    b->registers[b->n_registers + k] = registers[k];
+  }
+  /* `registers` is set when the list has stopped moving. */
+  b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n,
+                                     .single = (uint8_t)single, .params = params};
+  b->n_registers += n;
+}
+
+/* One value over a block, or to a place of 8 bytes. */
+static void add_fill(builder *b, qn_register from, uint8_t size, qn_register to) {
+  const qn_register registers[2] = {from, to};
+  add_step(b, qn_packs.fill[log2_size(size)], registers, 2, to.kind == QN_REGISTER_ONE, no_params);
+}
+
+/* The kernel that takes the most uniform arguments as broadcast ones. */
+static const qn_variant *choose_variant(const builder *b, const node *step) {
+  const qn_variant *best = &step->variants[0];
+  int best_broadcasts = 0;
+  if (step->uniform) return best;
+  for (int32_t i = 1; i < step->n_variants; i++) {
+    const qn_variant *variant = &step->variants[i];
+    int broadcasts = 0, fits = (variant->rank == 1 || variant->rank == 2) && variant->classes[step->n_args] == QN_CLASS_CONTIGUOUS;
+    for (int32_t k = 0; k <= step->n_args && fits; k++) {
+      int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
+      fits = variant->dtypes[k] == step->variants[0].dtypes[k] &&
+             (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && b->nodes[b->args[step->first_arg + k]].uniform));
+      broadcasts += is_broadcast;
+    }
+    if (!fits || broadcasts <= best_broadcasts) continue;
+    best = variant;
+    best_broadcasts = broadcasts;
+  }
+  return best;
+}
+
+/* The parameters of an op side by side, 8 bytes each. */
+static qn_register gather_params(builder *b, const node *step) {
+  const int32_t *params = b->args + step->first_arg + step->n_args;
+  int constant = 1;
+  if (step->n_params == 0) return no_params;
+  for (int32_t k = 0; k < step->n_params; k++) constant &= b->nodes[params[k]].kind == NODE_CONSTANT;
+  qn_register first = {QN_REGISTER_CONSTANT, 0, b->n_pool};
+  if (constant) {
+    for (int32_t k = 0; k < step->n_params; k++) {
+      uint64_t bits = b->pool[b->nodes[params[k]].index];
+      add_constant(b, &bits, 8);
+    }
+    return first;
+  }
+  first = (qn_register){QN_REGISTER_ONE, 0, b->n_ones};
+  b->n_ones += step->n_params;
+  for (int32_t k = 0; k < step->n_params; k++)
+    add_fill(b, b->place[params[k]], size_of(b->nodes[params[k]].type), (qn_register){QN_REGISTER_ONE, 0, first.index + k});
+  return first;
+}
+
+/* The output that a node's value may be computed in; -1. */
+static int32_t output_for(builder *b, const qn_typed *typed, const int32_t *node_of, int32_t at) {
+  const node *node = &b->nodes[at];
+  if (node->uniform || node->keeps_bits) return -1;
+  for (int32_t k = 0; k < typed->n_out; k++)
+    if (node_of[typed->out[k]] == at) return k;
+  return -1;
+}
+
+static void place_step(builder *b, const qn_typed *typed, const int32_t *node_of, int32_t at) {
+  node *step = &b->nodes[at];
+  const qn_variant *variant = choose_variant(b, step);
+  qn_register registers[QN_MAX_OPERANDS], params = gather_params(b, step);
+  uint8_t size = size_of(step->type);
+  for (int32_t k = 0; k < step->n_args; k++) {
+    const node *arg = &b->nodes[b->args[step->first_arg + k]];
+    registers[k] = b->place[b->args[step->first_arg + k]];
+    if (!arg->uniform || step->uniform || variant->classes[k] == QN_CLASS_BROADCAST) continue;
+    qn_register spread = temp_register(b, size_of(arg->type));
+    add_fill(b, registers[k], spread.step, spread);
+    registers[k] = spread;
+  }
+  /* A kernel loads an element before it stores one: the result may take the place of an argument. */
+  for (int32_t k = 0; k < step->n_args; k++) {
+    int32_t arg = b->args[step->first_arg + k], is_spread = registers[k].kind != b->place[arg].kind || registers[k].index != b->place[arg].index;
+    int is_repeated = 0;
+    for (int32_t j = 0; j < k; j++) is_repeated |= b->args[step->first_arg + j] == arg;
+    if (is_spread || (b->nodes[arg].last_use == at && !is_repeated)) give_temp(b, &registers[k]);
+  }
+  int32_t output = output_for(b, typed, node_of, at);
+  if (step->uniform)
+    registers[step->n_args] = (qn_register){QN_REGISTER_ONE, 0, b->n_ones++};
+  else if (output >= 0)
+    registers[step->n_args] = (qn_register){QN_REGISTER_OPERAND, size, b->expression->n_in + output};
+  else
+    registers[step->n_args] = temp_register(b, size);
+  if (b->failed) return;
+  b->place[at] = registers[step->n_args];
+  if (output >= 0) b->written[output] = b->n_steps;
+  add_step(b, variant, registers, step->n_args + 1, step->uniform, params);
+}
+
+/* What output k is to have and has not: a value that is an input, one for all elements, another output's, or moved. */
+static void copy_output(builder *b, int32_t k, int32_t from) {
+  const node *node = &b->nodes[from];
+  uint8_t size = size_of(node->type);
+  qn_register registers[2] = {b->place[from], {QN_REGISTER_OPERAND, size, b->expression->n_in + k}};
+  const qn_primitive *canon = qn_primitive_find("canon", node->type, node->type);
+  b->written[k] = b->n_steps;
+  if (node->uniform)
+    add_fill(b, registers[0], size, registers[1]);
+  else
+    add_step(b, canon ? &canon->variants[0] : qn_packs.gather[log2_size(size)], registers, 2, 0, no_params);
+}
+
+static void place_all(builder *b, const qn_typed *typed, const int32_t *node_of) {
+  for (int32_t i = 0; i < b->n_nodes && !b->failed; i++) {
+    const node *node = &b->nodes[i];
+    uint8_t size = size_of(node->type);
+    switch (node->kind) {
+      case NODE_INPUT: b->place[i] = (qn_register){QN_REGISTER_OPERAND, size, node->index}; break;
+      case NODE_SLOT: b->place[i] = (qn_register){QN_REGISTER_SLOT, 0, node->index}; break;
+      case NODE_CONSTANT: b->place[i] = (qn_register){QN_REGISTER_CONSTANT, 0, node->index}; break;
+      default: place_step(b, typed, node_of, i);
+    }
+  }
+  for (int32_t k = 0; k < typed->n_out && !b->failed; k++)
+    if (b->written[k] < 0) copy_output(b, k, node_of[typed->out[k]]);
+}
+
+/* ---- The program ---- */
+
+static quern_status finish(builder *b, const qn_typed *typed, const int32_t *node_of) {
+  qn_interpreted *made = b->made;
+  qn_program *program = &made->program;
+  int32_t *before = malloc(((size_t)b->n_temps + 1) * sizeof *before), bytes = 0, at = 0;
+  if (!before) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
+  for (int32_t i = 0; i < b->n_temps; i++) {
+    before[i] = bytes;
+    bytes += b->temp_size[i];
+  }
+  before[b->n_temps] = bytes;
+  *program = (qn_program){.n_steps = b->n_steps, .n_temps = b->n_temps, .n_ones = b->n_ones, .steps = b->steps,
+                          .temp_before = before, .constants = b->pool};
+  int32_t n_heavy = 0;
+  for (int32_t i = 0; i < b->n_nodes; i++) n_heavy += b->nodes[i].heavy;
+  program->picoseconds = STEP_PICOSECONDS * (b->n_steps - n_heavy) + HEAVY_PICOSECONDS * n_heavy;
+  made->heavy = n_heavy > 0 || b->n_steps > 14;
+  for (int32_t i = 0; i < b->n_steps; i++) {
+    b->steps[i].registers = b->registers + at;
+    at += b->steps[i].n_registers;
+  }
+  for (int32_t k = 0; k < typed->n_out; k++) {
+    made->value[b->expression->n_in + k] = b->nodes[node_of[typed->out[k]]].type;
+    if (b->written[k] >= b->last_read) program->in_place |= 1u << k;
+  }
+  b->steps = NULL; /* the program has them now */
+  b->pool = NULL;
+  b->registers = NULL;
+  if (bytes + 8 * b->n_ones <= MAX_BYTES_AT_ONCE) return QUERN_OK;
+  return qn_status_fail(QUERN_E_LIMIT, "%s: needs %d bytes of intermediate values at a time for each element; at most %d",
+                        b->expression->name, bytes + 8 * b->n_ones, MAX_BYTES_AT_ONCE);
+}
+
+quern_status qn_interpreter_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator,
+                                  qn_interpreted **interpreted) {
+  builder b = {.expression = expression, .generator = generator, .last_read = -1};
+  quern_status status = QUERN_OK;
+  int32_t *node_of = malloc((size_t)typed->n_values * sizeof *node_of + 1);
+  const uint64_t nothing = 0;
+  b.made = calloc(1, sizeof *b.made);
+  b.failed = !node_of || !b.made;
+  for (int32_t k = 0; k < typed->n_out; k++) b.written[k] = -1;
+  if (!b.failed) status = collect_slots(&b, typed);
+  add_constant(&b, &nothing, 8); /* what kernels without parameters are given */
+  if (!b.failed && !status) status = flatten(&b, typed, node_of);
+  if (!b.failed && !status) {
+    find_last_uses(&b);
+    b.place = malloc((size_t)b.n_nodes * sizeof *b.place + 1);
+    b.failed = !b.place;
+    for (int32_t i = 0; i < typed->n_values && !b.failed; i++)
+      if (typed->values[i].kind == QN_VALUE_INPUT) b.made->value[typed->values[i].index] = typed->values[i].type;
+    if (!b.failed) place_all(&b, typed, node_of);
+  }
+  if (!b.failed && !status) status = finish(&b, typed, node_of);
+  if (b.failed) status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
+  free(node_of);
+  free(b.nodes);
+  free(b.args);
+  free(b.pool);
+  free(b.steps);
+  free(b.registers);
+  free(b.place);
+  free(b.temp_size);
+  free(b.free_temps);
+  if (status) {
+    qn_interpreter_free(b.made);
+    return status;
+  }
+  *interpreted = b.made;
+  return QUERN_OK;
+}
+
+void qn_interpreter_free(qn_interpreted *interpreted) {
+  if (!interpreted) return;
+  const qn_program *program = &interpreted->program;
+  if (program->n_steps) free((void *)(uintptr_t)program->steps[0].registers);
+  free((void *)(uintptr_t)program->steps);
+  free((void *)(uintptr_t)program->temp_before);
+  free((void *)(uintptr_t)program->constants);
+  free(interpreted);
+}

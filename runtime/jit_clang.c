@@ -1,0 +1,377 @@
+/* jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
+ *
+ * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is left
+ * standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by who
+ * needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, whose lock another
+ * thread would wait for. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
+#endif
+#include "jit_clang.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "clang_module.h"
+#include "core/environment.h"
+#include "core/float_env.h"
+#include "module_path.h"
+
+#define MODULE_FILE "quern-clang.so"
+#define STACK_BYTES (8 << 20)
+
+/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first. */
+#ifndef QN_CLANG_LIBRARIES
+#define QN_CLANG_LIBRARIES ""
+#endif
+
+typedef struct job {
+  quern_clang_job ask;
+  struct job *next;
+  int is_done, is_good;
+} job;
+
+static struct tier {
+  pthread_mutex_t lock;
+  pthread_cond_t work, news; /* for the thread; for who waits for what it does */
+  const quern_clang_interface *module; /* NULL: not opened so far */
+  job *first;                /* waiting, oldest first */
+  job *current;              /* the thread is at it */
+  int n_opening;             /* threads that are opening the module */
+  int has_thread, is_watching_forks;
+  int is_ending;             /* the process, or the library leaves it */
+  int is_dead;               /* state says why */
+  pthread_t thread;
+} tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+
+static char trouble[2][512]; /* written once each: [0] no module, [1] the end of it */
+static _Atomic(const char *) state = "not loaded yet";
+
+/* ---- With the lock held ---- */
+
+static void say(char *why, size_t size, const char *text) {
+  snprintf(why, size, "%s", text);
+}
+
+/* For good. what, detail: the reason. */
+static void die(const char *what, const char *detail) {
+  if (tier.is_dead) return;
+  snprintf(trouble[1], sizeof trouble[1], "%s%s", what, detail);
+  tier.is_dead = 1;
+  atomic_store(&state, trouble[1]);
+}
+
+static void finish(job *j, int is_good) {
+  j->is_good = is_good;
+  j->is_done = 1;
+  pthread_cond_broadcast(&tier.news);
+}
+
+static void refuse_all(const char *why) {
+  while (tier.first) {
+    job *j = tier.first;
+    tier.first = j->next;
+    say(j->ask.why, j->ask.why_size, why);
+    finish(j, 0);
+  }
+}
+
+/* ---- Called by the module ---- */
+
+static void failed(const char *message) {
+  pthread_mutex_lock(&tier.lock);
+  die("LLVM failed: ", message);
+  say(tier.current->ask.why, tier.current->ask.why_size, trouble[1]);
+  finish(tier.current, 0);
+  refuse_all(trouble[1]);
+  tier.current = NULL;
+  tier.has_thread = 0;
+  pthread_detach(tier.thread);
+  pthread_mutex_unlock(&tier.lock);
+}
+
+static void stop(void) {
+  pthread_mutex_lock(&tier.lock);
+  const int joins = tier.has_thread && !pthread_equal(tier.thread, pthread_self());
+  tier.is_ending = 1;
+  tier.has_thread = 0;
+  refuse_all("the process ends");
+  pthread_cond_broadcast(&tier.work);
+  pthread_mutex_unlock(&tier.lock);
+  if (joins) pthread_join(tier.thread, NULL);
+}
+
+__attribute__((destructor)) static void leave(void) {
+  stop();
+  if (tier.module) tier.module->serve(NULL);
+}
+
+/* ---- The thread ---- */
+
+static int64_t number_after(const char *text, const char *word) {
+  const char *at = text ? strstr(text, word) : NULL;
+  int64_t n = 0;
+  for (at += at ? strlen(word) : 0; at && *at >= '0' && *at <= '9' && n < 1000000; at++) n = n * 10 + (*at - '0');
+  return n;
+}
+
+/* What tests ask for: the job is held for some time, or until the process ends. With the lock held. */
+static void hold(void) {
+  const int64_t ms = number_after(qn_environment_test_compiler(), "hold=");
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += ms / 1000;
+  until.tv_nsec += ms % 1000 * 1000000;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_sec++;
+    until.tv_nsec -= 1000000000;
+  }
+  while (ms > 0 && !tier.is_ending && pthread_cond_timedwait(&tier.work, &tier.lock, &until) != ETIMEDOUT) {
+  }
+}
+
+static void run_job(job *j) {
+  const char *test = qn_environment_test_compiler();
+  j->ask.is_to_fail = test && strstr(test, "fatal");
+  hold();
+  if (tier.is_ending) {
+    say(j->ask.why, j->ask.why_size, "the process ends");
+    finish(j, 0);
+    return;
+  }
+  pthread_mutex_unlock(&tier.lock);
+  const quern_clang_result result = tier.module->compile(&j->ask);
+  pthread_mutex_lock(&tier.lock);
+  if (result == QUERN_CLANG_BROKEN) die("", j->ask.why);
+  finish(j, result == QUERN_CLANG_DONE);
+}
+
+static void *run(void *unused) {
+  (void)unused;
+  const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (c_locale) uselocale(c_locale);
+  qn_float_env_enter();
+  pthread_mutex_lock(&tier.lock);
+  while (!tier.is_ending) {
+    job *j = tier.first;
+    if (tier.is_dead) refuse_all(trouble[1]);
+    if (tier.is_dead || !j) {
+      pthread_cond_wait(&tier.work, &tier.lock);
+      continue;
+    }
+    tier.first = j->next;
+    tier.current = j;
+    run_job(j);
+    tier.current = NULL;
+  }
+  pthread_mutex_unlock(&tier.lock);
+  uselocale(LC_GLOBAL_LOCALE);
+  if (c_locale) freelocale(c_locale);
+  return NULL;
+}
+
+static int make_thread(void) {
+  pthread_attr_t attributes;
+  sigset_t all, kept;
+  if (pthread_attr_init(&attributes)) return 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &kept);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  const int failed_to = pthread_create(&tier.thread, &attributes, run, NULL);
+  pthread_sigmask(SIG_SETMASK, &kept, NULL);
+  pthread_attr_destroy(&attributes);
+  return !failed_to;
+}
+
+/* ---- Forks: a child has no thread, and makes one when it needs it ---- */
+
+static void before_clang_fork(void) {
+  pthread_mutex_lock(&tier.lock);
+}
+
+static void after_clang_fork(void) {
+  pthread_mutex_unlock(&tier.lock);
+}
+
+static void after_clang_fork_in_child(void) {
+  if (tier.current) die("the process was forked while Clang compiled", "");
+  if (tier.n_opening) die("the process was forked while Clang was being opened", "");
+  tier.current = tier.first = NULL;
+  tier.has_thread = tier.n_opening = 0;
+  /* They may count waiters that are not in this process. */
+  tier.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  pthread_mutex_unlock(&tier.lock);
+}
+
+/* ---- Opening ---- */
+
+/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. */
+static int is_sanitized(void) {
+  static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
+  int found = 0;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) found |= dlsym(RTLD_DEFAULT, names[i]) != NULL;
+  dlerror();
+  return found;
+}
+
+/* Whether a library of that path's name is in the process. */
+static int is_in_process(const char *path, size_t size) {
+  char name[256];
+  const char *end = path + size, *start = end;
+  while (start > path && start[-1] != '/') start--;
+  if (size == 0 || (size_t)(end - start) >= sizeof name) return 0;
+  memcpy(name, start, (size_t)(end - start));
+  name[end - start] = 0;
+  void *there = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+  if (there) dlclose(there);
+  dlerror();
+  return there != NULL;
+}
+
+/* Whether LLVM was in the process before this library opened it: what the first to ask finds. */
+static int is_llvm_shared(void) {
+  static atomic_int answer; /* 0: nobody asked; 1: no; 2: yes */
+  int expected = 0;
+  if (!atomic_load(&answer)) {
+    const int found = 1 + is_in_process(QN_CLANG_LIBRARIES, strcspn(QN_CLANG_LIBRARIES, ":"));
+    atomic_compare_exchange_strong(&answer, &expected, found);
+  }
+  return atomic_load(&answer) == 2;
+}
+
+/* Without the lock. NULL: why says what is wrong. */
+static const quern_clang_interface *open_module(int *is_shared, char *why, size_t size) {
+  char path[4096];
+  int flags = RTLD_NOW | RTLD_LOCAL;
+  if (!qn_module_path(MODULE_FILE, path, sizeof path)) {
+    say(why, size, path);
+    return NULL;
+  }
+  *is_shared = is_llvm_shared();
+#if defined(RTLD_NODELETE)
+  flags |= RTLD_NODELETE; /* LLVM does not outlive being unloaded */
+#endif
+#if defined(RTLD_DEEPBIND)
+  if (!is_sanitized()) flags |= RTLD_DEEPBIND; /* the host may have another LLVM */
+#endif
+  void *library = dlopen(path, flags);
+  if (!library) {
+    const char *text = dlerror();
+    say(why, size, text ? text : "the module cannot be opened");
+    return NULL;
+  }
+  const quern_clang_interface *module = dlsym(library, QUERN_CLANG_SYMBOL);
+  if (!module || module->abi != QUERN_CLANG_ABI || strcmp(module->version, QUERN_CLANG_VERSION) != 0) {
+    snprintf(why, size, "%s is not of this library's version", path);
+    return NULL;
+  }
+  return module;
+}
+
+/* With the lock held, which is given up for a while. 0: why says what is wrong. */
+static int make_ready(char *why, size_t size) {
+  int is_shared = 0;
+  if (!tier.is_watching_forks) tier.is_watching_forks = !pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
+  if (!tier.module && !tier.is_dead) {
+    tier.n_opening++;
+    pthread_mutex_unlock(&tier.lock);
+    const quern_clang_interface *module = open_module(&is_shared, why, size);
+    pthread_mutex_lock(&tier.lock);
+    tier.n_opening--;
+    if (!module) {
+      if (!trouble[0][0]) snprintf(trouble[0], sizeof trouble[0], "%s", why);
+      if (!tier.is_dead) atomic_store(&state, trouble[0]);
+      return 0;
+    }
+    if (!tier.module && !tier.is_ending) {
+      module->serve(&(quern_clang_host){failed, stop, is_shared});
+      tier.module = module;
+      if (!tier.is_dead) atomic_store(&state, "ready");
+    }
+  }
+  if (tier.is_dead) {
+    say(why, size, trouble[1]);
+  } else if (tier.is_ending) {
+    say(why, size, "the process ends");
+  } else if (!tier.has_thread && !(tier.has_thread = make_thread())) {
+    say(why, size, "no thread could be made for Clang");
+  } else {
+    return 1;
+  }
+  return 0;
+}
+
+/* ---- Outside ---- */
+
+int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
+  const int kept_errno = errno;
+  job j = {.ask = {.source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
+                   .headers = qn_kernel_headers, .n_headers = qn_n_kernel_headers, .allocate = malloc, .why = why,
+                   .why_size = why_size}};
+  pthread_mutex_lock(&tier.lock);
+  if (make_ready(why, why_size)) {
+    job **at = &tier.first;
+    while (*at) at = &(*at)->next;
+    *at = &j;
+    pthread_cond_signal(&tier.work);
+    while (!j.is_done) pthread_cond_wait(&tier.news, &tier.lock);
+  }
+  pthread_mutex_unlock(&tier.lock);
+  if (j.is_good) *object = (qn_bytes){j.ask.object, j.ask.object_size};
+  errno = kept_errno;
+  return j.is_good;
+}
+
+const char *qn_clang_state(void) {
+  return atomic_load(&state);
+}
+
+/* Adds a file's path, size and time, or that it is not there. */
+static int describe(const char *path, int length, char **text, size_t *size) {
+  char name[4096];
+  struct stat file;
+  int n;
+  if (length >= (int)sizeof name) return 0;
+  memcpy(name, path, (size_t)length);
+  name[length] = 0;
+  const int is_there = stat(name, &file) == 0;
+  if (is_there)
+    n = snprintf(*text, *size, "; %s %lld %lld.%09ld", name, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
+                 file.st_mtim.tv_nsec);
+  else
+    n = snprintf(*text, *size, "; %s -", name);
+  if (n < 0 || (size_t)n >= *size) return 0;
+  *text += n;
+  *size -= (size_t)n;
+  return is_there + 1;
+}
+
+int qn_clang_identity(char *text, size_t size) {
+  const int kept_errno = errno;
+  char path[4096];
+  int is_good = 0;
+  const int n = snprintf(text, size, "clang");
+  if (n < 0 || (size_t)n >= size) return 0;
+  text += n;
+  size -= (size_t)n;
+  if (qn_module_path(MODULE_FILE, path, sizeof path) && describe(path, (int)strlen(path), &text, &size) == 2) {
+    is_good = 1;
+    for (const char *at = QN_CLANG_LIBRARIES; is_good && *at;) {
+      const int length = (int)strcspn(at, ":");
+      if (length) is_good = describe(at, length, &text, &size) > 0;
+      at += length + (at[length] == ':');
+    }
+  }
+  errno = kept_errno;
+  return is_good;
+}

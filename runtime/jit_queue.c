@@ -1,0 +1,147 @@
+/* jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
+ *
+ * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on the
+ * way of a call whose kernel is known, and one lock is one thing to hold across a fork. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* pthread_sigmask */
+#endif
+#include "jit_queue.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "core/float_env.h"
+
+/* The generator and the host's log run on it; compilers have stacks of their own. */
+#define STACK_BYTES (512 << 10)
+
+static struct queue {
+  pthread_mutex_t lock;
+  pthread_cond_t work, news; /* for the thread; for who waits for what it does */
+  qn_jit_job *first;
+  int has_thread, stopping;
+  unsigned generation; /* counts forks: a thread of another generation is not this process's */
+  pthread_t thread;
+  void (*in_child)(void);
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local int is_here; /* this is the background thread */
+
+static void drop_all(const char *why) {
+  qn_jit_job *job = queue.first, *next;
+  queue.first = NULL;
+  for (; job; job = next) {
+    next = job->next;
+    job->drop(job, why);
+  }
+}
+
+/* ---- Forks ---- */
+
+static void before_jit_fork(void) { pthread_mutex_lock(&queue.lock); }
+static void after_jit_fork(void) { pthread_mutex_unlock(&queue.lock); }
+
+static void after_jit_fork_in_child(void) {
+  queue.generation++;
+  queue.has_thread = 0;
+  /* They may count waiters that are not in this process. */
+  queue.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  queue.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  drop_all("forked");
+  if (queue.in_child) queue.in_child();
+  pthread_mutex_unlock(&queue.lock);
+}
+
+static void watch_forks(void) { pthread_atfork(before_jit_fork, after_jit_fork, after_jit_fork_in_child); }
+
+void qn_jit_queue_on_fork(void (*in_child)(void)) { queue.in_child = in_child; }
+
+/* ---- The lock ---- */
+
+void qn_jit_queue_lock(void) {
+  static pthread_once_t watched = PTHREAD_ONCE_INIT;
+  pthread_once(&watched, watch_forks);
+  pthread_mutex_lock(&queue.lock);
+}
+
+void qn_jit_queue_unlock(void) { pthread_mutex_unlock(&queue.lock); }
+void qn_jit_queue_wait(void) { pthread_cond_wait(&queue.news, &queue.lock); }
+void qn_jit_queue_tell(void) { pthread_cond_broadcast(&queue.news); }
+
+/* ---- The thread ---- */
+
+static void *work(void *unused) {
+  (void)unused;
+  is_here = 1;
+  qn_float_env_enter();
+  pthread_mutex_lock(&queue.lock);
+  const unsigned generation = queue.generation;
+  while (!queue.stopping && queue.generation == generation) {
+    qn_jit_job *job = queue.first;
+    if (!job) {
+      pthread_cond_wait(&queue.work, &queue.lock);
+      continue;
+    }
+    queue.first = job->next;
+    job->run(job);
+  }
+  pthread_mutex_unlock(&queue.lock);
+  return NULL;
+}
+
+static int make_thread(void) {
+  pthread_attr_t attributes;
+  sigset_t all, kept;
+  if (pthread_attr_init(&attributes)) return 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &kept);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  int failed = pthread_create(&queue.thread, &attributes, work, NULL);
+  if (failed) failed = pthread_create(&queue.thread, NULL, work, NULL); /* a program with much thread-local memory */
+  pthread_sigmask(SIG_SETMASK, &kept, NULL);
+  pthread_attr_destroy(&attributes);
+  return !failed;
+}
+
+const char *qn_jit_queue_add(qn_jit_job *job) {
+  qn_jit_job **at = &queue.first;
+  if (queue.stopping) return "the process ends";
+  if (!queue.has_thread) queue.has_thread = make_thread();
+  if (!queue.has_thread) return "no thread could be made";
+  while (*at && (!job->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
+  job->next = *at;
+  *at = job;
+  pthread_cond_signal(&queue.work);
+  return NULL;
+}
+
+int qn_jit_queue_is_ending(void) { return queue.stopping; }
+
+int qn_jit_queue_is_here(void) { return is_here; }
+
+void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), const void *arg, const char *why) {
+  qn_jit_job **at = &queue.first;
+  while (*at) {
+    qn_jit_job *job = *at;
+    if (is_meant(job, arg)) {
+      *at = job->next;
+      job->drop(job, why);
+    } else {
+      at = &job->next;
+    }
+  }
+}
+
+/* When the process ends or the library is unloaded: a job under way is waited for. By its priority after the library's other
+ * destructors: a compiler's hurries the job up. */
+__attribute__((destructor(101))) static void stop(void) {
+  pthread_mutex_lock(&queue.lock);
+  const int joins = queue.has_thread && !pthread_equal(queue.thread, pthread_self());
+  queue.stopping = 1;
+  queue.has_thread = 0;
+  drop_all("the process ends");
+  pthread_cond_broadcast(&queue.work);
+  pthread_mutex_unlock(&queue.lock);
+  if (joins) pthread_join(queue.thread, NULL);
+}

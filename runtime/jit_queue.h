@@ -1,0 +1,43 @@
+/* jit_queue.h: the one lock of run-time compilation, the process's background thread and its queue of jobs; all of it
+ * forks and ends with the process. Knows neither kernels nor contexts. */
+#ifndef QN_JIT_QUEUE_H
+#define QN_JIT_QUEUE_H
+
+/* A job is a part of what it is about; the queue links it and owns nothing of it. */
+typedef struct qn_jit_job {
+  struct qn_jit_job *next;
+  int is_urgent; /* somebody waits for it */
+  /* On the background thread, in the default floating point environment. The lock is held when it is called and when it
+   * returns; in between it is given up for whatever takes time. */
+  void (*run)(struct qn_jit_job *job);
+  /* The job will not run. Called with the lock held, which it keeps. why: a few words, static. */
+  void (*drop)(struct qn_jit_job *job, const char *why);
+} qn_jit_job;
+
+/* Held for moments: never while a file is touched, something is generated, compiled or mapped, or the host's log is
+ * called. A fork waits for it. */
+void qn_jit_queue_lock(void);
+void qn_jit_queue_unlock(void);
+
+/* Until somebody tells news; may return early. To be called with the lock held, like all that follows. */
+void qn_jit_queue_wait(void);
+void qn_jit_queue_tell(void);
+
+/* Adds a job behind all others, an urgent one behind the urgent ones, and makes the thread if there is none. NULL, or why it
+ * will not be run (then it is not in the queue); static. */
+const char *qn_jit_queue_add(qn_jit_job *job);
+
+/* Whether the process ends, or the library is being unloaded: a host's log is not to be called any more. */
+int qn_jit_queue_is_ending(void);
+
+/* Whether this is the background thread. */
+int qn_jit_queue_is_here(void);
+
+/* Drops the jobs that is_meant(job, arg) is true of and that have not begun. */
+void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), const void *arg, const char *why);
+
+/* What is called in a forked child, with the lock held, after its queue was dropped: the thread that forked is the only
+ * one there; the background thread, if it is not that one, is gone with the job it was at. One function. */
+void qn_jit_queue_on_fork(void (*in_child)(void));
+
+#endif

@@ -1,0 +1,78 @@
+/* module_path.c: see module_path.h. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* dladdr1 */
+#endif
+#include "module_path.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__GLIBC__)
+#include <link.h>
+#endif
+
+#include "core/environment.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+/* The folder of the file that this code was loaded from: an absolute path, or 0. The name that a program was started by is
+ * its caller's word, and no place to load code from: a program's file is what the kernel says. */
+static int own_folder(char *folder, size_t size) {
+  const char *name = NULL;
+  char program[PATH_MAX];
+  Dl_info info;
+#if defined(__GLIBC__)
+  struct link_map *map = NULL;
+  if (!dladdr1((void *)(uintptr_t)qn_module_path, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return 0;
+  name = map->l_name;
+#else
+  if (!dladdr((void *)(uintptr_t)qn_module_path, &info)) return 0;
+  name = info.dli_fname;
+#endif
+  if (!name || !name[0]) {
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0) return 0;
+    program[n] = 0;
+    name = program;
+  }
+  const char *slash = strrchr(name, '/');
+  if (name[0] != '/' || !slash || (size_t)(slash - name) >= size) return 0;
+  memcpy(folder, name, (size_t)(slash - name));
+  folder[slash - name] = 0;
+  return 1;
+}
+
+/* Whether folder/inner/name is a file: then its path is in `path`. */
+static int is_there(const char *folder, const char *inner, const char *name, char *path, size_t size) {
+  struct stat file;
+  int n = snprintf(path, size, "%s%s/%s", folder, inner, name);
+  return n > 0 && (size_t)n < size && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+}
+
+int qn_module_path(const char *name, char *path, size_t size) {
+  const int kept_errno = errno;
+  const char *given = qn_environment_module_dir();
+  char own[PATH_MAX] = "";
+  int is_own = own_folder(own, sizeof own), is_found = 0;
+  if (given && given[0] != '/') given = NULL; /* what it means would change with the working directory */
+  if (given) is_found = is_there(given, "", name, path, size);
+  if (!is_found && is_own) is_found = is_there(own, "/quern", name, path, size) || is_there(own, "", name, path, size);
+#if defined(QN_MODULE_DIR)
+  if (!is_found) is_found = is_there(QN_MODULE_DIR, "", name, path, size);
+  const char *const installed = QN_MODULE_DIR;
+#else
+  const char *const installed = "";
+#endif
+  if (!is_found)
+    snprintf(path, size, "%s is not in %s%s%s%s%s%s%s", name, given ? given : "", given ? ", " : "", is_own ? own : "",
+             is_own ? "/quern, " : "", own, is_own && installed[0] ? ", " : "", installed);
+  errno = kept_errno;
+  return is_found;
+}

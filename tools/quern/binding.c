@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * binding.c: see binding.h. */
+#include "binding.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "say.h"
+
+static const operand_word *find_word(const word_list *list, const char *name) {
+  for (int k = 0; k < list->n; k++)
+    if (strcmp(list->words[k].name, name) == 0) return &list->words[k];
+  return NULL;
+}
+
+int word_list_add(word_list *list, const operand_word *word, const char *usage) {
+  if (find_word(list, word->name)) return misuse(usage, "%s is given twice", word->name);
+  if (list->n == BINDING_MAX) return misuse(usage, "more than %d operands", BINDING_MAX);
+  list->words[list->n++] = *word;
+  return STATUS_GOOD;
+}
+
+/* "x, w" and ever more; cut where there is no more room. */
+static void add_name(char *text, size_t size, const char *name) {
+  const size_t n = strlen(text);
+  snprintf(text + n, size - n, "%s%s", n ? ", " : "", name);
+}
+
+static int has_operand(const quern_op_info *info, const char *name) {
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++)
+    if (info->args[k].name && strcmp(info->args[k].name, name) == 0) return 1;
+  return 0;
+}
+
+/* Whoever names an op where an operand is meant has probably forgotten to call it. */
+static const char *hint(quern_ctx *ctx, const char *name, char text[128]) {
+  quern_op *op = NULL;
+  text[0] = 0;
+  if (quern_op_find(ctx, name, &op) == QUERN_OK)
+    snprintf(text, 128, "; %.40s is an op too: it is called as in y = %.40s(x)", name, name);
+  quern_op_release(op);
+  return text;
+}
+
+int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int needs_outputs,
+               const operand_word *of[BINDING_MAX]) {
+  char unknown[512] = "", missing[512] = "", inputs[512] = "", outputs[512] = "", more[128];
+  const char *first_missing = NULL;
+  if (info->n_in + info->n_out > BINDING_MAX) return complain("the expression has more than %d operands", BINDING_MAX);
+  for (int k = 0; k < list->n; k++)
+    if (!has_operand(info, list->words[k].name)) add_name(unknown, sizeof unknown, list->words[k].name);
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    const char *name = info->args[k].name ? info->args[k].name : "";
+    of[k] = find_word(list, name);
+    if (k < info->n_in)
+      add_name(inputs, sizeof inputs, name);
+    else
+      add_name(outputs, sizeof outputs, name);
+    if (of[k] || (k >= info->n_in && !needs_outputs)) continue;
+    add_name(missing, sizeof missing, name);
+    if (!first_missing) first_missing = name;
+  }
+  if (!unknown[0] && !first_missing) return STATUS_GOOD;
+  return complain("%s names: %s; the expression's inputs are %s, its outputs %s%s", unknown[0] ? "unknown" : "missing",
+                  unknown[0] ? unknown : missing, inputs[0] ? inputs : "none", outputs,
+                  first_missing ? hint(ctx, first_missing, more) : "");
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * command_run.c: quern run: an expression over .npy files. In order: the command line, the expression, names, the
+ * inputs' headers, shapes, whether outputs can be written; only then the inputs' data; outputs appear when all are
+ * computed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "binding.h"
+#include "command_line.h"
+#include "commands.h"
+#include "ndarray.h"
+#include "say.h"
+
+const char run_usage[] =
+    "quern run EXPRESSION NAME[:DTYPE]=FILE... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
+    "                 [--threads N] [--repeat N] [--explain]\n";
+
+enum { MAX_PARAMS = 64, MAX_REPEATS = 1000000 };
+
+typedef struct param_word {
+  char name[OPERAND_NAME_SIZE];
+  quern_scalar value;
+} param_word;
+
+typedef struct run_request {
+  const char *expression;
+  word_list operands;
+  spec_list specs;
+  param_word params[MAX_PARAMS];
+  int n_params;
+  int32_t jit, threads, repeats; /* repeats 0: not asked for */
+  int explain;
+} run_request;
+
+typedef struct run {
+  quern_ctx *ctx;
+  quern_op *op;
+  const quern_op_info *info;
+  ndarray *arrays; /* the inputs, then the outputs; their tensors in the same order */
+  DLTensor **tensors;
+  int32_t n_in, n_out;
+  quern_scalar params[MAX_PARAMS];
+  quern_call call;
+  char *explanation;
+  double median_s;
+} run;
+
+/* ---- The command line ---- */
+
+static int take_jit(run_request *request, const char *value) {
+  static const char *const modes[] = {"off", "sync", "async"};
+  for (int k = 0; k < 3; k++) {
+    if (strcmp(value, modes[k]) != 0) continue;
+    request->jit = QUERN_JIT_OFF + k;
+    return STATUS_GOOD;
+  }
+  return misuse(run_usage, "--jit %.40s: off, sync or async", value);
+}
+
+static int take_param(run_request *request, const char *value) {
+  char why[OPERAND_WHY_SIZE];
+  param_word *param = &request->params[request->n_params];
+  if (request->n_params == MAX_PARAMS) return misuse(run_usage, "more than %d parameters", MAX_PARAMS);
+  if (!operand_parse_number(value, param->name, &param->value, why)) return misuse(run_usage, "--param %s", why);
+  for (int k = 0; k < request->n_params; k++)
+    if (strcmp(request->params[k].name, param->name) == 0)
+      return misuse(run_usage, "--param %s is given twice", param->name);
+  request->n_params++;
+  return STATUS_GOOD;
+}
+
+static int take_word(run_request *request, const char *word) {
+  operand_word operand;
+  char why[OPERAND_WHY_SIZE];
+  if (!request->expression) {
+    request->expression = word;
+    return STATUS_GOOD;
+  }
+  if (!operand_parse_file(word, &operand, why)) return misuse(run_usage, "%s", why);
+  return word_list_add(&request->operands, &operand, run_usage);
+}
+
+static int read_request(run_request *request, int argc, char **argv) {
+  enum { SPEC, PARAM, JIT, THREADS, REPEAT, EXPLAIN };
+  static const command_option options[] = {{"--spec", 1},   {"--param", 1},   {"--jit", 1}, {"--threads", 1},
+                                           {"--repeat", 1}, {"--explain", 0}, {NULL, 0}};
+  command_line line = {.usage = run_usage, .argc = argc, .argv = argv};
+  const char *value;
+  int status = STATUS_GOOD, got;
+  while (status == STATUS_GOOD && (got = command_line_next(&line, options, &value)) != COMMAND_LINE_END) {
+    switch (got) {
+      case SPEC: status = spec_list_add(&request->specs, value) ? STATUS_GOOD : STATUS_FAILED; break;
+      case PARAM: status = take_param(request, value); break;
+      case JIT: status = take_jit(request, value); break;
+      case THREADS:
+        if (!operand_parse_count(value, 1, 9999, &request->threads))
+          status = misuse(run_usage, "--threads %.40s: a number of 1 to 9999", value);
+        break;
+      case REPEAT:
+        if (!operand_parse_count(value, 1, MAX_REPEATS, &request->repeats))
+          status = misuse(run_usage, "--repeat %.40s: a number of 1 to %d", value, MAX_REPEATS);
+        break;
+      case EXPLAIN: request->explain = 1; break;
+      case COMMAND_LINE_WORD: status = take_word(request, value); break;
+      default: status = STATUS_MISUSE;
+    }
+  }
+  if (status == STATUS_GOOD && !request->expression)
+    status = misuse(run_usage, "an expression is wanted, such as \"y = x * w\"");
+  return status;
+}
+
+/* ---- Before anything is computed ---- */
+
+/* The values in declared order. Those of an expression have no default. */
+static int bind_params(run *run, const run_request *request) {
+  const quern_op_info *info = run->info;
+  if (info->n_params > MAX_PARAMS) return complain("the expression has more than %d parameters", MAX_PARAMS);
+  for (int k = 0; k < request->n_params; k++) {
+    int32_t at = 0;
+    while (at < info->n_params && strcmp(info->params[at].name, request->params[k].name) != 0) at++;
+    if (at == info->n_params)
+      return complain("unknown names: --param %s: the expression declares no such parameter", request->params[k].name);
+  }
+  for (int32_t at = 0; at < info->n_params; at++) {
+    const char *name = info->params[at].name;
+    int k = 0;
+    while (k < request->n_params && strcmp(request->params[k].name, name) != 0) k++;
+    if (k == request->n_params && info->params[at].value.kind == QUERN_NONE)
+      return complain("missing names: parameter %s has no value: --param %s=NUMBER", name, name);
+    run->params[at] = k < request->n_params ? request->params[k].value : info->params[at].value;
+  }
+  run->call = (quern_call){.size = sizeof run->call, .params = run->params, .n_params = info->n_params};
+  return STATUS_GOOD;
+}
+
+/* The op, and what it is called on: an ndarray for each operand. */
+static int open_operands(run *run, const run_request *request) {
+  const operand_word *of[BINDING_MAX];
+  const quern_options options = {.size = sizeof options, .jit = request->jit, .threads = request->threads};
+  if (!(run->ctx = open_context(&options, &request->specs))) return STATUS_FAILED;
+  if (quern_op_compile(run->ctx, request->expression, &run->op)) return complain_library();
+  run->info = quern_op_describe(run->op);
+  int status = bind_words(run->ctx, run->info, &request->operands, 1, of);
+  if (status == STATUS_GOOD) status = bind_params(run, request);
+  if (status) return status;
+  run->n_in = run->info->n_in;
+  run->n_out = run->info->n_out;
+  const size_t n = (size_t)run->n_in + (size_t)run->n_out;
+  run->arrays = calloc(n, sizeof run->arrays[0]);
+  run->tensors = calloc(n, sizeof run->tensors[0]);
+  quern_shape *shapes = calloc((size_t)run->n_out, sizeof shapes[0]);
+  if (!run->arrays || !run->tensors || !shapes) status = complain("out of memory");
+  for (size_t k = 0; k < n && !status; k++) run->tensors[k] = &run->arrays[k].tensor;
+  for (int32_t k = 0; k < run->n_in && !status; k++)
+    if (!ndarray_open(&run->arrays[k], of[k], run->ctx)) status = STATUS_FAILED;
+  for (int32_t k = 0; k < run->n_out && !status; k++)
+    shapes[k] = (quern_shape){.size = sizeof shapes[k], .device = {kDLCPU, 0}, .dtype = of[run->n_in + k]->dtype};
+  if (!status && quern_op_infer(run->op, run->n_in, run->tensors, run->n_out, shapes)) status = complain_library();
+  for (int32_t k = 0; k < run->n_out && !status; k++)
+    if (!ndarray_infer(&run->arrays[run->n_in + k], of[run->n_in + k], &shapes[k])) status = STATUS_FAILED;
+  free(shapes);
+  return status;
+}
+
+/* Each output's file, as far as can be known now. */
+static int begin_outputs(run *run) {
+  output_file_catch_signals();
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++) {
+    const ndarray *array = &run->arrays[k];
+    if (!ndarray_begin(&run->arrays[k])) return STATUS_FAILED;
+    for (int32_t j = run->n_in; j < k; j++)
+      if (strcmp(run->arrays[j].target.target, array->target.target) == 0)
+        return complain("%s and %s would be written to one file, %s", run->arrays[j].word->name, array->word->name,
+                        array->word->path);
+  }
+  return STATUS_GOOD;
+}
+
+/* ---- Computing ---- */
+
+static double seconds_between(const struct timespec *a, const struct timespec *b) {
+  return (double)(b->tv_sec - a->tv_sec) + 1e-9 * (double)(b->tv_nsec - a->tv_nsec);
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *times, int n) {
+  qsort(times, (size_t)n, sizeof times[0], by_size);
+  return n % 2 ? times[n / 2] : 0.5 * (times[n / 2 - 1] + times[n / 2]);
+}
+
+static quern_status fill_explanation(void *arg, char *text, size_t size) {
+  const run *run = arg;
+  return quern_op_explain(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, text,
+                          size);
+}
+
+/* A plan, so that the time of a run is not that of choosing or compiling. */
+static int run_plan(run *run, quern_plan *plan, int repeats, int explain) {
+  void *data[BINDING_MAX];
+  double *times = malloc((size_t)repeats * sizeof times[0]);
+  if (!times) return complain("out of memory");
+  for (int32_t k = 0; k < run->n_in + run->n_out; k++) data[k] = run->arrays[k].memory;
+  int status = STATUS_GOOD;
+  for (int i = 0; i < repeats && !status; i++) {
+    struct timespec start, end;
+    progress_set("computing", run->info->name, i, repeats > 1 ? repeats : 0);
+    /* Before the last run: code that a compiler finishes during that run has not served it. */
+    if (explain && i == repeats - 1 && !(run->explanation = text_of_any_size(fill_explanation, run)))
+      status = STATUS_FAILED;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    if (!status && quern_plan_run(plan, data, data + run->n_in, NULL)) status = complain_library();
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    times[i] = seconds_between(&start, &end);
+  }
+  if (!status) run->median_s = median(times, repeats);
+  free(times);
+  return status;
+}
+
+static int compute(run *run, const run_request *request) {
+  quern_plan *plan = NULL;
+  /* Pages that are touched for the first time are the operating system's work, which no time of a run should show. */
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out && (request->explain || request->repeats); k++)
+    memset(run->arrays[k].memory, 0, (size_t)run->arrays[k].bytes);
+  for (int32_t k = 0; k < run->n_in; k++)
+    if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
+  progress_set("preparing", run->info->name, 0, 0);
+  if (quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan))
+    return complain_library();
+  const int status = run_plan(run, plan, request->repeats ? request->repeats : 1, request->explain);
+  quern_plan_release(plan);
+  return status;
+}
+
+static int write_outputs(run *run) {
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
+    if (!ndarray_write(&run->arrays[k])) return STATUS_FAILED;
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
+    if (!ndarray_publish(&run->arrays[k])) return STATUS_FAILED;
+  return STATUS_GOOD;
+}
+
+static void print_times(const run *run, const run_request *request) {
+  double bytes = 0;
+  for (int32_t k = 0; k < run->n_in + run->n_out; k++) bytes += (double)run->arrays[k].bytes;
+  if (run->explanation) fputs(run->explanation, stdout);
+  if (!request->explain && !request->repeats) return;
+  printf("run_ms: %.6f\n", 1e3 * run->median_s);
+  if (request->explain) printf("gbps: %.3f\n", run->median_s > 0 ? 1e-9 * bytes / run->median_s : 0.0);
+}
+
+int command_run(int argc, char **argv) {
+  run_request request = {0};
+  run run = {0};
+  int status = read_request(&request, argc, argv);
+  if (status == STATUS_GOOD) {
+    progress_begin();
+    status = open_operands(&run, &request);
+    if (!status) status = begin_outputs(&run);
+    if (!status) status = compute(&run, &request);
+    if (!status) status = write_outputs(&run);
+    progress_end();
+    if (!status) {
+      print_times(&run, &request);
+      status = finish_output();
+    }
+  }
+  for (int32_t k = 0; run.arrays && k < run.n_in + run.n_out; k++) ndarray_end(&run.arrays[k]);
+  free(run.arrays);
+  free(run.tensors);
+  free(run.explanation);
+  quern_op_release(run.op);
+  quern_ctx_release(run.ctx);
+  spec_list_free(&request.specs);
+  return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ndarray.h: an operand of the program: its tensor, its memory and its file. Says what is wrong by itself; a function
+ * returns 1, or 0 when it has. Calls no op, but asks the library for the dtypes that it takes. */
+#ifndef QUERN_PROGRAM_NDARRAY_H
+#define QUERN_PROGRAM_NDARRAY_H
+
+#include <quern/quern.h>
+
+#include "npy.h"
+#include "operand.h"
+#include "output_file.h"
+
+typedef struct ndarray {
+  const operand_word *word;
+  DLTensor tensor; /* points to the arrays below */
+  int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
+  int64_t bytes; /* of the items */
+  void *memory;  /* NULL: none yet */
+  npy_file source;
+  output_file target;
+} ndarray;
+
+/* A zeroed struct may be ended. */
+void ndarray_end(ndarray *array);
+
+/* What stands on the command line: a dtype and a shape, no memory. */
+int ndarray_describe(ndarray *array, const operand_word *word);
+
+/* An input: opens its file and learns shape and dtype; then reads it. */
+int ndarray_open(ndarray *array, const operand_word *word, quern_ctx *ctx);
+int ndarray_read(ndarray *array);
+
+/* An output of that shape, and of its dtype where the word says none; no memory. */
+int ndarray_infer(ndarray *array, const operand_word *word, const quern_shape *shape);
+
+/* Makes sure that its file can be written, and takes memory. Writes the temporary file; moves it into its place. */
+int ndarray_begin(ndarray *array);
+int ndarray_write(ndarray *array);
+int ndarray_publish(ndarray *array);
+
+#endif
