@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")"
 
 # The one list of what the build, the tests and the demo need.
-packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19
+packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19 llvm-19-dev libclang-19-dev
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl python3 locales'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.

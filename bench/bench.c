@@ -1,107 +1,22 @@
 /* bench.c: times Quern's ops and hand-written loops, case by case. Prints one line a case: name, nanoseconds a call
- * (median), bytes the operands have. run.py puts them beside NumPy and PyTorch; names are its keys.
- *   quern-bench [FILTER]      all cases whose name contains FILTER
- *   quern-bench --first       nanoseconds from main to the end of the first built op of this process
- *   quern-bench --memory      bytes beyond the operands that a process takes for one op of 10^8 elements */
-#include <math.h>
+ * (median), bytes the operands have. run.py puts them beside NumPy and PyTorch; names are its keys. Expressions are
+ * bench_fused.c's.
+ *   quern-bench [FILTER]            all cases whose name contains FILTER
+ *   quern-bench --first             nanoseconds from main to the end of the first built op of this process
+ *   quern-bench --memory            bytes beyond the operands that a process takes for one op of 10^8 elements
+ *   quern-bench --memory-expression the same for an expression that is interpreted
+ *   quern-bench --first-expression  nanoseconds to the first results of new expressions, in this process and later
+ *   quern-bench --compile           nanoseconds to the first compiled results; instead of bytes, operations of the loop
+ *   quern-bench --warm DIR          the same with the disk cache DIR, which the first such process fills; and what it mapped */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include <quern/ops.h>
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-typedef void measured(void *arg);
-
-/* The median of repeated timings, each of as many calls as take 200 us or more. */
-static double median_ns(measured *f, void *arg) {
-  enum { MOST = 101 };
-  double times[MOST];
-  int n = 0;
-  long calls = 1;
-  f(arg);
-  for (;;) {
-    double start = now();
-    for (long i = 0; i < calls; i++) f(arg);
-    double took = now() - start;
-    if (took >= 200e3) break;
-    calls = took < 20e3 ? calls * 10 : (long)((double)calls * 220e3 / took) + 1;
-  }
-  for (double start = now(); n < MOST && (n < 9 || now() - start < 150e6); n++) {
-    double begin = now();
-    for (long i = 0; i < calls; i++) f(arg);
-    times[n] = (now() - begin) / (double)calls;
-  }
-  qsort(times, (size_t)n, sizeof times[0], ascending);
-  return times[n / 2];
-}
-
-static const char *filter = "";
-static int is_wanted(const char *name) { return strstr(name, filter) != NULL; }
-
-static void report(const char *name, double ns, double bytes) {
-  printf("%s\t%.2f\t%.0f\n", name, ns, bytes);
-  fflush(stdout);
-}
-
-/* ---- Tensors ---- */
-
-typedef struct array {
-  DLTensor t;
-  int64_t shape[3], strides[3];
-  void *memory;
-} array;
-
-static DLDataType dtype_of(const char *name) {
-  DLDataType d = {kDLFloat, 32, 1};
-  if (name[0] == 'i') d.code = kDLInt;
-  if (name[0] == 'u') d.code = kDLUInt;
-  if (name[0] == 'b') d.code = !strcmp(name, "bool") ? kDLBool : kDLBfloat;
-  d.bits = d.code == kDLBool ? 8 : d.code == kDLBfloat ? 16 : (uint8_t)atoi(name + 1);
-  return d;
-}
-
-static void array_make(array *a, const char *dtype, int32_t ndim, int64_t n0, int64_t n1, int64_t n2) {
-  int64_t n[3] = {n0, n1, n2}, count = 1;
-  memset(a, 0, sizeof *a);
-  for (int d = ndim - 1; d >= 0; d--) {
-    a->shape[d] = n[d];
-    a->strides[d] = count;
-    count *= n[d];
-  }
-  a->t = (DLTensor){NULL, {kDLCPU, 0}, ndim, dtype_of(dtype), a->shape, a->strides, 0};
-  size_t size = (size_t)count * a->t.dtype.bits / 8;
-  if (posix_memalign(&a->memory, 1 << 21, size + 64)) abort();
-  madvise(a->memory, size, MADV_HUGEPAGE); /* as NumPy and PyTorch do for large arrays */
-  a->t.data = a->memory;
-  for (int64_t i = 0; i < count; i++) { /* values near 1, in every format */
-    double v = 0.25 + (double)(i % 1000) / 600.0;
-    float f = (float)v;
-    uint32_t u;
-    memcpy(&u, &f, 4);
-    if (a->t.dtype.code == kDLBfloat) ((uint16_t *)a->memory)[i] = (uint16_t)(u >> 16);
-    else if (a->t.dtype.code == kDLFloat && a->t.dtype.bits == 16)
-      ((uint16_t *)a->memory)[i] = (uint16_t)(((u >> 13) & 0x3ff) | ((((u >> 23) & 0xff) - 112) << 10));
-    else if (a->t.dtype.code == kDLFloat && a->t.dtype.bits == 32) ((float *)a->memory)[i] = f;
-    else if (a->t.dtype.code == kDLFloat) ((double *)a->memory)[i] = v;
-    else if (a->t.dtype.bits == 64) ((int64_t *)a->memory)[i] = i % 100;
-    else if (a->t.dtype.bits == 32) ((int32_t *)a->memory)[i] = (int32_t)(i % 100);
-    else ((uint8_t *)a->memory)[i] = (uint8_t)(i % 2);
-  }
-}
+#include "bench_fused.h"
+#include "measure.h"
+#include "stream.h"
 
 typedef struct op_call {
   quern_op *op;
@@ -111,10 +26,6 @@ typedef struct op_call {
   int n_in;
 } op_call;
 
-static void fail(void) {
-  fprintf(stderr, "quern-bench: %s\n", quern_last_error());
-  exit(1);
-}
 static void run_op(void *arg) {
   op_call *c = arg;
   if (quern_op_call(c->op, c->n_in, c->ins, 1, c->outs, NULL)) fail();
@@ -139,15 +50,9 @@ static void setup(op_call *c, const char *op, int n_in) {
   c->outs[0] = &c->out.t;
 }
 
-static double bytes_of(const array *a) {
-  double n = a->t.dtype.bits / 8.0;
-  for (int d = 0; d < a->t.ndim; d++) n *= (double)a->shape[d];
-  return n;
-}
-
 static void finish(op_call *c, const char *name) {
-  double bytes = bytes_of(&c->out);
-  for (int k = 0; k < c->n_in; k++) bytes += bytes_of(&c->in[k]);
+  double bytes = array_bytes(&c->out);
+  for (int k = 0; k < c->n_in; k++) bytes += array_bytes(&c->in[k]);
   report(name, median_ns(run_op, c), bytes);
   for (int k = 0; k < c->n_in; k++) free(c->in[k].memory);
   free(c->out.memory);
@@ -175,17 +80,6 @@ static void run_plain_add(void *arg) {
   for (int64_t i = 0; i < l->n; i++) l->out[i] = l->x[i] + l->y[i];
 }
 
-/* Streams both inputs and writes past the cache: the floor of an out-of-cache add. */
-typedef float vec __attribute__((vector_size(32)));
-__attribute__((target("avx2"))) static void run_streamed_add(void *arg) {
-  const loop *l = arg;
-  for (int64_t i = 0; i < l->n; i += 8) {
-    vec sum = *(const vec *)(l->x + i) + *(const vec *)(l->y + i);
-    __builtin_ia32_movntps256(l->out + i, sum);
-  }
-  __builtin_ia32_sfence();
-}
-
 static void hand_written(void) {
   loop l = {.n = 10000000};
   array x, y, out;
@@ -195,8 +89,8 @@ static void hand_written(void) {
   array_make(&out, "f32", 1, l.n, 0, 0);
   l.x = x.t.data, l.y = y.t.data, l.out = out.t.data;
   report("hand_add_f32_1e7", median_ns(run_plain_add, &l), 12.0 * (double)l.n);
-  if (__builtin_cpu_supports("avx2"))
-    report("hand_streamed_add_f32_1e7", median_ns(run_streamed_add, &l), 12.0 * (double)l.n);
+  stream s = {.in = {l.x, l.y}, .out = l.out, .n = l.n};
+  if (stream_is_there()) report("hand_streamed_add_f32_1e7", median_ns(stream_2, &s), 12.0 * (double)l.n);
   free(x.memory), free(y.memory), free(out.memory);
 }
 
@@ -267,12 +161,6 @@ static int first_call(double start) {
   return 0;
 }
 
-static long peak_kilobytes(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 /* 10^8 u8 elements, mixed dtypes and a transposition, so that every block is in use. The caller's memory is touched
  * before, so that what is added is the library's. */
 static int memory(void) {
@@ -290,13 +178,16 @@ static int memory(void) {
 
 int main(int argc, char **argv) {
   double start = now();
-  quern_options options = {.size = sizeof options, .threads = 1};
-  const char *threads = getenv("QUERN_BENCH_THREADS");
-  if (threads) options.threads = atoi(threads);
+  quern_options options = {.size = sizeof options, .threads = threads()};
+  const char *mode = argc > 1 ? argv[1] : "";
+  if (!strcmp(mode, "--first-expression")) return fused_first(start);
+  if (!strcmp(mode, "--compile")) return fused_compile(start);
+  if (!strcmp(mode, "--warm") && argc > 2) return fused_warm(start, argv[2]);
+  if (!strcmp(mode, "--memory-expression")) return fused_memory();
   if (quern_ctx_create(&options, &ctx)) fail();
-  if (argc > 1 && !strcmp(argv[1], "--first")) return first_call(start);
-  if (argc > 1 && !strcmp(argv[1], "--memory")) return memory();
-  if (argc > 1) filter = argv[1];
+  if (!strcmp(mode, "--first")) return first_call(start);
+  if (!strcmp(mode, "--memory")) return memory();
+  filter = mode;
   overhead();
   static const char *const unary[] = {"negative", "abs", "sqrt", "exp", "log", "tanh", "erf", "sigmoid", "relu", "gelu"};
   for (size_t k = 0; k < sizeof unary / sizeof unary[0]; k++) {
@@ -324,5 +215,6 @@ int main(int argc, char **argv) {
   small_inner();
   sliced();
   quern_ctx_release(ctx);
+  fused_cases();
   return 0;
 }

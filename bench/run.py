@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Puts quern-bench beside NumPy and PyTorch: the same cases, one thread, several rounds in turn, medians and ratios.
+"""Puts quern-bench beside NumPy and PyTorch, and its expressions beside NumExpr, PyTorch, torch.compile and Numba: the same
+cases, one thread, several rounds in turn, medians and ratios.
 
     python3 bench/run.py [--build build] [--rounds 3] [--out bench/results/NAME.md] [FILTER]
 
-Peers that are not installed are left out, and the table says so."""
+Peers that are not installed are left out, and the table says so. FILTER "fused" is for the expressions alone."""
 import argparse
 import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ.setdefault("NUMEXPR_MAX_THREADS", "1")
 
 
 def median_ns(f):
@@ -79,7 +82,6 @@ def numpy_cases():
     cases["astype_f32_1e5"] = lambda: np.copyto(out64, a)
     cases["add_f16_1e5"] = binary(np.add, "f2", 100000)
     for name, dtype in (("f32", "f4"), ("f16", "f2")):
-        cases[f"add_{name}_1e7"] = lambda dtype=dtype: None
         cases[f"add_{name}_1e7"] = binary(np.add, dtype, 10000000)
     cases["exp_f32_1e7"] = unary(np.exp, "f4", 10000000)
     m, n, mo = array("f4", 3000, 3000), array("f4", 3000, 3000), np.empty((3000, 3000), "f4")
@@ -149,6 +151,166 @@ def torch_cases():
     return "PyTorch " + torch.__version__, cases
 
 
+def is_fused(name):
+    return name.startswith("fused_")
+
+
+def load_peers(options):
+    """Those of single ops and those of expressions, as (name, cases, fresh); and the names of modules that are missing."""
+    ops, fused, missing = [], [], []
+    for make in (numpy_cases, torch_cases) if not is_fused(options.filter + "_") else ():
+        try:
+            ops.append((*make(), None))
+        except ImportError as e:
+            missing.append(e.name)
+    try:
+        import fused_peers
+        makers = fused_peers.PEERS if any(options.filter in name for name in fused_peers.CASES) else {}
+    except ImportError as e:
+        makers = {}
+        missing.append(e.name)
+    for name, make in makers.items():
+        try:
+            fused.append(make())
+        except ImportError as e:
+            missing.append(e.name)
+        except Exception as e:  # what torch.compile lacks where there is no compiler is known to it alone
+            missing.append(f"{name} ({type(e).__name__})")
+    return ops, fused, list(dict.fromkeys(missing))
+
+
+def lines_of(program, *arguments):
+    """quern-bench's lines as (name, number, number)."""
+    done = subprocess.run([program, *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    for line in done.stdout.splitlines():
+        name, value, size = line.split("\t")
+        yield name, float(value), float(size)
+
+
+class Times:
+    def __init__(self):
+        self.lists, self.bytes, self.order = {}, {}, []
+
+    def add(self, name, who, value, size=None):
+        if size is not None and name not in self.bytes:
+            self.order.append(name)
+            self.bytes[name] = size
+        self.lists.setdefault((name, who), []).append(value)
+
+    def get(self, name, who="Quern"):
+        found = self.lists.get((name, who))
+        return statistics.median(found) if found else None
+
+
+def measure(options, program, ops, fused):
+    times = Times()
+    for _ in range(options.rounds):
+        for name, ns, size in lines_of(program, *([options.filter] if options.filter else [])):
+            times.add(name, "Quern", ns, size)
+        for peers, of_fused in ((ops, False), (fused, True)):
+            for peer, cases, fresh in peers:
+                for name in times.order:
+                    if name in cases and is_fused(name) == of_fused:
+                        times.add(name, peer, median_ns(cases[name]))
+                if fresh:
+                    start = time.perf_counter_ns()
+                    fresh(1 + (time.time_ns() % 10**9) / 1e9)
+                    times.add("fresh", peer, time.perf_counter_ns() - start)
+    return times
+
+
+def measure_processes(program):
+    """What one process is for, five times each."""
+    times = Times()
+    with tempfile.TemporaryDirectory() as cache:
+        for _ in range(6):
+            for name, value, size in lines_of(program, "--warm", os.path.join(cache, "c")):
+                if name != "modules_mapped" or times.get("warm_start"):
+                    times.add(name, "Quern", value, size)
+    for option in ("--first", "--memory", "--first-expression", "--memory-expression", "--compile"):
+        for _ in range(5):
+            for name, value, size in lines_of(program, option):
+                times.add(name, "Quern", value, size)
+    return times
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def head(cells):
+    return [row(cells), "|---" * len(cells) + "|"]
+
+
+def number(value):
+    return f"{value:.0f}" if value else ""
+
+
+def ops_table(times, peers):
+    names = [peer for peer, _, _ in peers]
+    out = head(["case", "Quern", "GB/s", *names, "ratio"])
+    for name in times.order:
+        if is_fused(name):
+            continue
+        ours, theirs = times.get(name), [times.get(name, peer) for peer in names]
+        known = [t for t in theirs if t]
+        ratio = f"{min(known) / ours:.2f}" if known else ""
+        out.append(row([name, number(ours), f"{times.bytes[name] / ours:.1f}", *map(number, theirs), ratio]))
+    return out
+
+
+# The hand-written loop that reads and writes as much, in the cases that have one.
+STREAM = {"fused_light_1e7": "fused_stream_3_1e7", "fused_chain12_1e7": "fused_stream_3_1e7", "fused_gelu_1e7": "fused_stream_4_1e7"}
+
+
+def fused_table(times, peers):
+    names = [peer for peer, _, _ in peers]
+    out = head(["expression", "compiled", "GB/s", "interpreted", "streaming loop", *names, "ratio"])
+    kinds = [name.removesuffix("_interpreted") for name in times.order if is_fused(name) and name not in STREAM.values()]
+    for name in dict.fromkeys(kinds):
+        compiled, interpreted = times.get(name), times.get(name + "_interpreted")
+        theirs = [times.get(name, peer) for peer in names]
+        known = [t for t in theirs if t]
+        best = compiled or interpreted
+        speed = times.bytes[name if compiled else name + "_interpreted"] / best
+        ratio = f"{min(known) / best:.2f}" if known else ""
+        stream = times.get(STREAM.get(name))
+        out.append(row([name, number(compiled), f"{speed:.1f}", number(interpreted), number(stream), *map(number, theirs), ratio]))
+    return out
+
+
+def holds_table(times, processes):
+    """The rows of DESIGN.md, section 7, that are of expressions."""
+    out = head(["what", "hold", "measured", "holds"])
+
+    def add(what, hold, value, limit, unit):
+        if value is not None:
+            out.append(row([what, hold, f"{value:.2f} {unit}".strip(), "yes" if value <= limit else "NO"]))
+
+    def ms(name):
+        value = processes.get(name)
+        return None if value is None else value / 1e6
+
+    ours, stream = times.get("fused_gelu_1e7"), times.get("fused_stream_4_1e7")
+    add("gelu(a*b+c)*d, f32, 10^7, one thread: time over a streaming loop's", "1.15", ours / stream if ours and stream else None,
+        1.15, "")
+    add("first result of a new expression", "1 ms", ms("first_expression_later"), 1, "ms")
+    add("the same, worst of 9", "1 ms", ms("first_expression_later_worst"), 1, "ms")
+    add("the first one in a process", "10 ms", ms("first_expression_in_process"), 10, "ms")
+    kinds = [name for name in processes.order if name.startswith("compile_") and name != "compile_in_fresh_process"]
+    up_to_60 = [ms(name) for name in kinds if processes.bytes[name] <= 60]
+    add("compiled, up to 60 operations, warm compiler: the slowest kind", "15 ms", max(up_to_60, default=None), 15, "ms")
+    add("compiled in a fresh process", "60 ms", ms("compile_in_fresh_process"), 60, "ms")
+    add("from disk in a fresh process", "10 ms", ms("warm_start"), 10, "ms")
+    add("files of LLVM, Clang and Lua that it has mapped", "0", processes.get("modules_mapped"), 0, "")
+    kib = processes.get("memory_beyond_operands_expression")
+    add("memory beyond operands, interpreted, 10^8 elements, one thread", "1024 KiB", kib / 1024, 1024, "KiB")
+    if kinds:
+        out += ["", "Compiled by a warm compiler, from the text to the first result: " + ", ".join(
+            f"{name.removeprefix('compile_')} {ms(name):.1f} ms ({processes.bytes[name]:.0f} operations)" for name in kinds) + "."]
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
@@ -157,49 +319,25 @@ def main():
     parser.add_argument("filter", nargs="?", default="")
     options = parser.parse_args()
     program = os.path.join(options.build, "bench", "quern-bench")
-    peers, missing = [], []
-    for make in (numpy_cases, torch_cases):
-        try:
-            peers.append(make())
-        except ImportError as e:
-            missing.append(e.name)
-    times, bytes_of, order = {}, {}, []
-    for _ in range(options.rounds):
-        for line in subprocess.run([program] + ([options.filter] if options.filter else []), check=True,
-                                   capture_output=True, text=True).stdout.splitlines():
-            name, ns, size = line.split("\t")
-            if name not in bytes_of:
-                order.append(name)
-            bytes_of[name] = float(size)
-            times.setdefault((name, "Quern"), []).append(float(ns))
-        for peer, cases in peers:
-            for name in order:
-                if name in cases:
-                    times.setdefault((name, peer), []).append(median_ns(cases[name]))
-    extra = {}
-    for option in ("--first", "--memory"):
-        rows = [subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.split("\t")
-                for _ in range(5)]
-        extra[rows[0][0]] = statistics.median(float(row[1]) for row in rows)
+    ops, fused, missing = load_peers(options)
+    times = measure(options, program, ops, fused)
+    processes = measure_processes(program)
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     out = [f"Medians of {options.rounds} rounds in turn, one thread; {cpu}; {platform.system()}.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker.", ""]
     if missing:
-        out += ["Not installed, so not beside it: " + ", ".join(missing) + ".", ""]
-    names = [peer for peer, _ in peers]
-    out.append("| case | Quern | GB/s | " + " | ".join(names) + " | ratio |")
-    out.append("|---" * (len(names) + 4) + "|")
-    for name in order:
-        ours = statistics.median(times[name, "Quern"])
-        theirs = [statistics.median(times[name, peer]) if (name, peer) in times else None for peer in names]
-        known = [t for t in theirs if t]
-        cells = [f"{t:.0f}" if t else "" for t in theirs]
-        ratio = f"{min(known) / ours:.2f}" if known else ""
-        out.append(f"| {name} | {ours:.0f} | {bytes_of[name] / ours:.1f} | " + " | ".join(cells) + f" | {ratio} |")
-    out.append("")
-    out.append(f"First built op in a process: {extra['first_op_in_process'] / 1e3:.0f} us. "
-               f"Memory beyond the operands, 10^8 elements transposed and converted: {extra['memory_beyond_operands'] / 1024:.0f} KiB.")
-    text = "\n".join(out) + "\n"
+        out += ["Not there, so not beside it: " + ", ".join(missing) + ".", ""]
+    if any(not is_fused(name) for name in times.order):
+        out += ["## Single ops", ""] + ops_table(times, ops) + ["", f"First built op in a process: "
+                f"{processes.get('first_op_in_process') / 1e3:.0f} us. Memory beyond the operands, 10^8 elements transposed and "
+                f"converted: {processes.get('memory_beyond_operands') / 1024:.0f} KiB.", ""]
+    if any(is_fused(name) for name in times.order):
+        out += ["## Expressions", ""] + fused_table(times, fused) + [""]
+    out += ["## Expressions: what DESIGN.md, section 7, holds", ""] + holds_table(times, processes) + [""]
+    fresh = [f"{peer} {times.get('fresh', peer) / 1e6:.1f} ms" for peer, _, of_peer in fused if of_peer and times.get("fresh", peer)]
+    if fresh:
+        out += ["The first result of a new expression elsewhere, a * b + c + k * a on 1000 elements: " + ", ".join(fresh) + ".", ""]
+    text = "\n".join(out)
     sys.stdout.write(text)
     if options.out:
         with open(options.out, "w") as f:

@@ -2,22 +2,24 @@
  *
  * demo.c: develops a photograph with Quern's ops, one of which comes from a spec file of its own (filmic.lua, in a
  * generated tree under the prefix demo_), measures each beside a plain C loop, and checks every sample of the result
- * against a reference computed elsewhere (reference.py). Ends with 1 when anything is wrong.
+ * against a reference computed elsewhere (reference.py). Then the same as one expression (develop.c). Ends with 1 when
+ * anything is wrong.
  *
- *   quern-demo DATA OUT    reads DATA/raccoon.*, writes OUT/raccoon.ppm and OUT/raccoon.png */
+ *   quern-demo DATA OUT    reads DATA/raccoon.* and DATA/../demo/filmic.lua, writes OUT/raccoon.ppm and OUT/raccoon.png */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <quern/quern.h>
 
 #include "demo.h"
+#include "develop.h"
 #include "picture.h"
 #include "plain.h"
+#include "support.h"
 
 static const float gain[3] = {1.12f, 1.00f, 0.84f};
 #define EXPOSURE 0.7f
@@ -58,17 +60,6 @@ static const step steps[] = {
     {"float to 8-bit", "astype", {X, -1, -1}, RESULT},
 };
 enum { N_STEPS = sizeof steps / sizeof *steps, GAIN_STEP = 8 };
-
-static void fail(const char *what, const char *why) {
-  fprintf(stderr, "quern-demo: %s: %s\n", what, why);
-  exit(1);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- Quern: every step looked up once per context, then called. */
 typedef struct machine {
@@ -136,7 +127,13 @@ static void run_step(const machine *m, int k) {
   }
 }
 
-/* ---- The same step as a plain loop, in one of its two compilations. */
+static void run_steps(void *m) {
+  for (int k = 0; k < N_STEPS; k++) run_step(m, k);
+}
+
+/* ---- The same step as a plain loop, in one of its two compilations; all of them, one by one and as one loop. */
+static size_t n_samples(void) { return (size_t)(picture_shape[0] * picture_shape[1] * picture_shape[2]); }
+
 #define RUN_PLAIN(name)                                                                                                   \
   static void run_##name(int k, size_t n) {                                                                              \
     const step *s = &steps[k];                                                                                            \
@@ -155,6 +152,14 @@ static void run_step(const machine *m, int k) {
       name##_where(tensors[s->in[0]].data, tensors[s->in[1]].data, tensors[s->in[2]].data, y, n);                         \
     else if (strcmp(s->op, "clip") == 0) name##_clip(x, 0.0f, 1.0f, y, n);                                                \
     else name##_filmic(x, EXPOSURE, y, n);                                                                                \
+  }                                                                                                                       \
+  static void run_##name##_steps(void *unused) {                                                                          \
+    (void)unused;                                                                                                         \
+    for (int k = 0; k < N_STEPS; k++) run_##name(k, n_samples());                                                         \
+  }                                                                                                                       \
+  static void run_##name##_loop(void *unused) {                                                                           \
+    (void)unused;                                                                                                         \
+    name##_all(tensors[PICTURE].data, gain, EXPOSURE, tensors[RESULT].data, n_samples());                                 \
   }
 RUN_PLAIN(plain)
 RUN_PLAIN(native)
@@ -184,18 +189,6 @@ static void read_reference(const char *folder, unsigned char curve[256][3], unsi
   if (!file) fail(path, strerror(errno));
   if (fscanf(file, "%x", crc) != 1) fail(path, "holds no number");
   fclose(file);
-}
-
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-enum { N_RUNS = 9 };
-
-static double median(double *times) {
-  qsort(times, N_RUNS, sizeof *times, by_value);
-  return times[N_RUNS / 2];
 }
 
 static void set_tensor(int k, void *data, uint8_t code, uint8_t bits, int ndim, int64_t *shape) {
@@ -242,7 +235,7 @@ int main(int argc, char **argv) {
   machine one, all;
   machine_open(&one, 1);
   machine_open(&all, 0);
-  for (int k = 0; k < N_STEPS; k++) run_step(&all, k);
+  run_steps(&all);
   int bad = compare("Quern, all threads:", result.rgb, n, p.rgb, curve);
   const uint32_t crc = picture_crc32(0, result.rgb, n);
   printf("%-26s %08x, the reference has %08x\n", "CRC-32 of the picture:", (unsigned)crc, wanted_crc);
@@ -255,18 +248,18 @@ int main(int argc, char **argv) {
   printf(" and %s\n", path);
 
   memset(result.rgb, 0, n);
-  for (int k = 0; k < N_STEPS; k++) run_step(&one, k);
+  run_steps(&one);
   bad |= compare("Quern, one thread:", result.rgb, n, p.rgb, curve);
   if (picture_crc32(0, result.rgb, n) != crc) {
     printf("one thread and all threads differ\n");
     bad = 1;
   }
   memset(result.rgb, 0, n);
-  plain_all(p.rgb, gain, EXPOSURE, result.rgb, n);
+  run_plain_loop(NULL);
   bad |= compare("the plain loop:", result.rgb, n, p.rgb, curve);
 
   /* Times: medians, every step's input being what it is in the pipeline. */
-  static double times[4][N_STEPS][N_RUNS], whole[2][N_RUNS], sum[4];
+  static double times[4][N_STEPS][N_RUNS], sum[4];
   for (int r = 0; r < N_RUNS; r++) {
     for (int way = 0; way < 4; way++) {
       for (int k = 0; k < N_STEPS; k++) {
@@ -278,12 +271,6 @@ int main(int argc, char **argv) {
         times[way][k][r] = now() - start;
       }
     }
-    double start = now();
-    plain_all(p.rgb, gain, EXPOSURE, result.rgb, n);
-    whole[0][r] = now() - start;
-    start = now();
-    native_all(p.rgb, gain, EXPOSURE, result.rgb, n);
-    whole[1][r] = now() - start;
   }
   printf("\nMedians of %d runs in milliseconds. A loop per op:     plain C         plain C\n", N_RUNS);
   printf("%-20s %-12s %7s %10s %10s %15s\n", "step", "op", "Quern", "1 thread", "-O3", "-march=native");
@@ -296,12 +283,21 @@ int main(int argc, char **argv) {
     printf("%-20s %-12s %7.2f %10.2f %10.2f %15.2f\n", steps[k].title, steps[k].op, ms[0], ms[1], ms[2], ms[3]);
   }
   printf("%-20s %-12s %7.2f %10.2f %10.2f %15.2f\n", "all of them", "", sum[0], sum[1], sum[2], sum[3]);
-  printf("%-20s %-12s %7s %10s %10.2f %15.2f\n", "as one loop", "", "-", "-", 1e3 * median(whole[0]), 1e3 * median(whole[1]));
 
   DLTensor *in[] = {&tensors[X], &tensors[GAIN]}, *out[] = {&tensors[X]};
   char text[2048];
   if (quern_op_explain(all.ops[GAIN_STEP], 2, in, 1, out, NULL, text, sizeof text) != 0) fail("explain", quern_last_error());
   printf("\nHow the gain of r, g, b runs:\n%s", text);
+
+  snprintf(path, sizeof path, "%s/../demo/filmic.lua", argv[1]);
+  const develop_job job = {.spec = path, .out = argv[2], .picture = &tensors[PICTURE], .gain = &tensors[GAIN],
+                         .result = &tensors[RESULT], .exposure = EXPOSURE, .crc = wanted_crc};
+  const develop_way ways[] = {{"Quern, op by op", {run_steps, run_steps}, {&all, &one}},
+                            {"plain C, a loop per op, -O3", {NULL, run_plain_steps}, {NULL, NULL}},
+                            {"plain C, a loop per op, native", {NULL, run_native_steps}, {NULL, NULL}},
+                            {"plain C, one loop, -O3", {NULL, run_plain_loop}, {NULL, NULL}},
+                            {"plain C, one loop, native", {NULL, run_native_loop}, {NULL, NULL}}};
+  bad |= develop_show(&job, ways, sizeof ways / sizeof *ways);
 
   machine_close(&one);
   machine_close(&all);

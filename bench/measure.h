@@ -1,0 +1,43 @@
+/* measure.h: what all cases need: the clock, medians, tensors with numbers in them, lines of output. Knows no ops. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include <quern/quern.h>
+
+/* Nanoseconds of a clock that only goes forward. */
+double now(void);
+
+/* The middle one; sorts them. */
+double median(double *times, int n);
+
+/* The median of repeated timings, each of as many calls as take 200 us or more. */
+typedef void measured(void *arg);
+double median_ns(measured *f, void *arg);
+
+/* Only cases whose name contains this are run; "": all. */
+extern const char *filter;
+int is_wanted(const char *name);
+
+/* A line of output: name, nanoseconds (or what the name says), bytes of the operands (or what the mode says). */
+void report(const char *name, double ns, double bytes);
+
+/* Says quern_last_error and ends the program. */
+_Noreturn void fail(void);
+
+/* QUERN_BENCH_THREADS, else 1. */
+int32_t threads(void);
+
+/* The most memory that the process has had at once, but for the pages of files, such as the code it has run. */
+long peak_kilobytes(void);
+
+typedef struct array {
+  DLTensor t;
+  int64_t shape[3], strides[3];
+  void *memory; /* free() */
+} array;
+
+/* Of up to three dimensions, compact, with values near 1. `a` must stay where it is. */
+void array_make(array *a, const char *dtype, int32_t ndim, int64_t n0, int64_t n1, int64_t n2);
+double array_bytes(const array *a);
+
+#endif

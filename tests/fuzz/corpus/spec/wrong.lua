@@ -1,0 +1,1 @@
+unary "acme.a" { doc = "d", dtypes = floating, body = [[ x +  ]] }
