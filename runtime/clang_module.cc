@@ -39,6 +39,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
@@ -48,6 +49,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <memory>
+#include <pthread.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -333,6 +335,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   LoopPassManager shape;
   shape.addPass(LoopRotatePass());
   shape.addPass(LICMPass(LICMOptions()));
+  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // conditions of parameters and of operands that are one value
   loops.addPass(createFunctionToLoopPassAdaptor(std::move(shape), /*UseMemorySSA*/ true));
   loops.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
   loops.addPass(LoopVectorizePass());
@@ -394,8 +397,11 @@ quern_clang_result compile_here(quern_clang_job *job) {
 
 // ---- Trouble ----
 
-quern_clang_host host;
-thread_local bool is_compiling;
+const quern_clang_host *hosts[32];
+pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // of hosts
+pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // a job's
+bool is_busy, is_broken;                             // read and written by who has the turn
+thread_local const quern_clang_host *served;         // by this thread, while it compiles
 
 // Libraries by the address that stands for them when they register a destructor. They are met while the module is opened, by
 // one thread; later, when looking one up might wait for who waits for this thread, what is not known is not LLVM's.
@@ -421,7 +427,9 @@ bool is_of_llvm(void *handle) {
 
 // A thread that compiles stops here for ever: LLVM would end the process if this returned.
 void park(const char *message) {
-  host.failed(message);
+  is_broken = true;
+  pthread_mutex_unlock(&turn);
+  served->failed(message);
   for (;;) pause();
 }
 
@@ -431,14 +439,14 @@ void print(const char *text) {
 
 // On threads of others, these do what LLVM does where it has no handlers.
 void on_fatal_error(void *, const char *message, bool) {
-  if (is_compiling) park(message);
+  if (served) park(message);
   print("LLVM ERROR: ");
   print(message);
   print("\n");
 }
 
 void on_bad_alloc(void *, const char *message, bool) {
-  if (is_compiling) park(message);
+  if (served) park(message);
   print("LLVM ERROR: out of memory\n");
   print(message);
   print("\n");
@@ -446,20 +454,36 @@ void on_bad_alloc(void *, const char *message, bool) {
 }
 
 void at_exit() {
-  if (host.ending) host.ending();
+  for (const quern_clang_host *&at : hosts) {
+    pthread_mutex_lock(&listing);
+    const quern_clang_host *host = at;
+    pthread_mutex_unlock(&listing);
+    if (host) host->ending();
+  }
 }
 
-// As long as the host lives, more than once: what LLVM makes while it compiles may have destructors that were registered later.
+// More than once: what LLVM makes while it compiles may have destructors that were registered later.
 void watch_exit() {
   static int n;
   if (n < 16 && std::atexit(at_exit) == 0) n++;
 }
 
-void serve(const quern_clang_host *given) {
-  static bool is_started;
-  host = given ? *given : quern_clang_host{};
-  if (is_started || !given) return;
-  is_started = true;
+void before_fork() {
+  pthread_mutex_lock(&listing);
+}
+
+void after_fork() {
+  pthread_mutex_unlock(&listing);
+}
+
+// The child does not have the thread that was compiling.
+void after_fork_in_child() {
+  if (is_busy) is_broken = true;
+  turn = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_unlock(&listing);
+}
+
+void start(bool is_shared) {
   are_libraries_known = true;
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
@@ -467,24 +491,60 @@ void serve(const quern_clang_host *given) {
   LLVMInitializeX86AsmPrinter();
   LLVMInitializeX86AsmParser(); // for inline assembly
   // Never taken back: whoever shares this LLVM later and brings handlers of its own keeps them.
-  if (!host.is_shared) {
+  if (!is_shared) {
     llvm::install_fatal_error_handler(on_fatal_error);
     llvm::install_bad_alloc_error_handler(on_bad_alloc);
   }
+  pthread_atfork(before_fork, after_fork, after_fork_in_child);
   watch_exit();
 }
 
-quern_clang_result compile(quern_clang_job *job) {
-  quern_clang_result result;
-  watch_exit();
-  is_compiling = true;
-  try {
-    result = compile_here(job);
-  } catch (...) { // LLVM is built without exceptions: what it was at is left half done
-    say(job, "Clang ran out of memory");
-    result = QUERN_CLANG_BROKEN;
+// 0: there is none of these in the list.
+int replace(const quern_clang_host *from, const quern_clang_host *to) {
+  for (const quern_clang_host *&at : hosts) {
+    if (at != from) continue;
+    at = to;
+    return 1;
   }
-  is_compiling = false;
+  return 0;
+}
+
+int enter(const quern_clang_host *host) {
+  static bool is_started;
+  pthread_mutex_lock(&listing);
+  const int is_in = replace(nullptr, host);
+  const bool is_first = is_in && !is_started;
+  is_started |= is_first;
+  if (is_first) start(host->is_shared);
+  pthread_mutex_unlock(&listing);
+  return is_in;
+}
+
+void leave(const quern_clang_host *host) {
+  pthread_mutex_lock(&listing);
+  replace(host, nullptr);
+  pthread_mutex_unlock(&listing);
+}
+
+quern_clang_result compile(quern_clang_job *job) {
+  quern_clang_result result = QUERN_CLANG_BROKEN;
+  pthread_mutex_lock(&turn);
+  if (is_broken) {
+    say(job, "Clang failed before, and cannot go on");
+  } else {
+    is_busy = true;
+    served = job->host;
+    watch_exit();
+    try {
+      result = compile_here(job);
+    } catch (...) { // LLVM is built without exceptions: what it was at is left half done
+      say(job, "Clang ran out of memory");
+      is_broken = true;
+    }
+    served = nullptr;
+    is_busy = false;
+  }
+  pthread_mutex_unlock(&turn);
   return result;
 }
 
@@ -503,4 +563,4 @@ extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destru
 }
 
 extern "C" __attribute__((visibility("default"))) const quern_clang_interface quern_clang_module;
-const quern_clang_interface quern_clang_module = {QUERN_CLANG_ABI, QUERN_CLANG_VERSION, serve, compile};
+const quern_clang_interface quern_clang_module = {QUERN_CLANG_ABI, QUERN_CLANG_VERSION, enter, leave, compile};

@@ -17,7 +17,18 @@ extern "C" {
 #define QUERN_CLANG_VERSION QN_BUILD_ID /* the module is of the same sources, or it is not used */
 #define QUERN_CLANG_SYMBOL "quern_clang_module"
 
+/* A copy of the library, of which a process may have several: code that is linked with the static one. */
+typedef struct quern_clang_host {
+  /* LLVM cannot go on. Called on the thread that compiles for this host, which stays in the module for ever. */
+  void (*failed)(const char *message);
+  /* The process exits, and LLVM's own destructors have not run so far: from here on nothing is compiled. */
+  void (*ending)(void);
+  /* Somebody used this LLVM before: its handlers stay as they are. What the first host says counts. */
+  int is_shared;
+} quern_clang_host;
+
 typedef struct quern_clang_job {
+  const quern_clang_host *host;
   const char *source;
   size_t size;
   const char *level; /* "generic", "v2", "v3", "v4" */
@@ -38,21 +49,14 @@ typedef enum quern_clang_result {
   QUERN_CLANG_BROKEN   /* the compiler cannot be used any more */
 } quern_clang_result;
 
-typedef struct quern_clang_host {
-  /* LLVM cannot go on. Called on the thread that compiles, which stays in the module for ever. */
-  void (*failed)(const char *message);
-  /* The process exits, and LLVM's own destructors have not run so far: from here on nothing is compiled. */
-  void (*ending)(void);
-  /* Somebody used this LLVM before: its handlers stay as they are. */
-  int is_shared;
-} quern_clang_host;
-
 typedef struct quern_clang_interface {
   uint32_t abi;
   const char *version;
-  /* Before the first job; and with NULL when the library leaves before the process ends. The struct is copied. */
-  void (*serve)(const quern_clang_host *host);
-  /* One job at a time, on a thread with a large stack, in the locale "C" and the default floating point environment. */
+  /* Before a host's first job, and when it goes before the process ends; the struct is its own. 0: there are too many. */
+  int (*enter)(const quern_clang_host *host);
+  void (*leave)(const quern_clang_host *host);
+  /* On a thread with a large stack, in the locale "C" and the default floating point environment. Jobs of other hosts are
+   * waited for. */
   quern_clang_result (*compile)(quern_clang_job *job);
 } quern_clang_interface;
 

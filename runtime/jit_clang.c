@@ -110,9 +110,11 @@ static void stop(void) {
   if (joins) pthread_join(tier.thread, NULL);
 }
 
+static quern_clang_host host = {failed, stop, 0};
+
 __attribute__((destructor)) static void leave(void) {
   stop();
-  if (tier.module) tier.module->serve(NULL);
+  if (tier.module) tier.module->leave(&host);
 }
 
 /* ---- The thread ---- */
@@ -294,8 +296,9 @@ static int make_ready(char *why, size_t size) {
       return 0;
     }
     if (!tier.module && !tier.is_ending) {
-      module->serve(&(quern_clang_host){failed, stop, is_shared});
-      tier.module = module;
+      host.is_shared = is_shared;
+      if (module->enter(&host)) tier.module = module;
+      else die("too many copies of this library use Clang", "");
       if (!tier.is_dead) atomic_store(&state, "ready");
     }
   }
@@ -315,7 +318,7 @@ static int make_ready(char *why, size_t size) {
 
 int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
   const int kept_errno = errno;
-  job j = {.ask = {.source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
+  job j = {.ask = {.host = &host, .source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
                    .headers = qn_kernel_headers, .n_headers = qn_n_kernel_headers, .allocate = malloc, .why = why,
                    .why_size = why_size}};
   pthread_mutex_lock(&tier.lock);

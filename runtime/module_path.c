@@ -56,6 +56,12 @@ static int is_there(const char *folder, const char *inner, const char *name, cha
   return n > 0 && (size_t)n < size && stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
+#if !defined(QN_MODULE_DIR)
+#define QN_MODULE_DIR ""
+#endif
+/* Where the modules are installed; "" if that is not known. */
+static const char installed[] = QN_MODULE_DIR;
+
 int qn_module_path(const char *name, char *path, size_t size) {
   const int kept_errno = errno;
   const char *given = qn_environment_module_dir();
@@ -64,15 +70,10 @@ int qn_module_path(const char *name, char *path, size_t size) {
   if (given && given[0] != '/') given = NULL; /* what it means would change with the working directory */
   if (given) is_found = is_there(given, "", name, path, size);
   if (!is_found && is_own) is_found = is_there(own, "/quern", name, path, size) || is_there(own, "", name, path, size);
-#if defined(QN_MODULE_DIR)
-  if (!is_found) is_found = is_there(QN_MODULE_DIR, "", name, path, size);
-  const char *const installed = QN_MODULE_DIR;
-#else
-  const char *const installed = "";
-#endif
+  if (!is_found && sizeof installed > 1) is_found = is_there(installed, "", name, path, size);
   if (!is_found)
     snprintf(path, size, "%s is not in %s%s%s%s%s%s%s", name, given ? given : "", given ? ", " : "", is_own ? own : "",
-             is_own ? "/quern, " : "", own, is_own && installed[0] ? ", " : "", installed);
+             is_own ? "/quern, " : "", own, is_own && sizeof installed > 1 ? ", " : "", installed);
   errno = kept_errno;
   return is_found;
 }

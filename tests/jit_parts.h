@@ -22,15 +22,18 @@
 #include "../runtime/jit_clang.h"
 #include "tap.h"
 
-#if defined __SANITIZE_THREAD__
-#define UNDER_TSAN 1
-#elif defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
+#ifndef __has_feature
+#define __has_feature(name) 0
 #endif
-#endif
-#ifndef UNDER_TSAN
+#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#else
 #define UNDER_TSAN 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#else
+#define UNDER_ASAN 0
 #endif
 
 static char scratch[256]; /* a folder of this test's own */

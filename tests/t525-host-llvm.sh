@@ -319,5 +319,42 @@ ok $? "a plugin with the library in it"
 "$work/closes" "$work/part.so" >"$work/log" 2>&1
 ok $? "is opened, compiles and is closed four times"
 
+# ---- Two copies of the library ----------------------------------------------------------------------------------------
+cat >"$work/both.c" <<'END'
+#include "use.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int (*part)(void);
+static void *uses(void *function) {
+  int (*use)(void);
+  *(void **)&use = function;
+  for (int i = 0; i < 20; i++) if (!use()) exit(3);
+  return NULL;
+}
+int main(int argc, char **argv) {
+  pthread_t threads[2];
+  void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!library) return 2;
+  *(void **)&part = dlsym(library, "part");
+  pthread_create(&threads[0], NULL, uses, (void *)use_clang);
+  pthread_create(&threads[1], NULL, uses, (void *)part);
+  pthread_join(threads[0], NULL);
+  pthread_join(threads[1], NULL);
+  const pid_t pid = fork();
+  if (pid == 0) exit(use_clang() && part() ? 0 : 4);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  if (status) return 5;
+  setenv("QUERN_TEST_COMPILER", "fatal", 1);
+  if (part()) return 6;
+  unsetenv("QUERN_TEST_COMPILER");
+  return use_clang() || part() || !strstr(qn_clang_state(), "Clang failed before") ? 7 : 0;
+}
+END
+compile both "$work/both.c" && "$work/both" "$work/part.so" >"$work/log" 2>&1
+ok $? "compile in turns, in a child as well; a fatal error of one is the end for both"
+
 echo "1..$n"
 [ "$failed" -eq 0 ] || exit 1

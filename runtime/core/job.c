@@ -9,6 +9,10 @@
 #define QN_STREAM_BYTES (16 << 20)
 #endif
 
+/* Their boxes are smaller: reading and writing then alternate so closely that memory is busy both ways (a * b + c of 10^7
+ * f32: 7.4 ms against 8.6 with boxes of QN_BLOCK). */
+#define STREAM_BLOCK 256
+
 /* A slice is worth a thread's waking from so much work on. */
 #ifndef QN_SLICE_NANOSECONDS
 #define QN_SLICE_NANOSECONDS 20000
@@ -319,7 +323,8 @@ static int64_t lay_out(qn_job *job) {
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
   int32_t other = job->streamed ? 0 : any_transposed_dim(job);
   job->path = QN_PATH_BLOCKS;
-  for (int64_t block = other ? TILE_ROW * tile_rows(job) : QN_BLOCK;; block /= 2) {
+  int64_t largest = other ? TILE_ROW * tile_rows(job) : job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
+  for (int64_t block = largest;; block /= 2) {
     if (other)
       choose_tiles(job, other, block);
     else
