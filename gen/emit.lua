@@ -36,7 +36,7 @@ local function make_folder(path)
 end
 
 -- Writes text unless the file has it already. Returns true when written, false when not, nil and the reason on failure.
-local function write_if_changed(path, text)
+function M.write_if_changed(path, text)
   if M.read(path) == text then return false end
   local temporary = path .. ".tmp"
   local file, why = io.open(temporary, "wb")
@@ -75,7 +75,7 @@ end
 -- Writes one file that is nobody's to replace. Returns true, or nil and the reason.
 function M.create(path, text)
   if M.read(path) then return nil, path .. " is there already" end
-  local ok, why = write_if_changed(path, text)
+  local ok, why = M.write_if_changed(path, text)
   if ok == nil then return nil, why end
   return true
 end
@@ -102,7 +102,7 @@ function M.write(folder, files)
     end
   end
   for _, name in ipairs(names) do
-    local changed, why = write_if_changed(folder .. "/" .. name, files[name])
+    local changed, why = M.write_if_changed(folder .. "/" .. name, files[name])
     if changed == nil then return nil, why end
     counts[changed and "written" or "kept"] = counts[changed and "written" or "kept"] + 1
   end

@@ -14,7 +14,7 @@ M.MAX_BROADCASTS = 3 -- scanned expressions of more inputs get no kernels for ev
 
 ---------------------------------------------------------------------------------------------------- what is wanted
 
--- The key of a kernel, as runtime/jit.c writes it.
+-- The key of a kernel, as qn_code_key of runtime/jit_code.c writes it.
 local function key_of(kernel)
   return string.format("%s\n%s > %s\n%sd %s\nspecs %s\n", kernel.canonical, table.concat(kernel.in_dtypes, ","),
                        table.concat(kernel.out_dtypes, ","), kernel.rank, kernel.classes, kernel.specs)
@@ -30,7 +30,9 @@ end
 -- Blocks that were cut short are left out: the disk was full, or the writer died.
 function M.read_record(name, text)
   local list, seen, errors = {}, {}, {}
-  if not text:find "^quern%-record 1\n" then return list, { name .. ":1:1: this is no record: it begins with 'quern-record 1'" } end
+  if not text:find "^quern%-record 1\n" then
+    return list, { name .. ":1:1: this is no record: one begins with 'quern-record 1'" }
+  end
   for block in text:gmatch "kernel (q[%w_]+\n.-)\nend\n" do
     -- of blocks that run into each other the last is whole
     block = block:match ".*\nkernel (q[%w_]+\n.*)$" or block
@@ -146,7 +148,8 @@ function M.of_scanned(model, found, dtypes)
     if dag then
       for _, rank in ipairs { 1, 2 } do
         for _, classes in ipairs(class_choices(#ins, #dag.out_dtypes)) do
-          local kernel = { canonical = canonical, in_dtypes = ins, out_dtypes = dag.out_dtypes, rank = rank, classes = classes, specs = "-" }
+          local kernel = { canonical = canonical, in_dtypes = ins, out_dtypes = dag.out_dtypes, rank = rank, classes = classes,
+                           specs = "-" }
           local all = table.move(dag.out_dtypes, 1, #dag.out_dtypes, #ins + 1, table.move(ins, 1, #ins, 1, {}))
           kernel.key = key_of(kernel)
           kernel.name = string.format("qk_%s_%s_%dd_%s", found.kernel, table.concat(all, "_"), rank, classes)

@@ -80,7 +80,7 @@ local function source_of(text)
   return source.new(text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
 end
 
--- f(src, ...) with what it throws at a place of the text as a message. Returns its result, or nil, message, kind.
+-- f(src, ...) with what it throws at a place of the text made a message. Returns its result, or nil, message, kind.
 local function guarded(src, f, ...)
   local ok, result = pcall(f, src, ...)
   if ok then return result end
@@ -194,13 +194,14 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     inputs[k] = state.dag:node("input", t.compute, {}, { value = k, name = names.canonical[name] })
     env[name] = scope:typed(inputs[k], t.name)
   end
+  -- Makes a settled value the next output.
   local function give(value, at)
-    value = scope:settle(value, at)
     local k = #outputs + 1
     outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
     local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
     if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
-      fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name, t.name)
+      fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,
+           t.name)
     end
   end
   local ok, problem = pcall(function()
@@ -219,10 +220,10 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
         env[statement.name] = value
       end
     end
-    if body.result then give(scope:eval(body.result), body.result) end
+    if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
   end)
   if not ok then
-    -- an error in the body of an op, or none's place in particular, is that of the call
+    -- what goes wrong in the body of an op is said at the call, whose place the host knows
     if type(problem) == "table" and problem.source ~= scope.source and scope.call then
       fail(problem.kind or (problem.limit and "limit") or "dtype", scope.call.at, "%s: %s", scope.call.name, problem.message)
     end

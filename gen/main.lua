@@ -1,5 +1,5 @@
--- The pipeline in order: spec -> dag -> variants -> text -> files. Used by build.lua, by tests, and at run time. Never
--- prints, never exits: what goes wrong comes back as a list of strings.
+-- The pipeline in order: spec -> dag -> variants -> text -> files. Used by build.lua, tools/embed.lua and tests; at run time
+-- there is service.lua. Never prints, never exits: what goes wrong comes back as a list of strings.
 
 local sandbox = require "gen.sandbox"
 local spec = require "gen.spec"
@@ -248,7 +248,7 @@ local function library_files(root, plan, templates, files)
   files["runtime/primitive_table.c"] = primitives.table(list, tree.c_banner "the table of primitives")
   files["runtime/kernel_headers.c"] = primitives.headers(headers, tree.c_banner "what kernels made at run time include")
   files["runtime/build_id.h"] = table.concat(tree.c_banner "what the generated code was made from", "\n")
-    .. string.format('\n#define QN_BUILD_ID "%s"\n', build_id(root))
+    .. string.format('\n#define QN_BUILD_ID "%s"\n#define QN_NUMERICS %d\n', build_id(root), tree.NUMERICS)
   files["quern/ops.h"] = tables.ops_header(plan.ops, tree.c_banner("the typed functions of the ops"))
   return kernel_names, { "runtime/kernel_headers.c", "runtime/primitive_table.c" }
 end

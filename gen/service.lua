@@ -13,7 +13,7 @@ local M = {}
 -- What the bodies of one spec may take together, in steps of expr.lua.
 M.MAX_SPEC_STEPS = 1000000
 M.MAX_MESSAGE_BYTES = 1000
-M.MOST_KILOBYTES = 16 << 10
+M.MOST_KILOBYTES = 16 << 10 -- of Lua's memory after a spec; what is more is collected at once
 
 local Service = {}
 Service.__index = Service
@@ -123,7 +123,9 @@ local function check_bodies(model, first, built)
       if dag then
         heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
         steps = steps + dag.steps
-        if steps > M.MAX_SPEC_STEPS then refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS) end
+        if steps > M.MAX_SPEC_STEPS then
+          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS)
+        end
       elseif not seen[message] then
         -- a body that serves several dtypes is wrong in all of them in one way
         seen[message] = true
@@ -165,7 +167,6 @@ local function load_spec(self, name, text)
     return string.pack("<I4", #rows) .. table.concat(rows)
   end)
   if not ok then take_back(model, before) end
-  -- what a large spec leaves behind is given back at once
   if collectgarbage "count" > M.MOST_KILOBYTES then collectgarbage() end
   if not ok then error(result, 0) end
   self.before = before
@@ -247,7 +248,8 @@ local function kernel_source(self, request)
   if not is_sound then refuse("bug", "bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes) end
   local entry, message, kind = host.entry(model, {
     symbol = request.symbol, canonical = request.canonical, classes = request.classes, rank = request.rank,
-    in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {}), out_dtypes = table.move(request.dtypes, request.n_in + 1, n, 1, {}),
+    in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {}),
+    out_dtypes = table.move(request.dtypes, request.n_in + 1, n, 1, {}),
   })
   if not entry then refuse(kind, "%s", message) end
   if not self.templates then

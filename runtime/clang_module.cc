@@ -1,5 +1,5 @@
-/* clang_module.cc: Clang and LLVM behind the C functions of clang_module.h: one C text in, one object file out, everything
- * in memory. The only C++ file; becomes quern-clang.so. Knows neither kernels nor the library that opens it.
+/* clang_module.cc: Clang and LLVM behind the C functions of clang_module.h: one C text in, one object file out,
+ * everything in memory. The only C++ file; becomes quern-clang.so. Knows neither kernels nor the library that opens it.
  *
  * Clang's driver and its back-end glue are left out, because they change process-wide state (options, timers, signal
  * handlers) that a host with an LLVM of its own would notice. No file is opened, nothing is printed. */
@@ -85,10 +85,16 @@ Level *level_named(const char *name) {
   return nullptr;
 }
 
+llvm::SmallVector<llvm::StringRef, 16> features_of(const Level &level) {
+  llvm::SmallVector<llvm::StringRef, 16> features;
+  llvm::StringRef(level.features).split(features, ' ', /*MaxSplit*/ -1, /*KeepEmpty*/ false);
+  return features;
+}
+
 const char SOURCE[] = "kernel.c";
 
-// For Clang's cc1, which has defaults of its own: errno is not kept up by math, exceptions do not count, no unwind tables, no
-// stack protector, no frame pointer. Code for a position-independent program needs no table of addresses.
+// For Clang's cc1, which has defaults of its own: errno is not kept up by math, exceptions do not count, no unwind
+// tables, no stack protector, no frame pointer. Code for a position-independent program needs no table of addresses.
 std::vector<std::string> arguments(const Level &level) {
   std::vector<std::string> args = {
     "-triple", TRIPLE, "-target-cpu", CPU, "-tune-cpu", "generic",
@@ -98,12 +104,9 @@ std::vector<std::string> arguments(const Level &level) {
     // for the compiler's speed
     "-w", "-ferror-limit", "1", "-Qn", "-discard-value-names", "-disable-lifetime-markers", "-relaxed-aliasing",
   };
-  llvm::StringRef rest = level.features;
-  while (!rest.empty()) {
-    auto [feature, others] = rest.split(' ');
+  for (llvm::StringRef feature : features_of(level)) {
     args.push_back("-target-feature");
     args.push_back("+" + feature.str());
-    rest = others;
   }
   if (level.more[0]) args.push_back(level.more);
   args.push_back(SOURCE);
@@ -165,9 +168,9 @@ private:
 
 // ---- From text to a module ----
 
-// Of the tokens of a translation unit, those that the source needs: what the headers declare is taken only if it is used.
-// Lexing all of them costs 1 ms, parsing them 7. A piece is a declaration or definition outside of functions, or a pragma; it
-// declares the names in it that stand outside of brackets and have not occurred before.
+// Of the tokens of a translation unit, those that the source needs: what the headers declare is taken only if it is
+// used. Lexing all of them costs 1 ms, parsing them 7. A piece is a declaration or definition outside of functions, or
+// a pragma; it declares the names in it that stand outside of brackets and have not occurred before.
 std::vector<Token> needed_tokens(Preprocessor &pp) {
   struct Piece {
     size_t begin, end;
@@ -199,10 +202,12 @@ std::vector<Token> needed_tokens(Preprocessor &pp) {
     } else if (depth > 0 && token.isOneOf(tok::r_paren, tok::r_square, tok::r_brace)) {
       depth--;
     }
-    const bool ends = depth == 0 && (token.isOneOf(tok::semi, tok::eof) || token.isAnnotation() || (is_body && token.is(tok::r_brace)));
+    const bool ends = depth == 0 && (token.isOneOf(tok::semi, tok::eof) || token.isAnnotation() ||
+                                     (is_body && token.is(tok::r_brace)));
     if (!ends && token.isNot(tok::eof)) continue;
-    const bool is_taken = tokens[begin].isAnnotation() || token.is(tok::eof) ||
-                          sources.getFileID(sources.getExpansionLoc(tokens[begin].getLocation())) == sources.getMainFileID();
+    const bool is_taken =
+        tokens[begin].isAnnotation() || token.is(tok::eof) ||
+        sources.getFileID(sources.getExpansionLoc(tokens[begin].getLocation())) == sources.getMainFileID();
     if (is_taken) to_search.push_back(pieces.size());
     for (const IdentifierInfo *name : new_names.empty() ? names : new_names) pieces_of[name].push_back(pieces.size());
     pieces.push_back({begin, i + 1, is_taken});
@@ -248,20 +253,23 @@ void parse(CompilerInstance &compiler, bool is_pruned) {
   EnterExpressionEvaluationContext context(sema, Sema::ExpressionEvaluationContext::PotentiallyEvaluated);
   Parser::DeclGroupPtrTy group;
   Sema::ModuleImportState state;
-  for (bool is_end = parser.ParseFirstTopLevelDecl(group, state); !is_end; is_end = parser.ParseTopLevelDecl(group, state)) {
+  for (bool is_end = parser.ParseFirstTopLevelDecl(group, state); !is_end;
+       is_end = parser.ParseTopLevelDecl(group, state)) {
     if (group && !consumer.HandleTopLevelDecl(group.get())) return;
   }
   consumer.HandleTranslationUnit(compiler.getASTContext());
 }
 
-std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level, llvm::LLVMContext &context, bool is_pruned) {
-  CompilerInstance compiler;
+std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level, llvm::LLVMContext &context,
+                                        bool is_pruned) {
   FirstError first_error(job);
+  CompilerInstance compiler;
   compiler.createDiagnostics(&first_error, /*ShouldOwnClient*/ false);
   const std::vector<std::string> args = arguments(level);
   std::vector<const char *> pointers;
   for (const std::string &arg : args) pointers.push_back(arg.c_str());
-  if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), pointers, compiler.getDiagnostics())) return nullptr;
+  if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), pointers, compiler.getDiagnostics()))
+    return nullptr;
 
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->setCurrentWorkingDirectory("/");
@@ -294,12 +302,7 @@ std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level
 llvm::TargetMachine *machine_of(Level &level) {
   if (level.machine) return level.machine;
   std::string why, features;
-  llvm::StringRef rest = level.features;
-  while (!rest.empty()) {
-    auto [feature, others] = rest.split(' ');
-    features += (features.empty() ? "+" : ",+") + feature.str();
-    rest = others;
-  }
+  for (llvm::StringRef feature : features_of(level)) features += (features.empty() ? "+" : ",+") + feature.str();
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(TRIPLE, why);
   if (!target) return nullptr;
   level.machine = target->createTargetMachine(TRIPLE, CPU, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
@@ -307,8 +310,8 @@ llvm::TargetMachine *machine_of(Level &level) {
   return level.machine;
 }
 
-// What the loops of kernels need of -O3. Measured against the whole of it: the same speed of the code, in two thirds of the
-// time.
+// What the loops of kernels need of -O3. Measured against the whole of it: the same speed of the code, in two thirds of
+// the time.
 void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   using namespace llvm;
   PassBuilder builder(machine);
@@ -335,7 +338,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   LoopPassManager shape;
   shape.addPass(LoopRotatePass());
   shape.addPass(LICMPass(LICMOptions()));
-  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // conditions of parameters and of operands that are one value
+  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // by what parameters and single values decide
   loops.addPass(createFunctionToLoopPassAdaptor(std::move(shape), /*UseMemorySSA*/ true));
   loops.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
   loops.addPass(LoopVectorizePass());
@@ -353,7 +356,8 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
 bool emit(llvm::Module &module, llvm::TargetMachine *machine, llvm::SmallVectorImpl<char> &object) {
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile, /*DisableVerify*/ true)) {
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                                   /*DisableVerify*/ true)) {
     return false;
   }
   passes.run(module);
@@ -403,8 +407,9 @@ pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // a job's
 bool is_busy, is_broken;                             // read and written by who has the turn
 thread_local const quern_clang_host *served;         // by this thread, while it compiles
 
-// Libraries by the address that stands for them when they register a destructor. They are met while the module is opened, by
-// one thread; later, when looking one up might wait for who waits for this thread, what is not known is not LLVM's.
+// Libraries by the address that stands for them when they register a destructor. They are met while the module is
+// opened, by one thread; later, when looking one up might wait for who waits for this thread, what is not known is not
+// LLVM's.
 struct Library {
   void *handle;
   bool is_llvm;
@@ -468,19 +473,10 @@ void watch_exit() {
   if (n < 16 && std::atexit(at_exit) == 0) n++;
 }
 
-void before_fork() {
-  pthread_mutex_lock(&listing);
-}
-
-void after_fork() {
-  pthread_mutex_unlock(&listing);
-}
-
-// The child does not have the thread that was compiling.
+// A forked child does not have the thread that was compiling, nor who held a lock.
 void after_fork_in_child() {
   if (is_busy) is_broken = true;
-  turn = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_unlock(&listing);
+  turn = listing = PTHREAD_MUTEX_INITIALIZER;
 }
 
 void start(bool is_shared) {
@@ -495,7 +491,7 @@ void start(bool is_shared) {
     llvm::install_fatal_error_handler(on_fatal_error);
     llvm::install_bad_alloc_error_handler(on_bad_alloc);
   }
-  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   watch_exit();
 }
 
@@ -550,11 +546,12 @@ quern_clang_result compile(quern_clang_job *job) {
 
 } // namespace
 
-// LLVM's static objects are never destroyed: a process may exit on another thread while the module is being opened or while it
-// compiles, and LLVM makes some of them only then. As the module is opened, its libraries look here for this function before
-// they look into libc; what is not LLVM's goes there. (Where that does not hold, the library in time stops what compiles,
-// but for a process that exits during its first compile.)
-extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destructor)(void *), void *object, void *library) noexcept {
+// LLVM's static objects are never destroyed: a process may exit on another thread while the module is being opened or
+// while it compiles, and LLVM makes some of them only then. As the module is opened, its libraries look here for this
+// function before they look into libc; what is not LLVM's goes there. (Where that does not hold, the library in time
+// stops what compiles, but for a process that exits during its first compile.)
+extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destructor)(void *), void *object,
+                                                                   void *library) noexcept {
   using Function = int(void (*)(void *), void *, void *);
   static Function *next;
   if (!next) next = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, "__cxa_atexit"));

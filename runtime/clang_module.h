@@ -1,5 +1,5 @@
-/* clang_module.h: what libquern and its module quern-clang agree on. The module runs Clang and LLVM, knows no kernels and
- * calls of libquern only what it is given; libquern finds one symbol in it, quern_clang_module. */
+/* clang_module.h: what libquern and its module quern-clang agree on. The module runs Clang and LLVM, knows no kernels
+ * and calls of libquern only what it is given; libquern finds one symbol in it, quern_clang_module. */
 #ifndef QN_CLANG_MODULE_H
 #define QN_CLANG_MODULE_H
 
@@ -52,11 +52,12 @@ typedef enum quern_clang_result {
 typedef struct quern_clang_interface {
   uint32_t abi;
   const char *version;
-  /* Before a host's first job, and when it goes before the process ends; the struct is its own. 0: there are too many. */
+  /* Before a host's first job, and when it goes before the process ends; the struct is its own. 0: there are too many.
+   */
   int (*enter)(const quern_clang_host *host);
   void (*leave)(const quern_clang_host *host);
-  /* On a thread with a large stack, in the locale "C" and the default floating point environment. Jobs of other hosts are
-   * waited for. */
+  /* On a thread with a large stack, in the locale "C" and the default floating point environment. Jobs of other hosts
+   * are waited for. */
   quern_clang_result (*compile)(quern_clang_job *job);
 } quern_clang_interface;
 

@@ -21,8 +21,8 @@ typedef enum qn_code_kind {
   QN_CODE_ASSIGN    /* takes the value; index: the variable; what: its qn_dtype if it has one, else QN_DTYPE_NONE */
 } qn_code_kind;
 
-/* An expression is a list of these, operands before operators: evaluation from left to right is one walk over it with a stack
- * of values. */
+/* An expression is a list of these in postfix order, operands before operators: it is evaluated by one walk with a stack of
+ * values. */
 typedef struct qn_instruction {
   uint8_t kind, what;
   uint16_t n_args;

@@ -198,7 +198,8 @@ static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n
       *out = other;
       return QUERN_OK;
     }
-  } while (!atomic_compare_exchange_weak_explicit(&fused->entries, &made->next, made, memory_order_release, memory_order_relaxed));
+  } while (!atomic_compare_exchange_weak_explicit(&fused->entries, &made->next, made, memory_order_release,
+                                                  memory_order_relaxed));
   *out = made;
   return QUERN_OK;
 }
@@ -260,8 +261,8 @@ static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *c
   qn_code_describe(made->code, &facts);
   strncpy(made->name, facts.name, sizeof made->name - 1);
   memcpy(made->classes, classes, (size_t)n);
-  made->compiled = (qn_compiled){.variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)rank},
-                                 .isa = facts.isa, .kernel = &made->code->kernel};
+  const qn_variant variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)rank};
+  made->compiled = (qn_compiled){.variant = variant, .isa = facts.isa, .kernel = &made->code->kernel};
   made->next = atomic_load(&entry->layouts);
   do {
     const layout *other = find_layout(entry, classes, n, rank);
@@ -270,7 +271,8 @@ static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *c
       free(made);
       return other;
     }
-  } while (!atomic_compare_exchange_weak_explicit(&entry->layouts, &made->next, made, memory_order_release, memory_order_relaxed));
+  } while (!atomic_compare_exchange_weak_explicit(&entry->layouts, &made->next, made, memory_order_release,
+                                                  memory_order_relaxed));
   return made;
 }
 
@@ -357,17 +359,13 @@ static qn_extension *extension_make(quern_ctx *ctx) {
 
 static extension *extension_of(quern_ctx *ctx) { return (extension *)qn_registry_extension(ctx, extension_make); }
 
-qn_generator *qn_fused_ops_generator(quern_ctx *ctx) {
-  extension *extension = extension_of(ctx);
-  return extension ? extension->generator : NULL;
-}
-
 qn_jit *qn_fused_ops_jit(quern_ctx *ctx) {
   extension *extension = extension_of(ctx);
   return extension ? extension->jit : NULL;
 }
 
-/* The names of the dtypes that tensors may have, separated by blanks. */
+/* Writes, where text is not NULL, the names of the dtypes that tensors may have, separated by blanks. Returns their bytes, the
+ * end counted. */
 static size_t dtype_names(char *text) {
   size_t n = 0;
   for (int t = 0; t < QN_DTYPE_COUNT; t++) {

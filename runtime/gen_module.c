@@ -140,8 +140,9 @@ static int is_right_lua(lua_State *lua) {
 
 /* The libraries, without what reads files, prints, or changes what it is not given. */
 static void open_libraries(lua_State *lua) {
-  static const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},         {LUA_TABLIBNAME, luaopen_table}, {LUA_STRLIBNAME, luaopen_string},
-                                       {LUA_MATHLIBNAME, luaopen_math},   {LUA_UTF8LIBNAME, luaopen_utf8}, {LUA_DBLIBNAME, luaopen_debug},
+  static const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},        {LUA_TABLIBNAME, luaopen_table},
+                                       {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math},
+                                       {LUA_UTF8LIBNAME, luaopen_utf8},  {LUA_DBLIBNAME, luaopen_debug},
                                        {NULL, NULL}};
   static const char *const unwanted[] = {"dofile", "loadfile", "print", "warn", NULL};
   static const char *const wanted_of_debug[] = {"sethook", "getinfo", "getmetatable", "setmetatable", NULL}; /* sandbox.lua's */
@@ -172,7 +173,8 @@ static int run_open(lua_State *lua) {
   open_libraries(lua);
   if (!atomic_load_explicit(&is_checked, memory_order_relaxed)) {
     if (!is_right_lua(lua)) {
-      say(job, QUERN_GEN_UNUSABLE, "the Lua library found is not of the version that this module was built with (" LUA_RELEASE ")");
+      say(job, QUERN_GEN_UNUSABLE,
+          "the Lua library found is not of the version that this module was built with (" LUA_RELEASE ")");
       return 0;
     }
     atomic_store_explicit(&is_checked, 1, memory_order_relaxed);
@@ -209,8 +211,9 @@ static quern_gen_kind kind_of(const char *word) {
   static const struct {
     const char *word;
     quern_gen_kind kind;
-  } kinds[] = {{"syntax", QUERN_GEN_SYNTAX},     {"dtype", QUERN_GEN_DTYPE},             {"limit", QUERN_GEN_LIMIT},   {"exists", QUERN_GEN_EXISTS},
-               {"notfound", QUERN_GEN_NOTFOUND}, {"unsupported", QUERN_GEN_UNSUPPORTED}, {"memory", QUERN_GEN_MEMORY}};
+  } kinds[] = {{"syntax", QUERN_GEN_SYNTAX}, {"dtype", QUERN_GEN_DTYPE},       {"limit", QUERN_GEN_LIMIT},
+               {"exists", QUERN_GEN_EXISTS}, {"notfound", QUERN_GEN_NOTFOUND}, {"unsupported", QUERN_GEN_UNSUPPORTED},
+               {"memory", QUERN_GEN_MEMORY}};
   for (size_t i = 0; word && i < sizeof kinds / sizeof kinds[0]; i++)
     if (strcmp(word, kinds[i].word) == 0) return kinds[i].kind;
   return QUERN_GEN_BUG;
@@ -282,7 +285,8 @@ static void close_state(quern_gen_state *state) {
   state->resize(state, 0);
 }
 
-static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), quern_gen_state **result, quern_gen_answer *answer) {
+static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), quern_gen_state **result,
+                                 quern_gen_answer *answer) {
   *result = NULL;
   *answer = (quern_gen_answer){NULL, 0};
   quern_gen_state *state = resize(NULL, sizeof *state);
@@ -303,7 +307,8 @@ static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), que
   return job.kind;
 }
 
-static quern_gen_kind load_spec(quern_gen_state *state, const char *name, const char *text, size_t size, quern_gen_answer *answer) {
+static quern_gen_kind load_spec(quern_gen_state *state, const char *name, const char *text, size_t size,
+                                quern_gen_answer *answer) {
   job job = {.state = state, .method = "load_spec", .name = name, .text = text, .size = size, .answer = answer};
   protect(&job, run_request);
   return job.kind;
@@ -317,7 +322,8 @@ static void forget(quern_gen_state *state) {
 }
 
 static quern_gen_kind program(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer) {
-  job job = {.state = state, .method = "program", .name = op, .text = kernel_dtype, .size = strlen(kernel_dtype), .answer = answer};
+  job job = {.state = state, .method = "program", .name = op, .text = kernel_dtype, .size = strlen(kernel_dtype),
+             .answer = answer};
   protect(&job, run_request);
   return job.kind;
 }

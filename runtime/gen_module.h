@@ -26,8 +26,8 @@ typedef enum quern_gen_kind {
   QUERN_GEN_UNUSABLE /* open only: the module cannot work on this machine */
 } quern_gen_kind;
 
-/* The answer, or a sentence about why there is none, which may be missing (NULL). From the state's resize: a 0 byte, not
- * counted, follows. */
+/* The answer, or a sentence about why there is none, which may be missing (NULL). `text` comes from the state's resize and is
+ * the asker's to free; a 0 byte, not counted, follows. */
 typedef struct quern_gen_answer {
   char *text;
   size_t size;
@@ -51,9 +51,11 @@ typedef struct quern_gen_interface {
   quern_gen_kind (*open)(void *(*resize)(void *memory, size_t size), quern_gen_state **state, quern_gen_answer *answer);
   void (*close)(quern_gen_state *state);
   /* The ops that a spec adds, packed as gen/service.lua does. */
-  quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size, quern_gen_answer *answer);
+  quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size,
+                              quern_gen_answer *answer);
   /* Takes the ops of the last spec out again, before anything else is asked. */
   void (*forget)(quern_gen_state *state);
+  /* As qn_generator_program and qn_generator_source of generator.h. */
   quern_gen_kind (*program)(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer);
   quern_gen_kind (*source)(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer);
 } quern_gen_interface;

@@ -54,7 +54,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static const quern_gen_interface *module; /* under `opening` */
 static char trouble[512];              /* why there is no module; written once, before module_state says so */
 static locale_t c_locale;              /* set before module_state says "ready" */
-static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: trouble */
+static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: there is trouble */
 
 /* ---- Forks ---- */
 
@@ -224,8 +224,8 @@ static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_
 
 /* *text: malloc'ed. take (may be NULL) makes something of it before another thread's request comes; 0: it cannot, for lack of
  * memory, and the spec that was loaded is forgotten. */
-static quern_status call(qn_generator *generator, const request *request, int (*take)(void *arg, const qn_bytes *text), void *arg,
-                         qn_bytes *text) {
+static quern_status call(qn_generator *generator, const request *request, int (*take)(void *arg, const qn_bytes *text),
+                         void *arg, qn_bytes *text) {
   const int kept_errno = errno;
   const int is_ready = is_module_ready();
   errno = kept_errno;
@@ -249,11 +249,12 @@ static quern_status call(qn_generator *generator, const request *request, int (*
     return QUERN_OK;
   }
   quern_status status = status_of(kind);
+  const char *why = kind == QUERN_GEN_MEMORY ? "the generator is out of memory" : "the generator failed";
   if (kind == QUERN_GEN_UNUSABLE) {
     give_module_up(answer.text);
     refuse_without_module();
   } else {
-    qn_status_fail(status, "%s", answer.text ? answer.text : kind == QUERN_GEN_MEMORY ? "the generator is out of memory" : "the generator failed");
+    qn_status_fail(status, "%s", answer.text ? answer.text : why);
   }
   free(answer.text);
   errno = kept_errno;
@@ -310,8 +311,8 @@ static const char *read_string(reader *r, char **place, size_t *bytes) {
 
 /* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
 static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
-  char *place = op ? (char *)(op + 1) + (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info) : NULL;
-  char **strings = op ? &place : NULL;
+  const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
+  char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;
   qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
   *bytes = 0;
   rule.info.name = read_string(r, strings, bytes);
@@ -360,7 +361,8 @@ static qn_spec_op *make_op(reader *r) {
   int32_t n_args = 0, n_params = 0;
   read_op(&counted, NULL, &bytes, &n_args, &n_params);
   qn_assert(!counted.is_short); /* the module is of this build */
-  qn_spec_op *op = malloc(sizeof *op + (size_t)n_args * sizeof(quern_arg_info) + (size_t)n_params * sizeof(quern_param_info) + bytes);
+  const size_t arrays = (size_t)n_args * sizeof(quern_arg_info) + (size_t)n_params * sizeof(quern_param_info);
+  qn_spec_op *op = malloc(sizeof *op + arrays + bytes);
   if (op) read_op(r, op, &bytes, &n_args, &n_params);
   return op;
 }

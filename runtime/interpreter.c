@@ -10,10 +10,7 @@
 #include <string.h>
 
 #include "core/job.h"
-#include "core/params.h"
 #include "core/status.h"
-
-_Static_assert(QN_MAX_PARAMS * 4 == QN_MAX_SLOTS, "slots of a program are those of a call");
 
 /* Bytes of a slice's area that temporaries may take for an element, and single values in all. */
 #define MAX_BYTES_AT_ONCE 4096
@@ -62,22 +59,20 @@ typedef struct builder {
   int failed;
 } builder;
 
-/* Room for n more items; 0 and `failed` if there is none. */
-static int reserve(builder *b, void **list, int32_t n, int32_t more, int32_t *room, size_t size) {
-  if (b->failed) return 0;
-  if (n + more <= *room) return 1;
+/* A list of n items, with room for `more`; where there is no memory for them, as it was, and `failed`. */
+static void *reserve(builder *b, void *list, int32_t n, int32_t more, int32_t *room, size_t size) {
+  if (b->failed || n + more <= *room) return list;
   int32_t wanted = *room ? *room * 2 : 32;
   while (wanted < n + more) wanted *= 2;
-  void *grown = realloc(*list, (size_t)wanted * size);
-  if (!grown) {
-    b->failed = 1;
-    return 0;
-  }
-  *list = grown;
+  void *grown = realloc(list, (size_t)wanted * size);
+  b->failed = !grown;
+  if (!grown) return list;
   *room = wanted;
-  return 1;
+  return grown;
 }
-#define RESERVE(b, list, more) reserve(b, (void **)&(b)->list, (b)->n_##list, more, &(b)->room_##list, sizeof *(b)->list)
+/* Whether there is room now. */
+#define RESERVE_FOR(b, list, n, more, room) ((b)->list = reserve(b, (b)->list, n, more, &(room), sizeof *(b)->list), !(b)->failed)
+#define RESERVE(b, list, more) RESERVE_FOR(b, list, (b)->n_##list, more, (b)->room_##list)
 
 static uint8_t size_of(uint8_t type) { return qn_dtype_infos[type].size; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
@@ -239,7 +234,7 @@ static int32_t read_program(builder *b, const char *text, const int32_t *args, i
       if (strcmp(word, "in") == 0)
         made = read_type(&r, &type) && n_in < n_args ? args[n_in++] : -1;
       else if (strcmp(word, "param") == 0)
-        made = read_type(&r, &type) && read_number(&r, 10, &number) && n_in + (int64_t)number < n_args ? args[n_in + (int64_t)number] : -1;
+        made = read_type(&r, &type) && read_number(&r, 10, &number) && number < (uint64_t)(n_args - n_in) ? args[n_in + number] : -1;
       else if (strcmp(word, "const") == 0)
         made = read_type(&r, &type) && read_number(&r, 16, &number) ? constant_node(b, type, number) : -1;
       else if (strcmp(word, "table") == 0)
@@ -329,14 +324,13 @@ static int32_t take_temp(builder *b, uint8_t size) {
       b->free_temps[i] = b->free_temps[--b->n_free];
       return temp;
     }
-  if (!reserve(b, (void **)&b->temp_size, b->n_temps, 1, &b->room_temps, 1)) return 0;
+  if (!RESERVE_FOR(b, temp_size, b->n_temps, 1, b->room_temps)) return 0;
   b->temp_size[b->n_temps] = size;
   return b->n_temps++;
 }
 
 static void give_temp(builder *b, const qn_register *reg) {
-  if (reg->kind != QN_REGISTER_TEMP || !reserve(b, (void **)&b->free_temps, b->n_free, 1, &b->room_free, sizeof *b->free_temps))
-    return;
+  if (reg->kind != QN_REGISTER_TEMP || !RESERVE_FOR(b, free_temps, b->n_free, 1, b->room_free)) return;
   b->free_temps[b->n_free++] = reg->index;
 }
 
@@ -348,7 +342,8 @@ static qn_register temp_register(builder *b, uint8_t size) {
 
 static const qn_register no_params = {QN_REGISTER_CONSTANT, 0, 0};
 
-static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int single, qn_register params) {
+static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int single,
+                     qn_register params) {
   if (!RESERVE(b, steps, 1) || !RESERVE(b, registers, n)) return;
   for (int32_t k = 0; k < n; k++) {
     int is_input = registers[k].kind == QN_REGISTER_OPERAND && registers[k].index < b->expression->n_in;
@@ -433,8 +428,9 @@ static void place_step(builder *b, const qn_typed *typed, const int32_t *node_of
   }
   /* A kernel loads an element before it stores one: the result may take the place of an argument. */
   for (int32_t k = 0; k < step->n_args; k++) {
-    int32_t arg = b->args[step->first_arg + k], is_spread = registers[k].kind != b->place[arg].kind || registers[k].index != b->place[arg].index;
-    int is_repeated = 0;
+    const int32_t arg = b->args[step->first_arg + k];
+    const qn_register *place = &b->place[arg];
+    int is_spread = registers[k].kind != place->kind || registers[k].index != place->index, is_repeated = 0;
     for (int32_t j = 0; j < k; j++) is_repeated |= b->args[step->first_arg + j] == arg;
     if (is_spread || (b->nodes[arg].last_use == at && !is_repeated)) give_temp(b, &registers[k]);
   }

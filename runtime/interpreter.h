@@ -3,6 +3,7 @@
 #ifndef QN_INTERPRETER_H
 #define QN_INTERPRETER_H
 
+#include "core/params.h"
 #include "core/program.h"
 #include "generator.h"
 #include "typing.h"
@@ -12,7 +13,7 @@ typedef struct qn_interpreted {
   qn_program program;
   uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype in which each operand's block is: inputs, then outputs */
   int32_t n_slots;
-  qn_slot slots[QN_MAX_PARAMS * 4]; /* by parameter, then dtype: compiled kernels take them in this order, too */
+  qn_slot slots[QN_MAX_SLOTS]; /* by parameter, then dtype: compiled kernels take them in this order, too */
   uint8_t heavy;
 } qn_interpreted;
 

@@ -1,9 +1,10 @@
 /* jit.c: from a kernel that is wanted to code; see jit.h.
  *
- * What takes time is done by a *work*, without the lock of jit_queue.h: it counts code and context, and stands in a list
- * by which a context that ends knows whom to wait for, and a forked child whose work is lost. A look into the disk cache
- * is done on the caller's thread, so that a warm process has its code at once; all else on the background thread, in mode
- * sync as well: it has the stack, the signal mask and the floating point environment that a caller may not have. */
+ * What takes time is done by a *work*, without the lock of jit_queue.h: it counts code and context, and stands in a
+ * list by which a context that ends knows whom to wait for, and a forked child whose work is lost. A look into the disk
+ * cache is done on the caller's thread, so that a warm process has its code at once; all else on the background thread,
+ * in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller may not
+ * have. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* clock_gettime, strdup */
 #endif
@@ -131,8 +132,8 @@ static const work *work_of(const qn_entry *entry) {
   return w;
 }
 
-/* In a forked child, with the lock held: works of other threads are lost. A context that only they still counted stays in
- * memory: what they were at with it is not known. */
+/* In a forked child, with the lock held: works of other threads are lost. A context that only they still counted stays
+ * in memory: what they were at with it is not known. */
 static void forget_works(void) {
   qn_entry *dead = NULL;
   for (work *w = works, *next; w; w = next) {
@@ -159,14 +160,16 @@ static int clang_identity(const qn_jit *jit, char *text, size_t size) {
   return qn_clang_identity(text, size);
 }
 
-static int clang_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
+static int clang_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
+                         size_t why_size) {
   (void)jit;
   return qn_clang_compile(request, object, why, why_size);
 }
 
 static int cc_identity(const qn_jit *jit, char *text, size_t size) { return qn_cc_identity(jit->cc, text, size); }
 
-static int cc_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
+static int cc_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
+                      size_t why_size) {
   return qn_cc_compile(jit->cc, request, object, why, why_size);
 }
 
@@ -190,12 +193,14 @@ static int find_compiler(work *w) {
 /* What finds code on disk: the kernel's key, and what for and by which library it was made; malloc'ed. */
 static char *disk_key(const qn_entry *entry, size_t *size) {
   const size_t most = entry->size + sizeof "isa generic\nbuild \n" QN_BUILD_ID;
+  const char *isa = qn_isa_name(qn_isa_detect());
   char *key = malloc(most);
-  if (key) *size = (size_t)snprintf(key, most, "%sisa %s\nbuild %s\n", entry->key, qn_isa_name(qn_isa_detect()), QN_BUILD_ID);
+  if (key) *size = (size_t)snprintf(key, most, "%sisa %s\nbuild %s\n", entry->key, isa, QN_BUILD_ID);
   return key;
 }
 
-/* 1: there is code, made by who would make it now; where nobody would, by anybody: only the clock tells compilers apart. */
+/* 1: there is code, made by who would make it now; where nobody would, by anybody: only the clock tells compilers
+ * apart. */
 static int load_from_disk(work *w) {
   qn_bytes object = {NULL, 0};
   size_t key_size = 0;
@@ -224,8 +229,9 @@ static int generate(work *w, qn_bytes *source) {
     }
   }
   for (int32_t k = 0; k < entry->n_in + entry->n_out; k++) dtypes[k] = qn_dtype_infos[entry->dtypes[k]].name;
-  const qn_source_request request = {.symbol = entry->name, .canonical = entry->canonical, .dtypes = dtypes, .n_in = entry->n_in,
-                                     .n_out = entry->n_out, .classes = entry->classes, .rank = entry->rank};
+  const qn_source_request request = {.symbol = entry->name, .canonical = entry->canonical, .dtypes = dtypes,
+                                     .n_in = entry->n_in, .n_out = entry->n_out, .classes = entry->classes,
+                                     .rank = entry->rank};
   const quern_status status = qn_generator_source(w->jit->generator, &request, source);
   if (status != QUERN_OK) {
     snprintf(w->why, sizeof w->why, "%s", quern_last_error());
@@ -419,8 +425,8 @@ static void start(qn_jit *jit, qn_entry *entry) {
   if (entry->state == QN_ENTRY_MAKING) start_job(jit, entry);
 }
 
-/* Sees to it that somebody makes the code, if anybody can; in mode sync, waits until that is done, with all that is said and
- * kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
+/* Sees to it that somebody makes the code, if anybody can; in mode sync, waits until that is done, with all that is
+ * said and kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
 static void want(qn_entry *entry) {
   qn_jit *jit = entry->table->jit;
   for (int waits = 0;; waits = 1) {
@@ -439,7 +445,8 @@ static void say_unknown_mode(qn_jit *jit) {
   if (!atomic_load_explicit(&jit->is_mode_unknown, memory_order_relaxed)) return;
   if (!atomic_exchange(&jit->is_mode_unknown, 0)) return;
   const char *text = qn_environment_jit();
-  qn_log_say(&jit->log, QN_LOG_WARNING, "QUERN_JIT is '%.64s', none of off, sync, async: taken for async", text ? text : "");
+  qn_log_say(&jit->log, QN_LOG_WARNING, "QUERN_JIT is '%.64s', none of off, sync, async: taken for async",
+             text ? text : "");
 }
 
 qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
@@ -448,6 +455,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   char *key = qn_code_key(request);
   if (!key) return NULL;
   const qn_digest digest = qn_digest_of(key, strlen(key));
+  if (jit->mode != QUERN_JIT_OFF) qn_jit_queue_keep_library();
   qn_jit_queue_lock();
   qn_entry *entry = qn_table_find(&jit->table, digest, key);
   if (entry)

@@ -1,5 +1,5 @@
-/* jit.h: from a kernel that is wanted to code that computes it: built ahead, in memory, on disk, or compiled, now or in the
- * background. Knows no tensors; what a kernel computes is a key to it. */
+/* jit.h: from a kernel that is wanted to code that computes it: built ahead, in memory, on disk, or compiled, now or in
+ * the background. Knows no tensors; what a kernel computes is a key to it. */
 #ifndef QN_JIT_H
 #define QN_JIT_H
 
@@ -14,20 +14,22 @@
 /* A context's compiled kernels, and how it comes by them. */
 typedef struct qn_jit qn_jit;
 
-/* Of the options (NULL: the defaults): jit, cache_dir, kernel_memory_limit, cc, log, host. `generator` is borrowed. NULL for
- * lack of memory. Opens nothing, starts no thread, calls no log, takes no lock. Reads QUERN_JIT, QUERN_CC, QUERN_RECORD and
- * QUERN_DUMP. */
+/* Of the options (NULL: the defaults): jit, cache_dir, kernel_memory_limit, cc, log, host. `generator` is borrowed.
+ * NULL for lack of memory. Opens nothing, starts no thread, calls no log, takes no lock. Reads QUERN_JIT, QUERN_CC,
+ * QUERN_RECORD and QUERN_DUMP. */
 qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
 
-/* Jobs that have not begun are dropped. A compile that is under way finishes by itself and its result is dropped; waited
- * for is only what uses the context: the generator, the disk, its log (ms). After it neither the generator nor the log is
- * called any more. Code that is still held stays, and is released as ever. A log that is called may release the context. */
+/* Jobs that have not begun are dropped. A compile that is under way finishes by itself and its result is dropped;
+ * waited for is only what uses the context: the generator, the disk, its log (ms). After it neither the generator nor
+ * the log is called any more. Code that is still held stays, and is released as ever. A log that is called may release
+ * the context. */
 void qn_jit_destroy(qn_jit *jit);
 
 /* QUERN_JIT_OFF, SYNC or ASYNC. */
 int32_t qn_jit_mode(const qn_jit *jit);
 
-/* The disk cache, in mode off too (nothing is looked for there then); NULL for lack of memory. As long as the jit lives. */
+/* The disk cache, in mode off too (nothing is looked for there then); NULL for lack of memory. As long as the jit
+ * lives. */
 qn_jit_cache *qn_jit_disk(const qn_jit *jit);
 
 /* What is computed, how its operands lie. */
@@ -40,7 +42,8 @@ typedef struct qn_code_request {
   int32_t rank;           /* 1 or 2 */
 } qn_code_request;
 
-/* The kernel's key, four lines that records and tables of kernels built ahead have, too; malloc'ed, NULL for lack of memory:
+/* The kernel's key, four lines that records and tables of kernels built ahead have, too; malloc'ed, NULL for lack of
+ * memory:
  *   CANONICAL
  *   DTYPE,DTYPE > DTYPE
  *   RANKd CLASSES
@@ -50,9 +53,9 @@ char *qn_code_key(const qn_code_request *request);
 /* One kernel's code; counted. Whoever has it keeps the pointer: to find it again takes a lock and 0.1 us. */
 typedef struct qn_code qn_code;
 
-/* The code of that kernel, retained. Mode off: only built ahead ("frozen"). sync: compiled when this returns, if it can be.
- * async: being compiled. NULL: for lack of memory. One compile per kernel, however many threads ask. A kernel that could
- * not be made is not tried again as long as its code is in memory. quern_last_error and errno are kept. */
+/* The code of that kernel, retained. Mode off: only built ahead ("frozen"). sync: compiled when this returns, if it can
+ * be. async: being compiled. NULL: for lack of memory. One compile per kernel, however many threads ask. A kernel that
+ * could not be made is not tried again as long as its code is in memory. quern_last_error and errno are kept. */
 qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request);
 
 /* The code stays in memory as long as the limit allows: what was released first goes first, what is held never. NULL is
@@ -62,7 +65,8 @@ void qn_code_release(qn_code *code);
 /* The kernel once there is one; NULL until then, or for good. */
 static inline qn_kernel *qn_code_kernel(const qn_code *code);
 
-/* For who holds code that has no kernel: in a forked child, asks again for what the parent's thread would have compiled. */
+/* For who holds code that has no kernel: in a forked child, asks again for what the parent's thread would have
+ * compiled. */
 static inline void qn_code_ask(qn_code *code);
 
 /* For explain. */
@@ -77,8 +81,8 @@ typedef struct qn_code_info {
 } qn_code_info;
 void qn_code_describe(const qn_code *code, qn_code_info *info);
 
-/* Appends to the file at `path` (NULL: to none from now on) the kernels in memory and those wanted from now on, each once:
- * see jit_record.c. Errors: IO, MEMORY. */
+/* Appends to the file at `path` (NULL: to none from now on) the kernels in memory and those wanted from now on, each
+ * once: see jit_record.c. Errors: IO, MEMORY. */
 quern_status qn_jit_record(qn_jit *jit, const char *path);
 
 struct qn_code {

@@ -1,8 +1,8 @@
 /* jit_cc.c: runs a C compiler without a shell; see jit_cc.h.
  *
- * Source, headers and object lie in a folder that only this user can enter, made for one compile and removed after it. The
- * compiler gets a fixed list of arguments and a few variables, none of the host's files, signal settings or process group, and a
- * minute; where the process ends before, it is killed. */
+ * Source, headers and object lie in a folder that only this user can enter, made for one compile and removed after it.
+ * The compiler gets a fixed list of arguments and a few variables, none of the host's files, signal settings or process
+ * group, and a minute; where the process ends before, it is killed. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* mkdtemp, posix_spawn_file_actions_addclosefrom_np */
 #endif
@@ -39,12 +39,13 @@ __attribute__((destructor)) static void hurry(void) {
 
 /* ---- Arguments ---- */
 
-/* GCC and Clang take all of them. What the headers' pragmas demand anyway is here for the code's speed; the last rows are what the
- * object loader wants: code that needs no table of addresses, and nothing beside it. */
+/* GCC and Clang take all of them. What the headers' pragmas demand anyway is here for the code's speed; the last rows
+ * are what the object loader wants: code that needs no table of addresses, and nothing beside it. */
 static const char *const common_flags[] = {
-  "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
-  "--param=max-tree-if-conversion-phi-args=64", "-fpie", "-fvisibility=hidden", "-fno-jump-tables", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-stack-protector",
-  "-g0", NULL,
+  "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK",
+  "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "--param=max-tree-if-conversion-phi-args=64",
+  "-fpie", "-fvisibility=hidden", "-fno-jump-tables", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+  "-fno-stack-protector", "-g0", NULL,
 };
 /* As LEVEL_FLAGS of gen/tree.lua has them. */
 #define V2 "-msse4.2", "-mpopcnt", "-mcx16"
@@ -86,7 +87,8 @@ static int read_object(const char *path, qn_bytes *object, char *why, size_t why
   if (file < 0 || fstat(file, &about)) {
     say(why, why_size, "the compiler left no", path);
   } else if (about.st_size <= 0 || about.st_size > MOST_OBJECT || !(data = malloc((size_t)about.st_size + 1))) {
-    snprintf(why, why_size, "the compiler's object has %lld bytes, or there is no memory for it", (long long)about.st_size);
+    snprintf(why, why_size, "the compiler's object has %lld bytes, or there is no memory for it",
+             (long long)about.st_size);
   } else {
     ssize_t n = 1;
     size = (size_t)about.st_size;
@@ -191,7 +193,8 @@ static int listen(child *c) {
   struct pollfd words = {.fd = c->words, .events = POLLIN};
   if (poll(&words, 1, LOOK_MS) <= 0) return 1;
   const int has_room = c->n_said < sizeof c->said - 1;
-  const ssize_t n = has_room ? read(c->words, c->said + c->n_said, sizeof c->said - 1 - c->n_said) : read(c->words, rest, sizeof rest);
+  const ssize_t n = has_room ? read(c->words, c->said + c->n_said, sizeof c->said - 1 - c->n_said)
+                             : read(c->words, rest, sizeof rest);
   if (has_room && n > 0) c->n_said += (size_t)n;
   return n > 0 || (n < 0 && errno == EINTR);
 }
@@ -212,13 +215,15 @@ static int await(child *c, char *why, size_t why_size) {
     kill(-c->pid, SIGKILL);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s", MOST_MS / 1000);
+    snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s",
+             MOST_MS / 1000);
   }
   close(c->words);
   c->said[c->n_said] = 0;
   if (ended == 0) return 0;
   if (ended > 0 && (!WIFEXITED(status) || WEXITSTATUS(status))) {
-    snprintf(why, why_size, WIFEXITED(status) ? "the compiler exits with status %d" : "the compiler was killed by signal %d",
+    snprintf(why, why_size,
+             WIFEXITED(status) ? "the compiler exits with status %d" : "the compiler was killed by signal %d",
              WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     return 0;
   }

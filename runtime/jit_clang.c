@@ -1,9 +1,9 @@
 /* jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
  *
- * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is left
- * standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by who
- * needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, whose lock another
- * thread would wait for. */
+ * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is
+ * left standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by
+ * who needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, whose lock
+ * another thread would wait for. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
 #endif
@@ -29,7 +29,8 @@
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
 
-/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first. */
+/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first.
+ */
 #ifndef QN_CLANG_LIBRARIES
 #define QN_CLANG_LIBRARIES ""
 #endif
@@ -283,7 +284,8 @@ static const quern_clang_interface *open_module(int *is_shared, char *why, size_
 /* With the lock held, which is given up for a while. 0: why says what is wrong. */
 static int make_ready(char *why, size_t size) {
   int is_shared = 0;
-  if (!tier.is_watching_forks) tier.is_watching_forks = !pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
+  if (!tier.is_watching_forks)
+    tier.is_watching_forks = !pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
   if (!tier.module && !tier.is_dead) {
     tier.n_opening++;
     pthread_mutex_unlock(&tier.lock);

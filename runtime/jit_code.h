@@ -1,5 +1,5 @@
-/* jit_code.h: a context's kernels as entries of a table: their keys, what state each is in, which of them may be forgotten.
- * All of it under the lock of jit_queue.h. Knows neither disk nor compilers. */
+/* jit_code.h: a context's kernels as entries of a table: their keys, what state each is in, which of them may be
+ * forgotten. All of it under the lock of jit_queue.h. Knows neither disk nor compilers. */
 #ifndef QN_JIT_CODE_H
 #define QN_JIT_CODE_H
 

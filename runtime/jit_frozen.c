@@ -30,10 +30,12 @@ static quern_status check_row(const quern_kernel_row *row, int32_t i) {
 static quern_status check_table(const quern_kernel_table *table) {
   if (!table) return qn_status_fail(QUERN_E_ARGUMENT, "kernels_register: the table is NULL");
   if (table->size != sizeof *table || table->version != QUERN_KERNEL_TABLE_VERSION)
-    return qn_status_fail(QUERN_E_VERSION, "kernels_register: a table of %zu bytes, version %u; this library knows %zu, %u",
-                          table->size, (unsigned)table->version, sizeof *table, QUERN_KERNEL_TABLE_VERSION);
+    return qn_status_fail(QUERN_E_VERSION,
+                          "kernels_register: a table of %zu bytes, version %u; this library knows %zu, %u", table->size,
+                          (unsigned)table->version, sizeof *table, QUERN_KERNEL_TABLE_VERSION);
   if (table->numerics != QN_NUMERICS)
-    return qn_status_fail(QUERN_E_VERSION, "kernels_register: numerics version %u, this library's is %d: freeze the kernels again",
+    return qn_status_fail(QUERN_E_VERSION,
+                          "kernels_register: numerics version %u, this library's is %d: freeze the kernels again",
                           (unsigned)table->numerics, QN_NUMERICS);
   if (table->n_rows < 0 || (table->n_rows && !table->rows))
     return qn_status_fail(QUERN_E_ARGUMENT, "kernels_register: %d rows%s", (int)table->n_rows,
@@ -61,7 +63,7 @@ quern_status qn_jit_frozen_register(const quern_kernel_table *table) {
   made->older = atomic_load_explicit(&newest, memory_order_acquire);
   do {
     made->count = made->older ? made->older->count + 1 : 1;
-  } while (!atomic_compare_exchange_weak_explicit(&newest, &made->older, made, memory_order_acq_rel, memory_order_acquire));
+  } while (!atomic_compare_exchange_weak(&newest, &made->older, made));
   return QUERN_OK;
 }
 

@@ -1,13 +1,11 @@
-/* jit_frozen.h: kernels of expressions that a program brings, built ahead of time: tables of rows, found by a kernel's key.
- * Knows no contexts: what is registered serves the whole process. */
+/* jit_frozen.h: kernels of expressions that a program brings, built ahead of time: tables of rows, found by a kernel's
+ * key. Knows no contexts: what is registered serves the whole process. */
 #ifndef QN_JIT_FROZEN_H
 #define QN_JIT_FROZEN_H
 
+#include "build_id.h" /* generated: QN_NUMERICS: a table of kernels of another numerics version gives other bits */
 #include "core/kernel_abi.h"
 #include "digest.h"
-
-/* The numerics version of this library: a table of another one gives other bits. As gen/tree.lua's NUMERICS. */
-#define QN_NUMERICS 1
 
 /* Errors: ARGUMENT, VERSION, MEMORY. The table is kept as it is, for good. */
 quern_status qn_jit_frozen_register(const quern_kernel_table *table);

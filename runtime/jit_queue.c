@@ -1,14 +1,16 @@
 /* jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
  *
- * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on the
- * way of a call whose kernel is known, and one lock is one thing to hold across a fork. */
+ * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on
+ * the way of a call whose kernel is known, and one lock is one thing to hold across a fork. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* pthread_sigmask */
+#define _GNU_SOURCE /* pthread_sigmask, dladdr */
 #endif
 #include "jit_queue.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "core/float_env.h"
@@ -53,18 +55,30 @@ static void after_jit_fork_in_child(void) {
   pthread_mutex_unlock(&queue.lock);
 }
 
-static void watch_forks(void) { pthread_atfork(before_jit_fork, after_jit_fork, after_jit_fork_in_child); }
+/* At the start: a fork that has begun does not call who comes late. */
+__attribute__((constructor)) static void watch_jit_forks(void) {
+  pthread_atfork(before_jit_fork, after_jit_fork, after_jit_fork_in_child);
+}
 
 void qn_jit_queue_on_fork(void (*in_child)(void)) { queue.in_child = in_child; }
 
-/* ---- The lock ---- */
+/* ---- The library ---- */
 
-void qn_jit_queue_lock(void) {
-  static pthread_once_t watched = PTHREAD_ONCE_INIT;
-  pthread_once(&watched, watch_forks);
-  pthread_mutex_lock(&queue.lock);
+void qn_jit_queue_keep_library(void) {
+  static atomic_int is_kept;
+  Dl_info info;
+  if (atomic_load_explicit(&is_kept, memory_order_relaxed)) return;
+  if (dladdr((void *)&queue, &info) && info.dli_fname) {
+    void *self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    if (self) dlclose(self);
+    dlerror(); /* a program cannot be opened, and need not be kept */
+  }
+  atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
 }
 
+/* ---- The lock ---- */
+
+void qn_jit_queue_lock(void) { pthread_mutex_lock(&queue.lock); }
 void qn_jit_queue_unlock(void) { pthread_mutex_unlock(&queue.lock); }
 void qn_jit_queue_wait(void) { pthread_cond_wait(&queue.news, &queue.lock); }
 void qn_jit_queue_tell(void) { pthread_cond_broadcast(&queue.news); }
@@ -133,7 +147,7 @@ void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), 
   }
 }
 
-/* When the process ends or the library is unloaded: a job under way is waited for. By its priority after the library's other
+/* When the process ends: a job under way is waited for. By its priority after the library's other
  * destructors: a compiler's hurries the job up. */
 __attribute__((destructor(101))) static void stop(void) {
   pthread_mutex_lock(&queue.lock);

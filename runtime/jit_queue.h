@@ -14,6 +14,11 @@ typedef struct qn_jit_job {
   void (*drop)(struct qn_jit_job *job, const char *why);
 } qn_jit_job;
 
+/* From now on the library stays in the process, whoever closes it: dlclose calls destructors under the loader's lock,
+ * and would wait for a job that waits for that lock to open a module. To be called without the lock, before the first
+ * job is added. */
+void qn_jit_queue_keep_library(void);
+
 /* Held for moments: never while a file is touched, something is generated, compiled or mapped, or the host's log is
  * called. A fork waits for it. */
 void qn_jit_queue_lock(void);
@@ -23,11 +28,11 @@ void qn_jit_queue_unlock(void);
 void qn_jit_queue_wait(void);
 void qn_jit_queue_tell(void);
 
-/* Adds a job behind all others, an urgent one behind the urgent ones, and makes the thread if there is none. NULL, or why it
- * will not be run (then it is not in the queue); static. */
+/* Adds a job behind all others, an urgent one behind the urgent ones, and makes the thread if there is none. NULL, or
+ * why it will not be run (then it is not in the queue); static. */
 const char *qn_jit_queue_add(qn_jit_job *job);
 
-/* Whether the process ends, or the library is being unloaded: a host's log is not to be called any more. */
+/* Whether the process ends: a host's log is not to be called any more. */
 int qn_jit_queue_is_ending(void);
 
 /* Whether this is the background thread. */

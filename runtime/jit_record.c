@@ -97,8 +97,8 @@ void qn_record_add(qn_record *record, qn_record_text *text, qn_digest digest, co
   text->size += (size_t)snprintf(text->text + text->size, most, "kernel %s\n%send\n", name, key);
 }
 
-/* 0, or an errno. A file of no bytes gets the header in the same write; should two processes do so at once, readers skip
- * the second one. */
+/* 0, or an errno. A file of no bytes gets the header in the same write; should two processes do so at once, readers
+ * skip the second one. */
 int qn_record_append(const char *path, const char *text, size_t size) {
   struct stat status;
   int failed = 0;

@@ -99,7 +99,8 @@ quern_status quern_op_source(quern_op *op, int32_t n_in, DLTensor *const *in, in
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs and %d outputs given, it has %d and %d", info->name, in ? n_in : 0,
                           out ? n_out : 0, info->n_in, info->n_out);
   if (!text) return refuse_null(info->name, "the place for the text");
-  if (!op->fused) return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its kernels are built ahead; `build.lua show` prints them", info->name);
+  if (!op->fused)
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its kernels are built ahead; `build.lua show` prints them", info->name);
   quern_status status = read_dtypes(info, in, out, dtypes);
   if (status == QUERN_OK) status = qn_fused_ops_source(op, dtypes, &source);
   if (status == QUERN_OK) *text = source.data;

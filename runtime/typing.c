@@ -58,7 +58,7 @@ static const qn_source *source_of(const typing *t, qn_source *source) {
   return source;
 }
 
-/* 0, for who returns whether all is well; -1 for who returns a value. */
+/* FAIL is 0, as of a function that returns whether all is well; NO_VALUE is -1, as of one that returns a value. */
 #define FAIL_AS(t, code, ...) ((t)->status = qn_syntax_fail(source_of(t, &(qn_source){0}), code, (t)->at->at, __VA_ARGS__), 0)
 #define FAIL(t, ...) FAIL_AS(t, QUERN_E_DTYPE, __VA_ARGS__)
 #define NO_VALUE(t, ...) (FAIL(t, __VA_ARGS__) - 1)
@@ -72,7 +72,7 @@ static int fail_no_dtype(typing *t, const operand *x) {
   return FAIL(t, "this has no dtype: parameters take the other operand's; write a cast, (f32)(...)");
 }
 
-/* The sign or the name of what is being typed, for messages. */
+/* The sign of the operator that is being typed, for messages. */
 static const char *sign_text(const typing *t) { return qn_syntax_signs[t->at->what]; }
 
 /* ---- Values: their number, or -1 with the status set ---- */

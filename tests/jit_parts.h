@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_parts.h: what tests of run-time compilation share: a compiler that is there, expressions x0 * x1 + N on f32, a log
- * that counts. */
+ * jit_parts.h: what tests of run-time compilation share: a compiler that is there, expressions x0 * x1 + N on f32, a
+ * log that counts. */
 #ifndef QUERN_TESTS_JIT_PARTS_H
 #define QUERN_TESTS_JIT_PARTS_H
 
@@ -82,10 +82,12 @@ static const char *tier;     /* "clang" or "cc" */
 
 /* Finds a compiler and a generator, or skips the test. Nothing of this machine's user is read or written. */
 static inline void need_parts(void) {
+  static const char *const dtypes[] = {"f32", "f32", "f32"};
+  const qn_source_request request = {.symbol = "qj_0", .canonical = "x0 * x1 + 1", .dtypes = dtypes, .n_in = 2,
+                                     .n_out = 1, .classes = "ccc", .rank = 1};
+  qn_bytes source = {NULL, 0};
+  qn_generator *generator = qn_generator_create();
   char text[2048];
-  const char *tmp = getenv("TMPDIR");
-  snprintf(scratch, sizeof scratch, "%s/quern-jit.XXXXXX", tmp ? tmp : "/tmp");
-  if (!mkdtemp(scratch)) bail("no scratch folder");
   setenv("QUERN_CACHE_DIR", "none", 1);
   unsetenv("QUERN_JIT");
   unsetenv("QUERN_CC");
@@ -94,6 +96,12 @@ static inline void need_parts(void) {
   cc_given = qn_clang_identity(text, sizeof text) ? NULL : "cc";
   tier = cc_given ? "cc" : "clang";
   if (cc_given && !qn_cc_identity(cc_given, text, sizeof text)) skip_all("no compiler of kernels is here");
+  if (qn_generator_source(generator, &request, &source)) skip_all("%s", quern_last_error());
+  free(source.data);
+  qn_generator_destroy(generator);
+  const char *tmp = getenv("TMPDIR");
+  snprintf(scratch, sizeof scratch, "%s/quern-jit.XXXXXX", tmp ? tmp : "/tmp");
+  if (!mkdtemp(scratch)) bail("no scratch folder");
 }
 
 static inline void leave_parts(void) {
@@ -135,8 +143,8 @@ static const uint8_t three_f32[] = {QN_F32, QN_F32, QN_F32};
 static const uint8_t three_contiguous[] = {QN_CLASS_CONTIGUOUS, QN_CLASS_CONTIGUOUS, QN_CLASS_CONTIGUOUS};
 
 static inline qn_code_request request_of(const char *canonical) {
-  return (qn_code_request){.canonical = canonical, .n_in = 2, .n_out = 1, .dtypes = three_f32, .classes = three_contiguous,
-                           .rank = 1};
+  return (qn_code_request){.canonical = canonical, .n_in = 2, .n_out = 1, .dtypes = three_f32,
+                           .classes = three_contiguous, .rank = 1};
 }
 
 static inline qn_code *acquire_text(qn_jit *jit, const char *canonical) {

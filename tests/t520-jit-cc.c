@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t520: a C compiler of the host's choice. GCC and Clang make kernels of the built ones' bits for each level; what programs
- * that are no compilers do is told; nothing is left behind, and nothing of the host changes or is handed on. */
+ * t520: a C compiler of the host's choice. GCC and Clang make kernels of the built ones' bits for each level; what
+ * programs that are no compilers do is told; nothing is left behind, and nothing of the host changes or is handed on.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static int n_left(pid_t pid) {
   char mine[40];
   DIR *list = opendir("/tmp");
   snprintf(mine, sizeof mine, "quern-%ld-", (long)pid);
-  for (const struct dirent *entry; list && (entry = readdir(list));) n += strncmp(entry->d_name, mine, strlen(mine)) == 0;
+  for (const struct dirent *entry; list && (entry = readdir(list));)
+    n += strncmp(entry->d_name, mine, strlen(mine)) == 0;
   if (list) closedir(list);
   return n;
 }
@@ -58,7 +60,8 @@ static const char *script(const char *name, const char *text) {
   static char path[200];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "w");
-  if (!file || fprintf(file, "#!/bin/sh\n%s\n", text) < 0 || fclose(file) || chmod(path, 0700)) bail("%s cannot be written", path);
+  if (!file || fprintf(file, "#!/bin/sh\n%s\n", text) < 0 || fclose(file) || chmod(path, 0700))
+    bail("%s cannot be written", path);
   return path;
 }
 
@@ -120,19 +123,25 @@ static void test_compiler(const char *cc) {
     const double start = now_ms();
     errno = 77;
     const int good = mul_add_works(cc, (qn_isa)isa);
-    ok(good && errno == 77, "  %s: a kernel, %.0f ms%s%s", qn_isa_name((qn_isa)isa), now_ms() - start, good ? "" : ": ", good ? "" : why);
+    ok(good && errno == 77, "  %s: a kernel, %.0f ms%s%s", qn_isa_name((qn_isa)isa), now_ms() - start, good ? "" : ": ",
+       good ? "" : why);
   }
   for (int isa = QN_ISA_V2; isa < QN_ISA_COUNT; isa++) {
     static const char *const macros[] = {"", "__SSE4_2__", "__F16C__", "__AVX512VL__"};
     char text[400];
-    snprintf(text, sizeof text, "#if !defined(%s) || %s\n#error macros\n#endif\nint k(void) { return __STDC_HOSTED__; }\n", macros[isa],
-             isa < QN_ISA_V4 ? (isa < QN_ISA_V3 ? "defined(__AVX__)" : "defined(__AVX512F__)") : "defined(__AVX512VNNI__)");
-    ok(compile(cc, text, (qn_isa)isa, &object), "  %s is what it is: %s", qn_isa_name((qn_isa)isa), object.data ? "" : why);
+    snprintf(
+        text, sizeof text, "#if !defined(%s) || %s\n#error macros\n#endif\nint k(void) { return __STDC_HOSTED__; }\n",
+        macros[isa],
+        isa < QN_ISA_V4 ? (isa < QN_ISA_V3 ? "defined(__AVX__)" : "defined(__AVX512F__)") : "defined(__AVX512VNNI__)");
+    ok(compile(cc, text, (qn_isa)isa, &object), "  %s is what it is: %s", qn_isa_name((qn_isa)isa),
+       object.data ? "" : why);
     free(object.data);
   }
-  ok(!compile(cc, KERNEL_HEAD "\nint k(void) { return nonsense; }\n" KERNEL_TAIL, QN_ISA_V3, &object) && !object.data, "  an error");
+  ok(!compile(cc, KERNEL_HEAD "\nint k(void) { return nonsense; }\n" KERNEL_TAIL, QN_ISA_V3, &object) && !object.data,
+     "  an error");
   ok(strncmp(why, "kernel.c:4:", 11) == 0 && strstr(why, "nonsense"), "  is quoted: %s", why);
-  ok(!compile(cc, "#include <stdint.h>\n#error so not\n", QN_ISA_V3, &object) && strstr(why, "so not"), "  #error: %s", why);
+  ok(!compile(cc, "#include <stdint.h>\n#error so not\n", QN_ISA_V3, &object) && strstr(why, "so not"), "  #error: %s",
+     why);
   is_int(n_files(), files, "  no file stays open");
   is_int(n_left(getpid()), 0, "  no folder is left");
 }
@@ -142,25 +151,41 @@ static void test_compiler(const char *cc) {
 static void test_others(void) {
   qn_bytes object;
   char identity[300], other[300];
-  ok(!compile("no-such-compiler-xyz", mul_add, QN_ISA_V3, &object) && strstr(why, "no-such-compiler-xyz"), "no such program: %s", why);
+  ok(!compile("no-such-compiler-xyz", mul_add, QN_ISA_V3, &object) && strstr(why, "no-such-compiler-xyz"),
+     "no such program: %s", why);
   ok(!qn_cc_identity("no-such-compiler-xyz", identity, sizeof identity), "  which is nobody");
-  ok(!compile("", mul_add, QN_ISA_V3, &object) && !compile("/tmp", mul_add, QN_ISA_V3, &object), "nor is nothing, or a folder");
-  ok(!compile(script("exits", "echo warned >&2; echo x.c:1:1: error: wrong >&2; exit 3"), mul_add, QN_ISA_V3, &object) &&
-         !strcmp(why, "x.c:1:1: error: wrong"), "one that exits: %s", why);
-  ok(!compile(script("silent", "exit 3"), mul_add, QN_ISA_V3, &object) && strstr(why, "exits with status 3"), "without a word: %s", why);
-  ok(!compile(script("killed", "kill -SEGV $$"), mul_add, QN_ISA_V3, &object) && strstr(why, "killed by signal 11"), "one that crashes: %s", why);
-  ok(!compile(script("lazy", "exit 0"), mul_add, QN_ISA_V3, &object) && strstr(why, "kernel.o"), "one that does nothing: %s", why);
-  ok(!compile(script("empty", "for last; do :; done; : > \"$last\""), mul_add, QN_ISA_V3, &object) && strstr(why, "0 bytes"), "an empty object: %s", why);
-  ok(!compile(script("talks", "i=0; while [ $i -lt 3000 ]; do echo 'a line of much length that says nothing' >&2; i=$((i + 1)); done; exit 1"),
-              mul_add, QN_ISA_V3, &object) && strstr(why, "a line of"), "one that talks");
-  ok(compile(script("junk", "for last; do :; done; echo junk > \"$last\""), mul_add, QN_ISA_V3, &object) && object.size == 5, "junk is the loader's");
+  ok(!compile("", mul_add, QN_ISA_V3, &object) && !compile("/tmp", mul_add, QN_ISA_V3, &object),
+     "nor is nothing, or a folder");
+  ok(!compile(script("exits", "echo warned >&2; echo x.c:1:1: error: wrong >&2; exit 3"), mul_add, QN_ISA_V3,
+              &object) &&
+         !strcmp(why, "x.c:1:1: error: wrong"),
+     "one that exits: %s", why);
+  ok(!compile(script("silent", "exit 3"), mul_add, QN_ISA_V3, &object) && strstr(why, "exits with status 3"),
+     "without a word: %s", why);
+  ok(!compile(script("killed", "kill -SEGV $$"), mul_add, QN_ISA_V3, &object) && strstr(why, "killed by signal 11"),
+     "one that crashes: %s", why);
+  ok(!compile(script("lazy", "exit 0"), mul_add, QN_ISA_V3, &object) && strstr(why, "kernel.o"),
+     "one that does nothing: %s", why);
+  ok(!compile(script("empty", "for last; do :; done; : > \"$last\""), mul_add, QN_ISA_V3, &object) &&
+         strstr(why, "0 bytes"),
+     "an empty object: %s", why);
+  ok(!compile(script("talks",
+                     "i=0; while [ $i -lt 3000 ]; do echo 'a line of much length that says nothing' >&2; i=$((i + 1)); "
+                     "done; exit 1"),
+              mul_add, QN_ISA_V3, &object) &&
+         strstr(why, "a line of"),
+     "one that talks");
+  ok(compile(script("junk", "for last; do :; done; echo junk > \"$last\""), mul_add, QN_ISA_V3, &object) &&
+         object.size == 5,
+     "junk is the loader's");
   free(object.data);
   ok(!compile(script("text", "exit 0\n"), mul_add, QN_ISA_V3, &object), "a program without work");
 
   const char *changes = script("changes", "exit 0");
   ok(qn_cc_identity(changes, identity, sizeof identity), "%s", identity);
   script("changes", "exit 0 # longer");
-  ok(qn_cc_identity(changes, other, sizeof other) && strcmp(identity, other) != 0, "  another program is another identity");
+  ok(qn_cc_identity(changes, other, sizeof other) && strcmp(identity, other) != 0,
+     "  another program is another identity");
   is_int(n_left(getpid()), 0, "no folder is left");
 }
 
@@ -170,7 +195,10 @@ static void test_surroundings(void) {
   int has_arg = 0, n_fds = 0, has_secret = 0, has_temporary = 0, masked = -1;
   qn_bytes object;
   snprintf(path, sizeof path, "%s/seen", folder);
-  snprintf(text, sizeof text, "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd | sed 's/^/fd /'; grep '^Sig[BI]' /proc/$$/status; } > %s; exit 1", path);
+  snprintf(text, sizeof text,
+           "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd | sed 's/^/fd /'; grep '^Sig[BI]' /proc/$$/status; } > "
+           "%s; exit 1",
+           path);
   setenv("QUERN_TEST_SECRET", "1", 1);
   const int leak = dup(1); /* without FD_CLOEXEC */
   sigset_t some, kept;
@@ -188,7 +216,8 @@ static void test_surroundings(void) {
     has_arg |= strcmp(line, "arg -mprefer-vector-width=512\n") == 0;
     has_secret |= strstr(line, "QUERN_TEST_SECRET") != NULL;
     has_temporary |= strncmp(line, "TMPDIR=/tmp/quern-", 18) == 0;
-    n_fds += strncmp(line, "fd ", 3) == 0 && atoi(line + 3) > 2 && atoi(line + 3) < 10; /* a shell keeps its script above */
+    n_fds +=
+        strncmp(line, "fd ", 3) == 0 && atoi(line + 3) > 2 && atoi(line + 3) < 10; /* a shell keeps its script above */
     if (sscanf(line, "SigBlk: %llx", &bits) == 1) masked = bits != 0;
     if (sscanf(line, "SigIgn: %llx", &bits) == 1) masked |= (bits & 1ull << (SIGPIPE - 1)) != 0;
   }
@@ -203,7 +232,8 @@ static void test_surroundings(void) {
   script("here-cc", "exit 0");
   if (chdir(folder)) bail("no folder");
   setenv("PATH", ":.:", 1);
-  ok(!compile("here-cc", mul_add, QN_ISA_V3, &object) && strstr(why, "no program"), "no compiler comes from the working directory");
+  ok(!compile("here-cc", mul_add, QN_ISA_V3, &object) && strstr(why, "no program"),
+     "no compiler comes from the working directory");
   snprintf(text, sizeof text, "nowhere:%s", folder);
   setenv("PATH", text, 1);
   ok(!compile("here-cc", mul_add, QN_ISA_V3, &object) && strstr(why, "kernel.o"), "but from a folder of PATH");
@@ -264,7 +294,8 @@ static void test_life(void) {
   }
   const double start = now_ms();
   waitpid(pid, &status, 0);
-  ok(status == 0 && now_ms() - start < 2000, "a process that exits kills its compiler: %.0f ms, status %d", now_ms() - start, status);
+  ok(status == 0 && now_ms() - start < 2000, "a process that exits kills its compiler: %.0f ms, status %d",
+     now_ms() - start, status);
   is_int(n_left(pid), 0, "no folder is left");
 }
 #endif

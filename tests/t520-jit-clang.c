@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t520: Clang in process. Kernels that the generator writes, compiled for each level, are loaded and give the bits of the
- * built ones; errors are quoted; nothing of the host changes; threads, forks, exits and a fatal error of LLVM are survived. */
+ * t520: Clang in process. Kernels that the generator writes, compiled for each level, are loaded and give the bits of
+ * the built ones; errors are quoted; nothing of the host changes; threads, forks, exits and a fatal error of LLVM are
+ * survived. */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -147,7 +148,8 @@ static int in_child(void (*body)(void)) {
   }
   for (int i = 0; i < 60000; i++) {
     int status;
-    if (waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1000;
+    if (waitpid(pid, &status, WNOHANG) == pid)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1000;
     usleep(1000);
   }
   kill(pid, SIGKILL);
@@ -165,10 +167,11 @@ static void child_is_fine(void (*body)(void), const char *name) {
 /* ---- The bits of built kernels ---- */
 
 static const char *const kernels[] = {
-    "qk_add_f32_f32_f32_2d_ccc", "qk_gelu_f32_f32_1d_cc",     "qk_gelu_f64_f64_1d_cc",       "qk_tanh_f32_f32_1d_cc",
-    "qk_pow_f64_f64_f64_1d_ccc", "qk_log_f32_f32_1d_cc",      "qk_maximum_f64_f64_f64_2d_ccc", "qk_multiply_i64_i64_i64_2d_ccc",
-    "qk_less_f32_f32_bool_2d_ccc", "qk_pow_i32_i32_i32_1d_ccc", "qk_sqrt_f64_f64_2d_cc",       "qk_fma_f32_f32_f32_f32_2d_cccc",
-    "qk_clip_f32_f32_2d_cc",     "qk_leaky_relu_f64_f64_2d_cc"};
+    "qk_add_f32_f32_f32_2d_ccc",     "qk_gelu_f32_f32_1d_cc",          "qk_gelu_f64_f64_1d_cc",
+    "qk_tanh_f32_f32_1d_cc",         "qk_pow_f64_f64_f64_1d_ccc",      "qk_log_f32_f32_1d_cc",
+    "qk_maximum_f64_f64_f64_2d_ccc", "qk_multiply_i64_i64_i64_2d_ccc", "qk_less_f32_f32_bool_2d_ccc",
+    "qk_pow_i32_i32_i32_1d_ccc",     "qk_sqrt_f64_f64_2d_cc",          "qk_fma_f32_f32_f32_f32_2d_cccc",
+    "qk_clip_f32_f32_2d_cc",         "qk_leaky_relu_f64_f64_2d_cc"};
 
 static const qn_variant *built(const char *name, const qn_builtin **op) {
   for (int32_t i = 0; i < qn_n_builtins; i++) {
@@ -215,7 +218,8 @@ static int same_bits(const qn_variant *variant, const qn_builtin *op, qn_isa isa
   for (int i = 0; i < QN_MAX_PARAMS; i++) {
     const float f = (float)i - 0.5f;
     const double d = f;
-    memcpy(&params[i], variant->dtypes[0] == QN_F32 ? (const void *)&f : (const void *)&d, variant->dtypes[0] == QN_F32 ? 4 : 8);
+    memcpy(&params[i], variant->dtypes[0] == QN_F32 ? (const void *)&f : (const void *)&d,
+           variant->dtypes[0] == QN_F32 ? 4 : 8);
   }
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const int64_t n[2] = {sizes[i], 1};
@@ -304,19 +308,25 @@ static void check_levels(void) {
   static const struct {
     const char *macro;
     qn_isa since;
-  } rows[] = {{"__SSE2__", QN_ISA_GENERIC}, {"__SSE4_2__", QN_ISA_V2}, {"__POPCNT__", QN_ISA_V2}, {"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16", QN_ISA_V2},
-              {"__AVX2__", QN_ISA_V3}, {"__FMA__", QN_ISA_V3}, {"__F16C__", QN_ISA_V3}, {"__BMI__", QN_ISA_V3}, {"__BMI2__", QN_ISA_V3},
-              {"__LZCNT__", QN_ISA_V3}, {"__MOVBE__", QN_ISA_V3}, {"__AVX512F__", QN_ISA_V4}, {"__AVX512BW__", QN_ISA_V4},
-              {"__AVX512CD__", QN_ISA_V4}, {"__AVX512DQ__", QN_ISA_V4}, {"__AVX512VL__", QN_ISA_V4}, {"__AVX512VNNI__", QN_ISA_COUNT},
-              {"__AVX512FP16__", QN_ISA_COUNT}, {"__FAST_MATH__", QN_ISA_COUNT}, {"QN_ISA", QN_ISA_COUNT}, {"__PIC__", QN_ISA_GENERIC},
-              {"__NO_MATH_ERRNO__", QN_ISA_GENERIC}, {"Q_NO_PACK", QN_ISA_GENERIC}, {"__OPTIMIZE__", QN_ISA_GENERIC}};
+  } rows[] = {{"__SSE2__", QN_ISA_GENERIC},     {"__SSE4_2__", QN_ISA_V2},
+              {"__POPCNT__", QN_ISA_V2},        {"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16", QN_ISA_V2},
+              {"__AVX2__", QN_ISA_V3},          {"__FMA__", QN_ISA_V3},
+              {"__F16C__", QN_ISA_V3},          {"__BMI__", QN_ISA_V3},
+              {"__BMI2__", QN_ISA_V3},          {"__LZCNT__", QN_ISA_V3},
+              {"__MOVBE__", QN_ISA_V3},         {"__AVX512F__", QN_ISA_V4},
+              {"__AVX512BW__", QN_ISA_V4},      {"__AVX512CD__", QN_ISA_V4},
+              {"__AVX512DQ__", QN_ISA_V4},      {"__AVX512VL__", QN_ISA_V4},
+              {"__AVX512VNNI__", QN_ISA_COUNT}, {"__AVX512FP16__", QN_ISA_COUNT},
+              {"__FAST_MATH__", QN_ISA_COUNT},  {"QN_ISA", QN_ISA_COUNT},
+              {"__PIC__", QN_ISA_GENERIC},      {"__NO_MATH_ERRNO__", QN_ISA_GENERIC},
+              {"Q_NO_PACK", QN_ISA_GENERIC},    {"__OPTIMIZE__", QN_ISA_GENERIC}};
   for (int isa = QN_ISA_GENERIC; isa < QN_ISA_COUNT; isa++) {
     char text[8192] = "#if __STDC_HOSTED__\n#error hosted\n#endif\n";
     qn_bytes object;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
       char row[200];
-      snprintf(row, sizeof row, "#if%s %s\n#error %s at this level\n#endif\n", isa >= (int)rows[i].since ? "ndef" : "def", rows[i].macro,
-               rows[i].macro);
+      snprintf(row, sizeof row, "#if%s %s\n#error %s at this level\n#endif\n",
+               isa >= (int)rows[i].since ? "ndef" : "def", rows[i].macro, rows[i].macro);
       strcat(text, row);
     }
     strcat(text, "int k(void) { return 1; }\n");
@@ -329,15 +339,20 @@ static void check_levels(void) {
 
 static void check_errors(void) {
   qn_bytes object;
-  check(!compile(KERNEL_HEAD "\nint k(void) { return nonsense(1); }\n" KERNEL_TAIL, QN_ISA_V3, &object) && !object.data, "an unknown function");
+  check(!compile(KERNEL_HEAD "\nint k(void) { return nonsense(1); }\n" KERNEL_TAIL, QN_ISA_V3, &object) && !object.data,
+        "an unknown function");
   check(strstr(why, "kernel.c:4:") && strstr(why, "nonsense"), "  is named with its place");
-  check(!compile("int k(void) { return 1 }\n", QN_ISA_V3, &object) && strstr(why, "kernel.c:1:23: expected ';'"), "a missing semicolon");
-  check(!compile("\n#error so not\nint x = 1 +;\n", QN_ISA_V3, &object) && strstr(why, "kernel.c:2:2: so not"), "the first of two errors");
-  check(!compile("#define __FAST_MATH__ 1\n" KERNEL_HEAD, QN_ISA_V3, &object) && strstr(why, "kernel.h:") && strstr(why, "exact bits"),
+  check(!compile("int k(void) { return 1 }\n", QN_ISA_V3, &object) && strstr(why, "kernel.c:1:23: expected ';'"),
+        "a missing semicolon");
+  check(!compile("\n#error so not\nint x = 1 +;\n", QN_ISA_V3, &object) && strstr(why, "kernel.c:2:2: so not"),
+        "the first of two errors");
+  check(!compile("#define __FAST_MATH__ 1\n" KERNEL_HEAD, QN_ISA_V3, &object) && strstr(why, "kernel.h:") &&
+            strstr(why, "exact bits"),
         "an error in a header");
   check(!compile("#include <stdio.h>\n", QN_ISA_V3, &object) && strstr(why, "stdio.h"), "no system header is found");
   check(!compile("#include \"/etc/hostname\"\n", QN_ISA_V3, &object) && strstr(why, "not found"), "nor any file");
-  check(!compile("int k(void) { __asm__(\"no such instruction\"); return 1; }\n", QN_ISA_V3, &object), "wrong assembly");
+  check(!compile("int k(void) { __asm__(\"no such instruction\"); return 1; }\n", QN_ISA_V3, &object),
+        "wrong assembly");
   check(!compile("}}})))", QN_ISA_V3, &object), "brackets without end");
   check(!compile("(((((({{{{{", QN_ISA_V3, &object), "or without beginning");
   check(compile("", QN_ISA_V3, &object), "an empty text is an empty object");
@@ -360,11 +375,14 @@ static void check_large(void) {
   size_t n = 0;
   qn_bytes object;
   if (!text) bail("no memory");
-  n += (size_t)snprintf(text, most, "%s", KERNEL_HEAD
-                        "void k(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {\n"
-                        "  Q_KERNEL_ENTRY;\n  (void)stride, (void)params;\n  const char *a = ptr[0];\n  char *out = ptr[1];\n"
-                        "  Q_IVDEP\n  for (i64 i = 0; i < n[0]; i++) {\n    const f32 t0 = ((const f32_u *)a)[i];\n");
-  for (int i = 1; i < 4096; i++) n += (size_t)snprintf(text + n, most - n, "    const f32 t%d = t%d * t%d + %d.5f;\n", i, i - 1, i / 3, i);
+  n += (size_t)snprintf(
+      text, most, "%s",
+      KERNEL_HEAD
+      "void k(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {\n"
+      "  Q_KERNEL_ENTRY;\n  (void)stride, (void)params;\n  const char *a = ptr[0];\n  char *out = ptr[1];\n"
+      "  Q_IVDEP\n  for (i64 i = 0; i < n[0]; i++) {\n    const f32 t0 = ((const f32_u *)a)[i];\n");
+  for (int i = 1; i < 4096; i++)
+    n += (size_t)snprintf(text + n, most - n, "    const f32 t%d = t%d * t%d + %d.5f;\n", i, i - 1, i / 3, i);
   snprintf(text + n, most - n, "    ((f32_u *)out)[i] = t4095;\n  }\n}\n" KERNEL_TAIL);
   const double start = now_ms();
   check(compile(text, qn_isa_machine(), &object), "4096 values");
@@ -521,7 +539,8 @@ static void *fails(void *unused) {
   char said[300] = "";
   qn_bytes object = {NULL, 0};
   const qn_compile_request request = {mul_add, sizeof mul_add - 1, QN_ISA_V3};
-  const int good = !qn_clang_compile(&request, &object, said, sizeof said) && strstr(said, "LLVM failed: asked for by QUERN_TEST_COMPILER");
+  const int good = !qn_clang_compile(&request, &object, said, sizeof said) &&
+                   strstr(said, "LLVM failed: asked for by QUERN_TEST_COMPILER");
   (void)unused;
   __atomic_fetch_add(good ? &shared->good : &shared->bad, 1, __ATOMIC_RELAXED);
   if (!good) snprintf(shared->text, sizeof shared->text, "%s", said);
@@ -654,7 +673,8 @@ static void compile_at_exit(void) {
 static void test_exits(void) {
   int status = in_child(exit_while_held);
   const double took = now_ms() - *(double *)(void *)(shared + 1);
-  ok(status == 0 && took < (IS_SANITIZED ? 2000 : 100), "exit while a compile is held and two wait: status %d after %.0f ms", status, took);
+  ok(status == 0 && took < (IS_SANITIZED ? 2000 : 100),
+     "exit while a compile is held and two wait: status %d after %.0f ms", status, took);
   child_is_fine(compile_at_exit, "after the end has begun, nothing is compiled");
   if (IS_SANITIZED) {
     skip(1, "LLVM's destructors run where the module is opened without RTLD_DEEPBIND");
@@ -678,7 +698,8 @@ static void nothing_there(void) {
     check(1, "found");
     return;
   }
-  check(!compile(mul_add, QN_ISA_V3, &object) && strstr(why, "quern-clang.so is not in"), "says where it was looked for");
+  check(!compile(mul_add, QN_ISA_V3, &object) && strstr(why, "quern-clang.so is not in"),
+        "says where it was looked for");
   check(strstr(qn_clang_state(), "quern-clang.so is not in") != NULL, "and so does the state");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t525: the part of a host that uses LLVM by its C API and knows nothing of Quern; see t525-host-llvm.sh, which builds it
- * into a program or into a library that is opened late, with whatever LLVM there is. */
+ * t525: the part of a host that uses LLVM by its C API and knows nothing of Quern; see t525-host-llvm.sh, which builds
+ * it into a program or into a library that is opened late, with whatever LLVM there is. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
@@ -49,8 +49,8 @@ int host_llvm_work(char *text, size_t size) {
   LLVMLinkInMCJIT();
   for (LLVMTargetRef t = LLVMGetFirstTarget(); t; t = LLVMGetNextTarget(t)) n_targets++;
   if (LLVMGetTargetFromTriple(triple, &target, &why)) return 4;
-  LLVMTargetMachineRef machine =
-      LLVMCreateTargetMachine(target, triple, "x86-64", "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+  LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, "x86-64", "", LLVMCodeGenLevelDefault,
+                                                         LLVMRelocPIC, LLVMCodeModelDefault);
   if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &why, &object)) return 5;
   const char *bytes = LLVMGetBufferStart(object);
   const size_t n = LLVMGetBufferSize(object);

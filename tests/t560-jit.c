@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t560: a kernel that is wanted is found or made: one compile however many ask, at once or in the background, from disk by
- * who would make it, built ahead; failures are remembered, memory is given back, what was wanted is recorded. */
+ * t560: a kernel that is wanted is found or made: one compile however many ask, at once or in the background, from disk
+ * by who would make it, built ahead; failures are remembered, memory is given back, what was wanted is recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 static void test_keys(void) {
   static const uint8_t dtypes[] = {QN_F16, QN_BOOL, QN_F32, QN_I64};
   static const uint8_t classes[] = {QN_CLASS_CONTIGUOUS, QN_CLASS_BROADCAST, QN_CLASS_CONTIGUOUS, QN_CLASS_STRIDED};
-  qn_code_request request = {.canonical = "v0 = x0 ; x1 ? 1 : 2", .n_in = 2, .n_out = 2, .dtypes = dtypes, .classes = classes,
-                             .rank = 2};
+  qn_code_request request = {.canonical = "v0 = x0 ; x1 ? 1 : 2", .n_in = 2, .n_out = 2, .dtypes = dtypes,
+                             .classes = classes, .rank = 2};
   char *key = qn_code_key(&request);
   is_str(key, "v0 = x0 ; x1 ? 1 : 2\nf16,bool > f32,i64\n2d cbcs\nspecs -\n", "a key");
   free(key);
@@ -232,7 +232,8 @@ static void test_memory(void) {
 
   /* Room for three kernels and what they take beside, not for four. */
   h = (heard)HEARD_START;
-  s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = "", .kernel_memory_limit = 3 * bytes + 3 * 1100}, &h);
+  const size_t limit = 3 * bytes + 3 * 1100;
+  s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = "", .kernel_memory_limit = limit}, &h);
   for (int i = 0; i < 3; i++) qn_code_release(acquire(s.jit, i));
   for (int i = 0; i < 3; i++) qn_code_release(acquire(s.jit, i));
   is_int(n_compiled(&h), 3, "what nobody refers to stays within the limit");
@@ -513,7 +514,10 @@ static void test_modes(void) {
   static const struct {
     const char *text;
     int mode, warnings;
-  } rows[] = {{"off", QUERN_JIT_OFF, 0}, {"sync", QUERN_JIT_SYNC, 0}, {"async", QUERN_JIT_ASYNC, 0}, {"", QUERN_JIT_ASYNC, 0},
+  } rows[] = {{"off", QUERN_JIT_OFF, 0},
+              {"sync", QUERN_JIT_SYNC, 0},
+              {"async", QUERN_JIT_ASYNC, 0},
+              {"", QUERN_JIT_ASYNC, 0},
               {"on", QUERN_JIT_ASYNC, 1}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     heard h = HEARD_START;

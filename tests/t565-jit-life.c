@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t565: what goes on while a kernel is being compiled: the process ends, forks, unloads the library, its context is
+ * t565: what goes on while a kernel is being compiled: the process ends, forks, closes the library, its context is
  * released, by another thread or by the log that the compile calls. */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -9,8 +9,8 @@
 
 /* ---- The end of the process ---- */
 
-/* In a sanitized process LLVM's destructors cannot be kept from running while Clang is being opened or compiles for the first
- * time (clang_module.cc). */
+/* In a sanitized process LLVM's destructors cannot be kept from running while Clang is being opened or compiles for the
+ * first time (clang_module.cc). */
 #define LLVM_ENDS_EARLY (UNDER_TSAN || UNDER_ASAN)
 
 static void warm_up(qn_jit *jit, int is_held) {
@@ -86,7 +86,8 @@ static int leaks;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return leaks; }
 
-/* Whether the kernel comes. A process that was forked while Clang was at work in it has no Clang any more, but says so. */
+/* Whether the kernel comes. A process that was forked while Clang was at work in it has no Clang any more, but says
+ * so. */
 static int comes_here(qn_code *code, int n, int is_child) {
   for (int i = 0; i < 60000 && !qn_code_kernel(code); i++) {
     if (is_child && strstr(info_of(code).reason, "clang: the process was forked")) return 1;
@@ -169,7 +170,8 @@ static void *asks_until_told(void *arg) {
 static int forks_under_threads(void) {
   char dir[300];
   snprintf(dir, sizeof dir, "%s/forks", scratch);
-  subject s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = dir, .kernel_memory_limit = 20000}, NULL);
+  const quern_options options = {.jit = QUERN_JIT_SYNC, .cache_dir = dir, .kernel_memory_limit = 20000};
+  subject s = subject_with(options, NULL);
   pthread_t threads[3];
   int bad = 0;
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, asks_until_told, s.jit);
@@ -202,7 +204,7 @@ static void test_forks(void) {
     skip(3, "the address sanitizer does not let a child allocate that was forked while other threads did");
     return;
   }
-  is_int(child_with(cc_given ? 0 : 30, 1, forks), 0, "forks while compiles are under way: children compile, so does the parent");
+  is_int(child_with(cc_given ? 0 : 30, 1, forks), 0, "forks while compiles are under way: all go on");
   is_int(child_with(0, 1, forks_and_exits), 0, "a forked child that only exits");
   is_int(child_with(0, 1, forks_under_threads), 0, "forks while three threads ask");
 }
@@ -322,7 +324,7 @@ static void test_log_asks(void) {
   subject_end(&c.s);
 }
 
-/* ---- The library is unloaded ---- */
+/* ---- The library is closed: it stays until its thread has ended ---- */
 
 static const char *library(void) {
   static char path[400];
@@ -344,7 +346,8 @@ static int unloads(void) {
   *(void **)&op_release = dlsym(quern, "quern_op_release");
   *(void **)&ctx_release = dlsym(quern, "quern_ctx_release");
   MUST(ctx_create && op_compile && op_call && op_release && ctx_release);
-  const quern_options options = {.size = sizeof options, .jit = QUERN_JIT_ASYNC, .threads = 1, .cache_dir = "", .cc = cc_given};
+  const quern_options options = {.size = sizeof options, .jit = QUERN_JIT_ASYNC, .threads = 1, .cache_dir = "",
+                                 .cc = cc_given};
   quern_ctx *ctx;
   quern_op *op;
   float x[9] = {1, 2, 3}, y[9];
@@ -360,7 +363,7 @@ static int unloads(void) {
   ctx_release(ctx);
   MUST(dlclose(quern) == 0);
   MUST(y[2] == 12);
-  usleep(50000); /* nothing of it runs on */
+  usleep(50000);
   return 0;
 }
 
@@ -369,7 +372,7 @@ static void test_unload(void) {
     skip(2, "no libquern.so in QUERN_BUILD_DIR");
     return;
   }
-  is_int(child_with(0, 1, unloads), 0, "the library is unloaded while it compiles");
+  is_int(child_with(0, 1, unloads), 0, "the library is closed while it compiles");
   is_int(child_with(cc_given ? 0 : 400, 1, unloads), 0, "and while a compile is held");
 }
 

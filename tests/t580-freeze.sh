@@ -113,7 +113,7 @@ wrong() { # wrong NAME TEXT WORDS
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
-wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = gleu(x));' "^wrong\.c:2:40: .*gleu.*gelu"
+wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:44: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
 wrong 'no expression' 'const char *k = QUERN_KERNEL(broken);' '^wrong\.c:2:17: expected QUERN_KERNEL\(name, expression\)'
 wrong 'no name' 'const char *k = QUERN_KERNEL(, y = x);' '^wrong\.c:2:17: expected QUERN_KERNEL'

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t592-fused-oom: as t280, for ops made at run time: the n-th request for memory that the library makes is refused, for every n,
- * and every one from the n-th on, while expressions are read, interpreted, compiled, recorded, kept on disk, specs loaded. Each
- * function does all of its work or fails with MEMORY; what cannot be compiled is interpreted; nothing leaks, crashes or hangs.
- * malloc, mmap and pthread_create are replaced in this program; only calls from the library's own code count. */
+ * t592-fused-oom: as t280, for ops made at run time: the n-th request for memory that the library makes is refused, for
+ * every n, and every one from the n-th on, while expressions are read, interpreted, compiled, recorded, kept on disk,
+ * specs loaded. Each function does all of its work or fails with MEMORY; what cannot be compiled is interpreted;
+ * nothing leaks, crashes or hangs. malloc, mmap and pthread_create are replaced in this program; only calls from the
+ * library's own code count. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -11,12 +12,11 @@
 #include "expressions.h"
 
 #if SANITIZED
-int main(void) {
-  skip_all("malloc belongs to the sanitizer");
-}
+int main(void) { skip_all("malloc belongs to the sanitizer"); }
 #else
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 
 static uintptr_t code_low, code_high; /* the library in memory */
@@ -60,9 +60,7 @@ static void forget(void *p) {
 }
 
 #define CALLER __builtin_return_address(0)
-void *malloc(size_t n) {
-  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_malloc(n), CALLER);
-}
+void *malloc(size_t n) { return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_malloc(n), CALLER); }
 void *calloc(size_t n, size_t m) {
   return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_calloc(n, m), CALLER);
 }
@@ -90,7 +88,7 @@ char *strdup(const char *text) {
   return copy ? memcpy(copy, text, n) : NULL;
 }
 
-#define REAL(name)              \
+#define REAL(name)               \
   static __typeof__(&name) real; \
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
@@ -152,7 +150,8 @@ static char first_bad[400];
 static int fine(quern_status status, const char *what) {
   if (status == QUERN_OK) return 1;
   if (status != QUERN_E_MEMORY || !*quern_last_error()) {
-    if (!n_bad_status++) snprintf(first_bad, sizeof first_bad, "%s: %s: %.300s", what, status_name(status), quern_last_error());
+    if (!n_bad_status++)
+      snprintf(first_bad, sizeof first_bad, "%s: %s: %.300s", what, status_name(status), quern_last_error());
   }
   return 0;
 }
@@ -177,7 +176,8 @@ static void clear(void) {
 
 static quern_status check(quern_status status, float scale, const char *what) {
   fine(status, what);
-  if (!is_right(status, scale) && !n_wrong++) snprintf(first_bad, sizeof first_bad, "%s: %s with other results", what, status_name(status));
+  if (!is_right(status, scale) && !n_wrong++)
+    snprintf(first_bad, sizeof first_bad, "%s: %s with other results", what, status_name(status));
   return status;
 }
 
@@ -235,7 +235,8 @@ static void scenario_disk(void) {
   char path[260];
   int64_t n = 0;
   snprintf(path, sizeof path, "%s/record", folder);
-  quern_options options = {.size = sizeof options, .threads = 1, .jit = mode, .cc = compiler_option, .cache_dir = folder};
+  quern_options options = {
+      .size = sizeof options, .threads = 1, .jit = mode, .cc = compiler_option, .cache_dir = folder};
   if (!fine(quern_ctx_create(&options, &ctx), "create")) return;
   fine(quern_record(ctx, path), "record");
   compile_and_use(ctx);
@@ -244,7 +245,8 @@ static void scenario_disk(void) {
 }
 
 static void scenario_spec(void) {
-  static const char spec[] = "unary \"acme.thrice\" { doc = \"x times 3.\", params = { s = 3.0 }, dtypes = floating, body = [[ x * s ]] }\n";
+  static const char spec[] =
+      "unary \"acme.thrice\" { doc = \"x times 3.\", params = { s = 3.0 }, dtypes = floating, body = [[ x * s ]] }\n";
   quern_ctx *ctx = NULL;
   quern_op *op = NULL;
   quern_options options = {.size = sizeof options, .threads = 1, .jit = mode, .cc = compiler_option, .cache_dir = ""};
@@ -280,11 +282,14 @@ static void drive(const char *name, void (*scenario)(void), int all_after, int s
     n += n < 10 ? 1 : step ? step : n / 6;
     arm(n, all_after);
     scenario();
-    for (int i = 0; i < 2000 && (n_live || n_mapped) && mode != QUERN_JIT_OFF; i++) usleep(1000); /* the background thread tidies up */
+    for (int i = 0; i < 2000 && (n_live || n_mapped) && mode != QUERN_JIT_OFF; i++)
+      usleep(1000); /* the background thread tidies up */
     armed = 0;
     group_count(1);
-    if (n_live || n_mapped) group_fail("request %d: %d blocks and %d mappings of the library are left", n, n_live, n_mapped);
-    if (n_bad_status || n_wrong) group_fail("request %d: %s (%d odd statuses, %d wrong results)", n, first_bad, n_bad_status, n_wrong);
+    if (n_live || n_mapped)
+      group_fail("request %d: %d blocks and %d mappings of the library are left", n, n_live, n_mapped);
+    if (n_bad_status || n_wrong)
+      group_fail("request %d: %s (%d odd statuses, %d wrong results)", n, first_bad, n_bad_status, n_wrong);
   } while (n_refused && n < 200000);
   group_end();
   ok(n > 1 && n < 200000, "%s: %d requests", name, n_asked);
@@ -318,7 +323,8 @@ static void drive_cold(const char *name, void (*scenario)(void), int step) {
     *shared = 0;
     result = in_child(cold, &scenario);
     group_count(1);
-    if (result) group_fail("request %d: %s", cold_n, result < 0 ? "it hangs" : result > 1000 ? "a signal ended it" : "wrong");
+    if (result)
+      group_fail("request %d: %s", cold_n, result < 0 ? "it hangs" : result > 1000 ? "a signal ended it" : "wrong");
   } while (result >= 0 && *shared && cold_n < 20000);
   group_end();
 }
@@ -326,8 +332,8 @@ static void drive_cold(const char *name, void (*scenario)(void), int step) {
 int main(void) {
   Dl_info self, library;
   forget_environment();
-  if (!count_calls_from((void *)(uintptr_t)&quern_op_call, NULL) || !dladdr((void *)(uintptr_t)&main, &self) || !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) ||
-      self.dli_fbase == library.dli_fbase)
+  if (!count_calls_from((void *)(uintptr_t)&quern_op_call, NULL) || !dladdr((void *)(uintptr_t)&main, &self) ||
+      !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase)
     skip_all("the library is linked into this program: what it asks for cannot be told apart");
   count_calls_from(dlsym(RTLD_DEFAULT, "quern_op_call"), NULL);
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

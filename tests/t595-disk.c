@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t595-disk: the disk cache from end to end: this program runs itself again and again, each time a fresh process that computes one
- * expression and says how. Cold and warm, many at once, after damage, for other levels, dtypes, layouts, specs and compilers;
- * where it lies, and where nothing may be written. */
+ * t595-disk: the disk cache from end to end: this program runs itself again and again, each time a fresh process that
+ * computes one expression and says how. Cold and warm, many at once, after damage, for other levels, dtypes, layouts,
+ * specs and compilers; where it lies, and where nothing may be written. */
 #include "expressions.h"
 
 static double started; /* when main began */
 
-/* ---- The process that computes: t595-disk CACHE JIT CC DTYPE LAYOUT EXPRESSION [SPEC] ------------------------------ */
+/* ---- The process that computes: t595-disk CACHE JIT CC DTYPE LAYOUT EXPRESSION [SPEC] ------------------------------
+ */
 
 static void print_maps(void) {
   static const char *const parts[] = {"quern-gen", "quern-clang", "liblua", "libLLVM", "libclang"};
@@ -30,7 +31,9 @@ static int compute(char **argv) {
   rng r;
   operands o;
   const char *const cache = argv[1], *const cc = argv[3], *const layout = argv[5];
-  const int32_t jit = strcmp(argv[2], "off") == 0 ? QUERN_JIT_OFF : strcmp(argv[2], "sync") == 0 ? QUERN_JIT_SYNC : QUERN_JIT_ASYNC;
+  const int32_t jit = strcmp(argv[2], "off") == 0    ? QUERN_JIT_OFF
+                      : strcmp(argv[2], "sync") == 0 ? QUERN_JIT_SYNC
+                                                     : QUERN_JIT_ASYNC;
   quern_options options = {.size = sizeof options, .threads = 1, .jit = jit};
   options.cache_dir = strcmp(cache, "-") == 0 ? NULL : cache; /* "-": the library's own choice */
   options.cc = strcmp(cc, "-") == 0 ? NULL : cc;
@@ -55,7 +58,8 @@ static int compute(char **argv) {
   }
   uint64_t hash = 0xcbf29ce484222325u;
   const unsigned char *bytes = o.out[0].t.data;
-  for (size_t i = 0; i < (size_t)(shape[0] * shape[1] * ref_dtype_size(o.out[0].d)); i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  for (size_t i = 0; i < (size_t)(shape[0] * shape[1] * ref_dtype_size(o.out[0].d)); i++)
+    hash = (hash ^ bytes[i]) * 0x100000001b3u;
   printf("hash: %016" PRIx64 "\n", hash);
   fflush(stdout);
   printf("ms: %.3f\n", now_ms() - started);
@@ -63,7 +67,8 @@ static int compute(char **argv) {
   printf("reason: %s\n", explained(op, &o, NULL, "reason"));
   printf("compiles: %s\n", explained(op, &o, NULL, "compiles"));
   print_maps();
-  for (int i = 0; i < 10000 && jit == QUERN_JIT_ASYNC && strcmp(tier_of(op, &o, NULL), "interpreter") == 0; i++) sleep_ms(2);
+  for (int i = 0; i < 10000 && jit == QUERN_JIT_ASYNC && strcmp(tier_of(op, &o, NULL), "interpreter") == 0; i++)
+    sleep_ms(2);
   fflush(stdout);
   operands_free(&o);
   quern_op_release(op);
@@ -87,9 +92,17 @@ typedef struct run {
 
 static void start(run *p) {
   int ends[2];
-  const char *const words[] = {"t595-disk", p->cache ? p->cache : folder, p->jit ? p->jit : "sync",
-                               p->cc ? p->cc : compiler_option ? compiler_option : "-", p->dtype ? p->dtype : "f32",
-                               p->layout ? p->layout : "flat", p->text ? p->text : TEXT, p->spec, NULL};
+  const char *const words[] = {"t595-disk",
+                               p->cache ? p->cache : folder,
+                               p->jit ? p->jit : "sync",
+                               p->cc             ? p->cc
+                               : compiler_option ? compiler_option
+                                                 : "-",
+                               p->dtype ? p->dtype : "f32",
+                               p->layout ? p->layout : "flat",
+                               p->text ? p->text : TEXT,
+                               p->spec,
+                               NULL};
   char *argv[9];
   for (int i = 0; i < 9; i++) argv[i] = (char *)(uintptr_t)words[i];
   fflush(stdout);
@@ -176,7 +189,9 @@ static void test_warm(void) {
   snprintf(right, sizeof right, "%s", line_of(p.said, "hash"));
   diag("cold: %s ms from main to the result", line_of(p.said, "ms"));
   is_int(n_files(folder, NULL), 1, "  leaves one entry");
-  ok(lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 0700 && status.st_uid == geteuid(), "  in a folder of its own, mode 0700");
+  ok(lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 0700 &&
+         status.st_uid == geteuid(),
+     "  in a folder of its own, mode 0700");
   double best = 1e9;
   for (int i = 0; i < 3; i++) {
     static const char *const modes[] = {"sync", "async", "sync"};
@@ -237,13 +252,15 @@ static void test_levels(void) {
   char text[4000];
   if (quern_ctx_describe(NULL, text, sizeof text)) bail("%s", quern_last_error());
   for (int i = 0; i < 3; i++) {
-    if (strcmp(line_of(text, "machine"), levels[i]) <= 0 || strcmp(line_of(text, "machine"), "generic") == 0) { /* "v4" > "v3" */
+    if (strcmp(line_of(text, "machine"), levels[i]) <= 0 ||
+        strcmp(line_of(text, "machine"), "generic") == 0) { /* "v4" > "v3" */
       if (strcmp(levels[i], "generic") != 0) skip(1, "this machine is of level %s", line_of(text, "machine"));
       if (strcmp(levels[i], "generic") != 0 || strcmp(line_of(text, "machine"), "generic") == 0) continue;
     }
     setenv("QUERN_ISA", levels[i], 1);
     run p = go((run){0});
-    ok(strcmp(line_of(p.said, "tier"), compiler) == 0, "held to %s: tier %s, nothing that is there serves", levels[i], line_of(p.said, "tier"));
+    ok(strcmp(line_of(p.said, "tier"), compiler) == 0, "held to %s: tier %s, nothing that is there serves", levels[i],
+       line_of(p.said, "tier"));
     is_right(&p, right);
     p = go((run){0});
     is_run(p, "disk", "0", "  once more");
@@ -323,7 +340,8 @@ static void test_damage(void) {
   char other[600] = "", command[1400];
   DIR *dir = opendir(folder);
   for (struct dirent *entry; dir && (entry = readdir(dir));) {
-    if (entry->d_name[0] != '.' && !strstr(path, entry->d_name)) snprintf(other, sizeof other, "%s/%s", folder, entry->d_name);
+    if (entry->d_name[0] != '.' && !strstr(path, entry->d_name))
+      snprintf(other, sizeof other, "%s/%s", folder, entry->d_name);
   }
   if (dir) closedir(dir);
   snprintf(command, sizeof command, "cp '%s' '%s'", other, path);
@@ -345,7 +363,8 @@ static void test_crowd(void) {
   for (int i = 0; i < N; i++) {
     finish(&crowd[i]);
     group_count(1);
-    if (crowd[i].status || strcmp(line_of(crowd[i].said, "hash"), right) != 0) group_fail("process %d: status 0x%x\n%s", i, crowd[i].status, crowd[i].said);
+    if (crowd[i].status || strcmp(line_of(crowd[i].said, "hash"), right) != 0)
+      group_fail("process %d: status 0x%x\n%s", i, crowd[i].status, crowd[i].said);
   }
   group_end();
   is_int(n_files(folder, NULL), 1, "  leave one entry and nothing else");
@@ -396,8 +415,9 @@ static void test_list(void) {
   go((run){0});
   go((run){.text = "y = x - w"});
   is_int(quern_cache_list(ctx, each, &l), QUERN_OK, "a list of two");
-  ok(l.n == 2 && l.is_recent == 2 && l.has_text == 1 && l.is_named == 2 && l.bytes > 200, "  says what they are: %d entries of %lld bytes, %d recent, %d and %d by their keys",
-     l.n, (long long)l.bytes, l.is_recent, l.has_text, l.is_named);
+  ok(l.n == 2 && l.is_recent == 2 && l.has_text == 1 && l.is_named == 2 && l.bytes > 200,
+     "  says what they are: %d entries of %lld bytes, %d recent, %d and %d by their keys", l.n, (long long)l.bytes,
+     l.is_recent, l.has_text, l.is_named);
   is_int(quern_cache_list(ctx, NULL, NULL), QUERN_E_ARGUMENT, "no function to call");
   char stranger[300];
   snprintf(stranger, sizeof stranger, "%s/notes.txt", folder);

@@ -145,8 +145,5 @@ out[#out + 1] = string.format("const qn_embedded_file qn_embedded_files[] = {\n%
                               table.concat(rows, "\n"), #rows)
 local text = table.concat(out, "\n")
 local path = arg[1] or error("usage: lua5.4 tools/embed.lua OUT.c", 0)
-if emit.read(path) ~= text then
-  local file = assert(io.open(path, "wb"))
-  assert(file:write(text))
-  assert(file:close())
-end
+local written, why = emit.write_if_changed(path, text)
+if written == nil then error(why, 0) end

@@ -2,7 +2,7 @@
  *
  * develop.c: see develop.h. Contexts differ in threads, in when they compile (QUERN_JIT_*) and in their disk cache; the text is
  * the same in all of them, and so must be the result. Only what is said of the disk cache is measured with one. */
-#define _DEFAULT_SOURCE /* mkdtemp */
+#define _DEFAULT_SOURCE /* mkdtemp, realpath */
 #include "develop.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static const char expression[] =
     "f32 coded  = tone > 0.0031308 ? fma(pow(tone, 1 / 2.4), 1.055, -0.055) : tone * 12.92;\n"
     "developed  = (u8)fma(clip(coded, 0, 1), 255, 0.5);\n";
 
-/* ---- A context, the expression's op in it, and what its calls take. */
+/* A context, the expression's op in it, and what its calls take. */
 typedef struct developer {
   const develop_job *job;
   quern_ctx *ctx;
@@ -79,7 +79,7 @@ static void explain(developer *d) {
 
 static int is_interpreted(const developer *d) { return strcmp(d->tier, "interpreter") == 0; }
 
-/* ---- Results */
+/* ---- Results ---- */
 
 static size_t result_size(const develop_job *job) {
   size_t n = 1;
@@ -117,7 +117,7 @@ static int wait_for_code(developer *d) {
   return n;
 }
 
-/* ---- What is shown */
+/* ---- What is shown ---- */
 
 /* As an application meets it: a result at once, compiled code when there is some. */
 static int show_async(developer *d) {
@@ -142,11 +142,12 @@ static int show_async(developer *d) {
 
 /* Compiles into an empty disk cache, then asks a context that has never seen the expression. */
 static int show_disk(const develop_job *job, developer *d) {
-  char folder[4096], compile_ms[sizeof d->compile_ms];
+  char made[4096], compile_ms[sizeof d->compile_ms];
   double text;
   developer fresh;
-  snprintf(folder, sizeof folder, "%s/cache.XXXXXX", job->out);
-  if (!mkdtemp(folder)) fail(folder, strerror(errno));
+  snprintf(made, sizeof made, "%s/cache.XXXXXX", job->out);
+  char *folder = mkdtemp(made) ? realpath(made, NULL) : NULL; /* a cache's path must be absolute */
+  if (!folder) fail(made, strerror(errno));
   developer_open(d, job, QUERN_JIT_SYNC, 1, folder);
   first_result(d, &text);
   int bad = is_wrong(d, "compiled, one thread");
@@ -159,12 +160,15 @@ static int show_disk(const develop_job *job, developer *d) {
   quern_cache_clear(fresh.ctx, NULL);
   developer_close(&fresh);
   rmdir(folder); /* it stays if something else has been put there */
+  free(folder);
   return bad;
 }
 
+#define MAX_WAYS 10
+
 /* Medians of all ways in turn. */
 static void show_times(const develop_way *ways, int n_ways) {
-  static double times[10][2][N_RUNS];
+  static double times[MAX_WAYS][2][N_RUNS];
   for (int r = 0; r < N_RUNS; r++)
     for (int k = 0; k < n_ways; k++)
       for (int one = 0; one < 2; one++) {
@@ -186,7 +190,7 @@ static void show_times(const develop_way *ways, int n_ways) {
 
 int develop_show(const develop_job *job, const develop_way *others, int n_others) {
   developer interpreted[2], compiled[2] = {{.job = NULL}, {.job = NULL}};
-  develop_way ways[10] = {others[0]};
+  develop_way ways[MAX_WAYS] = {others[0]};
   int n_ways = 1, bad = 0;
   printf("\nAll of it as one expression: a text at run time, as is the spec of demo.filmic.\n\n%s", expression);
   const int can_load = developer_open(&interpreted[0], job, QUERN_JIT_OFF, 0, "");

@@ -291,13 +291,15 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  *   built        kernels that were compiled ahead serve it
  *   compiled     a kernel made for this expression, these dtypes and this layout: kept in memory and on disk
  *   interpreter  built kernels of its single operations over blocks in the cache; no compiler is needed
- * Compiling needs the library's modules quern-gen (Lua) and quern-clang (Clang), which are opened when first needed, or a C
- * compiler (quern_options.cc); where they are missing the interpreter serves. */
+ * Compiling needs the library's module quern-gen (Lua), and quern-clang (Clang) or a C compiler (quern_options.cc); modules
+ * are opened when first needed, and where they are missing the interpreter serves. Any thread may call any of these
+ * functions at any time. */
 
 /* An op from an expression. `*op` is owned by the caller, counted by itself, and called as any other op. The names of the
  * ops it calls are looked up here, once. Errors: SYNTAX (the sentence has line, column and a caret), NOTFOUND (an unknown
- * function), LIMIT (64 KiB, 200 levels of nesting, 4096 values, 32 operands, 16 parameters), UNSUPPORTED (an op that only a
- * host's function computes), ARGUMENT, MEMORY. What depends on dtypes is told by calls. */
+ * function), LIMIT (64 KiB, 200 levels of nesting, 2000 operators in one chain, 32 operands, 16 parameters), UNSUPPORTED (an
+ * op that only a host's function computes), ARGUMENT, MEMORY. What depends on dtypes is told by calls: DTYPE, and LIMIT for
+ * more than 4096 values, or than 4 KiB of values an element at a time. */
 QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
 
 /* The text of an expression with a name, for quern_op_compile, written as code: QUERN_KERNEL(bias_gelu, y = gelu(x + b)).
@@ -309,24 +311,26 @@ QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, 
  * Errors: SYNTAX (the sentence has the place), EXISTS, IO, UNSUPPORTED (no such module), ARGUMENT, MEMORY. */
 QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 
-/* The same from memory: `size` bytes of text; `name` stands for the file name in errors. */
+/* The same from memory: `size` bytes of text, borrowed for the call; `name` stands for the file name in errors. */
 QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *text, size_t size);
 
-/* The C text that a compiled kernel for these operands has (data may be NULL; contiguous operands, whatever their
- * strides). *text is the caller's, to be given to quern_free. Needs the quern-gen module. UNSUPPORTED for an op that is no
- * expression: `build.lua show` has those. */
+/* The C text of the kernel that is compiled for operands of these dtypes, all contiguous; their shapes and strides do not
+ * matter, and data may be NULL. *text is the caller's, to be given to quern_free. Errors: UNSUPPORTED (no quern-gen module,
+ * or an op that is neither an expression nor a spec's: `build.lua show` has those), ARGUMENT, DTYPE, LIMIT, MEMORY. */
 QUERN_API quern_status quern_op_source(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                                        char **text);
 
 /* Frees what a function here has given. NULL is allowed. */
 QUERN_API void quern_free(void *memory);
 
-/* Writes lines of `key: value` into text (at most size bytes, always terminated): version, isa, machine, threads, ops, jit,
- * generator, clang, cc, cuda, cache, cache_state. What is not there says why. Opens nothing. LIMIT if text is too small. */
+/* Writes into text (at most size bytes, always terminated) what the context has to work with, in lines of `key: value`:
+ * version, isa, machine, threads, ops, jit, generator, clang, cc, cuda, cache, cache_state. The values of what is not there say
+ * why. Opens nothing. LIMIT if text is too small: what fits is there. */
 QUERN_API quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size);
 
-/* The context's disk cache: calls each(arg, key, bytes, used) for every entry (key: what it is, lines of text; used: seconds of
- * the epoch); removes all of them, and counts them (n_removed may be NULL). */
+/* The context's disk cache: calls each(arg, key, bytes, used) for every entry, on the caller's thread (key: what it is, lines
+ * of text, borrowed for the call; used: when it was last, to an hour, in seconds of the epoch); removes all entries, and
+ * counts them (n_removed may be NULL). A cache that is not there, or cannot be used, has none. Errors: ARGUMENT, MEMORY. */
 QUERN_API quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char *key, int64_t bytes, int64_t used),
                                         void *arg);
 QUERN_API quern_status quern_cache_clear(quern_ctx *ctx, int64_t *n_removed);

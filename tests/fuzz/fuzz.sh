@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh: builds the fuzz targets and runs each for a while, beginning with the seeds in corpus/. What they find stays in
+# fuzz.sh: builds the fuzz targets and runs each for a while, beginning with the seeds in corpus/. What they find stays in
 # build-fuzz/; the exit status is 1 if there is anything.
-#   sh tests/fuzz/run.sh SECONDS [TARGET]...      TARGET: expression, jit_cache, npy, object_loader, spec; none: all
+#   sh tests/fuzz/fuzz.sh SECONDS [TARGET]...      TARGET: expression, jit_cache, npy, object_loader, spec; none: all
 set -eu
 cd "$(dirname "$0")/../.."
-[ $# -ge 1 ] || { sed -n '4,6s/^# \{0,1\}//p' tests/fuzz/run.sh >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '4,6s/^# \{0,1\}//p' tests/fuzz/fuzz.sh >&2; exit 2; }
 seconds=$1
 shift
 [ $# -ge 1 ] || set -- expression jit_cache npy object_loader spec
