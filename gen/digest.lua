@@ -2,8 +2,8 @@
 
 local M = {}
 
--- The digest of a text as 32 hex digits.
-function M.hex(text)
+-- The digest of a text: its high and its low half.
+function M.halves(text)
   local high, low = 0x6c62272e07bb0142, 0x62b821756295c58d
   for k = 1, #text do
     low = low ~ text:byte(k)
@@ -13,7 +13,10 @@ function M.hex(text)
     high = high * 0x13b + (second >> 32) + (low << 24)
     low = second << 32 | (first & 0xffffffff)
   end
-  return string.format("%016x%016x", high, low)
+  return high, low
 end
+
+-- The same as 32 hex digits.
+function M.hex(text) return string.format("%016x%016x", M.halves(text)) end
 
 return M

@@ -7,6 +7,7 @@ local kernels = require "gen.kernels"
 local order = require "gen.order"
 local source = require "gen.source"
 local tree = require "gen.tree"
+local digest = require "gen.digest"
 
 local M = {}
 
@@ -26,29 +27,56 @@ local function split(text)
   return list
 end
 
+-- The digest of the specs that an expression's ops come from, as runtime/fused_ops.c makes it; "-": built-in ops only.
+-- digests: op's name -> 16 bytes
+local function specs_of(canonical, digests)
+  local seen, parts = {}, {}
+  for name in canonical:gmatch "([%a_][%w_.]*) %(" do
+    if digests[name] and not seen[name] then parts[#parts + 1] = digests[name] end
+    seen[name] = true
+  end
+  return #parts > 0 and digest.hex(table.concat(parts)) or "-"
+end
+
+-- What specs_of asks for. specs: list of { text, ops = names }, in the order in which they are loaded
+function M.spec_digests(specs)
+  local digests, text = {}, ""
+  for _, spec in ipairs(specs) do
+    text = text .. spec.text
+    for _, name in ipairs(spec.ops) do digests[name] = string.pack("<i8i8", digest.halves(text)) end
+  end
+  return digests
+end
+
+-- A block's lines -> a kernel, or nil.
+local function read_kernel(block)
+  local kernel, ins, outs = {}, nil, nil
+  kernel.name, kernel.canonical, ins, outs, kernel.rank, kernel.classes, kernel.specs =
+    block:match "^(q[%w_]+)\n([^\n]+)\n([%w,]*) > ([%w,]+)\n([12])d ([cb]+)\nspecs ([%x-]+)$"
+  if not kernel.name then return nil end
+  kernel.in_dtypes, kernel.out_dtypes, kernel.rank = split(ins), split(outs), tonumber(kernel.rank)
+  local n_in, n = #kernel.in_dtypes, #kernel.in_dtypes + #kernel.out_dtypes
+  if #kernel.classes ~= n or kernel.classes:find("b", n_in + 1, true) then return nil end
+  kernel.key = key_of(kernel)
+  return kernel
+end
+
 -- A record's text -> list of { name, canonical, in_dtypes, out_dtypes, rank, classes, specs }, each once, and a list of errors.
 -- Blocks that were cut short are left out: the disk was full, or the writer died.
-function M.read_record(name, text)
+function M.read_record(name, text, digests)
   local list, seen, errors = {}, {}, {}
-  if not text:find "^quern%-record 1\n" then
-    return list, { name .. ":1:1: this is no record: one begins with 'quern-record 1'" }
-  end
+  if not text:find "^quern%-record 1\n" then return list, { name .. ":1:1: this is no record: it begins with 'quern-record 1'" } end
   for block in text:gmatch "kernel (q[%w_]+\n.-)\nend\n" do
     -- of blocks that run into each other the last is whole
-    block = block:match ".*\nkernel (q[%w_]+\n.*)$" or block
-    local kernel = {}
-    kernel.name, kernel.canonical, kernel.ins, kernel.outs, kernel.rank, kernel.classes, kernel.specs =
-      block:match "^(q[%w_]+)\n([^\n]+)\n([%w,]*) > ([%w,]+)\n([12])d ([cb]+)\nspecs ([%x-]+)$"
-    if kernel.name then
-      kernel.in_dtypes, kernel.out_dtypes = split(kernel.ins), split(kernel.outs)
-      kernel.rank = tonumber(kernel.rank)
-      kernel.key = key_of(kernel)
-      if #kernel.classes == #kernel.in_dtypes + #kernel.out_dtypes and not seen[kernel.key] then
-        seen[kernel.key] = true
-        list[#list + 1] = kernel
-      end
-    else
+    local kernel = read_kernel(block:match ".*kernel (q[%w_]+\n.*)$" or block)
+    if not kernel then
       errors[#errors + 1] = string.format("%s: a kernel that is not understood: %s", name, source.shown(block))
+    elseif kernel.specs ~= specs_of(kernel.canonical, digests) then
+      errors[#errors + 1] = string.format("%s: %s was made with other specs than those given: --spec FILE must name them, unchanged and in the "
+        .. "order in which they were loaded: %s", name, kernel.name, source.shown(kernel.canonical))
+    elseif not seen[kernel.key] then
+      seen[kernel.key] = true
+      list[#list + 1] = kernel
     end
   end
   table.sort(list, function(a, b) return order.less(a.key, b.key) end)
@@ -136,7 +164,7 @@ end
 
 -- What a scanned expression is built for: all inputs of one dtype, for each of `dtypes` that it takes. Returns kernels, or nil
 -- and a message where it takes none of them.
-function M.of_scanned(model, found, dtypes)
+function M.of_scanned(model, found, dtypes, digests)
   local list, first_message = {}, nil
   local part = source.part(found.source, found.at, found.text)
   local canonical, names, message = host.canonical(model, part)
@@ -144,7 +172,7 @@ function M.of_scanned(model, found, dtypes)
   for _, dtype in ipairs(dtypes) do
     local ins = {}
     for k = 1, #names.inputs do ins[k] = dtype end
-    local dag, why = host.host_dag(model, canonical, ins)
+    local dag, why = host.host_dag(model, part, ins)
     if dag then
       for _, rank in ipairs { 1, 2 } do
         for _, classes in ipairs(class_choices(#ins, #dag.out_dtypes)) do
@@ -180,13 +208,17 @@ end
 
 ---------------------------------------------------------------------------------------------------- texts
 
+-- What a kernel is called in C: several folders may have one kernel, and the library has its own.
+local function symbol_of(prefix, kernel) return prefix .. "_" .. kernel.name end
+
 local function table_text(prefix, list)
   local names, rows = {}, {}
   for k, kernel in ipairs(list) do
-    names[k] = "DECLARE(" .. kernel.name .. ")"
+    names[k] = "DECLARE(" .. symbol_of(prefix, kernel) .. ")"
     local lines = {}
     for line in kernel.key:gmatch "[^\n]+" do lines[#lines + 1] = "   " .. c.string(line .. "\n") end
-    rows[k] = string.format("  {%s,\n   \"%s\", FN(%s)},", table.concat(lines, "\n"):gsub("^%s+", ""), kernel.name, kernel.name)
+    local symbol = symbol_of(prefix, kernel)
+    rows[k] = string.format("  {%s,\n   \"%s\", FN(%s)},", table.concat(lines, "\n"):gsub("^%s+", ""), symbol, symbol)
   end
   return table.concat(tree.c_banner("the table of kernels that " .. prefix .. " brings"), "\n") .. string.format([[
 
@@ -245,7 +277,7 @@ end
 local function kernel_text(model, prefix, list, templates)
   local entries = {}
   for _, kernel in ipairs(list) do
-    local entry, message = host.entry(model, { symbol = kernel.name, canonical = kernel.canonical, in_dtypes = kernel.in_dtypes,
+    local entry, message = host.entry(model, { symbol = symbol_of(prefix, kernel), canonical = kernel.canonical, in_dtypes = kernel.in_dtypes,
                                                out_dtypes = kernel.out_dtypes, classes = kernel.classes, rank = kernel.rank })
     if not entry then return nil, string.format("%s: %s", kernel.name, message) end
     entries[#entries + 1] = entry
@@ -257,7 +289,7 @@ local function manifest_text(prefix, version, list, names)
   local rows, files = {}, {}
   for k, kernel in ipairs(list) do
     rows[k] = string.format('    {"name": "%s", "expression": %s, "inputs": %s, "outputs": %s, "rank": %d, "classes": "%s"}',
-      kernel.name, c.json_string(kernel.canonical), c.json_string(table.concat(kernel.in_dtypes, " ")),
+      symbol_of(prefix, kernel), c.json_string(kernel.canonical), c.json_string(table.concat(kernel.in_dtypes, " ")),
       c.json_string(table.concat(kernel.out_dtypes, " ")), kernel.rank, kernel.classes)
   end
   for k, name in ipairs(names) do files[k] = "    " .. c.json_string(name) end

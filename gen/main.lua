@@ -433,7 +433,7 @@ function M.list(root, specs)
 end
 
 -- What the expressions in C sources are built as. Returns kernels or nil, errors.
-local function scanned_kernels(model, files, dtypes, inputs)
+local function scanned_kernels(model, files, dtypes, digests, inputs)
   local list, errors = {}, {}
   for _, file in ipairs(files) do
     local text, why = emit.read(file)
@@ -442,7 +442,7 @@ local function scanned_kernels(model, files, dtypes, inputs)
     if not text then messages = { why } end
     table.move(messages, 1, #messages, #errors + 1, errors)
     for _, use in ipairs(uses) do
-      local kernels_of_it, message = frozen.of_scanned(model, use, dtypes)
+      local kernels_of_it, message = frozen.of_scanned(model, use, dtypes, digests)
       if kernels_of_it then
         table.move(kernels_of_it, 1, #kernels_of_it, #list + 1, list)
       else
@@ -464,13 +464,21 @@ function M.freeze(root, options)
   if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or prefix:find "^q[nkj]?$" or prefix == "quern" then
     return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qj, q", source.shown(prefix)) }
   end
+  local specs = {}
+  for k, name in ipairs(options.specs or {}) do
+    specs[k] = { text = assert(emit.read(name)), ops = {} }
+    for _, op in ipairs(model.ops) do
+      if op.file == name then table.insert(specs[k].ops, op.name) end
+    end
+  end
+  local digests = frozen.spec_digests(specs)
   local list, why
   if options.record then
     local text
     text, why = emit.read(options.record)
     if not text then return nil, { why } end
     inputs[#inputs + 1] = options.record
-    list, errors = frozen.read_record(options.record, text)
+    list, errors = frozen.read_record(options.record, text, digests)
     if #errors == 0 and #list == 0 then errors[1] = options.record .. ": no kernels" end
   else
     local wanted = wanted_dtypes(model, options.dtypes and split(options.dtypes), {}, errors)
@@ -478,7 +486,7 @@ function M.freeze(root, options)
     for _, t in ipairs(model.types.list) do
       if wanted[t.name] and t.kind ~= "bits" then dtypes[#dtypes + 1] = t.name end
     end
-    if #errors == 0 then list, errors = scanned_kernels(model, options.scan, options.dtypes and split(options.dtypes) or dtypes, inputs) end
+    if #errors == 0 then list, errors = scanned_kernels(model, options.scan, options.dtypes and split(options.dtypes) or dtypes, digests, inputs) end
   end
   if errors and #errors > 0 then return nil, errors end
   list, why = frozen.unique(list)

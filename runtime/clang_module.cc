@@ -479,20 +479,21 @@ void after_fork_in_child() {
   turn = listing = PTHREAD_MUTEX_INITIALIZER;
 }
 
-void start(bool is_shared) {
+void start() {
   are_libraries_known = true;
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
   LLVMInitializeX86AsmParser(); // for inline assembly
-  // Never taken back: whoever shares this LLVM later and brings handlers of its own keeps them.
-  if (!is_shared) {
-    llvm::install_fatal_error_handler(on_fatal_error);
-    llvm::install_bad_alloc_error_handler(on_bad_alloc);
-  }
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   watch_exit();
+}
+
+// Never taken back: whoever shares this LLVM later and brings handlers of its own keeps them.
+void set_handlers() {
+  llvm::install_fatal_error_handler(on_fatal_error);
+  llvm::install_bad_alloc_error_handler(on_bad_alloc);
 }
 
 // 0: there is none of these in the list.
@@ -506,12 +507,13 @@ int replace(const quern_clang_host *from, const quern_clang_host *to) {
 }
 
 int enter(const quern_clang_host *host) {
-  static bool is_started;
+  static bool is_started, has_handlers;
   pthread_mutex_lock(&listing);
   const int is_in = replace(nullptr, host);
-  const bool is_first = is_in && !is_started;
-  is_started |= is_first;
-  if (is_first) start(host->is_shared);
+  if (!is_started) start();
+  is_started = true;
+  if (!host->is_shared && !has_handlers) set_handlers();
+  has_handlers |= !host->is_shared;
   pthread_mutex_unlock(&listing);
   return is_in;
 }

@@ -83,7 +83,7 @@ no_modules plain.said; ok $? '  with no module mapped'
 
 # ---- from sources
 try 'its source is scanned' build_lua generate --scan "$client" --dtypes f32,f16,i64 --prefix ahead --out ahead
-sed -n 's/.*"name": "qk_\([a-z_]*\)_\(f32\|f16\|i64\)_.*/\1/p' ahead/manifest.json | sort -u | tr '\n' ' ' >said
+sed -n 's/.*"name": "[a-z]*_qk_\([a-z_]*\)_\(f32\|f16\|i64\)_.*/\1/p' ahead/manifest.json | sort -u | tr '\n' ' ' >said
 [ "$(cat said)" = 'bias_gelu ends four mix scaled two ' ]; ok $? '  all that it names, and nothing in comments and strings'
 try "gcc: without a warning" sh "$source/tests/build-tree.sh" gcc ahead ahead.gcc -std=c11 -O1 $strict -I"$source/include"
 try '  linked into it' link scanned ahead.gcc/*.o
@@ -113,7 +113,7 @@ wrong() { # wrong NAME TEXT WORDS
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
-wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:44: .*'geluu', did you mean 'gelu'"
+wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
 wrong 'no expression' 'const char *k = QUERN_KERNEL(broken);' '^wrong\.c:2:17: expected QUERN_KERNEL\(name, expression\)'
 wrong 'no name' 'const char *k = QUERN_KERNEL(, y = x);' '^wrong\.c:2:17: expected QUERN_KERNEL'
