@@ -347,17 +347,15 @@ static void publish(work *w) {
   qn_jit_queue_lock();
 }
 
-/* What is left to write and to say, unless the context went before. */
+/* What is left to write and to say. To write it is worth while for a context that is gone, too: the next process has it. */
 static void conclude(work *w) {
-  if (!w->jit->is_dying) {
-    const int has_listener = !qn_jit_queue_is_ending();
-    qn_jit_queue_unlock();
-    keep_on_disk(w);
-    if (w->compiles && w->why[0])
-      qn_record_dump(&w->jit->record, w->entry->name, ".log", w->why, strlen(w->why), &w->jit->log);
-    if (has_listener) tell_log(w);
-    qn_jit_queue_lock();
-  }
+  const int is_dying = w->jit->is_dying, has_listener = !is_dying && !qn_jit_queue_is_ending();
+  qn_jit_queue_unlock();
+  keep_on_disk(w);
+  if (!is_dying && w->compiles && w->why[0])
+    qn_record_dump(&w->jit->record, w->entry->name, ".log", w->why, strlen(w->why), &w->jit->log);
+  if (has_listener) tell_log(w);
+  qn_jit_queue_lock();
   free(w->object.data);
 }
 
@@ -568,6 +566,7 @@ void qn_jit_destroy(qn_jit *jit) {
   qn_entry *dead = NULL;
   qn_jit_queue_lock();
   jit->is_dying = 1;
+  qn_jit_cache_hush(jit->cache); /* before a work can find the context dying: the cache's log goes with it */
   qn_jit_queue_drop(is_of, jit, "its context was released");
   while (is_used(jit)) qn_jit_queue_wait();
   qn_table_clear(&jit->table, &dead);

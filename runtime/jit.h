@@ -19,8 +19,8 @@ typedef struct qn_jit qn_jit;
  * QUERN_RECORD and QUERN_DUMP. */
 qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
 
-/* Jobs that have not begun are dropped. A compile that is under way finishes by itself and its result is dropped;
- * waited for is only what uses the context: the generator, the disk, its log (ms). After it neither the generator nor
+/* Jobs that have not begun are dropped. A compile that is under way finishes by itself, and its result goes to the disk
+ * cache and nowhere else; waited for is only what uses the context: the generator, its log (ms). After it neither the generator nor
  * the log is called any more. Code that is still held stays, and is released as ever. A log that is called may release
  * the context. */
 void qn_jit_destroy(qn_jit *jit);

@@ -50,6 +50,10 @@ static int is_first_warning(qn_jit_cache *cache) {
   return !atomic_flag_test_and_set(&cache->has_warned);
 }
 
+void qn_jit_cache_hush(qn_jit_cache *cache) {
+  if (cache) atomic_flag_test_and_set(&cache->has_warned);
+}
+
 static void warn_unused(qn_jit_cache *cache) {
   const char *trouble = atomic_load_explicit(&cache->trouble, memory_order_acquire);
   if (trouble == cache->trouble_text && is_first_warning(cache)) {

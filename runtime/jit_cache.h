@@ -27,6 +27,9 @@ typedef struct qn_jit_cache qn_jit_cache;
 qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log);
 void qn_jit_cache_close(qn_jit_cache *cache);
 
+/* From now on nothing is said to the log. */
+void qn_jit_cache_hush(qn_jit_cache *cache);
+
 /* The folder, "" if there is none; and why it is not used, "" if it is, as far as has been seen. Both live as long as
  * the cache. */
 const char *qn_jit_cache_dir(const qn_jit_cache *cache);

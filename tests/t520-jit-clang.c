@@ -645,7 +645,7 @@ static void exit_while_held(void) {
   setenv("QUERN_TEST_COMPILER", "hold=20000", 1);
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, compiles_on, NULL);
   for (int i = 0; i < 3; i++) pthread_detach(threads[i]);
-  while (strcmp(qn_clang_state(), "ready") != 0) usleep(1000);
+  for (int i = 0; i < 10000 && strcmp(qn_clang_state(), "ready") != 0; i++) usleep(1000);
   usleep(50000);
   check(1, "held");
   *(double *)(void *)(shared + 1) = now_ms();
