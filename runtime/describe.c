@@ -8,7 +8,7 @@
 #include "fused_ops.h"
 #include "jit_cache.h"
 #include "jit_cc.h"
-#include "module_path.h"
+#include "module.h"
 
 /* What a module's state is, and where its file lies or was looked for. */
 static void add_module(qn_page *page, const char *key, const char *file, const char *state) {

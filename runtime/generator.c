@@ -7,7 +7,6 @@
 #endif
 #include "generator.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
@@ -22,21 +21,7 @@
 #include "core/float_env.h"
 #include "core/status.h"
 #include "gen_module.h"
-#include "module_path.h"
-
-/* AddressSanitizer and its kin do not work with RTLD_DEEPBIND. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#if defined(RTLD_DEEPBIND) && !defined(IS_SANITIZED)
-#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)
-#else
-#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL)
-#endif
+#include "module.h"
 
 #define MODULE_FILE "quern-gen.so"
 
@@ -78,28 +63,12 @@ __attribute__((constructor)) static void watch_generator_forks(void) {
 
 /* ---- The module ---- */
 
+/* NULL, or what is wrong. */
 static const char *load_trouble(void) {
-  char path[4096];
-  if (!qn_module_path(MODULE_FILE, path, sizeof path)) {
-    snprintf(trouble, sizeof trouble, "%.500s", path);
-    return trouble;
-  }
   if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!c_locale) return "out of memory";
-  void *library = dlopen(path, OPEN_FLAGS);
-  if (!library) {
-    const char *why = dlerror();
-    snprintf(trouble, sizeof trouble, "%s", why ? why : "it cannot be opened");
-    return trouble;
-  }
-  const quern_gen_interface *found = dlsym(library, QUERN_GEN_SYMBOL);
-  if (!found || found->abi != QUERN_GEN_ABI || strcmp(found->version, QUERN_GEN_VERSION) != 0) {
-    snprintf(trouble, sizeof trouble, "%.400s is of another build than this library", path);
-    dlclose(library);
-    return trouble;
-  }
-  module = found;
-  return NULL;
+  module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, trouble, sizeof trouble);
+  return module ? NULL : trouble;
 }
 
 /* 1: there is a module, for good. 0: there is none, for good. */

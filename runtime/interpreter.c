@@ -308,11 +308,13 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
   return QUERN_OK;
 }
 
-static void find_last_uses(builder *b) {
+/* Outputs are read at the end: place_all copies those that are not computed in their own place. */
+static void find_last_uses(builder *b, const qn_typed *typed, const int32_t *node_of) {
   for (int32_t i = 0; i < b->n_nodes; i++) {
     const node *node = &b->nodes[i];
     for (int32_t k = 0; k < node->n_args + node->n_params; k++) b->nodes[b->args[node->first_arg + k]].last_use = i;
   }
+  for (int32_t k = 0; k < typed->n_out; k++) b->nodes[node_of[typed->out[k]]].last_use = INT32_MAX;
 }
 
 /* ---- Registers ---- */
@@ -522,7 +524,7 @@ quern_status qn_interpreter_build(const qn_expression *expression, const qn_type
   add_constant(&b, &nothing, 8); /* what kernels without parameters are given */
   if (!b.failed && !status) status = flatten(&b, typed, node_of);
   if (!b.failed && !status) {
-    find_last_uses(&b);
+    find_last_uses(&b, typed, node_of);
     b.place = malloc((size_t)b.n_nodes * sizeof *b.place + 1);
     b.failed = !b.place;
     for (int32_t i = 0; i < typed->n_values && !b.failed; i++)

@@ -24,7 +24,7 @@
 #include "clang_module.h"
 #include "core/environment.h"
 #include "core/float_env.h"
-#include "module_path.h"
+#include "module.h"
 
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
@@ -48,7 +48,8 @@ static struct tier {
   job *first;                /* waiting, oldest first */
   job *current;              /* the thread is at it */
   int n_opening;             /* threads that are opening the module */
-  int has_thread, is_watching_forks;
+  int has_thread;
+  int is_over;               /* the thread has left its loop, or is parked for good */
   int is_ending;             /* the process, or the library leaves it */
   int is_dead;               /* state says why */
   pthread_t thread;
@@ -96,17 +97,20 @@ static void failed(const char *message) {
   refuse_all(trouble[1]);
   tier.current = NULL;
   tier.has_thread = 0;
-  pthread_detach(tier.thread);
+  tier.is_over = 1;
+  pthread_detach(tier.thread); /* it stands here for good: nobody can join it */
   pthread_mutex_unlock(&tier.lock);
 }
 
 static void stop(void) {
   pthread_mutex_lock(&tier.lock);
-  const int joins = tier.has_thread && !pthread_equal(tier.thread, pthread_self());
+  const int waits = tier.has_thread && !pthread_equal(tier.thread, pthread_self());
   tier.is_ending = 1;
-  tier.has_thread = 0;
   refuse_all("the process ends");
   pthread_cond_broadcast(&tier.work);
+  while (waits && !tier.is_over) pthread_cond_wait(&tier.news, &tier.lock);
+  const int joins = waits && tier.has_thread; /* else LLVM has failed meanwhile */
+  tier.has_thread = 0;
   pthread_mutex_unlock(&tier.lock);
   if (joins) pthread_join(tier.thread, NULL);
 }
@@ -176,6 +180,8 @@ static void *run(void *unused) {
     run_job(j);
     tier.current = NULL;
   }
+  tier.is_over = 1;
+  pthread_cond_broadcast(&tier.news);
   pthread_mutex_unlock(&tier.lock);
   uselocale(LC_GLOBAL_LOCALE);
   if (c_locale) freelocale(c_locale);
@@ -189,6 +195,7 @@ static int make_thread(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &kept);
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  tier.is_over = 0;
   const int failed_to = pthread_create(&tier.thread, &attributes, run, NULL);
   pthread_sigmask(SIG_SETMASK, &kept, NULL);
   pthread_attr_destroy(&attributes);
@@ -209,23 +216,19 @@ static void after_clang_fork_in_child(void) {
   if (tier.current) die("the process was forked while Clang compiled", "");
   if (tier.n_opening) die("the process was forked while Clang was being opened", "");
   tier.current = tier.first = NULL;
-  tier.has_thread = tier.n_opening = 0;
+  tier.has_thread = tier.is_over = tier.n_opening = 0;
   /* They may count waiters that are not in this process. */
   tier.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   pthread_mutex_unlock(&tier.lock);
 }
 
-/* ---- Opening ---- */
-
-/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. */
-static int is_sanitized(void) {
-  static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
-  int found = 0;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) found |= dlsym(RTLD_DEFAULT, names[i]) != NULL;
-  dlerror();
-  return found;
+/* From the beginning: a fork that is under way when somebody first compiles must know of it, too. */
+__attribute__((constructor)) static void watch_clang_forks(void) {
+  pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
 }
+
+/* ---- Opening ---- */
 
 /* Whether a library of that path's name is in the process. */
 static int is_in_process(const char *path, size_t size) {
@@ -254,38 +257,13 @@ static int is_llvm_shared(void) {
 
 /* Without the lock. NULL: why says what is wrong. */
 static const quern_clang_interface *open_module(int *is_shared, char *why, size_t size) {
-  char path[4096];
-  int flags = RTLD_NOW | RTLD_LOCAL;
-  if (!qn_module_path(MODULE_FILE, path, sizeof path)) {
-    say(why, size, path);
-    return NULL;
-  }
   *is_shared = is_llvm_shared();
-#if defined(RTLD_NODELETE)
-  flags |= RTLD_NODELETE; /* LLVM does not outlive being unloaded */
-#endif
-#if defined(RTLD_DEEPBIND)
-  if (!is_sanitized()) flags |= RTLD_DEEPBIND; /* the host may have another LLVM */
-#endif
-  void *library = dlopen(path, flags);
-  if (!library) {
-    const char *text = dlerror();
-    say(why, size, text ? text : "the module cannot be opened");
-    return NULL;
-  }
-  const quern_clang_interface *module = dlsym(library, QUERN_CLANG_SYMBOL);
-  if (!module || module->abi != QUERN_CLANG_ABI || strcmp(module->version, QUERN_CLANG_VERSION) != 0) {
-    snprintf(why, size, "%s is not of this library's version", path);
-    return NULL;
-  }
-  return module;
+  return qn_module_open(MODULE_FILE, QUERN_CLANG_SYMBOL, QUERN_CLANG_ABI, QUERN_CLANG_VERSION, why, size);
 }
 
 /* With the lock held, which is given up for a while. 0: why says what is wrong. */
 static int make_ready(char *why, size_t size) {
   int is_shared = 0;
-  if (!tier.is_watching_forks)
-    tier.is_watching_forks = !pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
   if (!tier.module && !tier.is_dead) {
     tier.n_opening++;
     pthread_mutex_unlock(&tier.lock);

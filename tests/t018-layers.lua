@@ -19,7 +19,7 @@ local LAYERS = {
   { "plan", "explain" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not
-  { "bytes", "digest", "build_id", "kernel_headers", "module_path" },
+  { "bytes", "digest", "build_id", "kernel_headers", "module" },
   { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "gen_embedded", "gen_module", "generator", "primitives" },
   -- expressions, without shapes: what they say, what they mean
   { "syntax" },

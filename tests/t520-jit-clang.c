@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../runtime/jit_clang.h"
-#include "../runtime/module_path.h"
+#include "../runtime/module.h"
 #include "../runtime/object_loader.h"
 #include "tap.h"
 
@@ -287,7 +287,12 @@ static void compare_kernels(void) {
 }
 
 static void test_bits(void) {
-  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) texts[i] = text_of(kernels[i]);
+  int n = 0;
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) n += (texts[i] = text_of(kernels[i])) != NULL;
+  if (n == 0) {
+    skip(3, "build.lua shows no kernels: neither QUERN_SOURCE_DIR nor the working directory is the repository");
+    return;
+  }
   for (level = QN_ISA_V2; level <= QN_ISA_V4; level++) {
     if (level > qn_isa_machine()) {
       skip(1, "this machine does not run %s", qn_isa_name(level));

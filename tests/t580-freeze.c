@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t580-freeze.c: the program whose kernels t580-freeze.sh builds ahead: some expressions, on some dtypes and layouts. Prints a
- * line for each call: what it was, its tier, how often a compiler ran, a hash of the outputs; then which modules are mapped.
+ * t580-freeze.c: the program whose kernels t580-freeze.sh builds ahead: some expressions, on some dtypes and layouts.
+ * Prints a line for each call: what it was, its tier, how often a compiler ran, a hash of the outputs; then which modules
+ * are mapped.
  *   t580-freeze [--jit off|sync|async] [--only NAME] [--record FILE] [--spec FILE] [--register]
  * --record: by quern_record, asked for in the midst and ended before the last expression. */
 #include <math.h> /* INFINITY is a macro here, and a word of expressions */
@@ -52,7 +53,8 @@ static uint64_t next(uint64_t *state) {
 
 /* n values, with special ones among them. */
 static void fill(char *at, int dtype, int64_t n, uint64_t *state) {
-  static const uint32_t f32[] = {0, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f800001u, 1, 0x807fffffu, 0x7f7fffffu};
+  static const uint32_t f32[] = {0, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
+                                 0x7f800001u, 1, 0x807fffffu, 0x7f7fffffu};
   static const uint16_t f16[] = {0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x83ff, 0x7bff};
   static const int64_t i64[] = {0, -1, 1, INT64_MIN, INT64_MAX, 16777217, -16777217, 255, 1 << 20};
   for (int64_t i = 0; i < n; i++) {
@@ -142,8 +144,8 @@ static int call(quern_op *op, const char *name, int n_in, int dtype, const layou
   }
   if (quern_op_infer(op, n_in, in, n_out, shapes)) return 1;
   for (int k = 0; k < n_out; k++) {
-    operand[4 + k] = (DLTensor){.data = memory[4 + k], .device = {kDLCPU, 0}, .ndim = layout->ndim, .dtype = shapes[k].dtype,
-                                .shape = (int64_t *)layout->shape};
+    operand[4 + k] = (DLTensor){.data = memory[4 + k], .device = {kDLCPU, 0}, .ndim = layout->ndim,
+                                .dtype = shapes[k].dtype, .shape = (int64_t *)layout->shape};
     if (layout->is_in_place && k == 0 && dtype_of(shapes[0].dtype) == dtype) operand[4] = operand[0];
     out[k] = &operand[4 + k];
   }
@@ -215,7 +217,8 @@ int main(int argc, char **argv) {
     }
   }
   options.jit = strcmp(jit, "off") == 0 ? QUERN_JIT_OFF : strcmp(jit, "sync") == 0 ? QUERN_JIT_SYNC : QUERN_JIT_ASYNC;
-  if (quote != '"' || strlen(quoted) < 9 || (ahead_register && ahead_register())) return 3; /* registered twice: no matter */
+  if (quote != '"' || strlen(quoted) < 9) return 3;
+  if (ahead_register && ahead_register()) return 3; /* registered twice: no matter */
   if (quern_ctx_create(&options, &ctx)) return 3;
   if (spec) {
     failed = quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.swish(x, 0.5) + b", 2, 1);
@@ -224,7 +227,8 @@ int main(int argc, char **argv) {
       if (only && strcmp(only, expressions[i].name) != 0) continue;
       if (record && i == n / 2) failed = quern_record(ctx, record);
       if (record && i == n - 1) failed |= quern_record(ctx, NULL);
-      if (!failed) failed = all_calls(ctx, expressions[i].name, expressions[i].text, expressions[i].n_in, expressions[i].takes_floats);
+      if (!failed)
+        failed = all_calls(ctx, expressions[i].name, expressions[i].text, expressions[i].n_in, expressions[i].takes_floats);
     }
     if (!failed && !only) failed = all_calls(ctx, "again", AGAIN, 2, 1);
   }

@@ -54,7 +54,9 @@ link() {
   gcc -std=c11 -D_GNU_SOURCE -O1 $strict -I"$source/include" -o "$program" "$client" "$@" -L"$build" -lquern -Wl,-rpath,"$build" -lpthread
 }
 # all_are TIER FILE: each call ran so, and no compiler did
-all_are() { ! awk -v tier="$1" '/^maps:/ { next } $4 != tier || $5 != 0 { print; n++ } END { exit !n && NR > 20 }' "$2" >said; }
+all_are() {
+  awk -v tier="$1" '/^maps:/ { next } { calls++ } $4 != tier || $5 != 0 { print; bad++ } END { exit bad || calls < 20 }' "$2" >said 2>&1
+}
 # same_bits A B: the same calls gave the same outputs
 same_bits() {
   awk '!/^maps:|^register:/ { print $1, $2, $3, $6 }' "$1" >bits.a

@@ -70,6 +70,15 @@ static int condition(tree *t, rng *r, int depth) {
   return add(t, (node){.kind = COMPARE, .op = (int)rng_below(r, 6), .n_args = 2, .args = {a, b}, .dtype = REF_BOOL, .type = REF_BOOL});
 }
 
+/* One more reader of what an output is: y = m; z = (m + 1) * m. */
+static int read_again(tree *t, int at) {
+  ref_dtype d = t->nodes[at].dtype;
+  if (d == REF_BOOL) return at;
+  int one = add(t, (node){.kind = NUMBER, .dtype = d, .type = compute_type(d), .number = 1});
+  int more = add(t, (node){.kind = BINARY, .op = 0, .n_args = 2, .args = {at, one}, .dtype = d, .type = compute_type(d)});
+  return add(t, (node){.kind = BINARY, .op = 2, .n_args = 2, .args = {more, at}, .dtype = d, .type = compute_type(d)});
+}
+
 static int grow(tree *t, rng *r, int depth) {
   int choice = depth <= 0 || t->n > MANY_NODES ? 0 : (int)rng_below(r, 9);
   node n = {.kind = INPUT};
@@ -247,6 +256,7 @@ static void one_case(way *ways, int n_ways, rng *r, int salt) {
   ref_dtype all = rng_below(r, 2) ? REF_N_DTYPES : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_in; k++) t.in[k] = all < REF_N_DTYPES ? all : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_out; k++) t.out[k] = grow(&t, r, 1 + (int)rng_below(r, 4));
+  if (t.n_out == 2 && rng_below(r, 2)) t.out[1] = read_again(&t, t.out[0]);
   for (int k = 0; k < t.n_out; k++) {
     sprintf(t.text + strlen(t.text), "%c = ", 'y' + k);
     print(&t, t.out[k]);

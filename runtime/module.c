@@ -1,8 +1,8 @@
-/* module_path.c: see module_path.h. */
+/* module.c: see module.h. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* dladdr1 */
+#define _GNU_SOURCE /* dladdr1, RTLD_DEEPBIND */
 #endif
-#include "module_path.h"
+#include "module.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,4 +76,44 @@ int qn_module_path(const char *name, char *path, size_t size) {
              is_own ? "/quern, " : "", own, is_own && sizeof installed > 1 ? ", " : "", installed);
   errno = kept_errno;
   return is_found;
+}
+
+/* ---- Opening ---- */
+
+/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. */
+static int is_sanitized(void) {
+  static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
+  int found = 0;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) found |= dlsym(RTLD_DEFAULT, names[i]) != NULL;
+  dlerror();
+  return found;
+}
+
+const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size) {
+  typedef struct module_head {
+    uint32_t abi;
+    const char *version;
+  } module_head;
+  char path[PATH_MAX];
+  int flags = RTLD_NOW | RTLD_LOCAL;
+  if (!qn_module_path(name, path, sizeof path)) {
+    snprintf(why, why_size, "%s", path);
+    return NULL;
+  }
+#if defined(RTLD_NODELETE)
+  flags |= RTLD_NODELETE; /* threads and exit handlers of what it brings along outlive a dlclose */
+#endif
+#if defined(RTLD_DEEPBIND)
+  if (!is_sanitized()) flags |= RTLD_DEEPBIND;
+#endif
+  void *library = dlopen(path, flags);
+  const char *trouble = library ? NULL : dlerror();
+  if (!library) {
+    snprintf(why, why_size, "%s", trouble ? trouble : "the module cannot be opened");
+    return NULL;
+  }
+  const module_head *head = dlsym(library, symbol);
+  if (head && head->abi == abi && strcmp(head->version, version) == 0) return head;
+  snprintf(why, why_size, "%s is of another build than this library", path);
+  return NULL;
 }

@@ -1,0 +1,17 @@
+/* module.h: the library's modules: where they lie, and opening them. Never from the working directory. */
+#ifndef QN_MODULE_H
+#define QN_MODULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The path of a module ("quern-gen.so") that exists: in QUERN_MODULE_DIR, in quern/ beside this library, beside it, or where
+ * it is installed; the first of these. 0: there is none; `path` then holds a sentence that says where it was looked for. */
+int qn_module_path(const char *name, char *path, size_t size);
+
+/* Opens a module: local to itself and, where no sanitizer is in the process, preferring its own libraries to whatever the
+ * host has. Its interface, whose first members are { uint32_t abi; const char *version; }, must be of these. It stays open for
+ * good. NULL: `why` says what is wrong. */
+const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size);
+
+#endif
