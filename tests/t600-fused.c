@@ -70,13 +70,21 @@ static int condition(tree *t, rng *r, int depth) {
   return add(t, (node){.kind = COMPARE, .op = (int)rng_below(r, 6), .n_args = 2, .args = {a, b}, .dtype = REF_BOOL, .type = REF_BOOL});
 }
 
-/* One more reader of what an output is: y = m; z = (m + 1) * m. */
+/* One more reader of what an output is: y = m; z = (m + 1) * m; m a move, often: those are copied to their outputs. */
 static int read_again(tree *t, int at) {
   ref_dtype d = t->nodes[at].dtype;
   if (d == REF_BOOL) return at;
   int one = add(t, (node){.kind = NUMBER, .dtype = d, .type = compute_type(d), .number = 1});
   int more = add(t, (node){.kind = BINARY, .op = 0, .n_args = 2, .args = {at, one}, .dtype = d, .type = compute_type(d)});
   return add(t, (node){.kind = BINARY, .op = 2, .n_args = 2, .args = {more, at}, .dtype = d, .type = compute_type(d)});
+}
+
+/* where(condition, at, -at) */
+static int moved(tree *t, rng *r, int at) {
+  ref_dtype d = t->nodes[at].dtype;
+  int when = condition(t, r, 1);
+  int minus = add(t, (node){.kind = CALL, .op = 5, .n_args = 1, .args = {at}, .dtype = d, .type = compute_type(d)});
+  return add(t, (node){.kind = CALL, .op = 6, .n_args = 3, .args = {when, at, minus}, .dtype = d, .type = compute_type(d)});
 }
 
 static int grow(tree *t, rng *r, int depth) {
@@ -256,7 +264,10 @@ static void one_case(way *ways, int n_ways, rng *r, int salt) {
   ref_dtype all = rng_below(r, 2) ? REF_N_DTYPES : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_in; k++) t.in[k] = all < REF_N_DTYPES ? all : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_out; k++) t.out[k] = grow(&t, r, 1 + (int)rng_below(r, 4));
-  if (t.n_out == 2 && rng_below(r, 2)) t.out[1] = read_again(&t, t.out[0]);
+  if (t.n_out == 2 && rng_below(r, 2)) {
+    if (rng_below(r, 2) && t.nodes[t.out[0]].dtype != REF_BOOL) t.out[0] = moved(&t, r, t.out[0]);
+    t.out[1] = read_again(&t, t.out[0]);
+  }
   for (int k = 0; k < t.n_out; k++) {
     sprintf(t.text + strlen(t.text), "%c = ", 'y' + k);
     print(&t, t.out[k]);
