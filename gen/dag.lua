@@ -129,13 +129,65 @@ function M.order(roots, without_rare)
   return list
 end
 
--- The conditions of the rare blocks that `roots` may run.
-function M.rare_conditions(roots)
-  local conditions, seen = {}, {}
-  for _, node in ipairs(M.order(roots)) do
-    if node.op == "rare" and not seen[node.args[1]] then
-      seen[node.args[1]] = true
-      conditions[#conditions + 1] = node.args[1]
+-- The nodes of `list`, arguments first, that are rare blocks or depend on one.
+local function reaching_rare(list)
+  local reaches = {}
+  for _, node in ipairs(list) do
+    reaches[node] = node.op == "rare"
+    for _, arg in ipairs(node.args) do reaches[node] = reaches[node] or reaches[arg] end
+  end
+  return reaches
+end
+
+M.MAX_TERMS = 4 -- of a demand; it is widened where there would be more
+
+-- What tells that a rare block must run: conditions over the values that there are while none runs. A block behind `?:`,
+-- `x > 0 ? log(x) : 0`, matters only to elements that take its branch. Makes nodes.
+--
+-- A value is in demand where an output depends on it by way of branches that are taken, whose conditions are in demand as
+-- well. If no rare block in demand has to run, then all values in demand are right, by induction from the inputs on: so are
+-- the outputs.
+function Dag:rare_conditions(outputs)
+  local list = M.order(outputs)
+  local reaches, demand_of, conditions, seen = reaching_rare(list), {}, {}, {}
+  local ALWAYS = { terms = 0 } -- a demand without a condition
+
+  -- Of a demand and a condition, or of two demands; nil if it has too many terms.
+  local function joined(op, a, b, terms)
+    if terms > M.MAX_TERMS or #self.nodes + 2 > M.MAX_NODES then return nil end
+    return { condition = a and self:make(op, "bool", { a, b }) or b, terms = terms }
+  end
+  local function behind(demand, condition, is_taken)
+    if #self.nodes + 2 > M.MAX_NODES then return demand end
+    if not is_taken then condition = self:make("lnot", "bool", { condition }) end
+    return joined("and", demand.condition, condition, demand.terms + 1) or demand
+  end
+  local function want(node, demand)
+    local known = demand_of[node]
+    if not reaches[node] or known == ALWAYS then return end
+    if known and demand ~= ALWAYS and known.condition ~= demand.condition then
+      demand = joined("or", known.condition, demand.condition, known.terms + demand.terms) or ALWAYS
+    end
+    demand_of[node] = demand
+  end
+
+  for _, node in ipairs(outputs) do want(node, ALWAYS) end
+  for k = #list, 1, -1 do -- users first
+    local node = list[k]
+    local demand, args = demand_of[node], node.args
+    if demand and node.op == "rare" then
+      want(args[1], demand)
+      want(args[3], demand)
+      local own = joined("and", demand.condition, args[1], 0)
+      local condition = own and own.condition or args[1]
+      if not seen[condition] then conditions[#conditions + 1] = condition end
+      seen[condition] = true
+    elseif demand and node.op == "select" then
+      want(args[1], demand)
+      if reaches[args[2]] then want(args[2], behind(demand, args[1], true)) end
+      if reaches[args[3]] then want(args[3], behind(demand, args[1], false)) end
+    elseif demand then
+      for _, arg in ipairs(args) do want(arg, demand) end
     end
   end
   return conditions

@@ -136,7 +136,7 @@ local function elementwise_values(types, record, dag, comment, tables)
     if used[node] then params[#params + 1] = param_text(node, 8 * (k - 1)) end
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
-  local conditions = dag_of.rare_conditions(dag.outputs)
+  local conditions = dag.dag:rare_conditions(dag.outputs)
 
   local function text_of(roots, without_rare)
     local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}

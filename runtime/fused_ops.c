@@ -426,8 +426,8 @@ quern_status qn_fused_ops_compile(quern_ctx *ctx, const char *text, quern_op **o
 
 /* ---- Specs ---- */
 
-/* Puts what the generator has read into the context. Takes the specs in any case. */
-static quern_status add_spec_ops(quern_ctx *ctx, extension *extension, qn_spec_op **specs, int32_t n) {
+/* Puts what the generator has read into the context. Takes the specs in any case. digest: of all specs up to here. */
+static quern_status add_spec_ops(quern_ctx *ctx, extension *extension, qn_digest digest, qn_spec_op **specs, int32_t n) {
   quern_op **ops = malloc((size_t)n * sizeof *ops + 1);
   fused_op *list = NULL;
   quern_status status = ops ? QUERN_OK : no_memory("spec_load");
@@ -440,7 +440,7 @@ static quern_status add_spec_ops(quern_ctx *ctx, extension *extension, qn_spec_o
       continue;
     }
     fused->spec = specs[i];
-    fused->digest = extension->specs;
+    fused->digest = digest;
     fused->op.builtin = &specs[i]->rule;
     fused->op.info = &specs[i]->rule.info;
     fused->next = list;
@@ -470,8 +470,12 @@ quern_status qn_fused_ops_load_spec(quern_ctx *ctx, const char *name, const char
   pthread_mutex_lock(&extension->loading);
   quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &specs, &n);
   if (status == QUERN_OK) {
-    extension->specs = qn_digest_add(extension->specs, text, size);
-    status = add_spec_ops(ctx, extension, specs, n);
+    const qn_digest digest = qn_digest_add(extension->specs, text, size);
+    status = add_spec_ops(ctx, extension, digest, specs, n);
+    if (status == QUERN_OK)
+      extension->specs = digest;
+    else
+      qn_generator_forget_spec(extension->generator); /* a name that the host has taken, which the generator cannot know */
     free(specs);
   }
   pthread_mutex_unlock(&extension->loading);

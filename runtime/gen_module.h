@@ -53,7 +53,7 @@ typedef struct quern_gen_interface {
   /* The ops that a spec adds, packed as gen/service.lua does. */
   quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size,
                               quern_gen_answer *answer);
-  /* Takes the ops of the last spec out again, before anything else is asked. */
+  /* Takes the ops of the last spec out again. */
   void (*forget)(quern_gen_state *state);
   /* As qn_generator_program and qn_generator_source of generator.h. */
   quern_gen_kind (*program)(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer);

@@ -375,3 +375,11 @@ quern_status qn_generator_load_spec(qn_generator *generator, const char *name, c
   *n_ops = list.n;
   return QUERN_OK;
 }
+
+void qn_generator_forget_spec(qn_generator *generator) {
+  pthread_mutex_lock(&generator->lock);
+  visit visit = visit_begin();
+  if (generator->state) module->forget(generator->state);
+  visit_end(visit);
+  pthread_mutex_unlock(&generator->lock);
+}

@@ -27,6 +27,9 @@ typedef struct qn_spec_op {
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
                                     qn_spec_op ***ops, int32_t *n_ops);
 
+/* Takes the ops of the last spec that was loaded out again. */
+void qn_generator_forget_spec(qn_generator *generator);
+
 /* What an op computes in a kernel dtype (K of kernel_abi.h), as lines; line k defines value k, but `out` lines:
  *   in TYPE | param TYPE INDEX | const TYPE HEX | table TYPE N HEX... | prim OP TYPE ARG_TYPE A B C | out VALUE
  * The inputs come first, all of them, then the parameters; HEX has 16 digits. OP, TYPE and ARG_TYPE name a qn_primitive; of a

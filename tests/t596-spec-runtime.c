@@ -542,6 +542,47 @@ static void test_snapshots(const way *way) {
   quern_op_release(in_use), quern_op_release(unused), quern_op_release(same_text);
 }
 
+/* ---- A name that the host has taken ----------------------------------------------------------------------------- */
+
+static quern_status forty_two(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                              const quern_call *call) {
+  (void)self, (void)n_in, (void)in, (void)n_out, (void)call;
+  *(float *)out[0]->data = 42;
+  return QUERN_OK;
+}
+
+static void test_host_names(const way *way) {
+  quern_ctx *ctx = ctx_of(way->jit);
+  const quern_op_def def = {.size = sizeof def, .name = "acme.k", .n_in = 1, .n_out = 1, .call = forty_two};
+  const char *two = "unary \"acme.m\" { doc = \"m\", dtypes = floating, body = [[ x * 3 ]] }\n"
+                    "unary \"acme.k\" { doc = \"k\", dtypes = floating, body = [[ x + 1 ]] }\n";
+  const char *one = "unary \"acme.m\" { doc = \"m\", dtypes = floating, body = [[ x * 4 ]] }\n";
+  is_int(quern_op_register(ctx, &def), QUERN_OK, "%s: an op of the host's", way->name);
+  const int32_t count = quern_op_count(ctx);
+  is_int(load(ctx, "two.lua", two), QUERN_E_EXISTS, "  a spec whose second op has its name");
+  has_str(quern_last_error(), "acme.k", "    said");
+  ok(quern_op_count(ctx) == count && !is_there(ctx, "acme.m"), "    and leaves nothing");
+  is_int(load(ctx, "one.lua", one), QUERN_OK, "  its first op, loaded by itself and in another form");
+  quern_op *m = find(ctx, "acme.m"), *fused = op_from(ctx, "acme.m(x) + 1");
+  gives(m, 2, 8, "    is the new one");
+  gives(fused, 2, 9, "    in expressions, too");
+  /* The digest of the specs is that of what was loaded: kernels are found again by it. */
+  quern_ctx *same = ctx_of(way->jit);
+  is_int(load(same, "one.lua", one), QUERN_OK, "  a context without the failure");
+  quern_op *twin = op_from(same, "acme.m(x) + 1");
+  gives(twin, 2, 9, "    computes the same");
+
+  const quern_op_def over = {.size = sizeof over, .name = "acme.m", .n_in = 1, .n_out = 1, .call = forty_two};
+  is_int(quern_op_register(ctx, &over), QUERN_OK, "  an op of the host's over a spec's");
+  quern_op *found = find(ctx, "acme.m"), *later = op_from(ctx, "acme.m(x) + 2");
+  gives(found, 2, 42, "    is called by its name");
+  gives(m, 2, 8, "    a handle from before keeps the spec's");
+  gives(later, 2, 10, "    and so does an expression");
+  quern_op_release(found), quern_op_release(later), quern_op_release(twin), quern_op_release(m), quern_op_release(fused);
+  quern_ctx_release(same);
+  quern_ctx_release(ctx);
+}
+
 static void test_where(void) {
   quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
   const char *text = "unary \"acme.f\" { doc = \"f\", dtypes = floating, body = [[ x + 1 ]] }\n";
@@ -828,6 +869,7 @@ int main(int argc, char **argv) {
     test_math(&ways[w]);
     test_parts(&ways[w]);
     test_snapshots(&ways[w]);
+    test_host_names(&ways[w]);
     test_threads(&ways[w]);
   }
   test_where();

@@ -2,7 +2,8 @@
  *
  * t600-fused: random expressions on tensors of random dtypes and layouts, in every way that they can run here: interpreted,
  * compiled by Clang in process, compiled by cc. All of them must give the bits that the plainest evaluation gives, element
- * by element, in 113-bit arithmetic (ref.h); expressions are of exactly rounded operations for that. */
+ * by element: operations that are rounded exactly in 113-bit arithmetic (ref.h), the others, which every fourth
+ * expression has, by the built op on a single element. */
 #include "tensors.h"
 
 #define MAX_NODES 512
@@ -19,7 +20,7 @@ typedef struct node {
 
 typedef struct tree {
   node nodes[MAX_NODES];
-  int n, n_in, n_out, uses_param;
+  int n, n_in, n_out, uses_param, has_math;
   int seen[MAX_INPUTS], order[MAX_INPUTS]; /* inputs in order of appearance */
   ref_dtype in[MAX_INPUTS];
   int out[2];
@@ -35,9 +36,13 @@ static int is_float(ref_dtype d) { return ref_dtype_kind(d) == REF_KIND_FLOAT; }
 
 static const char *const binary_signs[] = {"+", "-", "*", "/"};
 static const ref_op binary_ops[] = {REF_ADD, REF_SUBTRACT, REF_MULTIPLY, REF_DIVIDE};
-static const char *const call_names[] = {"sqrt", "abs", "maximum", "minimum", "fma", "negative", "where"};
-static const ref_op call_ops[] = {REF_SQRT, REF_ABS, REF_MAXIMUM, REF_MINIMUM, REF_FMA, REF_NEGATIVE, REF_WHERE};
-static const int call_args[] = {1, 1, 2, 2, 3, 1, 3};
+#define N_CALLS 14
+#define N_EXACT 7 /* the first ones are rounded exactly */
+static const char *const call_names[N_CALLS] = {"sqrt", "abs", "maximum", "minimum", "fma", "negative", "where",
+                                                "exp", "log", "tanh", "erf", "sigmoid", "gelu", "pow"};
+static const ref_op call_ops[N_EXACT] = {REF_SQRT, REF_ABS, REF_MAXIMUM, REF_MINIMUM, REF_FMA, REF_NEGATIVE, REF_WHERE};
+static const int call_args[N_CALLS] = {1, 1, 2, 2, 3, 1, 3, 1, 1, 1, 1, 1, 1, 2};
+static int is_float_call(int op) { return op == 0 || op == 4 || (op >= N_EXACT && op < N_CALLS - 1); }
 static const char *const compare_signs[] = {"<", "<=", ">", ">=", "==", "!="};
 
 static int add(tree *t, node n) {
@@ -89,6 +94,7 @@ static int moved(tree *t, rng *r, int at) {
 
 static int grow(tree *t, rng *r, int depth) {
   int choice = depth <= 0 || t->n > MANY_NODES ? 0 : (int)rng_below(r, 9);
+  if (t->has_math && choice > 0 && rng_below(r, 3) == 0) choice = rng_below(r, 2) ? 5 : 7;
   node n = {.kind = INPUT};
   int a, b;
   switch (choice) {
@@ -111,7 +117,8 @@ static int grow(tree *t, rng *r, int depth) {
       break;
     case 5:
       n.kind = CALL;
-      n.op = (int)rng_below(r, 7);
+      n.op = (int)rng_below(r, N_EXACT);
+      if (t->has_math && rng_below(r, 3)) n.op = N_EXACT + (int)rng_below(r, N_CALLS - N_EXACT);
       n.n_args = call_args[n.op];
       n.dtype = REF_N_DTYPES;
       for (int k = 0; k < n.n_args; k++) {
@@ -123,7 +130,7 @@ static int grow(tree *t, rng *r, int depth) {
         ref_dtype d = t->nodes[n.args[k]].dtype;
         n.dtype = n.dtype == REF_N_DTYPES ? d : ref_promote(n.dtype, d);
       }
-      if ((n.op == 0 || n.op == 4) && !is_float(n.dtype)) n.dtype = REF_F32;
+      if (is_float_call(n.op) && !is_float(n.dtype)) n.dtype = REF_F32;
       break;
     case 6: return condition(t, r, depth);
     case 7:
@@ -196,6 +203,22 @@ static uint64_t cast_bits(ref_dtype from, uint64_t bits, ref_dtype to) {
   return from == to ? bits : ref_cast(to, ref_value(from, bits), ref_dtype_kind(from));
 }
 
+/* What the built op makes of single elements, which are of the dtype that it computes in. */
+static uint64_t built_value(int call, ref_dtype d, const uint64_t *x) {
+  static quern_op *ops[N_CALLS];
+  uint64_t in[2] = {0}, out = 0;
+  const DLTensor scalar = {NULL, {kDLCPU, 0}, 0, ref_dtype_dl(d), NULL, NULL, 0};
+  DLTensor t[3] = {scalar, scalar, scalar}, *ins[2] = {&t[0], &t[1]}, *outs[1] = {&t[2]};
+  for (int k = 0; k < call_args[call]; k++) {
+    t[k].data = &in[k];
+    ref_put(d, &in[k], x[k]);
+  }
+  t[2].data = &out;
+  if (!ops[call] && quern_op_find(NULL, call_names[call], &ops[call])) bail("%s", quern_last_error());
+  if (quern_op_call(ops[call], call_args[call], ins, 1, outs, NULL)) bail("%s", quern_last_error());
+  return ref_get(d, &out);
+}
+
 static uint64_t value(const tree *t, int at, const uint64_t *in) {
   const node *n = &t->nodes[at];
   uint64_t x[3];
@@ -223,7 +246,10 @@ static uint64_t value(const tree *t, int at, const uint64_t *in) {
       int results[6] = {a < b, a <= b, a > b, a >= b, a == b, a != b};
       return (uint64_t)results[n->op];
     }
-    default: return ref_eval(n->kind == BINARY ? binary_ops[n->op] : call_ops[n->op], types, x, NULL, n->type).low;
+    case CALL:
+      if (n->op >= N_EXACT) return built_value(n->op, n->type, x);
+      return ref_eval(call_ops[n->op], types, x, NULL, n->type).low;
+    default: return ref_eval(binary_ops[n->op], types, x, NULL, n->type).low;
   }
 }
 
@@ -260,7 +286,8 @@ typedef struct way {
 } way;
 
 static void one_case(way *ways, int n_ways, rng *r, int salt) {
-  tree t = {.n_in = 1 + (int)rng_below(r, MAX_INPUTS), .n_out = 1 + (rng_below(r, 4) == 0), .order = {-1, -1, -1, -1}};
+  tree t = {.n_in = 1 + (int)rng_below(r, MAX_INPUTS), .n_out = 1 + (rng_below(r, 4) == 0), .has_math = salt % 4 == 0,
+            .order = {-1, -1, -1, -1}};
   ref_dtype all = rng_below(r, 2) ? REF_N_DTYPES : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_in; k++) t.in[k] = all < REF_N_DTYPES ? all : (ref_dtype)rng_below(r, REF_N_DTYPES);
   for (int k = 0; k < t.n_out; k++) t.out[k] = grow(&t, r, 1 + (int)rng_below(r, 4));

@@ -249,8 +249,9 @@ QUERN_API quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *co
 
 /* ---- Ops of the host's own --------------------------------------------------------------------------------------
  * A host or vendor registers an implementation under a name; it is then found and called as any other op. If the name
- * is that of a built-in op, the registered one is asked first: when a function of it declines with UNSUPPORTED, DTYPE,
- * DEVICE, LAYOUT or ALIGNMENT the built-in op serves. Otherwise the name must be new in the context. Names are
+ * is that of a built-in op, or of an op that a spec brought, the registered one is asked first: when a function of it
+ * declines with UNSUPPORTED, DTYPE, DEVICE, LAYOUT or ALIGNMENT the other one serves. Otherwise the name must be new in the
+ * context. In expressions and specs a name means the op that is built in or that a spec brought. Names are
  * [a-z][a-z0-9_]*, with a namespace of that form and a dot before it or not: "acme.swishy". Dtypes, shapes and strides
  * are handed on as they are, those that no built-in op takes as well. */
 
