@@ -189,14 +189,15 @@ static void test_others(void) {
   is_int(n_left(getpid()), 0, "no folder is left");
 }
 
-/* What a compiler is given: written to a file by one that is none. */
+/* What a compiler is given: written to a file by one that is none; signals by its successor, for a shell blocks them now and
+ * then. */
 static void test_surroundings(void) {
   char text[400], path[100], line[4096];
   int has_arg = 0, n_fds = 0, has_secret = 0, has_temporary = 0, masked = -1;
   qn_bytes object;
   snprintf(path, sizeof path, "%s/seen", folder);
   snprintf(text, sizeof text,
-           "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd | sed 's/^/fd /'; grep '^Sig[BI]' /proc/$$/status; } > "
+           "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd | sed 's/^/fd /'; exec grep '^Sig[BI]' /proc/self/status; } > "
            "%s; exit 1",
            path);
   setenv("QUERN_TEST_SECRET", "1", 1);
