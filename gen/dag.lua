@@ -129,6 +129,20 @@ function M.order(roots, without_rare)
   return list
 end
 
+-- How many operations of `list`, arguments first, wait for one another; rare blocks count as not taken.
+function M.depth(list)
+  local depth_of, deepest = {}, 0
+  for _, node in ipairs(list) do
+    local depth = 0
+    for k, arg in ipairs(node.args) do
+      if node.op ~= "rare" or k == 3 then depth = math.max(depth, depth_of[arg]) end
+    end
+    depth_of[node] = depth + ((#node.args == 0 or node.op == "rare") and 0 or 1)
+    deepest = math.max(deepest, depth_of[node])
+  end
+  return deepest
+end
+
 -- The nodes of `list`, arguments first, that are rare blocks or depend on one.
 local function reaching_rare(list)
   local reaches = {}

@@ -108,12 +108,16 @@ local function kept(list, operands)
   return result
 end
 
--- The pragma before a kernel's loops: those with casts of f16 have one of their own.
-local function loop_pragma(record, nodes)
+M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
+
+-- The pragma before a kernel's loops, those with casts of f16 have one of their own; and that before its main loop, which may
+-- be deep.
+local function loop_pragmas(record, nodes)
   local is_f16 = false
   for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
   for _, node in ipairs(nodes) do is_f16 = is_f16 or (node.op == "round" and node.name == "f16") end
-  return is_f16 and "Q_IVDEP_F16" or "Q_IVDEP"
+  if is_f16 then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
+  return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
 
 -- The template's values for a record computed by a DAG.
@@ -148,10 +152,12 @@ local function elementwise_values(types, record, dag, comment, tables)
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
+  local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
-    rare = #conditions > 0, block = variants.RARE_BLOCK, fast = {}, fast_outputs = {}, condition = "", ivdep = loop_pragma(record, dag_of.order(dag.outputs)),
+    rare = #conditions > 0, block = variants.RARE_BLOCK, fast = {}, fast_outputs = {}, condition = "", ivdep = ivdep,
+    ivdep_main = ivdep_main,
   }
   if values.rare then
     local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
@@ -177,11 +183,12 @@ local function pack_values(types, record, comment)
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
     value = "in_x"
   end
+  local ivdep, ivdep_main = loop_pragmas(record, {})
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
     n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, fast = {},
     fast_outputs = {}, condition = "",
-    ivdep = loop_pragma(record, {}),
+    ivdep = ivdep, ivdep_main = ivdep_main,
     outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
     from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,

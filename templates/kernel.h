@@ -38,12 +38,16 @@
 #else
 #define Q_IVDEP_F16 Q_IVDEP
 #endif
+/* For a loop whose body is a long chain of operations: two vectors side by side. exp(exp(exp(x))) takes 0.8 of the time,
+   pow(pow(x, a), b) 0.75; what is wide rather than long takes more, from 1.0 to 1.05. */
+#define Q_IVDEP_DEEP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
 #else
 /* fp-contract is a law. The others are speed, for whoever compiles without our flags: they let sqrt, floor, trunc and selects vectorise and
    keep copy loops from becoming calls of memcpy. no-trapping-math licenses the pairing of casts that q_zero prevents. */
 #pragma GCC optimize("fp-contract=off", "no-trapping-math", "no-math-errno", "no-tree-loop-distribute-patterns")
 #define Q_IVDEP _Pragma("GCC ivdep")
 #define Q_IVDEP_F16 Q_IVDEP
+#define Q_IVDEP_DEEP Q_IVDEP
 #endif
 
 /* always_inline: a call left in an inner loop would keep it from vectorising. */

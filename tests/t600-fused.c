@@ -372,6 +372,56 @@ static void one_case(way *ways, int n_ways, rng *r, int salt) {
   for (int k = 0; k < 2; k++) operand_free(&out[k]);
 }
 
+/* ---- Rare blocks behind branches ---- */
+
+/* log and pow leave some arguments to a path that compiled code takes for a block of elements if one of them needs it, and,
+ * behind `?:`, needs it for the branch it takes. So each pair of values comes as a tensor of its own. */
+static void test_branches(quern_ctx *interpreted, quern_ctx *compiled, ref_dtype d) {
+  static const char *const texts[] = {
+      "z = x > 0 ? log(x) : 7", "z = x > 0 ? 7 : log(x)", "z = y > 0.5 ? log(x) : pow(x, y)",
+      "z = x > 0 ? (y > 0 ? log(x) : pow(x, y)) : log(-x)", "z = log(x) > 0 ? log(y) : pow(x, y)",
+      "f32 t = log(x); z = (y > 0 ? t : 1) + (y < 1 ? t : 2)", "f32 t = log(x); z = (y > 0 ? t : 1) + t",
+      "z = log(y > 0 ? log(x) : 3)", "z = (y > 0 ? (y > 1 ? (y > 2 ? (y > 3 ? (y > 4 ? log(x) : 1) : 2) : 3) : 4) : 5)",
+      "z = isnan(log(x)) ? pow(y, x) : log(y)", "z = where(x < 1, clip(y < 1 ? log(x) : 0, -5, 5), log(y))",
+      "z = x > 0 ? log(x) : 7; w = x > 0 ? 7 : log(x)", "z = y > 0 ? log(x) : 0; w = y > 0 ? 0 : log(x); v = x > 1 ? pow(x, y) : z"};
+  static const double values[] = {0, -0.0, 1, -1, 0.5, 2.5, 3, 1e-40, -1e-40, 1e-310, 1e38, -3, INFINITY, -INFINITY, NAN};
+  enum { N = sizeof values / sizeof values[0], ALL = N * N };
+  uint64_t x[ALL], y[ALL], got[3][ALL], wanted[3][ALL];
+  char *at[5] = {(char *)x, (char *)y, NULL, NULL, NULL};
+  const int size = ref_dtype_size(d);
+  for (int i = 0; i < ALL; i++) {
+    ref_put(d, (char *)x + i * size, ref_from_double(d, values[i / N]));
+    ref_put(d, (char *)y + i * size, ref_from_double(d, values[i % N]));
+  }
+  for (size_t e = 0; e < sizeof texts / sizeof texts[0]; e++) {
+    quern_op *ops[2];
+    if (quern_op_compile(interpreted, texts[e], &ops[0]) || quern_op_compile(compiled, texts[e], &ops[1]))
+      bail("%s: %s", texts[e], quern_last_error());
+    const quern_op_info *info = quern_op_describe(ops[0]);
+    for (int i = -1; i < ALL; i++) { /* -1: all of them at once */
+      int64_t n = i < 0 ? ALL : 1;
+      DLTensor t[5], *p[5];
+      for (int w = 0; w < 2; w++) {
+        for (int k = 0; k < 3; k++) at[2 + k] = (char *)(w ? got[k] : wanted[k]);
+        for (int k = 0; k < 5; k++) {
+          t[k] = (DLTensor){at[k] + (i < 0 ? 0 : i * size), {kDLCPU, 0}, 1, ref_dtype_dl(d), &n, NULL, 0};
+          p[k] = &t[k];
+        }
+        DLTensor *ins[2] = {p[0], p[1]};
+        if (quern_op_call(ops[w], info->n_in, ins, info->n_out, p + 2, NULL)) bail("%s: %s", texts[e], quern_last_error());
+      }
+      for (int k = 0; k < info->n_out; k++) {
+        group_count(1);
+        const size_t from = i < 0 ? 0 : (size_t)(i * size), bytes = (size_t)(n * size);
+        if (memcmp((char *)got[k] + from, (char *)wanted[k] + from, bytes))
+          group_fail("%s, output %d: x = %g, y = %g%s", texts[e], k, values[i < 0 ? 0 : i / N], values[i < 0 ? 0 : i % N],
+                     i < 0 ? " or another" : "");
+      }
+    }
+    quern_op_release(ops[0]), quern_op_release(ops[1]);
+  }
+}
+
 /* Whether an expression is compiled in this context. */
 static int is_compiled(quern_ctx *ctx, const char *tier) {
   float x[8] = {0}, y[8];
@@ -406,6 +456,12 @@ int main(void) {
     one_case(ways, n_ways, &r, i);
   }
   group_end();
+  if (n_ways > 1) {
+    group_begin("rare blocks behind branches");
+    test_branches(ways[0].ctx, ways[1].ctx, REF_F32);
+    test_branches(ways[0].ctx, ways[1].ctx, REF_F64);
+    group_end();
+  }
   for (int w = 0; w < n_ways; w++) diag("%s: %ld of %d cases", ways[w].name, ways[w].n_run, n_cases);
   if (is_compiled(ways[2].ctx, "cc")) {
     group_begin("random expressions by cc");
