@@ -4,7 +4,7 @@
  * list by which a context that ends knows whom to wait for, and a forked child whose work is lost. A look into the disk
  * cache is done on the caller's thread, so that a warm process has its code at once; all else on the background thread,
  * in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller may not
- * have. */
+ * have. A caller's thread is not cancelled in here: others would wait for its lock, or for the work in its hand. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* clock_gettime, strdup */
 #endif
@@ -27,6 +27,7 @@
 #include "jit_queue.h"
 #include "jit_record.h"
 #include "object_loader.h"
+#include "thread.h"
 
 #define DEFAULT_LIMIT ((size_t)64 << 20)
 /* A disk where looks take long is left to the background thread: after MOST_SLOW of them. */
@@ -453,6 +454,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   char *key = qn_code_key(request);
   if (!key) return NULL;
   const qn_digest digest = qn_digest_of(key, strlen(key));
+  const int kept_cancel = qn_thread_shield();
   if (jit->mode != QUERN_JIT_OFF) qn_jit_queue_keep_library();
   qn_jit_queue_lock();
   qn_entry *entry = qn_table_find(&jit->table, digest, key);
@@ -472,16 +474,18 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   free(key);
   qn_record_write(&jit->record, &recorded, &jit->log);
   say_unknown_mode(jit);
+  qn_thread_unshield(kept_cancel);
   errno = kept_errno;
   return entry ? &entry->code : NULL;
 }
 
 void qn_code_want(qn_code *code) {
   qn_entry *entry = (qn_entry *)code;
-  const int kept_errno = errno;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_jit_queue_lock();
   if (entry->table && entry->state == QN_ENTRY_WANTED) want(entry);
   qn_jit_queue_unlock();
+  qn_thread_unshield(kept_cancel);
   errno = kept_errno;
 }
 
@@ -562,7 +566,7 @@ static int is_of(const qn_jit_job *job, const void *jit) {
 
 void qn_jit_destroy(qn_jit *jit) {
   if (!jit) return;
-  const int kept_errno = errno;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_entry *dead = NULL;
   qn_jit_queue_lock();
   jit->is_dying = 1;
@@ -575,6 +579,7 @@ void qn_jit_destroy(qn_jit *jit) {
   qn_jit_queue_unlock();
   qn_entry_bury(dead);
   if (is_last) jit_free(jit);
+  qn_thread_unshield(kept_cancel);
   errno = kept_errno;
 }
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include "core/environment.h"
 #include "core/float_env.h"
 #include "module.h"
+#include "thread.h"
 
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
@@ -103,6 +103,7 @@ static void failed(const char *message) {
 }
 
 static void stop(void) {
+  const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&tier.lock);
   const int waits = tier.has_thread && !pthread_equal(tier.thread, pthread_self());
   tier.is_ending = 1;
@@ -113,6 +114,7 @@ static void stop(void) {
   tier.has_thread = 0;
   pthread_mutex_unlock(&tier.lock);
   if (joins) pthread_join(tier.thread, NULL);
+  qn_thread_unshield(kept_cancel);
 }
 
 static quern_clang_host host = {failed, stop, 0};
@@ -189,17 +191,8 @@ static void *run(void *unused) {
 }
 
 static int make_thread(void) {
-  pthread_attr_t attributes;
-  sigset_t all, kept;
-  if (pthread_attr_init(&attributes)) return 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &kept);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
   tier.is_over = 0;
-  const int failed_to = pthread_create(&tier.thread, &attributes, run, NULL);
-  pthread_sigmask(SIG_SETMASK, &kept, NULL);
-  pthread_attr_destroy(&attributes);
-  return !failed_to;
+  return qn_thread_start(&tier.thread, STACK_BYTES, run);
 }
 
 /* ---- Forks: a child has no thread, and makes one when it needs it ---- */
@@ -297,7 +290,7 @@ static int make_ready(char *why, size_t size) {
 /* ---- Outside ---- */
 
 int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
-  const int kept_errno = errno;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
   job j = {.ask = {.host = &host, .source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
                    .headers = qn_kernel_headers, .n_headers = qn_n_kernel_headers, .allocate = malloc, .why = why,
                    .why_size = why_size}};
@@ -311,6 +304,7 @@ int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *
   }
   pthread_mutex_unlock(&tier.lock);
   if (j.is_good) *object = (qn_bytes){j.ask.object, j.ask.object_size};
+  qn_thread_unshield(kept_cancel);
   errno = kept_errno;
   return j.is_good;
 }

@@ -3,17 +3,17 @@
  * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on
  * the way of a call whose kernel is known, and one lock is one thing to hold across a fork. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* pthread_sigmask, dladdr */
+#define _GNU_SOURCE /* dladdr */
 #endif
 #include "jit_queue.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "core/float_env.h"
+#include "thread.h"
 
 /* The generator and the host's log run on it; compilers have stacks of their own. */
 #define STACK_BYTES (512 << 10)
@@ -105,17 +105,8 @@ static void *work(void *unused) {
 }
 
 static int make_thread(void) {
-  pthread_attr_t attributes;
-  sigset_t all, kept;
-  if (pthread_attr_init(&attributes)) return 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &kept);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  int failed = pthread_create(&queue.thread, &attributes, work, NULL);
-  if (failed) failed = pthread_create(&queue.thread, NULL, work, NULL); /* a program with much thread-local memory */
-  pthread_sigmask(SIG_SETMASK, &kept, NULL);
-  pthread_attr_destroy(&attributes);
-  return !failed;
+  return qn_thread_start(&queue.thread, STACK_BYTES, work) ||
+         qn_thread_start(&queue.thread, 0, work); /* a program with much thread-local memory */
 }
 
 const char *qn_jit_queue_add(qn_jit_job *job) {
@@ -150,6 +141,7 @@ void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), 
 /* When the process ends: a job under way is waited for. By its priority after the library's other
  * destructors: a compiler's hurries the job up. */
 __attribute__((destructor(101))) static void stop(void) {
+  const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&queue.lock);
   const int joins = queue.has_thread && !pthread_equal(queue.thread, pthread_self());
   queue.stopping = 1;
@@ -158,4 +150,5 @@ __attribute__((destructor(101))) static void stop(void) {
   pthread_cond_broadcast(&queue.work);
   pthread_mutex_unlock(&queue.lock);
   if (joins) pthread_join(queue.thread, NULL);
+  qn_thread_unshield(kept_cancel);
 }

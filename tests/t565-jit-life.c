@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t565: what goes on while a kernel is being compiled: the process ends, forks, closes the library, its context is
- * released, by another thread or by the log that the compile calls. */
+ * released, by another thread or by the log that the compile calls; a thread that waits for it is cancelled. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 
@@ -257,6 +257,39 @@ static void test_contexts(void) {
   pass("6 threads make and release 48 contexts with compiles under way");
 }
 
+/* ---- Threads that are cancelled ---- */
+
+static void *asks_until_cancelled(void *arg) {
+  qn_code_release(acquire(arg, 1));
+  pthread_testcancel();
+  return NULL;
+}
+
+static int cancels(void) {
+  subject s = subject_make(QUERN_JIT_SYNC, NULL);
+  pthread_t thread;
+  void *result = NULL;
+  alarm(60); /* it hangs */
+  MUST(pthread_create(&thread, NULL, asks_until_cancelled, s.jit) == 0);
+  usleep(100000); /* it waits */
+  MUST(pthread_cancel(thread) == 0);
+  qn_code *other = acquire(s.jit, 2), *same = acquire(s.jit, 1);
+  MUST(computes(other, 2) && computes(same, 1));
+  MUST(pthread_join(thread, &result) == 0);
+  MUST(result == PTHREAD_CANCELED);
+  qn_code_release(other);
+  qn_code_release(same);
+  subject_end(&s);
+  return 0;
+}
+
+static void test_cancel(void) {
+  if (cc_given)
+    skip(1, "only Clang in process can be held");
+  else
+    is_int(child_with(400, 1, cancels), 0, "a thread is cancelled while it waits for a compile: others go on, it ends then");
+}
+
 /* ---- Logs that call back ---- */
 
 typedef struct caller {
@@ -381,6 +414,7 @@ int main(void) {
   test_exit();
   test_forks();
   test_unload();
+  test_cancel();
   test_contexts();
   test_log_releases();
   test_log_asks();
