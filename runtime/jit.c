@@ -587,25 +587,26 @@ int32_t qn_jit_mode(const qn_jit *jit) { return jit->mode; }
 qn_jit_cache *qn_jit_disk(const qn_jit *jit) { return jit->cache; }
 
 quern_status qn_jit_record(qn_jit *jit, const char *path) {
-  const int kept_errno = errno;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_record_text recorded = {0};
-  char *absolute = NULL;
-  if (!copy_text(path, qn_record_absolute, &absolute)) return qn_status_fail(QUERN_E_MEMORY, "record: out of memory");
-  const int failed = path ? qn_record_append(absolute, "", 0) : 0;
-  if (failed) {
-    qn_status_fail(QUERN_E_IO, "record: '%.800s' cannot be written (errno %d)", absolute, failed);
+  quern_status status = QUERN_OK;
+  char *absolute = NULL, why[900];
+  if (!copy_text(path, qn_record_absolute, &absolute)) {
+    status = qn_status_fail(QUERN_E_MEMORY, "record: out of memory");
+  } else if (path && qn_record_append(absolute, "", 0, why, sizeof why)) {
+    status = qn_status_fail(QUERN_E_IO, "record: %s", why);
     free(absolute);
-    errno = kept_errno;
-    return QUERN_E_IO;
+  } else {
+    qn_jit_queue_lock();
+    qn_record_set(&jit->record, absolute);
+    for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
+      for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain)
+        qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+    }
+    qn_jit_queue_unlock();
+    qn_record_write(&jit->record, &recorded, &jit->log);
   }
-  qn_jit_queue_lock();
-  qn_record_set(&jit->record, absolute);
-  for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
-    for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain)
-      qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
-  }
-  qn_jit_queue_unlock();
-  qn_record_write(&jit->record, &recorded, &jit->log);
+  qn_thread_unshield(kept_cancel);
   errno = kept_errno;
-  return QUERN_OK;
+  return status;
 }

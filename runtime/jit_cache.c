@@ -21,13 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/environment.h"
 #include "digest.h"
+#include "write_all.h"
 
 #define PUTS_PER_EVICTION 64
 #define HOUR 3600
@@ -260,24 +260,6 @@ static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat 
 }
 
 /* 0: errno tells why. */
-static int write_all(int fd, const char *bytes, size_t size) {
-  struct rlimit limit;
-  /* Beyond it, write would raise a signal that ends the host. */
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size) {
-    errno = EFBIG;
-    return 0;
-  }
-  while (size) {
-    const ssize_t put = write(fd, bytes, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return 0;
-    bytes += put;
-    size -= (size_t)put;
-  }
-  return 1;
-}
-
-/* 0: errno tells why. */
 static int write_file(int folder, const char *name, const char *bytes, size_t size) {
   char temporary[NAME_SIZE];
   int fd = -1;
@@ -287,7 +269,7 @@ static int write_file(int folder, const char *name, const char *bytes, size_t si
     if (fd < 0 && errno != EEXIST) return 0;
   }
   if (fd < 0) return 0;
-  int is_written = write_all(fd, bytes, size), why = errno;
+  int why = qn_write_all(fd, bytes, size), is_written = why == 0;
   if (close(fd) && is_written) { /* where NFS tells that the disk is full */
     is_written = 0;
     why = errno;

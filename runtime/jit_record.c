@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "write_all.h"
+
 #define HEADER "quern-record 1\n"
 
 char *qn_record_absolute(const char *path) {
@@ -97,43 +99,45 @@ void qn_record_add(qn_record *record, qn_record_text *text, qn_digest digest, co
   text->size += (size_t)snprintf(text->text + text->size, most, "kernel %s\n%send\n", name, key);
 }
 
+/* 0: the file has bytes, and they do not begin as a record does. */
+static int is_record(int file, off_t size) {
+  char begin[sizeof HEADER - 1];
+  return size == 0 || (pread(file, begin, sizeof begin, 0) == (ssize_t)sizeof begin && !memcmp(begin, HEADER, sizeof begin));
+}
+
 /* 0, or an errno. A file of no bytes gets the header in the same write; should two processes do so at once, readers
  * skip the second one. */
-int qn_record_append(const char *path, const char *text, size_t size) {
+static int append(int file, const char *text, size_t size) {
   struct stat status;
-  int failed = 0;
-  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-  if (file < 0) return errno;
-  if (fstat(file, &status)) {
-    failed = errno;
-  } else if (!S_ISREG(status.st_mode)) {
-    failed = EINVAL;
-  } else {
-    const size_t head = status.st_size == 0 ? sizeof HEADER - 1 : 0;
-    char *all = malloc(head + size + 1);
-    if (all) {
-      memcpy(all, HEADER, head);
-      if (size) memcpy(all + head, text, size);
-      const ssize_t written = head + size ? write(file, all, head + size) : 0;
-      if (written < 0)
-        failed = errno;
-      else if ((size_t)written != head + size)
-        failed = ENOSPC;
-      free(all);
-    } else {
-      failed = ENOMEM;
-    }
-  }
-  if (close(file) && !failed) failed = errno;
+  if (fstat(file, &status)) return errno;
+  if (!S_ISREG(status.st_mode) || !is_record(file, status.st_size)) return EINVAL;
+  const size_t head = status.st_size == 0 ? sizeof HEADER - 1 : 0;
+  char *all = malloc(head + size + 1);
+  if (!all) return ENOMEM;
+  memcpy(all, HEADER, head);
+  if (size) memcpy(all + head, text, size);
+  const int failed = qn_write_all(file, all, head + size);
+  free(all);
+  return failed;
+}
+
+int qn_record_append(const char *path, const char *text, size_t size, char *why, size_t why_size) {
+  const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+  int failed = file < 0 ? errno : append(file, text, size);
+  if (file >= 0 && close(file) && !failed) failed = errno;
+  const int most = (int)why_size - 64; /* of a long path */
+  if (failed == EINVAL)
+    snprintf(why, why_size, "'%.*s' is something else than a record, and is left as it is", most, path);
+  else if (failed)
+    snprintf(why, why_size, "the record '%.*s' cannot be written (errno %d)", most, path, failed);
   return failed;
 }
 
 void qn_record_write(qn_record *record, qn_record_text *text, const qn_log *log) {
-  if (text->path && text->size) {
-    const int failed = qn_record_append(text->path, text->text, text->size);
-    if (failed && !atomic_exchange(&record->record_failed, 1))
-      qn_log_say(log, QN_LOG_WARNING, "the record '%.160s' cannot be written (errno %d)", text->path, failed);
-  }
+  char why[256];
+  if (text->path && text->size && qn_record_append(text->path, text->text, text->size, why, sizeof why) &&
+      !atomic_exchange(&record->record_failed, 1))
+    qn_log_say(log, QN_LOG_WARNING, "%s", why);
   free(text->path);
   free(text->text);
   *text = (qn_record_text){0};
@@ -142,18 +146,9 @@ void qn_record_write(qn_record *record, qn_record_text *text, const qn_log *log)
 /* ---- The dump ---- */
 
 static int write_file(const char *path, const char *text, size_t size) {
-  int failed = 0;
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0666);
   if (file < 0) return errno;
-  while (size && !failed) {
-    const ssize_t written = write(file, text, size);
-    if (written > 0) {
-      text += written;
-      size -= (size_t)written;
-    } else if (written == 0 || errno != EINTR) {
-      failed = written ? errno : EIO;
-    }
-  }
+  int failed = qn_write_all(file, text, size);
   if (close(file) && !failed) failed = errno;
   return failed;
 }

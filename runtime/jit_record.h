@@ -36,8 +36,9 @@ typedef struct qn_record_text {
 /* Adds the block of a kernel that was not recorded yet. One caller at a time; touches no file. */
 void qn_record_add(qn_record *record, qn_record_text *text, qn_digest digest, const char *name, const char *key);
 
-/* Appends the text to its file, in one write, below the header that an empty file gets. 0, or an errno. */
-int qn_record_append(const char *path, const char *text, size_t size);
+/* Appends the text to its file, in one write, below the header that an empty file gets; what is no record is left as it
+ * is. Else not 0, and `why` is a sentence. */
+int qn_record_append(const char *path, const char *text, size_t size, char *why, size_t why_size);
 
 /* The same for what was added; frees it. */
 void qn_record_write(qn_record *record, qn_record_text *text, const qn_log *log);

@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "../runtime/jit_frozen.h"
+#include "../runtime/jit_record.h"
+#include "../runtime/write_all.h"
 #include "jit_parts.h"
 
 /* ---- Keys ---- */
@@ -482,6 +486,69 @@ static void test_record(void) {
   subject_end(&s);
 }
 
+/* A file that is somebody's, and no record. */
+static void test_strange_record(void) {
+  static const char *const texts[] = {"notes\n", "quern-rec", "quern-record 2\nkernel qj_0\n", "\n"};
+  char path[300];
+  snprintf(path, sizeof path, "%s/notes", scratch);
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    heard h = HEARD_START;
+    write_text(path, texts[i], 0600);
+    setenv("QUERN_RECORD", path, 1);
+    subject s = subject_make(QUERN_JIT_OFF, &h);
+    unsetenv("QUERN_RECORD");
+    for (int k = 0; k < 2; k++) qn_code_release(acquire(s.jit, k));
+    is_int(h.n_warnings, 1, "a file that is no record: a warning");
+    has_str(h.warning, "is something else than a record", "  which says so");
+    is_int(qn_jit_record(s.jit, path), QUERN_E_IO, "  nor by function");
+    has_str(quern_last_error(), "is something else than a record", "  which says so, too");
+    is_str(text_of(path), texts[i], "  it is left as it is");
+    subject_end(&s);
+  }
+}
+
+/* Where the process has a limit of a file's size, beyond which a write raises a signal that ends it. */
+static int writes_to_the_limit(void) {
+  char path[300], dumped[300];
+  struct stat status;
+  heard h = HEARD_START;
+  snprintf(path, sizeof path, "%s/limited", scratch);
+  setenv("QUERN_RECORD", path, 1);
+  subject s = subject_make(QUERN_JIT_OFF, &h);
+  qn_code_release(acquire(s.jit, 1));
+  MUST(stat(path, &status) == 0 && status.st_size > 20 && h.n_warnings == 0);
+  const struct rlimit limit = {(rlim_t)status.st_size + 20, (rlim_t)status.st_size + 20};
+  MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  qn_code_release(acquire(s.jit, 2));
+  MUST(h.n_warnings == 1 && strstr(h.warning, "cannot be written"));
+  off_t before = status.st_size;
+  MUST(stat(path, &status) == 0 && status.st_size == before); /* no half of a block */
+
+  static char text[5000];
+  qn_record record = {.dump = scratch};
+  qn_log log = {hear, &h};
+  qn_record_dump(&record, "long", ".c", text, sizeof text, &log);
+  MUST(h.n_warnings == 2 && strstr(h.warning, "QUERN_DUMP"));
+  snprintf(dumped, sizeof dumped, "%s/long.c", scratch);
+  MUST(stat(dumped, &status) == 0 && status.st_size == 0);
+
+  /* What is seen too late */
+  const int file = open(dumped, O_WRONLY);
+  sigset_t pending;
+  MUST(file >= 0 && lseek(file, (off_t)limit.rlim_cur, SEEK_SET) > 0);
+  MUST(qn_write_all(file, "xyz", 3) == EFBIG);
+  MUST(sigpending(&pending) == 0 && !sigismember(&pending, SIGXFSZ));
+  MUST(lseek(file, (off_t)limit.rlim_cur - 2, SEEK_SET) > 0);
+  MUST(qn_write_all(file, "xyz", 3) == EFBIG);
+  close(file);
+  subject_end(&s);
+  return 0;
+}
+
+static void test_limited_record(void) {
+  is_int(child_with(0, 0, writes_to_the_limit), 0, "records and dumps go to a file's limit, and not beyond it");
+}
+
 static void test_dump(void) {
   char path[400];
   heard h = HEARD_START;
@@ -539,6 +606,7 @@ int main(void) {
   need_parts();
   /* Children first: where threads run, a sanitizer does not let them start others. */
   test_async();
+  test_limited_record();
   test_keys();
   test_sync();
   test_crowd(1);
@@ -551,6 +619,7 @@ int main(void) {
   test_disk();
   test_frozen();
   test_record();
+  test_strange_record();
   test_dump();
   test_modes();
   leave_parts();
