@@ -25,9 +25,11 @@
 
 #include "core/environment.h"
 #include "kernel_headers.h"
+#include "write_all.h"
 
 #define MOST_MS 60000
 #define LOOK_MS 20            /* how often it is seen whether the process ends */
+#define MOST_LAST_WORDS 32    /* a pipe's room is 64 KB; a read takes 4 */
 #define MOST_OBJECT (64 << 20)
 #define PATH_BYTES 4096
 
@@ -68,24 +70,22 @@ static int write_file(const char *folder, const char *name, const char *text, si
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  size_t done = 0;
-  while (file >= 0 && done < size) {
-    const ssize_t n = write(file, text + done, size - done);
-    if (n > 0) done += (size_t)n;
-    if (n < 0 && errno != EINTR) break;
-  }
-  if (file < 0 || done < size) say(why, why_size, "cannot write", path);
-  if (file >= 0) close(file);
-  return file >= 0 && done == size;
+  int failed = file < 0 ? errno : qn_write_all(file, text, size);
+  if (file >= 0 && close(file) && !failed) failed = errno;
+  errno = failed;
+  return failed ? say(why, why_size, "cannot write", path) : 1;
 }
 
+/* Of what lies there, a program that is no compiler may have made anything: it is neither waited for nor followed. */
 static int read_object(const char *path, qn_bytes *object, char *why, size_t why_size) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat about;
   char *data = NULL;
   size_t done = 0, size = 0;
   if (file < 0 || fstat(file, &about)) {
     say(why, why_size, "the compiler left no", path);
+  } else if (!S_ISREG(about.st_mode)) {
+    snprintf(why, why_size, "the compiler left something else than a file: %s", path);
   } else if (about.st_size <= 0 || about.st_size > MOST_OBJECT || !(data = malloc((size_t)about.st_size + 1))) {
     snprintf(why, why_size, "the compiler's object has %lld bytes, or there is no memory for it",
              (long long)about.st_size);
@@ -114,7 +114,7 @@ static void remove_folder(const char *folder) {
   DIR *list = opendir(folder);
   for (const struct dirent *entry; list && (entry = readdir(list));) {
     snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-    unlink(path); /* not for . and .. */
+    if (unlink(path)) rmdir(path); /* neither for . and .. */
   }
   if (list) closedir(list);
   rmdir(folder);
@@ -127,18 +127,24 @@ static int is_program(const char *path) {
   return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The path of a program as a shell finds it; what PATH says of the working directory does not count. */
-static int find_program(const char *cc, char *path, size_t size) {
-  const char *folders = qn_environment_path();
-  if (strchr(cc, '/')) return (size_t)snprintf(path, size, "%s", cc) < size && is_program(path);
+/* The path of a program as a shell finds it, malloc'ed; what PATH says of the working directory does not count. NULL: there
+ * is none. */
+static char *find_program(const char *cc) {
+  const char *folders = strchr(cc, '/') ? "" : qn_environment_path();
   if (!folders) folders = "/usr/local/bin:/usr/bin:/bin";
-  while (cc[0] && *folders) {
+  const size_t size = strlen(folders) + strlen(cc) + 2;
+  char *path = malloc(size);
+  if (path) memcpy(path, cc, strlen(cc) + 1);
+  int is_found = path && strchr(cc, '/') && is_program(path);
+  while (path && !is_found && cc[0] && *folders) {
     const int length = (int)strcspn(folders, ":");
-    const int n = snprintf(path, size, "%.*s/%s", length, folders, cc);
-    if (folders[0] == '/' && n > 0 && (size_t)n < size && is_program(path)) return 1;
+    snprintf(path, size, "%.*s/%s", length, folders, cc);
+    is_found = folders[0] == '/' && is_program(path);
     folders += length + (folders[length] == ':');
   }
-  return 0;
+  if (is_found) return path;
+  free(path);
+  return NULL;
 }
 
 /* ---- The child ---- */
@@ -187,16 +193,16 @@ static int64_t now_ms(void) {
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Reads what there is to read for a moment. 0: it has said all that it will. */
-static int listen(child *c) {
+/* Reads what there is to read, or comes within so long. 1: something; 0: nothing, so far; -1: it has said all that it will. */
+static int listen(child *c, int ms) {
   char rest[4096];
   struct pollfd words = {.fd = c->words, .events = POLLIN};
-  if (poll(&words, 1, LOOK_MS) <= 0) return 1;
+  if (poll(&words, 1, ms) <= 0) return 0;
   const int has_room = c->n_said < sizeof c->said - 1;
   const ssize_t n = has_room ? read(c->words, c->said + c->n_said, sizeof c->said - 1 - c->n_said)
                              : read(c->words, rest, sizeof rest);
   if (has_room && n > 0) c->n_said += (size_t)n;
-  return n > 0 || (n < 0 && errno == EINTR);
+  return n > 0 || (n < 0 && errno == EINTR) ? 1 : -1;
 }
 
 /* Waits for the end of it. 1: it did its work, as far as can be known: the host may have taken its status. */
@@ -206,10 +212,10 @@ static int await(child *c, char *why, size_t why_size) {
   pid_t ended = 0;
   while (ended == 0 && !atomic_load(&is_ending) && now_ms() < until) {
     if (talks)
-      talks = listen(c);
+      talks = listen(c, LOOK_MS) >= 0;
     else
       poll(NULL, 0, 1);
-    if (!talks) ended = waitpid(c->pid, &status, WNOHANG);
+    ended = waitpid(c->pid, &status, WNOHANG);
   }
   if (ended == 0) {
     kill(-c->pid, SIGKILL);
@@ -217,6 +223,9 @@ static int await(child *c, char *why, size_t why_size) {
     }
     snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s",
              MOST_MS / 1000);
+  }
+  /* What it said last is there. What it has started and left behind may talk on, and is not waited for. */
+  for (int i = 0; i < MOST_LAST_WORDS && listen(c, 0) > 0; i++) {
   }
   close(c->words);
   c->said[c->n_said] = 0;
@@ -291,10 +300,10 @@ static int run(const char *program, const char *folder, qn_isa isa, char *why, s
 
 int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
   const int kept_errno = errno;
-  char program[PATH_BYTES], path[64], folder[48];
+  char path[64], folder[48], *program = find_program(cc);
   int is_good = 0;
   snprintf(folder, sizeof folder, "/tmp/quern-%ld-XXXXXX", (long)getpid());
-  if (!find_program(cc, program, sizeof program)) {
+  if (!program) {
     snprintf(why, why_size, "there is no program %s", cc);
   } else if (!mkdtemp(folder)) {
     say(why, why_size, "cannot make a folder", folder);
@@ -304,21 +313,21 @@ int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *o
               read_object(path, object, why, why_size);
     remove_folder(folder);
   }
+  free(program);
   errno = kept_errno;
   return is_good;
 }
 
 int qn_cc_identity(const char *cc, char *text, size_t size) {
   const int kept_errno = errno;
-  char program[PATH_BYTES], *resolved = NULL;
+  char *program = find_program(cc), *resolved = program ? realpath(program, NULL) : NULL;
   struct stat file;
   int n = -1;
-  if (find_program(cc, program, sizeof program) && stat(program, &file) == 0) {
-    resolved = realpath(program, NULL);
+  if (program && stat(program, &file) == 0)
     n = snprintf(text, size, "cc %s %lld %lld.%09ld", resolved ? resolved : program, (long long)file.st_size,
                  (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-    free(resolved);
-  }
+  free(resolved);
+  free(program);
   errno = kept_errno;
   return n > 0 && (size_t)n < size;
 }

@@ -179,6 +179,14 @@ static void test_others(void) {
          object.size == 5,
      "junk is the loader's");
   free(object.data);
+  static const struct {
+    const char *name, *text, *words;
+  } kinds[] = {{"pipes", "for last; do :; done; mkfifo \"$last\"", "something else than a file"},
+               {"folders", "for last; do :; done; mkdir \"$last\"", "something else than a file"},
+               {"links", "for last; do :; done; ln -s /dev/zero \"$last\"", "left no"}};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    ok(!compile(script(kinds[i].name, kinds[i].text), mul_add, QN_ISA_V3, &object) && strstr(why, kinds[i].words),
+       "one that makes something else, %s: %s", kinds[i].name, why);
   ok(!compile(script("text", "exit 0\n"), mul_add, QN_ISA_V3, &object), "a program without work");
 
   const char *changes = script("changes", "exit 0");
@@ -187,6 +195,35 @@ static void test_others(void) {
   ok(qn_cc_identity(changes, other, sizeof other) && strcmp(identity, other) != 0,
      "  another program is another identity");
   is_int(n_left(getpid()), 0, "no folder is left");
+}
+
+/* What a compiler has started and not waited for holds its standard error open. */
+static void test_leftovers(void) {
+  static const struct {
+    const char *name, *text, *words;
+  } rows[] = {
+      {"is silent, and leaves a child", "sleep 45 & exit 3", "exits with status 3"},
+      {"says why, and leaves a child", "echo x.c:1:1: error: wrong >&2; sleep 45 & exit 3", "x.c:1:1: error: wrong"},
+      {"leaves a child that talks", "(while sleep 0.001; do echo again; done) >&2 & exit 3", ""},
+      {"does its work, and leaves a child", "for last; do :; done; echo junk > \"$last\"; sleep 45 & exit 0", NULL},
+  };
+  char text[300], path[100];
+  snprintf(path, sizeof path, "%s/left", folder);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    qn_bytes object;
+    snprintf(text, sizeof text, "echo $$ > %s; %s", path, rows[i].text);
+    const char *program = script("leaves", text);
+    const double start = now_ms();
+    const int is_good = compile(program, mul_add, QN_ISA_V3, &object);
+    const double took = now_ms() - start;
+    ok(took < 20000 && is_good == !rows[i].words && (is_good || strstr(why, rows[i].words)),
+       "one that %s: %.0f ms: %s", rows[i].name, took, is_good ? "" : why);
+    free(object.data);
+    FILE *file = fopen(path, "r");
+    int pid = 0;
+    if (file && fscanf(file, "%d", &pid) == 1 && pid > 1) kill(-pid, SIGKILL); /* its group */
+    if (file) fclose(file);
+  }
 }
 
 /* What a compiler is given: written to a file by one that is none; signals by its successor, for a shell blocks them now and
@@ -311,6 +348,7 @@ int main(void) {
   test_compiler("clang-19");
   test_compiler("cc");
   test_others();
+  test_leftovers();
   test_surroundings();
 #if defined(__SANITIZE_THREAD__)
   skip(4, "ThreadSanitizer does not let a forked child start threads");
