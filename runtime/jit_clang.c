@@ -313,20 +313,17 @@ const char *qn_clang_state(void) {
   return atomic_load(&state);
 }
 
-/* Adds a file's path, size and time, or that it is not there. */
-static int describe(const char *path, int length, char **text, size_t *size) {
-  char name[4096];
+/* *text begins with a file's path: adds its size and time, or that it is not there, and goes to the end. 0: that does not
+ * fit; 1: it is not there; 2: it is. */
+static int describe(char **text, size_t *size) {
   struct stat file;
-  int n;
-  if (length >= (int)sizeof name) return 0;
-  memcpy(name, path, (size_t)length);
-  name[length] = 0;
-  const int is_there = stat(name, &file) == 0;
-  if (is_there)
-    n = snprintf(*text, *size, "; %s %lld %lld.%09ld", name, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
-                 file.st_mtim.tv_nsec);
-  else
-    n = snprintf(*text, *size, "; %s -", name);
+  const int is_there = stat(*text, &file) == 0;
+  const size_t length = strlen(*text);
+  *text += length;
+  *size -= length;
+  const int n = is_there ? snprintf(*text, *size, " %lld %lld.%09ld", (long long)file.st_size,
+                                    (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec)
+                         : snprintf(*text, *size, " -");
   if (n < 0 || (size_t)n >= *size) return 0;
   *text += n;
   *size -= (size_t)n;
@@ -334,20 +331,24 @@ static int describe(const char *path, int length, char **text, size_t *size) {
 }
 
 int qn_clang_identity(char *text, size_t size) {
+  static const char head[] = "clang; ";
   const int kept_errno = errno;
-  char path[4096];
-  int is_good = 0;
-  const int n = snprintf(text, size, "clang");
-  if (n < 0 || (size_t)n >= size) return 0;
-  text += n;
-  size -= (size_t)n;
-  if (qn_module_path(MODULE_FILE, path, sizeof path) && describe(path, (int)strlen(path), &text, &size) == 2) {
-    is_good = 1;
-    for (const char *at = QN_CLANG_LIBRARIES; is_good && *at;) {
-      const int length = (int)strcspn(at, ":");
-      if (length) is_good = describe(at, length, &text, &size) > 0;
-      at += length + (at[length] == ':');
+  int is_good = size > sizeof head;
+  if (is_good) {
+    memcpy(text, head, sizeof head);
+    text += sizeof head - 1;
+    size -= sizeof head - 1;
+    is_good = qn_module_path(MODULE_FILE, text, size) && describe(&text, &size) == 2;
+  }
+  for (const char *at = QN_CLANG_LIBRARIES; is_good && *at;) {
+    const size_t length = strcspn(at, ":");
+    if (length) is_good = (size_t)snprintf(text, size, "; %.*s", (int)length, at) < size;
+    if (length && is_good) {
+      text += 2;
+      size -= 2;
+      is_good = describe(&text, &size) > 0;
     }
+    at += length + (at[length] == ':');
   }
   errno = kept_errno;
   return is_good;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +27,6 @@
  * its caller's word, and no place to load code from: a program's file is what the kernel says. */
 static int own_folder(char *folder, size_t size) {
   const char *name = NULL;
-  char program[PATH_MAX];
   Dl_info info;
 #if defined(__GLIBC__)
   struct link_map *map = NULL;
@@ -37,15 +37,17 @@ static int own_folder(char *folder, size_t size) {
   name = info.dli_fname;
 #endif
   if (!name || !name[0]) {
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
     if (n <= 0) return 0;
-    program[n] = 0;
-    name = program;
+    folder[n] = 0;
+  } else if (strlen(name) < size) {
+    strcpy(folder, name);
+  } else {
+    return 0;
   }
-  const char *slash = strrchr(name, '/');
-  if (name[0] != '/' || !slash || (size_t)(slash - name) >= size) return 0;
-  memcpy(folder, name, (size_t)(slash - name));
-  folder[slash - name] = 0;
+  char *slash = strrchr(folder, '/');
+  if (folder[0] != '/') return 0;
+  *slash = 0;
   return 1;
 }
 
@@ -65,15 +67,16 @@ static const char installed[] = QN_MODULE_DIR;
 int qn_module_path(const char *name, char *path, size_t size) {
   const int kept_errno = errno;
   const char *given = qn_environment_module_dir();
-  char own[PATH_MAX] = "";
-  int is_own = own_folder(own, sizeof own), is_found = 0;
+  char *own = malloc(PATH_MAX); /* callers' stacks may be small */
+  int is_own = own && own_folder(own, PATH_MAX), is_found = 0;
   if (given && given[0] != '/') given = NULL; /* what it means would change with the working directory */
   if (given) is_found = is_there(given, "", name, path, size);
   if (!is_found && is_own) is_found = is_there(own, "/quern", name, path, size) || is_there(own, "", name, path, size);
   if (!is_found && sizeof installed > 1) is_found = is_there(installed, "", name, path, size);
   if (!is_found)
     snprintf(path, size, "%s is not in %s%s%s%s%s%s%s", name, given ? given : "", given ? ", " : "", is_own ? own : "",
-             is_own ? "/quern, " : "", own, is_own && sizeof installed > 1 ? ", " : "", installed);
+             is_own ? "/quern, " : "", is_own ? own : "", is_own && sizeof installed > 1 ? ", " : "", installed);
+  free(own);
   errno = kept_errno;
   return is_found;
 }
@@ -89,17 +92,12 @@ static int is_sanitized(void) {
   return found;
 }
 
-const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size) {
+static const void *open_at(const char *path, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size) {
   typedef struct module_head {
     uint32_t abi;
     const char *version;
   } module_head;
-  char path[PATH_MAX];
   int flags = RTLD_NOW | RTLD_LOCAL;
-  if (!qn_module_path(name, path, sizeof path)) {
-    snprintf(why, why_size, "%s", path);
-    return NULL;
-  }
 #if defined(RTLD_NODELETE)
   flags |= RTLD_NODELETE; /* threads and exit handlers of what it brings along outlive a dlclose */
 #endif
@@ -116,4 +114,17 @@ const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, c
   if (head && head->abi == abi && strcmp(head->version, version) == 0) return head;
   snprintf(why, why_size, "%s is of another build than this library", path);
   return NULL;
+}
+
+const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size) {
+  char *path = malloc(PATH_MAX);
+  const void *head = NULL;
+  if (!path)
+    snprintf(why, why_size, "out of memory");
+  else if (!qn_module_path(name, path, PATH_MAX))
+    snprintf(why, why_size, "%s", path);
+  else
+    head = open_at(path, symbol, abi, version, why, why_size);
+  free(path);
+  return head;
 }
