@@ -1,13 +1,13 @@
 /* describe.c: see describe.h. */
 #include "describe.h"
 
-#include "core/environment.h"
 #include "core/isa.h"
 #include "core/page.h"
 #include "core/status.h"
 #include "fused_ops.h"
 #include "jit_cache.h"
 #include "jit_cc.h"
+#include "jit_environment.h"
 #include "module.h"
 
 /* What a module's state is, and where its file lies or was looked for. */

@@ -18,12 +18,12 @@
 #include <time.h>
 
 #include "build_id.h"
-#include "core/environment.h"
 #include "core/isa.h"
 #include "core/status.h"
 #include "jit_cc.h"
 #include "jit_clang.h"
 #include "jit_code.h"
+#include "jit_environment.h"
 #include "jit_queue.h"
 #include "jit_record.h"
 #include "object_loader.h"

@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/environment.h"
 #include "digest.h"
+#include "jit_environment.h"
 #include "write_all.h"
 
 #define PUTS_PER_EVICTION 64

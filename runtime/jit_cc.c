@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/environment.h"
+#include "jit_environment.h"
 #include "kernel_headers.h"
 #include "write_all.h"
 

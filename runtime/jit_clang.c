@@ -21,8 +21,8 @@
 #include <time.h>
 
 #include "clang_module.h"
-#include "core/environment.h"
 #include "core/float_env.h"
+#include "jit_environment.h"
 #include "module.h"
 #include "thread.h"
 

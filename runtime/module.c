@@ -17,7 +17,7 @@
 #include <link.h>
 #endif
 
-#include "core/environment.h"
+#include "jit_environment.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096

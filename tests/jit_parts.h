@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../runtime/core/environment.h"
 #include "../runtime/core/isa.h"
 #include "../runtime/core/status.h"
 #include "../runtime/jit.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *get(const char *name) {
+const char *qn_environment_get(const char *name) {
 #if defined(__linux__)
   const char *text = secure_getenv(name);
 #else
@@ -17,51 +17,11 @@ static const char *get(const char *name) {
 }
 
 const char *qn_environment_isa(void) {
-  return get("QUERN_ISA");
-}
-
-const char *qn_environment_jit(void) {
-  return get("QUERN_JIT");
-}
-
-const char *qn_environment_cc(void) {
-  return get("QUERN_CC");
-}
-
-const char *qn_environment_cache_dir(void) {
-  return get("QUERN_CACHE_DIR");
-}
-
-const char *qn_environment_user_cache(void) {
-  return get("XDG_CACHE_HOME");
-}
-
-const char *qn_environment_home(void) {
-  return get("HOME");
-}
-
-const char *qn_environment_dump(void) {
-  return get("QUERN_DUMP");
-}
-
-const char *qn_environment_record(void) {
-  return get("QUERN_RECORD");
-}
-
-const char *qn_environment_module_dir(void) {
-  return get("QUERN_MODULE_DIR");
-}
-
-const char *qn_environment_path(void) {
-  return get("PATH");
-}
-
-const char *qn_environment_test_compiler(void) {
-  return get("QUERN_TEST_COMPILER");
+  return qn_environment_get("QUERN_ISA");
 }
 
 int32_t qn_environment_threads(void) {
-  const char *text = get("QUERN_NUM_THREADS");
+  const char *text = qn_environment_get("QUERN_NUM_THREADS");
   int32_t n = 0;
   if (!text || strlen(text) > 4) return 0;
   for (; *text; text++) {
@@ -73,7 +33,7 @@ int32_t qn_environment_threads(void) {
 
 int qn_environment_log(void) {
   static const char *const levels[] = {"error", "warning", "info", "debug"};
-  const char *text = get("QUERN_LOG");
+  const char *text = qn_environment_get("QUERN_LOG");
   if (!text) return -1;
   for (int i = 0; i < 4; i++) {
     if (strcmp(text, levels[i]) == 0 || (text[0] == '0' + i && text[1] == 0)) return i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_jit_cache: any bytes are an entry whose parts lie within them, or none; the same once their checksum is made right,
- * which a fuzzer does not hit by itself. Built from this file and runtime/{jit_cache,core/log,core/environment}.c, with
- * clang -fsanitize=fuzzer,address,undefined. */
+ * which a fuzzer does not hit by itself. Built from this file and runtime/{jit_cache,jit_environment,write_all,
+ * core/log,core/environment}.c, with clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_spec: any bytes as a spec: refused with a status of the list and a sentence that has a place in it, or taken; then each
- * op of it has a description, programs and sources. Built from this file and runtime/{generator,module,core/status,
- * core/log,core/environment}.c, with clang -fsanitize=fuzzer,address,undefined; QUERN_MODULE_DIR says where quern-gen.so is,
- * built with the same sanitizers. Lua is not instrumented: what counts as news to the fuzzer is what is said.
+ * op of it has a description, programs and sources. Built from this file and runtime/{generator,module,jit_environment,
+ * core/status,core/log,core/environment}.c, with clang -fsanitize=fuzzer,address,undefined; QUERN_MODULE_DIR says where
+ * quern-gen.so is, built with the same sanitizers. Lua is not instrumented: what counts as news to the fuzzer is what is said.
  *   ./fuzz_spec -max_len=4096 -dict=tests/fuzz/spec.dict NEW-FOLDER tests/fuzz/corpus/spec */
 #include <stdint.h>
 #include <stdio.h>

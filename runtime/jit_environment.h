@@ -1,0 +1,19 @@
+/* jit_environment.h: the environment variables of run-time compilation, which generated trees do not read. */
+#ifndef QN_JIT_ENVIRONMENT_H
+#define QN_JIT_ENVIRONMENT_H
+
+/* Their texts, as qn_environment_get gives them. */
+const char *qn_environment_jit(void);        /* QUERN_JIT: off, sync or async, where the host does not say */
+const char *qn_environment_cc(void);         /* QUERN_CC: a C compiler as a tier of its own */
+const char *qn_environment_cache_dir(void);  /* QUERN_CACHE_DIR */
+const char *qn_environment_user_cache(void); /* XDG_CACHE_HOME */
+const char *qn_environment_home(void);       /* HOME */
+const char *qn_environment_dump(void);       /* QUERN_DUMP: a folder for sources and compiler logs */
+const char *qn_environment_record(void);     /* QUERN_RECORD: a file that lists what was compiled */
+const char *qn_environment_module_dir(void); /* QUERN_MODULE_DIR: where the modules lie */
+const char *qn_environment_path(void);       /* PATH */
+
+/* What tests ask of the compiler, QUERN_TEST_COMPILER: "hold=MILLISECONDS" before each compile, "fatal": LLVM is made to fail. */
+const char *qn_environment_test_compiler(void);
+
+#endif
