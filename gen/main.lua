@@ -249,6 +249,7 @@ local function library_files(root, plan, templates, files)
   files["runtime/kernel_headers.c"] = primitives.headers(headers, tree.c_banner "what kernels made at run time include")
   files["runtime/build_id.h"] = table.concat(tree.c_banner "what the generated code was made from", "\n")
     .. string.format('\n#define QN_BUILD_ID "%s"\n#define QN_NUMERICS %d\n', build_id(root), tree.NUMERICS)
+  files["runtime/level_flags.h"] = tree.level_flags_header(tree.c_banner "compiler flags by level")
   files["quern/ops.h"] = tables.ops_header(plan.ops, tree.c_banner("the typed functions of the ops"))
   return kernel_names, { "runtime/kernel_headers.c", "runtime/primitive_table.c" }
 end

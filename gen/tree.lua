@@ -21,6 +21,15 @@ M.LEVEL_FLAGS = {
     .. "-mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512" },
 }
 
+-- The same for what compiles at run time.
+function M.level_flags_header(banner)
+  local lines = { table.concat(banner, "\n"), '#define QN_FLAGS_GENERIC ""' }
+  for _, row in ipairs(M.LEVEL_FLAGS) do
+    lines[#lines + 1] = string.format('#define QN_FLAGS_%s "%s"', row.level:upper(), row.flags)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
 -- Whole-word renaming of Quern's names to an author's.
 function M.rename(text, prefix)
   if prefix == "quern" then return text end

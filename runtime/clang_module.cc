@@ -4,6 +4,7 @@
  * Clang's driver and its back-end glue are left out, because they change process-wide state (options, timers, signal
  * handlers) that a host with an LLVM of its own would notice. No file is opened, nothing is printed. */
 #include "clang_module.h"
+#include "level_flags.h" // generated
 
 #include <clang/AST/ASTConsumer.h>
 #include <clang/AST/ASTContext.h>
@@ -65,17 +66,15 @@ const char CPU[] = "x86-64";
 
 struct Level {
   const char *name;
-  const char *features; // as -m... of LEVEL_FLAGS in gen/tree.lua
-  const char *more;
+  const char *flags;
   llvm::TargetMachine *machine; // made at the level's first job; never deleted: it may be needed until the process ends
 };
 
 Level levels[] = {
-  {"generic", "", "", nullptr},
-  {"v2", "sse4.2 popcnt cx16", "", nullptr},
-  {"v3", "sse4.2 popcnt cx16 avx2 fma f16c bmi bmi2 lzcnt movbe", "", nullptr},
-  {"v4", "sse4.2 popcnt cx16 avx2 fma f16c bmi bmi2 lzcnt movbe avx512f avx512bw avx512cd avx512dq avx512vl",
-   "-mprefer-vector-width=512", nullptr},
+  {"generic", QN_FLAGS_GENERIC, nullptr},
+  {"v2", QN_FLAGS_V2, nullptr},
+  {"v3", QN_FLAGS_V3, nullptr},
+  {"v4", QN_FLAGS_V4, nullptr},
 };
 
 Level *level_named(const char *name) {
@@ -85,10 +84,13 @@ Level *level_named(const char *name) {
   return nullptr;
 }
 
-llvm::SmallVector<llvm::StringRef, 16> features_of(const Level &level) {
-  llvm::SmallVector<llvm::StringRef, 16> features;
-  llvm::StringRef(level.features).split(features, ' ', /*MaxSplit*/ -1, /*KeepEmpty*/ false);
-  return features;
+// -mavx2 is the feature avx2; what sets a value is an option of Clang's.
+bool is_feature(llvm::StringRef flag) { return flag.consume_front("-m") && !flag.contains('='); }
+
+std::vector<llvm::StringRef> flags_of(const Level &level) {
+  llvm::SmallVector<llvm::StringRef, 32> flags;
+  llvm::StringRef(level.flags).split(flags, ' ', /*MaxSplit*/ -1, /*KeepEmpty*/ false);
+  return {flags.begin(), flags.end()};
 }
 
 const char SOURCE[] = "kernel.c";
@@ -104,11 +106,10 @@ std::vector<std::string> arguments(const Level &level) {
     // for the compiler's speed
     "-w", "-ferror-limit", "1", "-Qn", "-discard-value-names", "-disable-lifetime-markers", "-relaxed-aliasing",
   };
-  for (llvm::StringRef feature : features_of(level)) {
-    args.push_back("-target-feature");
-    args.push_back("+" + feature.str());
+  for (llvm::StringRef flag : flags_of(level)) {
+    if (is_feature(flag)) args.push_back("-target-feature");
+    args.push_back(is_feature(flag) ? "+" + flag.drop_front(2).str() : flag.str());
   }
-  if (level.more[0]) args.push_back(level.more);
   args.push_back(SOURCE);
   return args;
 }
@@ -302,7 +303,9 @@ std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level
 llvm::TargetMachine *machine_of(Level &level) {
   if (level.machine) return level.machine;
   std::string why, features;
-  for (llvm::StringRef feature : features_of(level)) features += (features.empty() ? "+" : ",+") + feature.str();
+  for (llvm::StringRef flag : flags_of(level)) {
+    if (is_feature(flag)) features += (features.empty() ? "+" : ",+") + flag.drop_front(2).str();
+  }
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(TRIPLE, why);
   if (!target) return nullptr;
   level.machine = target->createTargetMachine(TRIPLE, CPU, features, llvm::TargetOptions(), llvm::Reloc::PIC_,

@@ -25,6 +25,7 @@
 
 #include "jit_environment.h"
 #include "kernel_headers.h"
+#include "level_flags.h" /* generated */
 #include "write_all.h"
 
 #define MOST_MS 60000
@@ -49,13 +50,8 @@ static const char *const common_flags[] = {
   "-fpie", "-fvisibility=hidden", "-fno-jump-tables", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
   "-fno-stack-protector", "-g0", NULL,
 };
-/* As LEVEL_FLAGS of gen/tree.lua has them. */
-#define V2 "-msse4.2", "-mpopcnt", "-mcx16"
-#define V3 V2, "-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe"
-#define V4 V3, "-mavx512f", "-mavx512bw", "-mavx512cd", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"
-#define MOST_LEVEL_FLAGS 20
 /* ORDER ISA */
-static const char *const level_flags[][MOST_LEVEL_FLAGS] = {{NULL}, {V2, NULL}, {V3, NULL}, {V4, NULL}};
+static const char *const level_flags[] = {QN_FLAGS_GENERIC, QN_FLAGS_V2, QN_FLAGS_V3, QN_FLAGS_V4};
 _Static_assert(sizeof level_flags / sizeof level_flags[0] == QN_ISA_COUNT, "flags for each level");
 
 /* ---- Words and files ---- */
@@ -273,6 +269,7 @@ static int set(char *variable, size_t size, const char *name, const char *value)
 
 static int run(const char *program, const char *folder, qn_isa isa, char *why, size_t why_size) {
   const char *args[64], *path = qn_environment_path(), *home = qn_environment_home();
+  char flags[sizeof QN_FLAGS_V4], *rest; /* the longest of them */
   char source[64], object[64], temporary[64], path_variable[PATH_BYTES + 8], home_variable[PATH_BYTES + 8];
   char *variables[5] = {"LC_ALL=C", temporary};
   int n = 0, n_variables = 2;
@@ -285,7 +282,8 @@ static int run(const char *program, const char *folder, qn_isa isa, char *why, s
   variables[n_variables] = NULL;
   args[n++] = program;
   for (const char *const *flag = common_flags; *flag; flag++) args[n++] = *flag;
-  for (const char *const *flag = level_flags[isa]; *flag; flag++) args[n++] = *flag;
+  snprintf(flags, sizeof flags, "%s", level_flags[isa]);
+  for (char *flag = strtok_r(flags, " ", &rest); flag; flag = strtok_r(NULL, " ", &rest)) args[n++] = flag;
   const char *const last[] = {"-I", folder, "-c", source, "-o", object, NULL};
   for (size_t i = 0; i < sizeof last / sizeof last[0]; i++) args[n++] = last[i];
   const int error = start(&c, program, (char *const *)args, variables);

@@ -39,6 +39,15 @@ for kind, name in sources:gmatch "\n(%l+) (%l+/[%w_]+%.c)" do
   if not read(folder .. "/one/" .. name) then missing[#missing + 1] = name end
 end
 tap.ok(#missing == 0 and kinds.core == 1 and kinds.runtime == 2 and kinds.kernel > 5, "every source listed is there")
+local level_flags = read(folder .. "/one/runtime/level_flags.h") or ""
+local n_levels, unlike = 0, {}
+for level, flags in sources:gmatch "\nflags (v%d) %-DQN_ISA=v%d ([^\n]*)" do
+  n_levels = n_levels + 1
+  if not level_flags:find(string.format('#define QN_FLAGS_%s "%s"\n', level:upper(), flags), 1, true) then
+    unlike[#unlike + 1] = level
+  end
+end
+tap.ok(n_levels == 3 and #unlike == 0, "the flags of built kernels are those of kernels made at run time")
 local id = id_of "one"
 tap.ok(id and #id == 32, "a build id: %s", id)
 
