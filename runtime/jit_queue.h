@@ -20,7 +20,7 @@ typedef struct qn_jit_job {
 void qn_jit_queue_keep_library(void);
 
 /* Held for moments: never while a file is touched, something is generated, compiled or mapped, or the host's log is
- * called. A fork waits for it. Whoever holds it, or waits, is shielded (thread.h). */
+ * called. A fork waits for it. A host's thread that waits with it is shielded (thread.h). */
 void qn_jit_queue_lock(void);
 void qn_jit_queue_unlock(void);
 
