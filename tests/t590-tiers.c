@@ -1029,7 +1029,7 @@ static void test_stack(void) {
   static const char *const odd = "f16 f32 u8 f32 i32 bf16 f32 f16";
   rng r;
   if (SANITIZED) {
-    skip(9, "frames are larger where sanitizers look on");
+    skip(11, "frames are larger where sanitizers look on");
     return;
   }
   rng_seed(&r, 15);
@@ -1051,6 +1051,22 @@ static void test_stack(void) {
     ok(c.status == QUERN_OK && used <= 32768, "  a call takes %ld bytes", used);
     operands_free(&c.o);
     quern_op_release(c.op);
+  }
+  /* Where a first call asks for code, too: it looks for the compiler's files, and waits or does not. */
+  for (int is_sync = 0; is_sync < 2; is_sync++) {
+    const char *name = is_sync ? "sync" : "async";
+    if (!compiler) {
+      skip(1, "%s: no compiler of kernels is here", name);
+      continue;
+    }
+    quern_ctx *ctx = ctx_of(is_sync ? QUERN_JIT_SYNC : QUERN_JIT_ASYNC);
+    small_call c = {.ctx = ctx, .op = op_from(ctx, "y = exp(a * 3 + b) - 7")};
+    operands_vector(&c.o, "f32 f32", "f32", 100, &r);
+    const int kb = in_child(first_in_child, &c);
+    ok(kb <= 40, "%s, on 64 KB of stack: the first call takes %d KB", name, kb);
+    operands_free(&c.o);
+    quern_op_release(c.op);
+    quern_ctx_release(ctx);
   }
   /* Slices on the host's threads */
   quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 4, .parallel_for = host_slices});
