@@ -83,7 +83,11 @@ int qn_module_path(const char *name, char *path, size_t size) {
 
 /* ---- Opening ---- */
 
-/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. */
+/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. What is given up beside it: a
+ * library of the host's under a module's name for its own comes first; and quern-clang's __cxa_atexit is not found, so that a
+ * process which exits while another thread opens that module, or compiles for the first time, runs LLVM's destructors
+ * while its constructors still run, and may crash. No handler of ours can wait for them: theirs were registered last, and
+ * are called first. */
 static int is_sanitized(void) {
   static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
   int found = 0;

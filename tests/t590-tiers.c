@@ -798,6 +798,14 @@ static int ends_soon(int us) {
   operands o;
   rng_seed(&r, 20);
   operands_vector(&o, "f32 f32 f32 f32", "f32 bool", 1000, &r);
+  if (SANITIZED && strncmp(described(NULL, "clang"), "not found", 9) != 0) { /* see test_exit */
+    operands first;
+    quern_op *op = op_from(NULL, "y = a * 5 - 2");
+    operands_vector(&first, "f32", "f32", 100, &r);
+    if (operands_call(op, &first, NULL) || !becomes(op, &first, NULL, "clang")) return 2;
+    operands_free(&first);
+    quern_op_release(op);
+  }
   quern_op *op = op_from(NULL, SUBJECT), *other = op_from(NULL, "y = exp(a) * tanh(b) + c; z = d > 0");
   if (operands_call(op, &o, NULL) || operands_call(other, &o, NULL)) return 1;
   usleep((useconds_t)us);
@@ -819,6 +827,8 @@ static void test_exit(void) {
   char us[16];
   unsetenv("QUERN_JIT");
   hold_compiles(0);
+  if (SANITIZED && strcmp(compiler, "clang") == 0) /* module.c says why */
+    skip(1, "the process ends while Clang is being opened: a sanitizer lets LLVM's destructors run then");
   group_begin("the process ends while code is being compiled");
   for (int i = 0; i < N; i++) {
     snprintf(us, sizeof us, "%d", i * 3500);
@@ -830,7 +840,7 @@ static void test_exit(void) {
       break;
     }
     if (status) group_fail("%s us after it asked: %s %d", us, status > 1000 ? "signal" : "status", status % 1000);
-    if (now_ms() - start > 5000) group_fail("%s us after it asked: it ends after %.0f ms", us, now_ms() - start);
+    if (!SANITIZED && now_ms() - start > 5000) group_fail("%s us after it asked: it ends after %.0f ms", us, now_ms() - start);
   }
   group_end();
 }
