@@ -21,8 +21,8 @@ qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
 
 /* Jobs that have not begun are dropped. A compile that is under way finishes by itself, and its result goes to the disk
  * cache and nowhere else; waited for is only what uses the context: the generator, its log (ms). After it neither the
- * generator nor the log is called any more. Code that is still held stays, and is released as ever. A log that is called may release
- * the context. */
+ * generator nor the log is called any more. Code that is still held stays, and is released as ever. A log that is called
+ * may release the context. */
 void qn_jit_destroy(qn_jit *jit);
 
 /* QUERN_JIT_OFF, SYNC or ASYNC. */
