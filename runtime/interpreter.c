@@ -51,9 +51,9 @@ typedef struct builder {
   qn_register *place; /* [n_nodes]: where each node's value is */
   uint8_t *temp_size;
   int32_t n_temps, room_temps;
-  int32_t *free_temps;
+  qn_register *free; /* TEMP and ONE whose value nobody reads any more */
   int32_t n_free, room_free;
-  int32_t n_ones;
+  int32_t n_ones; /* the first of them take the parameters of the step at hand */
   int32_t last_read; /* the last step that reads an input */
   int32_t written[QN_MAX_OPERANDS]; /* by output: the step that writes it, -1 */
   int failed;
@@ -319,25 +319,27 @@ static void find_last_uses(builder *b, const qn_typed *typed, const int32_t *nod
 
 /* ---- Registers ---- */
 
-static int32_t take_temp(builder *b, uint8_t size) {
-  for (int32_t i = b->n_free - 1; i >= 0; i--)
-    if (b->temp_size[b->free_temps[i]] == size) {
-      int32_t temp = b->free_temps[i];
-      b->free_temps[i] = b->free_temps[--b->n_free];
-      return temp;
-    }
-  if (!RESERVE_FOR(b, temp_size, b->n_temps, 1, b->room_temps)) return 0;
-  b->temp_size[b->n_temps] = size;
-  return b->n_temps++;
+static qn_register make_register(builder *b, uint8_t kind, uint8_t step) {
+  if (kind == QN_REGISTER_ONE) return (qn_register){kind, step, b->n_ones++};
+  if (!RESERVE_FOR(b, temp_size, b->n_temps, 1, b->room_temps)) return (qn_register){kind, step, 0};
+  b->temp_size[b->n_temps] = step;
+  return (qn_register){kind, step, b->n_temps++};
 }
 
-static void give_temp(builder *b, const qn_register *reg) {
-  if (reg->kind != QN_REGISTER_TEMP || !RESERVE_FOR(b, free_temps, b->n_free, 1, b->room_free)) return;
-  b->free_temps[b->n_free++] = reg->index;
+/* TEMP of items of `step` bytes, or ONE and 0. */
+static qn_register take_register(builder *b, uint8_t kind, uint8_t step) {
+  for (int32_t i = b->n_free - 1; i >= 0; i--) {
+    const qn_register found = b->free[i];
+    if (found.kind != kind || found.step != step) continue;
+    b->free[i] = b->free[--b->n_free];
+    return found;
+  }
+  return make_register(b, kind, step);
 }
 
-static qn_register temp_register(builder *b, uint8_t size) {
-  return (qn_register){QN_REGISTER_TEMP, size, take_temp(b, size)};
+static void give_register(builder *b, const qn_register *reg) {
+  if (reg->kind != QN_REGISTER_TEMP && reg->kind != QN_REGISTER_ONE) return;
+  if (RESERVE_FOR(b, free, b->n_free, 1, b->room_free)) b->free[b->n_free++] = *reg;
 }
 
 /* ---- Steps ---- */
@@ -385,7 +387,7 @@ static const qn_variant *choose_variant(const builder *b, const node *step) {
   return best;
 }
 
-/* The parameters of an op side by side, 8 bytes each. */
+/* The parameters of an op side by side, 8 bytes each: constants, or for the time of its step in the first registers. */
 static qn_register gather_params(builder *b, const node *step) {
   const int32_t *params = b->args + step->first_arg + step->n_args;
   int constant = 1;
@@ -399,11 +401,9 @@ static qn_register gather_params(builder *b, const node *step) {
     }
     return first;
   }
-  first = (qn_register){QN_REGISTER_ONE, 0, b->n_ones};
-  b->n_ones += step->n_params;
   for (int32_t k = 0; k < step->n_params; k++)
-    add_fill(b, b->place[params[k]], size_of(b->nodes[params[k]].type), (qn_register){QN_REGISTER_ONE, 0, first.index + k});
-  return first;
+    add_fill(b, b->place[params[k]], size_of(b->nodes[params[k]].type), (qn_register){QN_REGISTER_ONE, 0, k});
+  return (qn_register){QN_REGISTER_ONE, 0, 0};
 }
 
 /* The output that a node's value may be computed in; -1. */
@@ -424,25 +424,27 @@ static void place_step(builder *b, const qn_typed *typed, const int32_t *node_of
     const node *arg = &b->nodes[b->args[step->first_arg + k]];
     registers[k] = b->place[b->args[step->first_arg + k]];
     if (!arg->uniform || step->uniform || variant->classes[k] == QN_CLASS_BROADCAST) continue;
-    qn_register spread = temp_register(b, size_of(arg->type));
+    qn_register spread = take_register(b, QN_REGISTER_TEMP, size_of(arg->type));
     add_fill(b, registers[k], spread.step, spread);
     registers[k] = spread;
   }
   /* A kernel loads an element before it stores one: the result may take the place of an argument. */
-  for (int32_t k = 0; k < step->n_args; k++) {
+  for (int32_t k = 0; k < step->n_args + step->n_params; k++) {
     const int32_t arg = b->args[step->first_arg + k];
     const qn_register *place = &b->place[arg];
-    int is_spread = registers[k].kind != place->kind || registers[k].index != place->index, is_repeated = 0;
+    int is_spread = k < step->n_args && (registers[k].kind != place->kind || registers[k].index != place->index);
+    int is_repeated = 0;
     for (int32_t j = 0; j < k; j++) is_repeated |= b->args[step->first_arg + j] == arg;
-    if (is_spread || (b->nodes[arg].last_use == at && !is_repeated)) give_temp(b, &registers[k]);
+    if (is_spread) give_register(b, &registers[k]);
+    if (b->nodes[arg].last_use == at && !is_repeated) give_register(b, place);
   }
   int32_t output = output_for(b, typed, node_of, at);
   if (step->uniform)
-    registers[step->n_args] = (qn_register){QN_REGISTER_ONE, 0, b->n_ones++};
+    registers[step->n_args] = take_register(b, QN_REGISTER_ONE, 0);
   else if (output >= 0)
     registers[step->n_args] = (qn_register){QN_REGISTER_OPERAND, size, b->expression->n_in + output};
   else
-    registers[step->n_args] = temp_register(b, size);
+    registers[step->n_args] = take_register(b, QN_REGISTER_TEMP, size);
   if (b->failed) return;
   b->place[at] = registers[step->n_args];
   if (output >= 0) b->written[output] = b->n_steps;
@@ -463,6 +465,8 @@ static void copy_output(builder *b, int32_t k, int32_t from) {
 }
 
 static void place_all(builder *b, const qn_typed *typed, const int32_t *node_of) {
+  for (int32_t i = 0; i < b->n_nodes; i++)
+    if (b->nodes[i].n_params > b->n_ones) b->n_ones = b->nodes[i].n_params;
   for (int32_t i = 0; i < b->n_nodes && !b->failed; i++) {
     const node *node = &b->nodes[i];
     uint8_t size = size_of(node->type);
@@ -541,7 +545,7 @@ quern_status qn_interpreter_build(const qn_expression *expression, const qn_type
   free(b.registers);
   free(b.place);
   free(b.temp_size);
-  free(b.free_temps);
+  free(b.free);
   if (status) {
     qn_interpreter_free(b.made);
     return status;

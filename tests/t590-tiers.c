@@ -161,6 +161,37 @@ static void test_params(const way *way) {
   quern_op_release(op);
 }
 
+/* What only params and numbers go into is computed once for a block: hundreds of such values one after the other, clip's
+ * bounds among them, take little memory. */
+static void test_param_terms(void) {
+  enum { TERMS = 450 };
+  static char text[64 * TERMS];
+  const quern_scalar two[] = {scalar_i(2)};
+  const quern_call call = with_params(two, 1);
+  double wanted = 0;
+  rng r;
+  operands o;
+  char *at = stpcpy(text, "param p; y = clip(x, 0, p * 3 + 1)");
+  for (int k = 0; k < TERMS; k++) {
+    at += sprintf(at, " + (p * %d + %d) / p", 2 * (k % 50), k % 9 * 2);
+    wanted += 2 * (k % 50) + k % 9;
+  }
+  quern_op *op = op_from(ways[0].ctx, text);
+  rng_seed(&r, 3);
+  operands_vector(&o, "f32", "f32", 3000, &r);
+  fill_small(&o, &r);
+  is_int(operands_call(op, &o, &call), QUERN_OK, "%d terms of a parameter, interpreted", TERMS);
+  group_begin("  values");
+  for (int64_t i = 0; i < 3000; i++) {
+    const double x = number_at(&o.in[0], i), y = x < 0 ? 0 : x > 7 ? 7 : x;
+    group_count(1);
+    if (fabs(number_at(&o.out[0], i) - (y + wanted)) > 1e-2) group_fail("element %d", (int)i);
+  }
+  group_end();
+  operands_free(&o);
+  quern_op_release(op);
+}
+
 /* Expressions of casts and mixed dtypes on numbers for which doubles are exact. */
 static double of_mixed(const double *x) { return x[0] * x[1] + x[2]; }
 static double of_division(const double *x) { return (double)((float)x[0] / (float)(x[1] + 1)); }
@@ -1363,6 +1394,7 @@ int main(int argc, char **argv) {
   for (int w = 0; w < n_ways; w++) {
     test_outputs(&ways[w]);
     test_params(&ways[w]);
+    if (w == 0) test_param_terms();
     test_dtypes(&ways[w]);
     test_in_place(&ways[w]);
     test_shapes(&ways[w]);
