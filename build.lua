@@ -14,7 +14,8 @@ usage: lua5.4 build.lua COMMAND
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
                      which full adds, are for callers of their own: the runtime nests rank 2
   generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
-                     the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern
+                     the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern;
+                     of conditions only #if 0 leaves any out
   freeze --record FILE --out DIR [--spec FILE]... [--prefix NAME]
                      the same for what an application was seen to compile (QUERN_RECORD)
   check FILE         read a spec and say what is wrong with it

@@ -83,83 +83,158 @@ function M.read_record(name, text, digests)
   return list, errors
 end
 
--- The C text from `at` on: behind what is a comment, a string or a character there; nil if it is none of them.
-local function skip_quiet(text, at)
+-- Behind the comment that begins at `at`, or nil.
+local function skip_comment(text, at)
   local two = text:sub(at, at + 1)
   if two == "//" then return text:find("\n", at, true) or #text + 1 end
-  if two == "/*" then
-    local _, stop = text:find("*/", at + 2, true)
-    return (stop or #text) + 1
-  end
+  if two ~= "/*" then return nil end
+  local _, stop = text:find("*/", at + 2, true)
+  return (stop or #text) + 1
+end
+
+-- Behind the string or the character that begins at `at`; one that is not closed ends with its line.
+local function skip_quoted(text, at)
   local quote = text:sub(at, at)
-  if quote ~= '"' and quote ~= "'" then return nil end
   at = at + 1
   while at <= #text do
     local char = text:sub(at, at)
-    if char == "\\" then
-      at = at + 1
-    elseif char == quote or char == "\n" then
-      return at + 1
-    end
-    at = at + 1
+    if char == "\n" then return at end
+    if char == quote then return at + 1 end
+    at = at + (char == "\\" and 2 or 1)
   end
   return at
 end
 
--- The uses of QUERN_KERNEL(name, text) in a C source -> list of { kernel, text, source, at }, and a list of errors.
-function M.scan(name, text)
-  local src, list, errors, at = source.new(name, text), {}, {}, 1
+-- Behind the number that begins at `at`, or nil. A mark may stand between two digits: 1'000.
+local function skip_number(text, at)
+  local stop, behind = nil, text:match("^%.?%d()", at)
+  while behind do
+    stop = behind
+    behind = text:match("^[eEpP][-+]()", stop) or text:match("^'[%w_]()", stop) or text:match("^[%w_.]()", stop)
+  end
+  return stop
+end
+
+local RAW = { R = true, LR = true, uR = true, UR = true, u8R = true }
+
+-- Where the raw string of C++ ends whose first word stands before `at`, or nil.
+local function skip_raw(text, word, at)
+  local mark, inside = text:match('^"([^ ()\\\t\v\f\n]*)%(()', at)
+  if not RAW[word] or not mark then return nil end
+  local _, stop = text:find(")" .. mark .. '"', inside, true)
+  return stop and stop + 1
+end
+
+-- The token of C at `at`: where the text goes on behind it, and what it is: "comment", "word", or anything else: "other".
+local function next_token(text, at)
+  local comment = skip_comment(text, at)
+  if comment then return comment, "comment" end
+  local word = text:match("^[%a_][%w_]*", at)
+  if word then
+    local raw = skip_raw(text, word, at + #word)
+    return raw or at + #word, raw and "other" or "word"
+  end
+  if text:find("^[\"']", at) then return skip_quoted(text, at), "other" end
+  return skip_number(text, at) or text:match("^\\\r?\n()", at) or at + 1, "other"
+end
+
+-- The directive whose # is at `at`: its first word, what follows on the line but comments, and where the line ends.
+local function directive_at(text, at)
+  local line = {}
+  at = at + 1
+  while at <= #text and text:sub(at, at) ~= "\n" do
+    local behind = skip_comment(text, at) or text:match("^\\\r?\n()", at)
+    line[#line + 1] = behind and " " or text:sub(at, at)
+    at = behind or at + 1
+  end
+  local word, rest = table.concat(line):match "^%s*(%a*)%s*(.-)%s*$"
+  return word, rest, at
+end
+
+local BRANCHES = { ["else"] = true, ["elif"] = true, ["elifdef"] = true, ["elifndef"] = true }
+
+-- What the conditions of the preprocessor leave out of a text, told of a plain 0 only: of all others each branch counts.
+-- Returns a function of a place where a # begins a line: where to go on, or nil where no condition begins or ends; and one
+-- that says whether what comes is left out.
+local function new_conditions(text)
+  local is_out, n_out = {}, 0 -- of each condition that is open: whether its present branch is left out; how many are
+  local function enter(value)
+    is_out[#is_out + 1] = value
+    n_out = n_out + (value and 1 or 0)
+  end
+  local function leave()
+    if table.remove(is_out) then n_out = n_out - 1 end
+  end
+  local function take(at)
+    local word, rest, stop = directive_at(text, at)
+    if word == "if" or word == "ifdef" or word == "ifndef" then
+      enter(word == "if" and rest == "0")
+    elseif BRANCHES[word] and #is_out > 0 then
+      leave()
+      enter(word == "elif" and rest == "0")
+    elseif word == "endif" then
+      leave()
+    elseif word ~= "undef" then
+      return nil
+    end
+    return stop
+  end
+  return take, function() return n_out > 0 end
+end
+
+-- Where the QUERN_KERNEL( ... ) whose arguments begin at `at` is closed, or nil.
+local function closing_of(text, at)
+  local depth = 1
   while at <= #text do
-    local quiet = skip_quiet(text, at)
-    local word = not quiet and text:match("^[%a_][%w_]*", at)
-    if quiet then
-      at = quiet
-    elseif not word then
-      at = at + 1
-    elseif word ~= "QUERN_KERNEL" then
+    local char = text:sub(at, at)
+    if char == "(" then depth = depth + 1 elseif char == ")" then depth = depth - 1 end
+    if depth == 0 then return at end
+    at = next_token(text, at)
+  end
+end
+
+-- The uses of QUERN_KERNEL(name, text) in a C source -> list of { kernel, text, source, at }, and a list of errors. There are
+-- none in comments, in strings, and between #if 0 and its #else or #endif.
+function M.scan(name, text)
+  local src, list, errors, at, begins_line = source.new(name, text), {}, {}, 1, true
+  local take_condition, is_left_out = new_conditions(text)
+  while at <= #text do
+    local stop, kind = next_token(text, at)
+    local token = text:sub(at, stop - 1)
+    if token == "#" and begins_line then stop = take_condition(at) or stop end
+    begins_line = token == "\n" or begins_line and (kind == "comment" or token:find "^%s$" ~= nil)
+    if token == "define" then
       -- a macro's own definition is no use of it
-      at = at + #word
-      if word == "define" then at = text:match("^[ \t]+[%a_][%w_]*()", at) or at end
-    else
-      local open = text:match("^%s*%(()", at + #word)
-      local kernel, body = nil, nil
-      if open then kernel, body = text:match("^%s*([%a_][%w_]*)%s*,()", open) end
-      local stop, depth = body, 1
-      while kernel and stop <= #text do
-        local skipped = skip_quiet(text, stop)
-        local char = text:sub(stop, stop)
-        if char == "(" then depth = depth + 1 elseif char == ")" then depth = depth - 1 end
-        if depth == 0 then break end
-        stop = skipped or stop + 1
-      end
-      if kernel and depth == 0 then
-        list[#list + 1] = { kernel = kernel, text = (text:sub(body, stop - 1):gsub("\\\r?\n", "  ")), source = src, at = body }
-        at = stop
+      stop = text:match("^[ \t]+[%a_][%w_]*()", stop) or stop
+    elseif token == "QUERN_KERNEL" and not is_left_out() then
+      local kernel, body = text:match("^%s*%(%s*([%a_][%w_]*)%s*,()", stop)
+      local close = kernel and closing_of(text, body)
+      if close then
+        list[#list + 1] = { kernel = kernel, text = (text:sub(body, close - 1):gsub("\\\r?\n", "  ")), source = src, at = body }
+        stop = close
       else
         errors[#errors + 1] = source.message(src, at, "expected QUERN_KERNEL(name, expression)")
-        at = at + #word
       end
     end
+    at = stop
   end
   return list, errors
 end
 
--- All ways in which inputs of an elementwise call are broadcast along the inner dimension, but all of them.
+-- What runtime/core/dispatch.c may ask for: each input contiguous or broadcast along the inner dimension, outputs contiguous.
+-- All inputs broadcast are so, too: columns, where the others have rows.
 local function class_choices(n_in, n_out)
-  local list = { "" }
-  for _ = 1, n_in do
+  local list = { n_in > M.MAX_BROADCASTS and ("c"):rep(n_in) or "" }
+  for _ = #list[1] + 1, n_in do
     local longer = {}
     for _, head in ipairs(list) do
       longer[#longer + 1] = head .. "c"
-      if n_in <= M.MAX_BROADCASTS then longer[#longer + 1] = head .. "b" end
+      longer[#longer + 1] = head .. "b"
     end
     list = longer
   end
-  local kept = {}
-  for _, classes in ipairs(list) do
-    if n_in == 0 or classes:find "c" or n_in > M.MAX_BROADCASTS then kept[#kept + 1] = classes .. ("c"):rep(n_out) end
-  end
-  return kept
+  for k, classes in ipairs(list) do list[k] = classes .. ("c"):rep(n_out) end
+  return list
 end
 
 -- What a scanned expression is built for: all inputs of one dtype, for each of `dtypes` that it takes. Returns kernels, or nil
@@ -177,7 +252,7 @@ function M.of_scanned(model, found, dtypes, digests)
       for _, rank in ipairs { 1, 2 } do
         for _, classes in ipairs(class_choices(#ins, #dag.out_dtypes)) do
           local kernel = { canonical = canonical, in_dtypes = ins, out_dtypes = dag.out_dtypes, rank = rank, classes = classes,
-                           specs = "-" }
+                           specs = specs_of(canonical, digests) }
           local all = table.move(dag.out_dtypes, 1, #dag.out_dtypes, #ins + 1, table.move(ins, 1, #ins, 1, {}))
           kernel.key = key_of(kernel)
           kernel.name = string.format("qk_%s_%s_%dd_%s", found.kernel, table.concat(all, "_"), rank, classes)

@@ -84,7 +84,7 @@ typedef struct layout {
   const char *name;
   int ndim;
   int64_t shape[2];
-  int64_t first[2], last[2]; /* strides of the first input, the last one; the others are compact */
+  int64_t first[2], last[2]; /* strides of the first input, the last one; the others are compact, or broadcast if both are */
   int is_for_two, is_in_place;
 } layout;
 
@@ -99,9 +99,17 @@ static const layout layouts[] = {
     {"a-column-to-the-left", 2, {70, 32}, {1, 0}, {32, 1}, 1, 0},
     {"long-rows", 2, {3, 900}, {1000, 1}, {0, 1}, 1, 0},
     {"transposed", 2, {50, 60}, {1, 50}, {60, 1}, 0, 0},
+    {"one-for-all", 1, {1003}, {0}, {0}, 0, 0},
+    {"a-column-for-all", 2, {70, 32}, {1, 0}, {1, 0}, 0, 0},
     {"in-place", 1, {1003}, {1}, {1}, 0, 1},
     {"no-dimensions", 0, {0}, {0}, {0}, 0, 0},
 };
+
+/* Which of the first and the last input is broadcast along the inner dimension: how many of them. */
+static int n_broadcast(const layout *layout) {
+  const int inner = layout->ndim - 1;
+  return inner < 0 ? 0 : (layout->first[inner] == 0) + (layout->last[inner] == 0);
+}
 
 static uint64_t hash_of(const char *bytes, size_t n, uint64_t hash) {
   for (size_t i = 0; i < n; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
@@ -133,7 +141,8 @@ static int call(quern_op *op, const char *name, int n_in, int dtype, const layou
   const size_t item = dtypes[dtype].bits / 8;
   for (int k = 0; k < n_in; k++) {
     const int64_t compact[2] = {layout->ndim == 2 ? layout->shape[1] : 1, 1};
-    memcpy(strides[k], k == 0 ? layout->first : k == n_in - 1 ? layout->last : compact, sizeof strides[k]);
+    const int64_t *others = n_broadcast(layout) == 2 ? layout->first : compact;
+    memcpy(strides[k], k == 0 ? layout->first : k == n_in - 1 ? layout->last : others, sizeof strides[k]);
     operand[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = layout->ndim, .dtype = dtypes[dtype],
                             .shape = (int64_t *)layout->shape, .strides = strides[k]};
     fill(memory[k], dtype, MOST, &state);
@@ -172,7 +181,7 @@ static int all_calls(quern_ctx *ctx, const char *name, const char *text, int n_i
     if (dtype != I64 && !takes_floats) continue;
     for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
       if (n_in < 2 && layouts[l].is_for_two) continue;
-      if (n_in > 3 && layouts[l].is_for_two && strcmp(layouts[l].name, "a-row") != 0) continue; /* not built so */
+      if (n_in > 3 && n_broadcast(&layouts[l])) continue; /* not built so */
       if (call(op, name, n_in, dtype, &layouts[l])) {
         quern_op_release(op);
         return 1;

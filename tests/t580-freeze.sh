@@ -128,7 +128,63 @@ build_lua generate --scan "$client" --ops add --out wrong >said 2>&1
 [ $? = 2 ] && grep -q -- '--ops does not go with --scan' said; ok $? 'choices of a tree do not go with it: usage'
 source_of 'const char *k[] = { QUERN_KERNEL(one, y = x + 1), QUERN_KERNEL(one, y=x+1;), QUERN_KERNEL(other, z = a /* the same */ + 1) };'
 try 'one expression, written in three ways under two names' scan
-[ "$(grep -c '"name": ' wrong/manifest.json)" = 2 ]; ok $? '  is built once (1-d and 2-d)'
+[ "$(grep -c '"name": ' wrong/manifest.json)" = 4 ]; ok $? '  is built once (1-d and 2-d, its operand contiguous and broadcast)'
+classes_of() { sed -n 's/.*"rank": 1, "classes": "\([cb]*\)".*/\1/p' wrong/manifest.json | sort | tr '\n' ' '; }
+rm -rf wrong
+source_of 'const char *k = QUERN_KERNEL(three, y = a * b + c);'
+try 'an expression of three inputs' scan
+[ "$(classes_of)" = 'bbbc bbcc bcbc bccc cbbc cbcc ccbc cccc ' ]; ok $? '  is built for each of them broadcast or not'
+rm -rf wrong
+source_of 'const char *k = QUERN_KERNEL(four, y = a * b + c * d);'
+try 'an expression of four' scan
+[ "$(classes_of)" = 'ccccc ' ]; ok $? '  for contiguous ones only'
+rm -rf wrong
+
+# ---- what is in a source and is no use of it
+cat >wrong.c <<'C'
+#include <quern/quern.h>
+#ifndef QUERN_KERNEL
+#error none
+#endif
+int a = 1'000, b = 0x1'0; const char *k = QUERN_KERNEL(behind_a_mark, y = x + 2), c = '\''; float d = .5'0e-3;
+const char *l = QUERN_KERNEL(behind_marks, y = x + 3), e = L'"';
+#if 0
+don't QUERN_KERNEL(out_1, y = x)
+#  if A
+QUERN_KERNEL(out_2, y = x)
+#  else
+QUERN_KERNEL(out_3, y = x)
+#  endif
+/* one */ #  else // of them
+const char *m = QUERN_KERNEL(instead, y = x + 4);
+#if \
+  0
+QUERN_KERNEL(out_4, y = x)
+#elif A
+const char *n = QUERN_KERNEL(otherwise, y = x + 5);
+#elif 0 /* not so */
+QUERN_KERNEL(out_5, y = x)
+#else
+const char *o = QUERN_KERNEL(last, y = x + 6);
+#endif
+const char *p = QUERN_KERNEL(within, y = x + 7);
+#endif
+#if 1
+const char *q = QUERN_KERNEL(either, y = x + 8);
+#else
+const char *q = QUERN_KERNEL(or, y = x + 9);
+#endif
+#if 0 || A
+const char *r = QUERN_KERNEL(perhaps, y = x + 10);
+#endif
+const char *s = "#if 0", *t = R"-(QUERN_KERNEL(out_6, y = x) " )" )-", *u = QUERN_KERNEL(behind_raw, y = x + 11);
+const char *v = u8R"(")" QUERN_KERNEL(behind_another, y = x + 12);
+#undef QUERN_KERNEL
+C
+try 'marks in numbers, raw strings, #if 0' scan
+sed -n 's/.*"name": "frozen_qk_\([a-z_0-9]*\)_f32_f32_1d_cc".*/\1/p' wrong/manifest.json | sort | tr '\n' ' ' >said
+[ "$(cat said)" = 'behind_a_mark behind_another behind_marks behind_raw either instead last or otherwise perhaps within ' ]
+ok $? '  every use that counts, and no other'
 rm -rf wrong
 
 # ---- beside other kernels: nothing that is linked is in the way of anything else
@@ -157,11 +213,11 @@ ok $? 'QUERN_RECORD: the program runs as ever'
 same_bits plain.said said; ok $? '  with the same bits'
 head -1 app.record >said
 [ "$(cat said)" = 'quern-record 1' ]; ok $? '  and writes a record'
-# 2 inputs: flat is stepped, transposed ..., so 1d and 2d of ccc, cbc, bcc; 2-d means rows of 16 to 63 items
+# 2 inputs: flat is stepped, transposed ..., so 1d and 2d of ccc, cbc, bcc, bbc; 2-d means rows of 16 to 63 items
 grep -c '^kernel qj_' app.record >said
 wanted=$(./scanned | awk '/^maps:/ { next } { print $1 != "again" ? $1 : "bias_gelu", $2, $3 }' | awk '
   { rank = $3 ~ /^(rows|a-)/ ? 2 : 1
-    side = $3 ~ /-to-the-left$/ ? "bc" : $3 ~ /-to-the-right$|^a-column$/ ? "cb" : "cc"
+    side = $3 ~ /-for-all$/ ? "bb" : $3 ~ /-to-the-left$/ ? "bc" : $3 ~ /-to-the-right$|^a-column$/ ? "cb" : "cc"
     seen[$1, $2, rank, side] = 1 }
   END { for (k in seen) count++; print count }')
 [ "$(cat said)" = "$wanted" ]; ok $? "  of each kernel once ($wanted)"
@@ -386,6 +442,13 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   try '  links' link spec-app spec.gcc/*.o
   ./spec-app --spec acme.lua >frozen.said 2>&1
   all_are frozen frozen.said; ok $? '  all of it frozen'
+  same_bits spec.said frozen.said; ok $? '  with the same bits'
+  echo 'const char *k = QUERN_KERNEL(spec, y = acme.swish(x, 0.5) + b);' >uses.c
+  build_lua generate --scan uses.c --spec acme.lua --dtypes f32,f16,i64 --prefix ahead --out uses >said 2>&1 &&
+    sh "$source/tests/build-tree.sh" gcc uses uses.gcc -O0 -I"$source/include" >said 2>&1 && link scan-app uses.gcc/*.o >said 2>&1
+  ok $? '  scanned in a source, with its spec'
+  ./scan-app --spec acme.lua >frozen.said 2>&1
+  all_are frozen frozen.said; ok $? '  all of it frozen, too'
   same_bits spec.said frozen.said; ok $? '  with the same bits'
   ./plain --spec changed.lua >changed.said 2>&1
   ! same_bits spec.said changed.said; ok $? 'another spec under that name gives other results'

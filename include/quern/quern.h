@@ -304,7 +304,9 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
 QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
 
 /* The text of an expression with a name, for quern_op_compile, written as code: QUERN_KERNEL(bias_gelu, y = gelu(x + b)).
- * `build.lua generate --scan FILE.c` finds these in C sources and builds their kernels ahead of time. */
+ * `build.lua generate --scan FILE.c` finds these in C sources and builds their kernels ahead of time, for inputs of one dtype,
+ * contiguous or, of at most 3, broadcast along the inner dimension. It reads the sources as they stand: what is in comments, in
+ * strings, and between #if 0 and its #else or #endif is no use of the macro; all other conditions are taken to be true. */
 #define QUERN_KERNEL(name, ...) #name ": " #__VA_ARGS__
 
 /* Adds the ops of a spec file, all or none, to a context of the caller's own (not the process-wide one). They are then
