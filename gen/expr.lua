@@ -698,7 +698,7 @@ function M.op_dag(model, op, K)
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
   local scope = setmetatable({ state = state, source = body, env = env, T = value_type, default_type = value_type,
-                               owner = op, constants = {}, tables = {}, trusted = op.builtin }, Scope)
+                               owner = op, constants = op.constants, tables = op.tables, trusted = op.builtin }, Scope)
   local ok, result = pcall(function()
     local value = scope:run()
     local wanted = op.result or value_type

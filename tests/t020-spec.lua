@@ -284,6 +284,24 @@ do
   accepts(table.concat(names), "20 ops in a file")
 end
 
+tap.diag("constants and tables")
+local NUMBERS = 'constants { A = 2, B_1 = 0x1.8p1 }\ntables { STEPS = { "f32", 1.5, -2.0, 0.5, 4.0 } }\n'
+local function own(body, examples)
+  return NUMBERS .. 'func "first" { args = "x", f32 = [[ lookup(STEPS, (i32)x) * B_1 ]] }\nunary "acme.a" { doc = "d", dtypes = { "f32" }, '
+    .. "body = [[ " .. body .. ' ]],\n  examples = { ' .. examples .. ' } }\n'
+end
+accepts(own("A * x + B_1", "{ x = 1.5, y = 6.0 }"), "a file's constants in the body of an op")
+accepts(own("lookup(STEPS, (i32)x) + A", "{ x = 1.0, y = 0.0 }, { x = 7.0, y = 6.0 }"), "its tables")
+accepts(own("first(x) - lookup(STEPS, (i32)x)", "{ x = 1.0, y = -4.0 }"), "both there and in a function")
+refuses(own("A * x + B_1", "{ x = 1.5, y = 7.0 }"), "acme.a: example 1", "examples are computed with them")
+refuses(own("x + B_2", ""), "s.lua:4:", "a constant that is misspelt")
+refuses(own("x + B_2", ""), "acme.a: unknown name 'B_2', did you mean 'B_1'?", "  the nearest is named")
+refuses(own("lookup(STEP, (i32)x)", ""), "acme.a: unknown table 'STEP', did you mean 'STEPS'?", "a table that is misspelt")
+refuses(own("lookup(STEPS, x)", ""), "the index of f32 table STEPS must be a 32-bit integer", "an index that is none")
+refuses(own("STEPS + x", ""), "unknown name 'STEPS'", "a table as a value")
+refuses('unary "acme.a" { doc = "d", dtypes = { "f32" }, constants = { A = 1 }, body = [[ A * x ]] }', "acme.a: unknown field 'constants'",
+        "constants as a field of an op")
+
 tap.diag("inlining")
 local function functions(n, body, first)
   local lines = { 'func "fn0" { body = [[ ' .. first .. " ]] }" }

@@ -346,7 +346,16 @@ static const char parts[] =
     "  }\n"
     "  return y * z;\n"
     "]] }\n"
+    "unary \"acme.own\" { doc = \"A step, and some more.\", dtypes = floating,\n"
+    "  body = [[ (T)lookup(ACME_STEPS, (i32)(f32)x) * ACME_THIRD + PI ]] }\n"
+    "unary \"acme.around\" { doc = \"The same of the half.\", dtypes = floating, body = [[ acme.own(x / 2) - ACME_THIRD ]] }\n"
     "unary \"acme.bits\" { doc = \"Turned.\", dtypes = integer, body = [[ (x << 3) ^ (x >> 1) | 1 ]] }\n";
+
+/* What acme.own is of `x`, by numbers. */
+#define STEP(x, k, value) "((i32)(f32)(" x ") & 7) == " k " ? (f32)" value " : "
+#define OWN(T, x)                                                                                                  \
+  "((" T ")(" STEP(x, "0", "1.5") STEP(x, "1", "-2.0") STEP(x, "2", "0.0") STEP(x, "3", "1e30") STEP(x, "4", "4.0") \
+  STEP(x, "5", "5.0") STEP(x, "6", "6.0") "(f32)7.0) * 0.25 + PI)"
 
 static void test_parts(const way *way) {
   static const struct {
@@ -372,6 +381,9 @@ static void test_parts(const way *way) {
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f32", 1},
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f64", 1},
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "bf16", 1},
+      {"acme.own(x)", OWN("f32", "x"), "f32", 1},
+      {"acme.own(x) > 4", OWN("f64", "x") " > 4", "f64", 1},
+      {"acme.around(x)", OWN("f32", "x / 2") " - 0.25", "bf16", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "i32", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "u8", 1},
       {"acme.pick(acme.close(x, y, 0.1), acme.seldom(x), y) + acme.close(x, y)",
