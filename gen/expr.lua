@@ -509,11 +509,10 @@ function Scope:eval_call(node)
   if func then return self:call_func(func, values, node) end
   if op and op ~= self.owner then return self:call_op(op, values, node) end
   if op then self:fail(node, "%s calls itself", node.name) end
-  local known = {}
-  for name in pairs(M.PRIMITIVES) do known[name] = true end
-  for name in pairs(model.op_of_name) do known[name] = true end
-  for name in next, model.func_of_name do known[name] = true end
-  self:fail(node, "unknown function '%s'%s", source.shown(node.name), source.suggest(node.name, known))
+  local primitives = {}
+  for name in pairs(M.PRIMITIVES) do primitives[name] = self.trusted or not RAW[name] or nil end
+  self:fail(node, "unknown function '%s'%s", source.shown(node.name),
+            source.suggest(node.name, model.op_of_name, primitives, model.func_of_name))
 end
 
 ---------------------------------------------------------------------------------------------------- bodies

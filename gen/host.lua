@@ -136,10 +136,9 @@ local function check_calls(body, model)
       if expr.PRIMITIVES[name] then
         fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
       end
-      local known = {}
-      for other in pairs(expr.PRIMITIVES) do known[other] = is_callable(other) end
-      for other, op in next, model.op_of_name do known[other] = not op.casts or nil end
-      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, known))
+      local primitives = {}
+      for other in pairs(expr.PRIMITIVES) do primitives[other] = is_callable(other) or nil end
+      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, primitives))
     end
   end
 end

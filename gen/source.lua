@@ -43,7 +43,7 @@ function M.message(source, position, message)
                        (" "):rep(column - first))
 end
 
--- Edit distance, for suggestions only.
+-- How many letters must be inserted, removed or changed to make `a` of `b`. For suggestions only.
 local function distance(a, b)
   local row = {}
   for j = 0, #b do row[j] = j end
@@ -59,25 +59,29 @@ local function distance(a, b)
   return row[#b]
 end
 
--- The known word nearest to `word`, or nil when none is near. known: list or set of names
-function M.nearest(word, known)
-  if #word > 64 then return nil end
+local LONGEST_GUESS = 63
+
+-- The known word nearest to `word`, or nil when none is near. Each further argument: a list or a set of names; of equally near
+-- ones that of an earlier set, then the first in order, as in runtime/core/registry.c and runtime/callee.c.
+function M.nearest(word, ...)
+  if #word > LONGEST_GUESS then return nil end
   local best, best_distance = nil, math.max(1, #word // 3) + 1
-  local names = {}
-  for key, value in pairs(known) do names[#names + 1] = type(key) == "string" and key or value end
-  order.sort(names)
-  for _, name in ipairs(names) do
-    if math.abs(#name - #word) < best_distance then
-      local d = distance(word, name)
-      if d < best_distance then best, best_distance = name, d end
+  for _, known in ipairs { ... } do
+    local names = {}
+    for key, value in pairs(known) do names[#names + 1] = type(key) == "string" and key or value end
+    for _, name in ipairs(order.sort(names)) do
+      if #name <= LONGEST_GUESS and math.abs(#name - #word) < best_distance then
+        local d = distance(word, name)
+        if d < best_distance then best, best_distance = name, d end
+      end
     end
   end
   return best
 end
 
 -- ", did you mean 'x'?" or ""
-function M.suggest(word, known)
-  local name = M.nearest(word, known)
+function M.suggest(word, ...)
+  local name = M.nearest(word, ...)
   return name and string.format(", did you mean '%s'?", name) or ""
 end
 

@@ -1,8 +1,8 @@
 -- t550-agree: an expression means the same to the two readers of the language: gen/host.lua, which compiled kernels are made
 -- by, and runtime/expression.c with runtime/typing.c, which the interpreter runs by. Random expressions on random dtypes,
 -- right and wrong ones: both refuse, or both give the same canonical text, names, output dtypes and parameter slots, and the
--- values that C gives, made into nodes of the DAG that Lua gave, are that DAG's own nodes. QUERN_TEST_SEED repeats a run;
--- QUERN_TEST_EXPRESSIONS: how many.
+-- values that C gives, made into nodes of the DAG that Lua gave, are that DAG's own nodes. For a misspelt name both suggest the same.
+-- QUERN_TEST_SEED repeats a run; QUERN_TEST_EXPRESSIONS: how many.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. root .. "/?.lua;" .. package.path
@@ -192,6 +192,43 @@ while #cases < n_cases do
   end
 end
 
+-- Names with a letter too many, too few, or another one: of ops and primitives, which both readers look up, and of constants
+-- and dtypes, which then are inputs, or nothing at all. said: how both refuse it; nil: neither does
+local misspelt = {}
+local function misspell(name)
+  local at, letter = math.random(#name), string.char(math.random(97, 122))
+  local way = math.random(3)
+  return name:sub(1, at - 1) .. (way == 1 and "" or letter) .. name:sub(way == 2 and at or at + 1)
+end
+local function add_misspelt(text, said)
+  misspelt[#misspelt + 1] = { text = text, said = said, at = #cases + 1 }
+  local canonical, known = host.canonical(model, text)
+  local dtypes = {}
+  for k in ipairs(known and known.inputs or {}) do dtypes[k] = "f32" end
+  cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
+end
+local function is_known(name) return model.op_of_name[name] or expr.PRIMITIVES[name] or types.by_name[name] or expr.CONSTANTS[name] end
+local function misspell_all(names, least, form, said)
+  for _, name in ipairs(names) do
+    for _ = 1, 4 do
+      local word = misspell(name)
+      if #word >= least and word:find "^[%a_][%w_]*$" and not word:find "^raw_" and not is_known(word) then
+        add_misspelt(form:format(word), said)
+      end
+    end
+  end
+end
+local callable = {}
+for _, op in ipairs(model.ops) do callable[#callable + 1] = op.name end
+for _, primitive in ipairs(primitives) do callable[#callable + 1] = primitive[1] end
+misspell_all(callable, 4, "y = x * %s(x, w)", "notfound")
+misspell_all({ "SQRT1_2", "INFINITY", "LOG10E", "NAN", "PI" }, 1, "x * %s", nil)
+misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "x + (%s)y", "syntax")
+misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "%s t = x; t", "syntax")
+for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", ("gelu"):rep(16), ("exp"):rep(21), "lookups", "GELU" } do
+  add_misspelt(name .. "(x)", "notfound")
+end
+
 ---------------------------------------------------------------------------------------------------- the C side
 
 local function write(name, parts)
@@ -357,6 +394,7 @@ for k, case in ipairs(cases) do
   local what, taken, same_place = differs(case, answers[k] or { values = {}, out = {}, status = "none", message = "" })
   if what then
     tap.group_fail("%s", string.format("%s\n  on %s:\n%s", case.text, list_text(case.dtypes), what))
+  elseif k > n_cases then -- a misspelt name, see below
   elseif taken then
     n_taken = n_taken + 1
   else
@@ -367,5 +405,25 @@ end
 tap.group_end()
 tap.ok(n_taken > n_cases // 4 and n_refused > n_cases // 10, "%d taken by both, %d refused by both, %d of these at the same place", n_taken,
        n_refused, n_places)
+
+tap.group_begin("a misspelt name: the same suggestion at the same place")
+local n_suggested = 0
+for _, case in ipairs(misspelt) do
+  tap.group_count()
+  local dtypes, c = cases[case.at].dtypes, answers[case.at]
+  local dag, message, kind = host.host_dag(model, case.text, dtypes)
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  local lines = (message or ""):gsub("\n", "|")
+  if kind ~= case.said or c_kind ~= case.said or (dag == nil) ~= (case.said ~= nil) then
+    tap.group_fail("%s: Lua: %s, C: %s, wanted %s: %s", case.text, kind or "taken", c_kind or "taken", case.said or "taken", lines)
+  elseif lines:match "did you mean [^|]*" ~= (c.message or ""):match "did you mean [^|]*" then
+    tap.group_fail("%s: Lua: %s, C: %s", case.text, lines, c.message)
+  elseif kind and lines:match "^%S+:%d+:%d+:" ~= c.message:match "^%S+:%d+:%d+:" then
+    tap.group_fail("%s: another place: Lua: %s, C: %s", case.text, lines, c.message)
+  end
+  if lines:find "did you mean" then n_suggested = n_suggested + 1 end
+end
+tap.group_end()
+tap.ok(n_suggested > #callable, "%d misspelt names, %d suggestions", #misspelt, n_suggested)
 os.execute("rm -rf '" .. folder .. "'")
 tap.done_testing()
