@@ -116,9 +116,14 @@ function Parser:expect(text, where)
   return token
 end
 
-function Parser:deeper(at)
+-- What `read`, a method, makes of the text one level deeper: inside parentheses or a call, of a sign's operand, of a branch.
+-- at: where that begins
+function Parser:deeper(at, read, ...)
   self.depth = self.depth + 1
   if self.depth > M.MAX_DEPTH then exceed(at, "nested deeper than %d", M.MAX_DEPTH) end
+  local node = read(self, ...)
+  self.depth = self.depth - 1
+  return node
 end
 
 -- T is the type that a body is instantiated for.
@@ -146,6 +151,15 @@ function Parser:new_name()
   return token
 end
 
+-- Behind the "(" of a call.
+function Parser:arguments(name)
+  local args = {}
+  if self:accept ")" then return args end
+  repeat args[#args + 1] = self:expression() until not self:accept ","
+  self:expect(")", "after the arguments of " .. name)
+  return args
+end
+
 function Parser:primary()
   local token = self:take()
   if token.kind == "number" then return { kind = "number", at = token.at, value = number_value(token) } end
@@ -159,17 +173,12 @@ function Parser:primary()
       if self.reads then self.reads[#self.reads + 1] = name end
       return name
     end
-    local args = {}
-    if not self:accept ")" then
-      repeat args[#args + 1] = self:expression() until not self:accept ","
-      self:expect(")", "after the arguments of " .. token.text)
-    end
-    local call = { kind = "call", at = token.at, name = token.text, args = args }
+    local call = { kind = "call", at = token.at, name = token.text, args = self:deeper(token.at, self.arguments, token.text) }
     if self.calls then self.calls[#self.calls + 1] = call end
     return call
   end
   if token.text == "(" then
-    local inside = self:expression()
+    local inside = self:deeper(token.at, self.expression)
     self:expect(")", "to close '('")
     inside.parenthesised = true
     return inside
@@ -179,21 +188,16 @@ end
 
 function Parser:unary()
   local token = self:peek()
-  self:deeper(token.at)
-  local node
   if self:is_cast() then
     self:take()
     local name = self:type_name()
     self:take()
-    node = { kind = "cast", at = token.at, type = name, self:unary() }
+    return { kind = "cast", at = token.at, type = name, self:deeper(token.at, self.unary) }
   elseif token.kind == "op" and token.text:find "^[-+!~]$" then
     self:take()
-    node = { kind = "unary", at = token.at, op = token.text, self:unary() }
-  else
-    node = self:primary()
+    return { kind = "unary", at = token.at, op = token.text, self:deeper(token.at, self.unary) }
   end
-  self.depth = self.depth - 1
-  return node
+  return self:primary()
 end
 
 function Parser:binary(level)
@@ -223,17 +227,12 @@ function Parser:binary(level)
 end
 
 function Parser:expression()
-  local at = self:peek().at
-  self:deeper(at)
   local node = self:binary(1)
   local question = self:accept "?"
-  if question then
-    local yes = self:expression()
-    self:expect(":", "in '? :'")
-    node = { kind = "select", at = question.at, node, yes, self:expression() }
-  end
-  self.depth = self.depth - 1
-  return node
+  if not question then return node end
+  local yes = self:deeper(question.at, self.expression)
+  self:expect(":", "in '? :'")
+  return { kind = "select", at = question.at, node, yes, self:deeper(question.at, self.expression) }
 end
 
 -- [ type ] name "=" expression ";"

@@ -1,7 +1,8 @@
 /* expression.c: the grammar of the expression language, its names, and the canonical text. See expression.h.
  *
- * By recursive descent where the language nests, with a stack of waiting operators between: a nest of 200 takes little of a
- * host's small stack. Nothing is allocated while parsing: all sizes follow from the number of tokens. */
+ * Statements by descent; expressions in one loop, with a stack of operators that wait for their right operands and one of what is
+ * open: a deep nest takes nothing of a host's small stack. Nothing is allocated while parsing: all sizes follow from the number
+ * of tokens. */
 #include "expression.h"
 
 #include <stdlib.h>
@@ -20,15 +21,28 @@ typedef struct waiting {
   uint32_t at;
 } waiting;
 
+/* What an operand or an expression may be inside of. */
+typedef enum nest_kind { IN_PREFIX, IN_CAST, IN_PARENTHESES, IN_CALL, IN_FIRST_BRANCH, IN_SECOND_BRANCH } nest_kind;
+
+typedef struct nest {
+  nest_kind kind;
+  int32_t base;          /* how many operators waited when it began */
+  const qn_token *token; /* of a call the name, else what begins it */
+  qn_instruction call;
+  int32_t n_args; /* that have been read */
+} nest;
+
 typedef struct parser {
   quern_ctx *ctx;
   quern_status status;
   qn_source source;
   qn_token *tokens; /* the last one is END */
-  int32_t n_tokens, next, depth;
+  int32_t n_tokens, next;
   uint32_t comparison; /* where the operator of the last operand is if that is a comparison without parentheses */
   waiting *waiting;
   int32_t n_waiting;
+  nest *nests;
+  int32_t depth; /* how many are open */
   int32_t *names; /* by hash: the first token of each variable's name, plus 1; 0: free */
   uint32_t names_mask;
   qn_instruction *code;
@@ -207,51 +221,36 @@ static void note_op(parser *p, const quern_op *op) {
   p->ops[p->n_ops++] = op;
 }
 
-/* ---- Expressions ---- */
+/* ---- Operands ---- */
 
-static int expression(parser *p);
+/* Behind FAILED, as 0 is everywhere here: what stands there is read, or an operand within it is to come. */
+typedef enum progress { FAILED, IS_READ, IS_OPEN } progress;
 
-static int deeper(parser *p, uint32_t at) {
-  if (++p->depth <= MAX_DEPTH) return 1;
-  return FAIL(p, QUERN_E_LIMIT, at, "nested deeper than %d", MAX_DEPTH);
+/* Begins one more level, if there are not too many. */
+static progress begin_nest(parser *p, nest_kind kind, const qn_token *token) {
+  if (p->depth == MAX_DEPTH) return FAIL(p, QUERN_E_LIMIT, token->at, "nested deeper than %d", MAX_DEPTH);
+  p->nests[p->depth++] = (nest){.kind = kind, .base = p->n_waiting, .token = token};
+  return IS_OPEN;
+}
+
+static progress end_call(parser *p) {
+  const nest *nest = &p->nests[--p->depth];
+  p->status = qn_callee_check(&p->source, nest->token, &nest->call, nest->n_args);
+  if (p->status) return FAILED;
+  emit(p, nest->call.kind, 0, nest->call.at, nest->n_args, 1)->v = nest->call.v;
+  return IS_READ;
 }
 
 /* `token` is the name; its '(' comes next. */
-static int call(parser *p, const qn_token *token) {
+static progress begin_call(parser *p, const qn_token *token) {
   qn_instruction call;
-  int32_t n = 0;
   p->status = qn_callee_find(p->ctx, &p->source, token, &call);
-  if (p->status) return 0;
+  if (p->status) return FAILED;
   if (call.kind == QN_CODE_OP) note_op(p, call.v.op);
+  if (!begin_nest(p, IN_CALL, token)) return FAILED;
+  p->nests[p->depth - 1].call = call;
   take(p);
-  if (!accept(p, QN_SIGN_CLOSE)) {
-    do {
-      if (!expression(p)) return 0;
-      n++;
-    } while (accept(p, QN_SIGN_COMMA));
-    if (!expect(p, QN_SIGN_CLOSE, " after the arguments of ", token)) return 0;
-  }
-  p->status = qn_callee_check(&p->source, token, &call, n);
-  if (p->status) return 0;
-  emit(p, call.kind, 0, call.at, n, 1)->v = call.v;
-  return 1;
-}
-
-static int primary(parser *p) {
-  qn_token *token = take(p);
-  if (token->kind == QN_TOKEN_NUMBER) {
-    qn_instruction *instruction = emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1);
-    p->status = qn_syntax_number(&p->source, token, &instruction->v.number);
-    return p->status == QUERN_OK;
-  }
-  if (token->kind == QN_TOKEN_NAME) {
-    if (is_type(p, token))
-      return refuse_T(p, token) && WRONG(p, token->at, "type '%.*s' where a value is expected", SHOWN(p, token));
-    if (is_word(p, token, "rare")) return refuse_rare(p, token);
-    return is_sign(peek(p, 0), QN_SIGN_OPEN) ? call(p, token) : reference(p, token);
-  }
-  if (is_sign(token, QN_SIGN_OPEN)) return expression(p) && expect(p, QN_SIGN_CLOSE, " to close '('", NULL);
-  return missing(p, "a value", "", NULL, token);
+  return accept(p, QN_SIGN_CLOSE) ? end_call(p) : IS_OPEN;
 }
 
 static int is_prefix(const qn_token *token) {
@@ -259,25 +258,43 @@ static int is_prefix(const qn_token *token) {
          is_sign(token, QN_SIGN_INVERT);
 }
 
-static int unary(parser *p) {
-  const qn_token *token = peek(p, 0), *second = peek(p, 1);
-  if (!deeper(p, token->at)) return 0;
-  if (is_sign(token, QN_SIGN_OPEN) && is_type(p, second) && is_sign(peek(p, 2), QN_SIGN_CLOSE)) {
-    if (!refuse_T(p, second)) return 0;
-    p->next += 3;
-    if (!unary(p)) return 0;
-    emit(p, QN_CODE_CAST, second->dtype, token->at, 1, 1);
-  } else if (is_prefix(token)) {
-    take(p);
-    if (!unary(p)) return 0;
-    emit(p, QN_CODE_UNARY, token->sign, token->at, 1, 1);
-  } else if (!primary(p)) {
-    return 0;
+static progress begin_operand(parser *p) {
+  qn_token *token = take(p);
+  if (token->kind == QN_TOKEN_NUMBER) {
+    qn_instruction *instruction = emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1);
+    p->status = qn_syntax_number(&p->source, token, &instruction->v.number);
+    return p->status == QUERN_OK ? IS_READ : FAILED;
   }
-  p->depth--;
-  p->comparison = NOWHERE;
-  return 1;
+  if (token->kind == QN_TOKEN_NAME) {
+    if (is_type(p, token))
+      return refuse_T(p, token) && WRONG(p, token->at, "type '%.*s' where a value is expected", SHOWN(p, token));
+    if (is_word(p, token, "rare")) return refuse_rare(p, token);
+    if (is_sign(peek(p, 0), QN_SIGN_OPEN)) return begin_call(p, token);
+    return reference(p, token) ? IS_READ : FAILED;
+  }
+  if (is_sign(token, QN_SIGN_OPEN) && is_type(p, peek(p, 0)) && is_sign(peek(p, 1), QN_SIGN_CLOSE)) {
+    if (!refuse_T(p, peek(p, 0))) return FAILED;
+    p->next += 2;
+    return begin_nest(p, IN_CAST, token);
+  }
+  if (is_sign(token, QN_SIGN_OPEN)) return begin_nest(p, IN_PARENTHESES, token);
+  if (is_prefix(token)) return begin_nest(p, IN_PREFIX, token);
+  return missing(p, "a value", "", NULL, token);
 }
+
+/* An operand has been read: it is that of the casts and signs before it. */
+static void end_prefixes(parser *p) {
+  for (; p->depth && p->nests[p->depth - 1].kind <= IN_CAST; p->depth--) {
+    const nest *nest = &p->nests[p->depth - 1];
+    if (nest->kind == IN_CAST)
+      emit(p, QN_CODE_CAST, nest->token[1].dtype, nest->token->at, 1, 1);
+    else
+      emit(p, QN_CODE_UNARY, nest->token->sign, nest->token->at, 1, 1);
+  }
+  p->comparison = NOWHERE;
+}
+
+/* ---- Expressions ---- */
 
 /* How tightly a binary operator binds; 0: it is none. ORDER SIGN */
 static int level_of(const qn_token *token) {
@@ -299,39 +316,67 @@ static int finish_operator(parser *p) {
   return 1;
 }
 
-/* Unary expressions and the operators between them. */
-static int binary(parser *p) {
-  const int32_t base = p->n_waiting;
-  if (!unary(p)) return 0;
+/* The operator behind an operand, if there is one: IS_OPEN; IS_READ: all operators since the last nest began have theirs. */
+static progress operator_behind(parser *p) {
+  const int32_t base = p->depth ? p->nests[p->depth - 1].base : 0;
+  const qn_token *token = peek(p, 0);
+  const int level = level_of(token);
+  int chain = 1;
+  while (p->n_waiting > base && p->waiting[p->n_waiting - 1].level >= level) {
+    if (p->waiting[p->n_waiting - 1].level == level) chain = p->waiting[p->n_waiting - 1].chain + 1;
+    if (!finish_operator(p)) return FAILED;
+  }
+  if (!level) return IS_READ;
+  if (token->sign == QN_SIGN_REMAINDER)
+    return WRONG(p, token->at,
+                 "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)");
+  if (is_comparison(token->sign) && p->comparison != NOWHERE)
+    return WRONG(p, token->at, "chained comparison: write a < b && b < c");
+  p->waiting[p->n_waiting++] = (waiting){token->sign, (uint8_t)level, (uint16_t)chain, token->at};
+  take(p);
+  return IS_OPEN;
+}
+
+/* What is inside the last nest, but no prefix, has been read. IS_READ: the nest is an operand; IS_OPEN: more of it is to come. */
+static progress end_inside(parser *p) {
+  nest *nest = &p->nests[p->depth - 1];
+  if (nest->kind == IN_FIRST_BRANCH) {
+    nest->kind = IN_SECOND_BRANCH;
+    return expect(p, QN_SIGN_COLON, " in '? :'", NULL) ? IS_OPEN : FAILED;
+  }
+  if (nest->kind == IN_PARENTHESES) {
+    p->depth--;
+    return expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? IS_READ : FAILED;
+  }
+  nest->n_args++;
+  if (accept(p, QN_SIGN_COMMA)) return IS_OPEN;
+  return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
+}
+
+/* Goes on behind an operand up to where the next one is to come: IS_OPEN, or to the end of the whole expression: IS_READ. */
+static progress behind_operand(parser *p) {
   for (;;) {
-    const qn_token *token = peek(p, 0);
-    const int level = level_of(token);
-    int chain = 1;
-    while (p->n_waiting > base && p->waiting[p->n_waiting - 1].level >= level) {
-      if (p->waiting[p->n_waiting - 1].level == level) chain = p->waiting[p->n_waiting - 1].chain + 1;
-      if (!finish_operator(p)) return 0;
-    }
-    if (!level) return 1;
-    if (token->sign == QN_SIGN_REMAINDER)
-      return WRONG(p, token->at,
-                   "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)");
-    if (is_comparison(token->sign) && p->comparison != NOWHERE)
-      return WRONG(p, token->at, "chained comparison: write a < b && b < c");
-    p->waiting[p->n_waiting++] = (waiting){token->sign, (uint8_t)level, (uint16_t)chain, token->at};
-    take(p);
-    if (!unary(p)) return 0;
+    end_prefixes(p);
+    progress done = operator_behind(p);
+    if (done != IS_READ) return done;
+    const qn_token *question = peek(p, 0);
+    if (accept(p, QN_SIGN_QUESTION)) return begin_nest(p, IN_FIRST_BRANCH, question);
+    for (; p->depth && p->nests[p->depth - 1].kind == IN_SECOND_BRANCH; p->depth--)
+      emit(p, QN_CODE_SELECT, 0, p->nests[p->depth - 1].token->at, 3, 1);
+    if (!p->depth) return IS_READ;
+    done = end_inside(p);
+    if (done != IS_READ) return done;
   }
 }
 
 static int expression(parser *p) {
-  if (!deeper(p, peek(p, 0)->at) || !binary(p)) return 0;
-  const qn_token *question = peek(p, 0);
-  if (accept(p, QN_SIGN_QUESTION)) {
-    if (!expression(p) || !expect(p, QN_SIGN_COLON, " in '? :'", NULL) || !expression(p)) return 0;
-    emit(p, QN_CODE_SELECT, 0, question->at, 3, 1);
-  }
-  p->depth--;
-  return 1;
+  progress done;
+  do {
+    do done = begin_operand(p);
+    while (done == IS_OPEN);
+    if (done == IS_READ) done = behind_operand(p);
+  } while (done == IS_OPEN);
+  return done == IS_READ;
 }
 
 /* ---- Statements ---- */
@@ -509,12 +554,14 @@ static quern_status parse_tokens(parser *p, qn_expression **expression) {
   size_t n_places = 4;
   while (n_places < n + n / 2) n_places *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof p->code[0], ops_bytes = n * sizeof p->ops[0], waiting_bytes = n * sizeof p->waiting[0];
-  char *scratch = malloc(code_bytes + ops_bytes + waiting_bytes + n_places * sizeof p->names[0]);
+  const size_t nests_bytes = MAX_DEPTH * sizeof p->nests[0];
+  char *scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + n_places * sizeof p->names[0]), *at = scratch;
   if (!scratch) return no_memory(p);
-  p->code = (qn_instruction *)scratch;
-  p->ops = (const quern_op **)(scratch + code_bytes);
-  p->waiting = (waiting *)(scratch + code_bytes + ops_bytes);
-  p->names = (int32_t *)(scratch + code_bytes + ops_bytes + waiting_bytes);
+  p->nests = (nest *)at;
+  p->code = (qn_instruction *)(at += nests_bytes);
+  p->ops = (const quern_op **)(at += code_bytes);
+  p->waiting = (waiting *)(at += ops_bytes);
+  p->names = (int32_t *)(at += waiting_bytes);
   p->names_mask = (uint32_t)n_places - 1;
   memset(p->names, 0, n_places * sizeof p->names[0]);
   p->next = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0;

@@ -270,6 +270,10 @@ for _, row in ipairs {
   tap.ok(good, "body: %s", row[3])
   if not good then tap.diag("%s", rows and "accepted" or errors:sub(1, 600)) end
 end
+for _, nest in ipairs { { "(", ")" }, { "abs(", ")" }, { "-", "" }, { "(T)", "" }, { "x > 0 ? x : ", "" } } do
+  accepts(unary(deep(nest[1], 200, nest[2])), "200 of " .. nest[1])
+  refuses(unary(deep(nest[1], 201, nest[2])), "nested deeper than 200", "  and 201")
+end
 refuses('unary "acme.a" { doc = "d", dtypes = { "f32" }, body = "' .. ("x  +  "):rep(12000) .. 'x" }', "longer than", "a body over 64 KB")
 refuses("-- " .. ("x"):rep(1 << 20) .. "\n" .. unary "x", "s.lua:1:1: a spec may have", "a spec over 1 MB")
 refuses("local a = " .. ("{"):rep(5000) .. ("}"):rep(5000), "s.lua:1:", "5,000 nested tables")

@@ -370,6 +370,13 @@ tap.ok(not canonical and what == "limit" and why:find("longer than 65536 bytes",
 limit("x" .. ("+x"):rep(2001), "f32", "more than 2000 operators in one chain")
 limit(("("):rep(201) .. "x" .. (")"):rep(201), "f32", "nested deeper than 200")
 limit(("-"):rep(300) .. "x", "f32", "nested deeper than 200")
+limit(("("):rep(30000) .. "x", "f32", "nested deeper than 200")
+for _, nest in ipairs { { "(", ")" }, { "sqrt(", ")" }, { "fma(x, x, ", ")" }, { "-", "" }, { "(f32)", "" }, { "x ? x : ", "" },
+                        { "x ? ", " : x" } } do
+  local taken, why = outline(nest[1]:rep(200) .. "x" .. nest[2]:rep(200), "f32")
+  tap.ok(taken, "%s 200 deep %s", nest[1], why or "")
+  limit(nest[1]:rep(201) .. "x" .. nest[2]:rep(201), "f32", "nested deeper than 200")
+end
 local names = {}
 for k = 1, 32 do names[k] = "a" .. k end
 limit(table.concat(names, "+"), ("f32 "):rep(32), "more than 32 inputs and outputs")

@@ -454,20 +454,33 @@ static void test_limits(void) {
   limit(repeated("x", " ", 65535, ""), QUERN_OK, "65536 bytes");
   limit(repeated("x", " ", 65536, ""), QUERN_E_LIMIT, "65537 bytes");
   limit(repeated("x /*", "a", 65530, "*/"), QUERN_OK, "65536 bytes with a comment");
-  char *text = repeated("", "(", 99, "x");
-  limit(repeated(text, ")", 99, ""), QUERN_OK, "99 parentheses");
+  static const struct {
+    const char *what, *open, *inside, *close;
+  } nests[] = {{"parentheses", "(", "x", ")"}, {"calls", "exp(", "x", ")"}, {"second arguments", "add(x, ", "x", ")"},
+               {"signs", "-", "x", ""}, {"casts", "(f32)", "x", ""}, {"selects", "x ? x : ", "x", ""},
+               {"first branches", "x ? ", "x", " : x"}, {"parentheses behind operators", "x + x * (", "x", ")"}};
+  char name[100], *text;
+  for (size_t i = 0; i < COUNT(nests); i++) {
+    for (int n = 200; n <= 201; n++) {
+      text = repeated("", nests[i].open, n, nests[i].inside);
+      snprintf(name, sizeof name, "%d %s", n, nests[i].what);
+      limit(repeated(text, nests[i].close, n, ""), n == 200 ? QUERN_OK : QUERN_E_LIMIT, name);
+      free(text);
+    }
+  }
+  has_str(quern_last_error(), "expression:1:1809: nested deeper than 200", "at the 201st parenthesis");
+  text = repeated("", "(-", 100, "x");
+  limit(repeated(text, ")", 100, ""), QUERN_OK, "100 parentheses and 100 signs");
+  limit(repeated(text, ")", 99, ") + (x) + ((x))"), QUERN_OK, "what is closed does not count");
   free(text);
-  text = repeated("", "(", 100, "x");
-  limit(repeated(text, ")", 100, ""), QUERN_E_LIMIT, "100 parentheses");
+  text = repeated("-", "(-", 100, "x");
+  limit(repeated(text, ")", 100, ""), QUERN_E_LIMIT, "100 parentheses and 101 signs");
+  free(text);
+  text = repeated("exp(", "(x) + exp(-x) + (x ? x : -x) + ", 500, "x)");
+  limit(repeated(text, " + (x)", 500, ""), QUERN_OK, "nor one beside the other");
   free(text);
   limit(repeated("", "(", 60000, ""), QUERN_E_LIMIT, "60000 open parentheses");
-  limit(repeated("", "-", 198, "x"), QUERN_OK, "198 signs");
-  limit(repeated("", "-", 199, "x"), QUERN_E_LIMIT, "199 signs");
   limit(repeated("", "-", 60000, "x"), QUERN_E_LIMIT, "60000 signs");
-  limit(repeated("", "(f32)", 198, "x"), QUERN_OK, "198 casts");
-  limit(repeated("", "(f32)", 199, "x"), QUERN_E_LIMIT, "199 casts");
-  limit(repeated("", "x ? x : ", 198, "x"), QUERN_OK, "198 selects");
-  limit(repeated("", "x ? x : ", 199, "x"), QUERN_E_LIMIT, "199 selects");
   limit(repeated("x", " + x", 2000, ""), QUERN_OK, "a chain of 2000 operators");
   limit(repeated("x", " + x", 2001, ""), QUERN_E_LIMIT, "a chain of 2001 operators");
   limit(repeated("x", " + x * x", 2000, ""), QUERN_OK, "2000 of one level with others between");
@@ -647,7 +660,7 @@ static void test_memory(void) { skip(1, "malloc belongs to the sanitizer"); }
 
 /* ---- A small stack ------------------------------------------------------------------------------------------------ */
 
-#define SMALL_STACK (64 << 10)
+#define SMALL_STACK (32 << 10)
 
 static void *on_small_stack(void *arg) {
   const char *text = arg;
@@ -667,11 +680,11 @@ static void test_stack(void) {
     skip(1, "sanitizers need more stack");
     return;
   }
-  char *closed = repeated("x", ")", 99, ""), *params = repeated("param a; x * (", "a + (", 90, "a");
-  char *texts[] = {repeated("", "(", 99, closed), repeated("", "exp(", 99, closed), repeated("", "-", 198, "x"),
-                   repeated("", "x||x&&x|x^x&(x==1)<x<<x+x*(", 99, closed), repeated("", "x > 0 ? x : ", 198, "x"),
-                   repeated("", "fma(x, x, ", 200, "x"), repeated("", "(f16)", 198, "x"), repeated(params, ")", 91, ""),
-                   repeated("x", " + x", 2000, "")};
+  char *closed = repeated("x", ")", 200, ""), *params = repeated("param a; x * (", "a + (", 199, "a");
+  char *texts[] = {repeated("", "(", 200, closed), repeated("", "exp(", 200, closed), repeated("", "-", 200, "x"),
+                   repeated("", "x||x&&x|x^x&(x==1)<x<<x+x*(", 200, closed), repeated("", "x > 0 ? x : ", 200, "x"),
+                   repeated("", "fma(x, x, ", 200, closed), repeated("", "(f16)", 200, "x"), repeated(params, ")", 200, ""),
+                   repeated("", "-(-abs(", 200, "x"), repeated("x", " + x", 2000, "")};
   group_begin("the deepest texts on a stack of %d KB", SMALL_STACK >> 10);
   for (size_t i = 0; i < COUNT(texts); i++) {
     pthread_attr_t attributes;

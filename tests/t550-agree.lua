@@ -229,6 +229,27 @@ for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", ("gelu"
   add_misspelt(name .. "(x)", "notfound")
 end
 
+-- Texts that nest so deep that both readers take them, or deeper
+local nested = {}
+local function add_nested(depth, text)
+  nested[#nested + 1] = { at = #cases + 1, depth = depth, text = text }
+  local canonical, known = host.canonical(model, text)
+  cases[#cases + 1] = { text = text, dtypes = { "f32" }, canonical = canonical, known = known }
+end
+local NESTS = { { "(", ")" }, { "sqrt(", ")" }, { "fma(x, x, ", ")" }, { "-", "" }, { "(f32)", "" }, -- these nest in each other
+                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" } }
+for depth = 199, 202 do
+  for _, nest in ipairs(NESTS) do add_nested(depth, nest[1]:rep(depth) .. "x" .. nest[2]:rep(depth)) end
+  for _ = 1, 10 do
+    local open, close = {}, {}
+    for k = 1, depth do
+      local nest = NESTS[math.random(5)]
+      open[k], close[depth + 1 - k] = nest[1], nest[2]
+    end
+    add_nested(depth, table.concat(open) .. "x" .. table.concat(close))
+  end
+end
+
 ---------------------------------------------------------------------------------------------------- the C side
 
 local function write(name, parts)
@@ -394,7 +415,7 @@ for k, case in ipairs(cases) do
   local what, taken, same_place = differs(case, answers[k] or { values = {}, out = {}, status = "none", message = "" })
   if what then
     tap.group_fail("%s", string.format("%s\n  on %s:\n%s", case.text, list_text(case.dtypes), what))
-  elseif k > n_cases then -- a misspelt name, see below
+  elseif k > n_cases then -- a misspelt name or a deep nest, see below
   elseif taken then
     n_taken = n_taken + 1
   else
@@ -425,5 +446,20 @@ for _, case in ipairs(misspelt) do
 end
 tap.group_end()
 tap.ok(n_suggested > #callable, "%d misspelt names, %d suggestions", #misspelt, n_suggested)
+
+tap.group_begin("200 levels are taken, 201 are not")
+for _, case in ipairs(nested) do
+  tap.group_count()
+  local _, message, kind = host.host_dag(model, case.text, cases[case.at].dtypes)
+  local c = answers[case.at]
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  local wanted = case.depth > 200 and "limit" or nil
+  if kind ~= wanted or c_kind ~= wanted then
+    tap.group_fail("%d deep: Lua: %s, C: %s: %s: %s", case.depth, message or "taken", c_kind or "taken", c.message or "", case.text)
+  elseif wanted and message:match "^%S+:%d+:%d+:[^\n]*" ~= c.message:match "^%S+:%d+:%d+:[^|]*" then
+    tap.group_fail("%d deep: another place: Lua: %s, C: %s", case.depth, message, c.message)
+  end
+end
+tap.group_end()
 os.execute("rm -rf '" .. folder .. "'")
 tap.done_testing()

@@ -1122,12 +1122,12 @@ static void test_stack(void) {
   quern_ctx_release(ctx);
   /* Reading a text: as deep as may be, and deeper */
   char text[2000] = "y = ";
-  for (int i = 0; i < 98; i++) strcat(text, "("); /* each is two levels */
+  for (int i = 0; i < 200; i++) strcat(text, "(");
   strcat(text, "x");
-  for (int i = 0; i < 98; i++) strcat(text, ")");
+  for (int i = 0; i < 200; i++) strcat(text, ")");
   small_call c = {.ctx = ways[0].ctx, .text = text};
   int kb = in_child(made_in_child, &c);
-  ok(kb <= 64, "98 parentheses are read on 64 KB of stack: %d KB", kb);
+  ok(kb <= 64, "200 parentheses are read on 64 KB of stack: %d KB", kb);
   text[4] = 0;
   for (int i = 0; i < 190; i++) strcat(text, "-~exp(");
   kb = in_child(refused_in_child, &c);
