@@ -192,13 +192,14 @@ while #cases < n_cases do
   end
 end
 
--- Names with a letter too many, too few, or another one: of ops and primitives, which both readers look up, and of constants
+-- Names with letters too many, too few, or other ones: of ops and primitives, which both readers look up, and of constants
 -- and dtypes, which then are inputs, or nothing at all. said: how both refuse it; nil: neither does
 local misspelt = {}
 local function misspell(name)
   local at, letter = math.random(#name), string.char(math.random(97, 122))
   local way = math.random(3)
-  return name:sub(1, at - 1) .. (way == 1 and "" or letter) .. name:sub(way == 2 and at or at + 1)
+  local word = name:sub(1, at - 1) .. (way == 1 and "" or letter) .. name:sub(way == 2 and at or at + 1)
+  return #word > 2 and chance(40) and misspell(word) or word
 end
 local function add_misspelt(text, said)
   misspelt[#misspelt + 1] = { text = text, said = said, at = #cases + 1 }
@@ -221,12 +222,16 @@ end
 local callable = {}
 for _, op in ipairs(model.ops) do callable[#callable + 1] = op.name end
 for _, primitive in ipairs(primitives) do callable[#callable + 1] = primitive[1] end
-misspell_all(callable, 4, "y = x * %s(x, w)", "notfound")
+misspell_all(callable, 1, "y = x * %s(x, w)", "notfound")
 misspell_all({ "SQRT1_2", "INFINITY", "LOG10E", "NAN", "PI" }, 1, "x * %s", nil)
 misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "x + (%s)y", "syntax")
 misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "%s t = x; t", "syntax")
 for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", ("gelu"):rep(16), ("exp"):rep(21), "lookups", "GELU" } do
   add_misspelt(name .. "(x)", "notfound")
+end
+for word in ("cos sin tan min max mod round cosh atan2 cbrt softmax silu elu norm exp2 log10 log1p rsqrt lerp f fn foo bar sq ab "
+             .. "e as_u as_f as_i3 rin fmaa"):gmatch "%S+" do
+  add_misspelt(word .. "(x)", "notfound")
 end
 
 -- Texts that nest so deep that both readers take them, or deeper
