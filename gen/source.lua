@@ -62,12 +62,10 @@ end
 local LONGEST_GUESS = 63
 
 -- The known word nearest to `word`, or nil when none is near. Each further argument: a list or a set of names; of equally near
--- ones that of an earlier set, then the first in order. One of the first set may be further
--- off by a letter than those of the others: so runtime/core/registry.c has it for ops, and runtime/callee.c for the rest.
+-- ones that of an earlier set, then the first in order: as runtime/core/guess.c guesses.
 function M.nearest(word, ...)
   if #word > LONGEST_GUESS then return nil end
-  local limit = 1 + #word // 3
-  local best, best_distance = nil, limit + 1
+  local best, best_distance = nil, (#word + 2) // 3 + 1
   for _, known in ipairs { ... } do
     local names = {}
     for key, value in pairs(known) do names[#names + 1] = type(key) == "string" and key or value end
@@ -77,7 +75,6 @@ function M.nearest(word, ...)
         if d < best_distance then best, best_distance = name, d end
       end
     end
-    if not best then best_distance = limit end
   end
   return best
 end

@@ -8,37 +8,14 @@
 /* The token in a message. */
 #define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
 
-/* How many letters must be inserted, removed or changed to make `a` of `b`; both shorter than NAME_BYTES. */
-static int edit_distance(const char *a, const char *b) {
-  uint8_t row[NAME_BYTES];
-  int n = (int)strlen(b);
-  for (int j = 0; j <= n; j++) row[j] = (uint8_t)j;
-  for (int i = 1; *a; i++, a++) {
-    int diagonal = row[0];
-    row[0] = (uint8_t)i;
-    for (int j = 1; j <= n; j++) {
-      int best = diagonal + (*a != b[j - 1]);
-      diagonal = row[j];
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      row[j] = (uint8_t)best;
-    }
-  }
-  return row[n];
-}
-
 static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
-  const char *nearest = qn_registry_nearest(ctx, name);
-  int best = nearest && strlen(nearest) < NAME_BYTES ? edit_distance(name, nearest) : 1 + (int)token->size / 3;
-  for (int32_t k = 0; k < qn_n_functions; k++) {
-    int distance = edit_distance(name, qn_functions[k].name);
-    if (distance >= best) continue;
-    best = distance;
-    nearest = qn_functions[k].name;
-  }
-  if (!nearest) return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
+  qn_guess guess = qn_guess_begin(name);
+  qn_registry_guess(ctx, &guess);
+  for (int32_t k = 0; k < qn_n_functions; k++) qn_guess_offer(&guess, qn_functions[k].name);
+  if (!guess.nearest)
+    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
   return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s', did you mean '%.64s'?",
-                        SHOWN(source, token), nearest);
+                        SHOWN(source, token), guess.nearest);
 }
 
 static const qn_function *find_function(const char *name) {

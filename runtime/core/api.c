@@ -111,9 +111,10 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_find(ctx, name);
   if (!found) {
-    const char *nearest = qn_registry_nearest(ctx, name);
-    return nearest ? qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s; the nearest name is %s", name, nearest)
-                   : qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s", name);
+    qn_guess guess = qn_guess_begin(name);
+    qn_registry_guess(ctx, &guess);
+    if (!guess.nearest) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s", name);
+    return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s; the nearest name is %s", name, guess.nearest);
   }
   qn_registry_retain(found);
   *op = found;

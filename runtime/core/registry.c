@@ -241,43 +241,9 @@ quern_op *qn_registry_builtin(int32_t index) {
   return table->older ? qn_registry_find(ctx, qn_builtins[index].info.name) : table->ops[index];
 }
 
-#define LONGEST_GUESS 63
-
-/* How many letters must be inserted, removed or changed to make `a` of `b`; both at most LONGEST_GUESS long. */
-static int edit_distance(const char *a, const char *b) {
-  uint8_t row[LONGEST_GUESS + 1];
-  int n = (int)strlen(b);
-  for (int j = 0; j <= n; j++) row[j] = (uint8_t)j;
-  for (int i = 1; *a; i++, a++) {
-    int diagonal = row[0];
-    row[0] = (uint8_t)i;
-    for (int j = 1; j <= n; j++) {
-      int best = diagonal + (*a != b[j - 1]);
-      diagonal = row[j];
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      row[j] = (uint8_t)best;
-    }
-  }
-  return row[n];
-}
-
-const char *qn_registry_nearest(quern_ctx *ctx, const char *name) {
+void qn_registry_guess(quern_ctx *ctx, qn_guess *guess) {
   const op_table *table = table_of(ctx);
-  size_t length = strlen(name);
-  const char *nearest = NULL;
-  if (length > LONGEST_GUESS) return NULL;
-  int best = 1 + (int)length / 3; /* further away than that it is another word */
-  for (int32_t i = 0; i < table->count; i++) {
-    const char *candidate = table->ops[i]->info->name;
-    if (strlen(candidate) > LONGEST_GUESS) continue;
-    int distance = edit_distance(name, candidate);
-    if (distance < best || (distance == best && !nearest)) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest;
+  for (int32_t i = 0; i < table->count; i++) qn_guess_offer(guess, table->ops[i]->info->name);
 }
 
 /* ---- Registration ---- */

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "guess.h"
 #include "kernel_abi.h"
 #include "log.h"
 #include "slices.h"
@@ -61,8 +62,8 @@ quern_op *qn_registry_find(quern_ctx *ctx, const char *name);
  * for lack of memory. For the typed functions: no search. */
 quern_op *qn_registry_builtin(int32_t index);
 
-/* The name nearest to `name` among the context's ops, or NULL if none is near. */
-const char *qn_registry_nearest(quern_ctx *ctx, const char *name);
+/* Offers the names of the context's ops. */
+void qn_registry_guess(quern_ctx *ctx, qn_guess *guess);
 
 /* `def` is of this library's size, its required fields checked. */
 quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def);
