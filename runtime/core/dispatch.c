@@ -74,17 +74,13 @@ quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *
   return QUERN_OK;
 }
 
-/* Rows so long are run over one by one; shorter ones down to this by a kernel that nests two loops. */
-#define LONG_ROW 64
-#define SHORT_ROW 16
-
 /* Plans the job of a kernel that is compiled for this expression, these dtypes, and the operands as they lie along the inner
  * dimension: broadcast, or contiguous, which what lies otherwise is made in blocks. */
 static void plan_compiled(const quern_op *op, const qn_special *special, const qn_nest *nest, int32_t n_out, qn_job *job,
                           const qn_compiled **compiled) {
   uint8_t contiguous[QN_MAX_OPERANDS], broadcast[QN_MAX_OPERANDS];
   int32_t n_broadcast = 0;
-  uint8_t rank = nest->rank >= 2 && nest->n[0] >= SHORT_ROW && nest->n[0] < LONG_ROW ? 2 : 1;
+  uint8_t rank = nest->rank >= 2 && nest->n[0] >= QN_ROW_WORTHWHILE && nest->n[0] < QN_CALL_WORTHWHILE ? 2 : 1;
   for (int32_t k = 0; k < nest->n_operands; k++) {
     int is_broadcast = k < nest->n_operands - n_out && nest->rank && nest->stride[k][0] == 0;
     contiguous[k] = QN_CLASS_CONTIGUOUS;

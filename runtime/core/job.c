@@ -18,10 +18,6 @@
 #define QN_SLICE_NANOSECONDS 20000
 #endif
 
-/* Inner extents worth a kernel's row (rank 2) or a kernel's call (rank 1). */
-#define ROW_WORTHWHILE 16
-#define CALL_WORTHWHILE 64
-
 /* Below this many elements no block pays for its preparation. */
 #define FEW_ELEMENTS 64
 
@@ -105,7 +101,7 @@ static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, in
   /* A strided variant that only stands in for a broadcast one: a block filled once is quicker. */
   if (n_strided && !has_strided_operand(job)) return 0;
   if (nest->rank <= 1) return 1;
-  if (nest->n[0] < (variant->rank >= 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
+  if (nest->n[0] < (variant->rank >= 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   return !n_strided || !any_transposed_dim(job);
 }
 
@@ -188,7 +184,7 @@ static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0)
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
   if (job->program) return 0;
   const qn_variant *variant = &signature->variants[0];
-  if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? ROW_WORTHWHILE : CALL_WORTHWHILE)) return 0;
+  if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
     if (job->operand[k].dtype == job->operand[k].value && has_rows(job, k) && !is_linear(job, k)) return 1;
   return 0;
@@ -252,9 +248,9 @@ static void choose_move(qn_job *job, int32_t k, int tiles) {
     use_mover(operand, QN_WAY_ROWS, NULL);
   else if (!is_output && job->box_rank == 2 && row >= 8 && box_extent(job, 1) >= 8 && box_stride(job, k, 1) == operand->size)
     use_mover(operand, QN_WAY_STRIDED, qn_packs.transpose[log2]);
-  else if (!is_output && stride == 0 && row >= ROW_WORTHWHILE)
+  else if (!is_output && stride == 0 && row >= QN_ROW_WORTHWHILE)
     use_mover(operand, QN_WAY_STRIDED, qn_packs.fill[log2]);
-  else if (row < ROW_WORTHWHILE && !tiles && fits_table(job, k))
+  else if (row < QN_ROW_WORTHWHILE && !tiles && fits_table(job, k))
     use_mover(operand, QN_WAY_AT, is_output ? qn_packs.scatter_at[log2] : qn_packs.gather_at[log2]);
   else
     use_mover(operand, QN_WAY_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
@@ -268,7 +264,7 @@ static int may_be_in_place(const qn_job *job, int32_t k) {
 static void choose_way(qn_job *job, int32_t k, int tiles) {
   qn_operand *operand = &job->operand[k];
   int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
-  int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= ROW_WORTHWHILE;
+  int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
   use_mover(operand, QN_WAY_IN_PLACE, NULL);
   operand->convert = NULL;
   if (!same) {

@@ -13,6 +13,10 @@
 #ifndef QN_BLOCK
 #define QN_BLOCK 1024
 #endif
+/* Rows so long are run over one by one; shorter ones, down to the other, by a kernel that nests two loops (rank 2). */
+#define QN_CALL_WORTHWHILE 64
+#define QN_ROW_WORTHWHILE 16
+
 /* The bytes that all blocks of a slice take on its stack: a call is to need less than 32 KB of it, with everything. */
 #define QN_AREA 14336
 
