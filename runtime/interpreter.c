@@ -11,6 +11,7 @@
 
 #include "core/job.h"
 #include "core/status.h"
+#include "op_lines.h"
 
 /* Bytes of a slice's area that temporaries may take for an element, and single values in all. */
 #define MAX_BYTES_AT_ONCE 4096
@@ -146,113 +147,52 @@ static quern_status collect_slots(builder *b, const qn_typed *typed) {
   return QUERN_OK;
 }
 
-/* ---- Ops of specs: the lines of generator.h ---- */
+/* ---- Ops of specs ---- */
 
-typedef struct reader {
-  const char *at;
-} reader;
-
-/* The next word of a line, up to 63 letters; 0 at the end of the line. */
-static int read_word(reader *r, char word[64]) {
-  size_t n = 0;
-  while (*r->at == ' ') r->at++;
-  while (*r->at && *r->at != ' ' && *r->at != '\n' && n < 63) word[n++] = *r->at++;
-  word[n] = 0;
-  return n > 0;
-}
-
-static int read_type(reader *r, uint8_t *type) {
-  char word[64];
-  if (!read_word(r, word)) return 0;
-  for (int t = 0; t < QN_DTYPE_COUNT; t++)
-    if (strcmp(qn_dtype_infos[t].name, word) == 0) {
-      *type = (uint8_t)t;
-      return 1;
-    }
-  return 0;
-}
-
-static int read_number(reader *r, int base, uint64_t *number) {
-  char word[64], *end;
-  if (!read_word(r, word)) return 0;
-  *number = strtoull(word, &end, base);
-  return *end == 0;
-}
-
-static int32_t read_table(builder *b, reader *r) {
-  uint8_t type;
-  uint64_t n, item;
-  if (!read_type(r, &type) || !read_number(r, 10, &n) || n == 0 || n > 1 << 20) return -1;
-  size_t size = size_of(type);
+static int32_t table_node(builder *b, qn_op_lines *lines, const qn_op_line *table) {
+  const size_t n = (size_t)table->number, size = size_of(table->type);
+  uint64_t item;
   char *items = malloc(n * size);
-  if (!items) {
-    b->failed = 1;
-    return -1;
-  }
-  int32_t made = -1;
-  uint64_t k = 0;
-  for (; k < n && read_number(r, 16, &item); k++) memcpy(items + k * size, &item, size);
-  if (k == n)
-    made = add_node(b, (node){.kind = NODE_CONSTANT, .type = type, .uniform = 1, .index = add_constant(b, items, n * size),
-                              .table_items = (int32_t)n});
+  b->failed |= !items;
+  if (!items) return 0;
+  size_t k = 0;
+  for (; k < n && qn_op_lines_item(lines, &item); k++) memcpy(items + k * size, &item, size);
+  const int32_t index = k == n ? add_constant(b, items, n * size) : -1;
   free(items);
-  return made;
+  if (index < 0) return -1;
+  return add_node(b, (node){.kind = NODE_CONSTANT, .type = table->type, .uniform = 1, .index = index, .table_items = (int32_t)n});
 }
 
-/* `prim OP TYPE ARG_TYPE A B C`; values: the nodes of the lines before. */
-static int32_t read_primitive(builder *b, reader *r, const int32_t *values, int32_t n_values) {
-  char op[64];
-  uint8_t type, arg_type;
-  int32_t args[8];
-  if (!read_word(r, op) || !read_type(r, &type) || !read_type(r, &arg_type)) return -1;
-  const qn_primitive *primitive = qn_primitive_find(op, type, arg_type);
-  if (!primitive || primitive->n_args > 6) return -1;
-  for (int32_t k = 0; k < primitive->n_args; k++) {
-    uint64_t value;
-    if (!read_number(r, 10, &value) || value >= (uint64_t)n_values || values[value] < 0) return -1;
-    args[k] = values[value];
-  }
-  if (strcmp(op, "lookup") != 0) return primitive_node(b, primitive, args, 0);
-  args[2] = constant_node(b, QN_I64, (uint64_t)b->nodes[args[0]].table_items - 1);
-  return primitive_node(b, primitive, args, 1);
+/* values: the nodes of the lines before */
+static int32_t line_node(builder *b, const qn_op_line *line, const int32_t *values) {
+  int32_t args[QN_OP_LINE_MAX_ARGS + 1];
+  const int32_t n_args = line->primitive->n_args;
+  for (int32_t k = 0; k < n_args; k++) args[k] = values[line->args[k]];
+  if (strcmp(line->primitive->op, "lookup") != 0) return primitive_node(b, line->primitive, args, 0);
+  args[n_args] = constant_node(b, QN_I64, (uint64_t)b->nodes[args[0]].table_items - 1); /* the last item, a parameter */
+  return primitive_node(b, line->primitive, args, 1);
 }
 
-/* The nodes of a spec's op for the arguments `args` (inputs, then parameters). -1: the text is not what it should be. */
-static int32_t read_program(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values) {
-  int32_t n_values = 0, n_in = 0, result = -1;
-  reader r = {text};
-  while (*r.at && !b->failed) {
-    char word[64];
-    uint8_t type;
-    uint64_t number;
+/* The node of a spec's op for the arguments `args` (inputs, then parameters). -1: the text is not what it should be. */
+static int32_t read_op(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values) {
+  int32_t n_in = 0, result = -1;
+  qn_op_lines lines = {text, 0};
+  qn_op_line line;
+  int is_line;
+  while ((is_line = qn_op_lines_next(&lines, &line)) > 0) {
     int32_t made = -1;
-    if (!read_word(&r, word)) return -1;
-    if (strcmp(word, "out") == 0) {
-      if (!read_number(&r, 10, &number) || number >= (uint64_t)n_values) return -1;
-      result = values[number];
-    } else {
-      if (strcmp(word, "in") == 0)
-        made = read_type(&r, &type) && n_in < n_args ? args[n_in++] : -1;
-      else if (strcmp(word, "param") == 0)
-        made = read_type(&r, &type) && read_number(&r, 10, &number) && number < (uint64_t)(n_args - n_in) ? args[n_in + number] : -1;
-      else if (strcmp(word, "const") == 0)
-        made = read_type(&r, &type) && read_number(&r, 16, &number) ? constant_node(b, type, number) : -1;
-      else if (strcmp(word, "table") == 0)
-        made = read_table(b, &r);
-      else if (strcmp(word, "prim") == 0)
-        made = read_primitive(b, &r, values, n_values);
-      if (made < 0) return -1;
-      values[n_values++] = made;
+    switch (line.kind) {
+      case QN_OP_LINE_IN: made = n_in < n_args ? args[n_in++] : -1; break;
+      case QN_OP_LINE_PARAM: made = line.number < (uint64_t)(n_args - n_in) ? args[n_in + (int32_t)line.number] : -1; break;
+      case QN_OP_LINE_CONST: made = constant_node(b, line.type, line.number); break;
+      case QN_OP_LINE_TABLE: made = table_node(b, &lines, &line); break;
+      case QN_OP_LINE_PRIM: made = line_node(b, &line, values); break;
+      default: result = values[line.number]; continue;
     }
-    if (*r.at == '\n') r.at++;
+    if (made < 0 || b->failed) return -1;
+    values[lines.n_values - 1] = made;
   }
-  return result;
-}
-
-static int32_t count_lines(const char *text) {
-  int32_t n = 0;
-  for (; *text; text++) n += *text == '\n';
-  return n + 1;
+  return is_line < 0 ? -1 : result;
 }
 
 static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
@@ -260,9 +200,9 @@ static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t
   quern_status status =
       qn_generator_program(b->generator, value->op->info->name, qn_dtype_infos[value->kernel_dtype].name, &text);
   if (status) return status;
-  int32_t *values = malloc((size_t)count_lines(text.data) * sizeof *values);
+  int32_t *values = malloc((size_t)qn_op_lines_count(text.data) * sizeof *values);
   if (values)
-    *made = read_program(b, text.data, args, value->n_args + value->n_params, values);
+    *made = read_op(b, text.data, args, value->n_args + value->n_params, values);
   else
     b->failed = 1;
   free(values);

@@ -466,7 +466,7 @@ local function new_service()
 end
 local s = new_service()
 
--- programs: lines that a reader of generator.h understands, of primitives that there are
+-- programs: lines that runtime/op_lines.c understands, of primitives that there are
 local function check_program(text)
   local n, outputs, n_in = 0, 0, 0
   for line in text:gmatch "([^\n]*)\n" do
