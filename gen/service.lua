@@ -84,7 +84,7 @@ local function packed_number(value)
   return string.pack("<i4i8", 2, number.f64_bits(value))
 end
 
--- An op for generator.c, whose reader this is written for.
+-- An op for runtime/spec_ops.c, which unpacks it.
 local function packed_op(types, op, built, heavy)
   local tables, variants, kernels = require "gen.tables", require "gen.variants", require "gen.kernels"
   local inputs, outputs = tables.accepted(types, op, built)
@@ -193,7 +193,7 @@ local function item_bits(t, item)
   return t.bits < 64 and item & ((1 << t.bits) - 1) or item
 end
 
--- The lines of generator.h for a DAG { inputs, params, outputs }.
+-- The lines of runtime/op_lines.h for a DAG { inputs, params, outputs }.
 local function program_lines(types, dag)
   local lines, line_of, n = {}, {}, 0
   local function add(key, ...)

@@ -4,7 +4,7 @@
 #define QN_GENERATOR_H
 
 #include "bytes.h"
-#include "core/kernel_abi.h"
+#include "spec_ops.h"
 
 /* A context's generator: one Lua state, made at first need, under one lock. Calls may come from any thread. */
 typedef struct qn_generator qn_generator;
@@ -16,11 +16,6 @@ void qn_generator_destroy(qn_generator *generator);
 /* "ready", "not loaded yet", or why the module cannot be used; static. */
 const char *qn_generator_state(void);
 
-/* An op that a spec declares. One allocation each, freed with free(). */
-typedef struct qn_spec_op {
-  qn_builtin rule; /* info, rule, dtypes, bool_in, bool_out, heavy; without variants */
-} qn_spec_op;
-
 /* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
  * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (all that is wrong is that names
  * are taken), LIMIT, MEMORY. Wants 64 KiB of stack, as all functions here. */
@@ -30,10 +25,8 @@ quern_status qn_generator_load_spec(qn_generator *generator, const char *name, c
 /* Takes the ops of the last spec that was loaded out again. */
 void qn_generator_forget_spec(qn_generator *generator);
 
-/* What an op computes in a kernel dtype (K of kernel_abi.h), as lines; line k defines value k, but `out` lines:
- *   in TYPE | param TYPE INDEX | const TYPE HEX | table TYPE N HEX... | prim OP TYPE ARG_TYPE A B C | out VALUE
- * The inputs come first, all of them, then the parameters; HEX has 16 digits. OP, TYPE and ARG_TYPE name a qn_primitive; of a
- * lookup, A is a table. Errors: UNSUPPORTED, NOTFOUND, DTYPE, SYNTAX (no body for that dtype), MEMORY. */
+/* What an op computes in a kernel dtype (K of kernel_abi.h), as the lines that op_lines.h reads. Errors: UNSUPPORTED, NOTFOUND,
+ * DTYPE, SYNTAX (no body for that dtype), MEMORY. */
 quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program);
 
 typedef struct qn_source_request {
