@@ -4,7 +4,7 @@
 #include "core/isa.h"
 #include "core/page.h"
 #include "core/status.h"
-#include "fused_ops.h"
+#include "extension.h"
 #include "jit_cache.h"
 #include "jit_cc.h"
 #include "jit_environment.h"
@@ -32,7 +32,7 @@ static void add_cc(qn_page *page, const quern_options *options) {
 quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   static const char *const modes[] = {"default", "off", "sync", "async"};
   qn_page page = {text, size, 0};
-  qn_jit *jit = qn_fused_ops_jit(ctx);
+  qn_jit *jit = qn_extension_jit(ctx);
   text[0] = 0;
   if (!jit) return qn_status_fail(QUERN_E_MEMORY, "ctx_describe: out of memory");
   const qn_jit_cache *cache = qn_jit_disk(jit);

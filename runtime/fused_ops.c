@@ -4,7 +4,6 @@
  * code for. Entries are only ever added, at the head of a list, without a lock; they go with the op. */
 #include "fused_ops.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,20 +33,11 @@ typedef struct entry {
   uint8_t results[QN_MAX_OPERANDS]; /* the dtypes that the outputs have of themselves */
 } entry;
 
-typedef struct extension {
-  qn_extension base;
-  qn_generator *generator;
-  qn_jit *jit;
-  struct fused_op *spec_ops;
-  pthread_mutex_t loading; /* one spec at a time: guards spec_ops and specs */
-  qn_digest specs;         /* of all that have been loaded */
-} extension;
-
 typedef struct fused_op {
   qn_fused face; /* first: what the core has of it */
   quern_op op;
-  struct fused_op *next; /* of a context's spec ops */
-  extension *owner;
+  qn_generator *generator; /* these two are its context's */
+  qn_jit *jit;
   _Atomic(qn_expression *) expression; /* of a spec's op: read at its first use */
   qn_spec_op *spec;                    /* NULL: an expression of the host's */
   qn_digest digest;                    /* of the specs that a spec's op depends on */
@@ -159,7 +149,7 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
     special->heavy = builtin->heavy;
     return qn_resolve(builtin, entry->dtypes, &special->signature);
   }
-  status = qn_interpreter_build(expression, typed, fused->owner->generator, &entry->interpreted);
+  status = qn_interpreter_build(expression, typed, fused->generator, &entry->interpreted);
   if (status) return status;
   const qn_interpreted *interpreted = entry->interpreted;
   special->heavy = interpreted->heavy;
@@ -253,7 +243,7 @@ static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *c
   const qn_code_request request = {.canonical = expression->canonical, .specs = specs_of(expression), .n_in = info->n_in,
                                    .n_out = info->n_out, .dtypes = entry->dtypes, .classes = classes, .rank = rank};
   layout *made = calloc(1, sizeof *made);
-  if (!made || !(made->code = qn_jit_acquire(fused->owner->jit, &request))) {
+  if (!made || !(made->code = qn_jit_acquire(fused->jit, &request))) {
     free(made);
     return NULL;
   }
@@ -319,49 +309,15 @@ static void fused_free(fused_op *fused) {
 
 static void destroy_op(quern_op *op) { fused_free(fused_of(op)); }
 
-static fused_op *fused_make(quern_ctx *ctx, extension *owner) {
+static fused_op *fused_make(quern_ctx *ctx, qn_generator *generator, qn_jit *jit) {
   fused_op *fused = calloc(1, sizeof *fused);
   if (!fused) return NULL;
   fused->face = (qn_fused){.specialise = specialise, .infer = infer, .compiled = compiled, .facts = facts};
-  fused->owner = owner;
+  fused->generator = generator;
+  fused->jit = jit;
   fused->op.ctx = ctx;
   fused->op.fused = &fused->face;
   return fused;
-}
-
-static void extension_destroy(qn_extension *base) {
-  extension *extension = (struct extension *)base;
-  for (fused_op *at = extension->spec_ops, *next; at; at = next) {
-    next = at->next;
-    fused_free(at);
-  }
-  qn_jit_destroy(extension->jit);
-  qn_generator_destroy(extension->generator);
-  pthread_mutex_destroy(&extension->loading);
-  free(extension);
-}
-
-static qn_extension *extension_make(quern_ctx *ctx) {
-  extension *extension = calloc(1, sizeof *extension);
-  if (!extension) return NULL;
-  extension->base.destroy = extension_destroy;
-  extension->specs = QN_DIGEST_START;
-  extension->generator = qn_generator_create();
-  extension->jit = extension->generator ? qn_jit_create(qn_registry_options(ctx), extension->generator) : NULL;
-  if (!extension->jit) {
-    qn_generator_destroy(extension->generator);
-    free(extension);
-    return NULL;
-  }
-  pthread_mutex_init(&extension->loading, NULL);
-  return &extension->base;
-}
-
-static extension *extension_of(quern_ctx *ctx) { return (extension *)qn_registry_extension(ctx, extension_make); }
-
-qn_jit *qn_fused_ops_jit(quern_ctx *ctx) {
-  extension *extension = extension_of(ctx);
-  return extension ? extension->jit : NULL;
 }
 
 /* Writes, where text is not NULL, the names of the dtypes that tensors may have, separated by blanks. Returns their bytes, the
@@ -405,13 +361,11 @@ static int describe(fused_op *fused, const qn_expression *expression) {
   return 1;
 }
 
-quern_status qn_fused_ops_compile(quern_ctx *ctx, const char *text, quern_op **op) {
+quern_status qn_fused_ops_of_text(quern_ctx *ctx, qn_generator *generator, qn_jit *jit, const char *text, quern_op **op) {
   qn_expression *expression;
-  extension *extension = extension_of(ctx);
-  if (!extension) return no_memory("op_compile");
   quern_status status = qn_expression_parse(ctx, text, &expression);
   if (status) return status;
-  fused_op *fused = fused_make(ctx, extension);
+  fused_op *fused = fused_make(ctx, generator, jit);
   if (!fused || !describe(fused, expression)) {
     qn_expression_free(expression);
     free(fused);
@@ -424,63 +378,20 @@ quern_status qn_fused_ops_compile(quern_ctx *ctx, const char *text, quern_op **o
   return QUERN_OK;
 }
 
-/* ---- Specs ---- */
-
-/* Puts what the generator has read into the context. Takes the specs in any case. digest: of all specs up to here. */
-static quern_status add_spec_ops(quern_ctx *ctx, extension *extension, qn_digest digest, qn_spec_op **specs, int32_t n) {
-  quern_op **ops = malloc((size_t)n * sizeof *ops + 1);
-  fused_op *list = NULL;
-  quern_status status = ops ? QUERN_OK : no_memory("spec_load");
-  for (int32_t i = 0; i < n; i++) {
-    fused_op *fused = fused_make(ctx, extension);
-    if (!fused || status) {
-      status = status ? status : no_memory("spec_load");
-      free(fused);
-      free(specs[i]);
-      continue;
-    }
-    fused->spec = specs[i];
-    fused->digest = digest;
-    fused->op.builtin = &specs[i]->rule;
-    fused->op.info = &specs[i]->rule.info;
-    fused->next = list;
-    list = fused;
-    ops[i] = &fused->op;
+quern_op *qn_fused_ops_of_spec(quern_ctx *ctx, qn_generator *generator, qn_jit *jit, qn_spec_op *spec, qn_digest digest) {
+  fused_op *fused = fused_make(ctx, generator, jit);
+  if (!fused) {
+    free(spec);
+    return NULL;
   }
-  if (status == QUERN_OK) status = qn_registry_add(ctx, n, ops);
-  free(ops);
-  while (list) {
-    fused_op *fused = list;
-    list = fused->next;
-    if (status) {
-      fused_free(fused);
-    } else {
-      fused->next = extension->spec_ops;
-      extension->spec_ops = fused;
-    }
-  }
-  return status;
+  fused->spec = spec;
+  fused->digest = digest;
+  fused->op.builtin = &spec->rule;
+  fused->op.info = &spec->rule.info;
+  return &fused->op;
 }
 
-quern_status qn_fused_ops_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
-  extension *extension = extension_of(ctx);
-  if (!extension) return no_memory("spec_load");
-  qn_spec_op **specs = NULL;
-  int32_t n = 0;
-  pthread_mutex_lock(&extension->loading);
-  quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &specs, &n);
-  if (status == QUERN_OK) {
-    const qn_digest digest = qn_digest_add(extension->specs, text, size);
-    status = add_spec_ops(ctx, extension, digest, specs, n);
-    if (status == QUERN_OK)
-      extension->specs = digest;
-    else
-      qn_generator_forget_spec(extension->generator); /* a name that the host has taken, which the generator cannot know */
-    free(specs);
-  }
-  pthread_mutex_unlock(&extension->loading);
-  return status;
-}
+void qn_fused_ops_free(quern_op *op) { fused_free(fused_of(op)); }
 
 quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_bytes *source) {
   fused_op *fused = fused_of(op);
@@ -496,5 +407,5 @@ quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_b
   }
   const qn_source_request request = {.symbol = "qj_kernel", .canonical = expression->canonical, .dtypes = names,
                                      .n_in = info->n_in, .n_out = info->n_out, .classes = classes, .rank = 1};
-  return qn_generator_source(fused->owner->generator, &request, source);
+  return qn_generator_source(fused->generator, &request, source);
 }

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "describe.h"
+#include "extension.h"
 #include "fused_ops.h"
 #include "jit_cache.h"
 #include "jit_frozen.h"
@@ -53,7 +54,7 @@ quern_status quern_spec_load(quern_ctx *ctx, const char *path) {
   if (status) return status;
   if (!path) return refuse_null("spec_load", "the path");
   if ((status = read_spec(path, &text, &size))) return status;
-  status = qn_fused_ops_load_spec(ctx, path, text, size);
+  status = qn_extension_load_spec(ctx, path, text, size);
   free(text);
   return status;
 }
@@ -63,14 +64,14 @@ quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *
   if (status) return status;
   if (!name) return refuse_null("spec_load_text", "the name");
   if (!text && size) return refuse_null("spec_load_text", "the text");
-  return qn_fused_ops_load_spec(ctx, name, text ? text : "", size);
+  return qn_extension_load_spec(ctx, name, text ? text : "", size);
 }
 
 quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op) {
   if (!expression) return refuse_null("op_compile", "the expression");
   if (!op) return refuse_null("op_compile", "the place for the op");
   if (!(ctx = qn_registry_ctx(ctx))) return no_memory("op_compile");
-  return qn_fused_ops_compile(ctx, expression, op);
+  return qn_extension_compile(ctx, expression, op);
 }
 
 /* ---- About kernels ---- */
@@ -114,7 +115,7 @@ quern_status quern_kernels_register(const quern_kernel_table *table) {
 
 quern_status quern_record(quern_ctx *ctx, const char *path) {
   ctx = qn_registry_ctx(ctx);
-  qn_jit *jit = ctx ? qn_fused_ops_jit(ctx) : NULL;
+  qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   return jit ? qn_jit_record(jit, path) : no_memory("record");
 }
 
@@ -147,7 +148,7 @@ quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char
   listing listing = {each, arg};
   if (!each) return refuse_null("cache_list", "the function");
   ctx = qn_registry_ctx(ctx);
-  qn_jit *jit = ctx ? qn_fused_ops_jit(ctx) : NULL;
+  qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   if (!jit) return no_memory("cache_list");
   qn_jit_cache_list(qn_jit_disk(jit), list_entry, &listing);
   return QUERN_OK;
@@ -155,7 +156,7 @@ quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char
 
 quern_status quern_cache_clear(quern_ctx *ctx, int64_t *n_removed) {
   ctx = qn_registry_ctx(ctx);
-  qn_jit *jit = ctx ? qn_fused_ops_jit(ctx) : NULL;
+  qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   if (!jit) return no_memory("cache_clear");
   int64_t n = qn_jit_cache_clear(qn_jit_disk(jit));
   if (n_removed) *n_removed = n;

@@ -33,6 +33,7 @@ local LAYERS = {
   { "jit_queue", "jit_frozen", "jit_record" },
   { "jit", "jit_code" },
   { "fused_ops" },
+  { "extension" },
   { "describe" },
   { "quern" },
 }
