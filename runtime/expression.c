@@ -1,8 +1,7 @@
 /* expression.c: the grammar of the expression language, its names, and the canonical text. See expression.h.
  *
- * Statements by descent; expressions in one loop, with a stack of operators that wait for their right operands and one of what is
- * open: a deep nest takes nothing of a host's small stack. Nothing is allocated while parsing: all sizes follow from the number
- * of tokens. */
+ * Statements are read by descent, expressions by two stacks in one loop, so that no nest takes more of a host's small stack.
+ * Nothing is allocated while parsing: all sizes follow from the number of tokens. */
 #include "expression.h"
 
 #include <stdlib.h>
@@ -21,12 +20,12 @@ typedef struct waiting {
   uint32_t at;
 } waiting;
 
-/* What an operand or an expression may be inside of. */
+/* What has been begun, and whose end has not been read. The first two end with the operand that they stand before. */
 typedef enum nest_kind { IN_PREFIX, IN_CAST, IN_PARENTHESES, IN_CALL, IN_FIRST_BRANCH, IN_SECOND_BRANCH } nest_kind;
 
 typedef struct nest {
   nest_kind kind;
-  int32_t base;          /* how many operators waited when it began */
+  int32_t n_outside;     /* how many operators waited when it began: they are not its own */
   const qn_token *token; /* of a call the name, else what begins it */
   qn_instruction call;
   int32_t n_args; /* that have been read */
@@ -39,10 +38,10 @@ typedef struct parser {
   qn_token *tokens; /* the last one is END */
   int32_t n_tokens, next;
   uint32_t comparison; /* where the operator of the last operand is if that is a comparison without parentheses */
-  waiting *waiting;
+  waiting *waiting; /* the outermost first */
   int32_t n_waiting;
-  nest *nests;
-  int32_t depth; /* how many are open */
+  nest *nests; /* likewise */
+  int32_t depth; /* of nests */
   int32_t *names; /* by hash: the first token of each variable's name, plus 1; 0: free */
   uint32_t names_mask;
   qn_instruction *code;
@@ -221,36 +220,50 @@ static void note_op(parser *p, const quern_op *op) {
   p->ops[p->n_ops++] = op;
 }
 
-/* ---- Operands ---- */
+/* ---- Expressions ----
+ * At each token one of two things is so: an operand must come next, or one has just been read. In the first state begin_operand
+ * reads a number, a name, or the beginning of what an operand is inside of: a sign, a cast, '(', a call. In the second go_on
+ * reads an operator, a '?', or what ends a nest. Nests that have begun are in p->nests, operators without their right operands
+ * in p->waiting; code is emitted, in postfix order, as soon as an operation has its operands. So for -(a + b) * c:
+ *   read      nests   waiting   code
+ *   - (       - (
+ *   a + b     - (     +         a b
+ *   )                           a b + -
+ *   * c               *         a b + - c
+ *   the end                     a b + - c * */
 
-/* Behind FAILED, as 0 is everywhere here: what stands there is read, or an operand within it is to come. */
-typedef enum progress { FAILED, IS_READ, IS_OPEN } progress;
+/* FAILED is 0, as everywhere here. */
+typedef enum state { FAILED, WANTS_OPERAND, HAS_OPERAND } state;
+
+static nest *innermost(const parser *p) { return p->depth ? &p->nests[p->depth - 1] : NULL; }
 
 /* Begins one more level, if there are not too many. */
-static progress begin_nest(parser *p, nest_kind kind, const qn_token *token) {
+static state begin_nest(parser *p, nest_kind kind, const qn_token *token) {
   if (p->depth == MAX_DEPTH) return FAIL(p, QUERN_E_LIMIT, token->at, "nested deeper than %d", MAX_DEPTH);
-  p->nests[p->depth++] = (nest){.kind = kind, .base = p->n_waiting, .token = token};
-  return IS_OPEN;
+  p->nests[p->depth++] = (nest){.kind = kind, .n_outside = p->n_waiting, .token = token};
+  return WANTS_OPERAND;
 }
 
-static progress end_call(parser *p) {
+/* ---- Operands ---- */
+
+static state end_call(parser *p) {
   const nest *nest = &p->nests[--p->depth];
   p->status = qn_callee_check(&p->source, nest->token, &nest->call, nest->n_args);
   if (p->status) return FAILED;
   emit(p, nest->call.kind, 0, nest->call.at, nest->n_args, 1)->v = nest->call.v;
-  return IS_READ;
+  return HAS_OPERAND;
 }
 
 /* `token` is the name; its '(' comes next. */
-static progress begin_call(parser *p, const qn_token *token) {
+static state begin_call(parser *p, const qn_token *token) {
   qn_instruction call;
   p->status = qn_callee_find(p->ctx, &p->source, token, &call);
   if (p->status) return FAILED;
   if (call.kind == QN_CODE_OP) note_op(p, call.v.op);
   if (!begin_nest(p, IN_CALL, token)) return FAILED;
-  p->nests[p->depth - 1].call = call;
+  innermost(p)->call = call;
   take(p);
-  return accept(p, QN_SIGN_CLOSE) ? end_call(p) : IS_OPEN;
+  return accept(p, QN_SIGN_CLOSE) ? end_call(p) : WANTS_OPERAND;
 }
 
 static int is_prefix(const qn_token *token) {
@@ -258,19 +271,19 @@ static int is_prefix(const qn_token *token) {
          is_sign(token, QN_SIGN_INVERT);
 }
 
-static progress begin_operand(parser *p) {
+static state begin_operand(parser *p) {
   qn_token *token = take(p);
   if (token->kind == QN_TOKEN_NUMBER) {
     qn_instruction *instruction = emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1);
     p->status = qn_syntax_number(&p->source, token, &instruction->v.number);
-    return p->status == QUERN_OK ? IS_READ : FAILED;
+    return p->status == QUERN_OK ? HAS_OPERAND : FAILED;
   }
   if (token->kind == QN_TOKEN_NAME) {
     if (is_type(p, token))
       return refuse_T(p, token) && WRONG(p, token->at, "type '%.*s' where a value is expected", SHOWN(p, token));
     if (is_word(p, token, "rare")) return refuse_rare(p, token);
     if (is_sign(peek(p, 0), QN_SIGN_OPEN)) return begin_call(p, token);
-    return reference(p, token) ? IS_READ : FAILED;
+    return reference(p, token) ? HAS_OPERAND : FAILED;
   }
   if (is_sign(token, QN_SIGN_OPEN) && is_type(p, peek(p, 0)) && is_sign(peek(p, 1), QN_SIGN_CLOSE)) {
     if (!refuse_T(p, peek(p, 0))) return FAILED;
@@ -282,10 +295,9 @@ static progress begin_operand(parser *p) {
   return missing(p, "a value", "", NULL, token);
 }
 
-/* An operand has been read: it is that of the casts and signs before it. */
+/* The operand that has been read is that of the signs and casts before it, the nearest first. */
 static void end_prefixes(parser *p) {
-  for (; p->depth && p->nests[p->depth - 1].kind <= IN_CAST; p->depth--) {
-    const nest *nest = &p->nests[p->depth - 1];
+  for (const nest *nest; (nest = innermost(p)) && nest->kind <= IN_CAST; p->depth--) {
     if (nest->kind == IN_CAST)
       emit(p, QN_CODE_CAST, nest->token[1].dtype, nest->token->at, 1, 1);
     else
@@ -294,7 +306,7 @@ static void end_prefixes(parser *p) {
   p->comparison = NOWHERE;
 }
 
-/* ---- Expressions ---- */
+/* ---- Operators ---- */
 
 /* How tightly a binary operator binds; 0: it is none. ORDER SIGN */
 static int level_of(const qn_token *token) {
@@ -306,7 +318,7 @@ static int level_of(const qn_token *token) {
 static int is_comparison(uint8_t sign) { return sign >= QN_SIGN_EQ && sign <= QN_SIGN_GE; }
 
 /* The last waiting operator has its right operand. */
-static int finish_operator(parser *p) {
+static int end_operator(parser *p) {
   const waiting op = p->waiting[--p->n_waiting];
   if (is_comparison(op.sign) && p->comparison != NOWHERE)
     return WRONG(p, p->comparison, "chained comparison: write a < b && b < c");
@@ -316,17 +328,19 @@ static int finish_operator(parser *p) {
   return 1;
 }
 
-/* The operator behind an operand, if there is one: IS_OPEN; IS_READ: all operators since the last nest began have theirs. */
-static progress operator_behind(parser *p) {
-  const int32_t base = p->depth ? p->nests[p->depth - 1].base : 0;
+/* Takes the operator that follows an operand. Those of this nest that wait and bind as tightly have their right operands now;
+ * HAS_OPERAND: no operator follows, and all of them have. */
+static state take_operator(parser *p) {
+  const nest *nest = innermost(p);
+  const int32_t n_outside = nest ? nest->n_outside : 0;
   const qn_token *token = peek(p, 0);
   const int level = level_of(token);
   int chain = 1;
-  while (p->n_waiting > base && p->waiting[p->n_waiting - 1].level >= level) {
+  while (p->n_waiting > n_outside && p->waiting[p->n_waiting - 1].level >= level) {
     if (p->waiting[p->n_waiting - 1].level == level) chain = p->waiting[p->n_waiting - 1].chain + 1;
-    if (!finish_operator(p)) return FAILED;
+    if (!end_operator(p)) return FAILED;
   }
-  if (!level) return IS_READ;
+  if (!level) return HAS_OPERAND;
   if (token->sign == QN_SIGN_REMAINDER)
     return WRONG(p, token->at,
                  "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)");
@@ -334,49 +348,50 @@ static progress operator_behind(parser *p) {
     return WRONG(p, token->at, "chained comparison: write a < b && b < c");
   p->waiting[p->n_waiting++] = (waiting){token->sign, (uint8_t)level, (uint16_t)chain, token->at};
   take(p);
-  return IS_OPEN;
+  return WANTS_OPERAND;
 }
 
-/* What is inside the last nest, but no prefix, has been read. IS_READ: the nest is an operand; IS_OPEN: more of it is to come. */
-static progress end_inside(parser *p) {
-  nest *nest = &p->nests[p->depth - 1];
+/* ---- The whole of one ---- */
+
+/* What stands in the innermost nest, '( )', a call or the first branch, has been read up to the sign that ends or divides it. */
+static state end_part(parser *p) {
+  nest *nest = innermost(p);
   if (nest->kind == IN_FIRST_BRANCH) {
     nest->kind = IN_SECOND_BRANCH;
-    return expect(p, QN_SIGN_COLON, " in '? :'", NULL) ? IS_OPEN : FAILED;
+    return expect(p, QN_SIGN_COLON, " in '? :'", NULL) ? WANTS_OPERAND : FAILED;
   }
   if (nest->kind == IN_PARENTHESES) {
     p->depth--;
-    return expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? IS_READ : FAILED;
+    return expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? HAS_OPERAND : FAILED;
   }
   nest->n_args++;
-  if (accept(p, QN_SIGN_COMMA)) return IS_OPEN;
+  if (accept(p, QN_SIGN_COMMA)) return WANTS_OPERAND;
   return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
-/* Goes on behind an operand up to where the next one is to come: IS_OPEN, or to the end of the whole expression: IS_READ. */
-static progress behind_operand(parser *p) {
+/* From behind an operand to where the next one must come; HAS_OPERAND: to the end of the whole expression. */
+static state go_on(parser *p) {
   for (;;) {
     end_prefixes(p);
-    progress done = operator_behind(p);
-    if (done != IS_READ) return done;
+    state state = take_operator(p);
+    if (state != HAS_OPERAND) return state;
     const qn_token *question = peek(p, 0);
     if (accept(p, QN_SIGN_QUESTION)) return begin_nest(p, IN_FIRST_BRANCH, question);
-    for (; p->depth && p->nests[p->depth - 1].kind == IN_SECOND_BRANCH; p->depth--)
-      emit(p, QN_CODE_SELECT, 0, p->nests[p->depth - 1].token->at, 3, 1);
-    if (!p->depth) return IS_READ;
-    done = end_inside(p);
-    if (done != IS_READ) return done;
+    for (const nest *nest; (nest = innermost(p)) && nest->kind == IN_SECOND_BRANCH; p->depth--)
+      emit(p, QN_CODE_SELECT, 0, nest->token->at, 3, 1);
+    if (!p->depth) return HAS_OPERAND;
+    state = end_part(p);
+    if (state != HAS_OPERAND) return state;
   }
 }
 
 static int expression(parser *p) {
-  progress done;
-  do {
-    do done = begin_operand(p);
-    while (done == IS_OPEN);
-    if (done == IS_READ) done = behind_operand(p);
-  } while (done == IS_OPEN);
-  return done == IS_READ;
+  state state = WANTS_OPERAND;
+  while (state == WANTS_OPERAND) {
+    state = begin_operand(p);
+    if (state == HAS_OPERAND) state = go_on(p);
+  }
+  return state == HAS_OPERAND;
 }
 
 /* ---- Statements ---- */
