@@ -26,7 +26,7 @@ typedef struct layout {
 /* The op for operands of certain dtypes. */
 typedef struct entry {
   struct entry *next;
-  qn_special special;
+  qn_specialised specialised;
   qn_interpreted *interpreted; /* NULL: one built op computes it */
   _Atomic(layout *) layouts;
   uint8_t dtypes[QN_MAX_OPERANDS];
@@ -137,26 +137,26 @@ static void entry_free(entry *entry) {
 
 /* `typed` for the inputs' dtypes, made into all that a call needs. */
 static quern_status fill_entry(const fused_op *fused, const qn_expression *expression, const qn_typed *typed, entry *entry) {
-  qn_special *special = &entry->special;
+  qn_specialised *specialised = &entry->specialised;
   memcpy(entry->results, typed->out_dtypes, (size_t)typed->n_out);
   quern_status status = check_outputs(fused, entry);
   if (status) return status;
-  special->dtypes = entry->dtypes;
-  special->n_nodes = typed->n_values;
+  specialised->dtypes = entry->dtypes;
+  specialised->n_nodes = typed->n_values;
   const qn_builtin *builtin = single_builtin(expression, typed);
   if (builtin) {
-    special->is_built = 1;
-    special->heavy = builtin->heavy;
-    return qn_resolve(builtin, entry->dtypes, &special->signature);
+    specialised->is_built = 1;
+    specialised->heavy = builtin->heavy;
+    return qn_resolve(builtin, entry->dtypes, &specialised->signature);
   }
   status = qn_interpreter_build(expression, typed, fused->generator, &entry->interpreted);
   if (status) return status;
   const qn_interpreted *interpreted = entry->interpreted;
-  special->heavy = interpreted->heavy;
-  special->n_slots = interpreted->n_slots;
-  special->slots = interpreted->slots;
-  special->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program};
-  memcpy(special->signature.value, interpreted->value, sizeof interpreted->value);
+  specialised->heavy = interpreted->heavy;
+  specialised->n_slots = interpreted->n_slots;
+  specialised->slots = interpreted->slots;
+  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program};
+  memcpy(specialised->signature.value, interpreted->value, sizeof interpreted->value);
   return QUERN_OK;
 }
 
@@ -194,7 +194,7 @@ static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n
   return QUERN_OK;
 }
 
-static quern_status specialise(const quern_op *op, const uint8_t *dtypes, const qn_special **special) {
+static quern_status specialise(const quern_op *op, const uint8_t *dtypes, const qn_specialised **specialised) {
   fused_op *fused = fused_of(op);
   int32_t n = fused->op.info->n_in + fused->op.info->n_out;
   const entry *entry = find_entry(fused, dtypes, n);
@@ -202,7 +202,7 @@ static quern_status specialise(const quern_op *op, const uint8_t *dtypes, const 
     quern_status status = make_entry(fused, dtypes, n, &entry);
     if (status) return status;
   }
-  *special = &entry->special;
+  *specialised = &entry->specialised;
   return QUERN_OK;
 }
 
@@ -227,8 +227,8 @@ static quern_status infer(const quern_op *op, const uint8_t *in_dtypes, uint8_t 
 
 /* ---- Compiled code ---- */
 
-static entry *entry_of(const qn_special *special) {
-  return (entry *)(uintptr_t)((const char *)special - offsetof(entry, special));
+static entry *entry_of(const qn_specialised *specialised) {
+  return (entry *)(uintptr_t)((const char *)specialised - offsetof(entry, specialised));
 }
 
 static const layout *find_layout(entry *entry, const uint8_t *classes, int32_t n, int32_t rank) {
@@ -266,9 +266,9 @@ static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *c
   return made;
 }
 
-static const qn_compiled *compiled(const quern_op *op, const qn_special *special, const uint8_t *classes, int32_t rank) {
+static const qn_compiled *compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes, int32_t rank) {
   fused_op *fused = fused_of(op);
-  entry *entry = entry_of(special);
+  entry *entry = entry_of(specialised);
   int32_t n = fused->op.info->n_in + fused->op.info->n_out;
   const layout *layout = find_layout(entry, classes, n, rank);
   if (!layout) layout = make_layout(fused, entry, classes, n, rank);
@@ -276,10 +276,10 @@ static const qn_compiled *compiled(const quern_op *op, const qn_special *special
   return layout ? &layout->compiled : NULL;
 }
 
-static void facts(const quern_op *op, const qn_special *special, const qn_compiled *compiled, qn_fused_facts *facts) {
+static void facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts) {
   (void)op;
   *facts = (qn_fused_facts){.tier = ""};
-  if (special->is_built) {
+  if (specialised->is_built) {
     strcpy(facts->reason, "one built op computes all of it");
   } else if (!compiled) {
     strcpy(facts->reason, "there is no memory for compiled code");

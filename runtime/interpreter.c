@@ -229,7 +229,9 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
     int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) args[k] = node_of[typed->args[value->first_arg + k]];
     switch (value->kind) {
-      case QN_VALUE_INPUT: node_of[i] = add_node(b, (node){.kind = NODE_INPUT, .type = value->type, .index = value->index}); break;
+      case QN_VALUE_INPUT:
+        node_of[i] = add_node(b, (node){.kind = NODE_INPUT, .type = value->type, .index = value->index});
+        break;
       case QN_VALUE_PARAM:
         node_of[i] = add_node(b, (node){.kind = NODE_SLOT, .type = value->type, .uniform = 1,
                                         .index = slot_of(b, value->index, value->type)});
@@ -313,7 +315,8 @@ static const qn_variant *choose_variant(const builder *b, const node *step) {
   if (step->uniform) return best;
   for (int32_t i = 1; i < step->n_variants; i++) {
     const qn_variant *variant = &step->variants[i];
-    int broadcasts = 0, fits = (variant->rank == 1 || variant->rank == 2) && variant->classes[step->n_args] == QN_CLASS_CONTIGUOUS;
+    int fits = (variant->rank == 1 || variant->rank == 2) && variant->classes[step->n_args] == QN_CLASS_CONTIGUOUS;
+    int broadcasts = 0;
     for (int32_t k = 0; k <= step->n_args && fits; k++) {
       int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
       fits = variant->dtypes[k] == step->variants[0].dtypes[k] &&

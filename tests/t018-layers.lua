@@ -9,7 +9,7 @@ local tap = require "tap"
 -- Lowest first; a file may include its own row and the rows above it.
 local LAYERS = {
   -- runtime/core: what a tree has, too
-  { "environment", "kernel_abi", "dtype_table", "float_env", "page", "guess" },
+  { "environment", "kernel_abi", "dtype_table", "float_env", "strbuf", "guess" },
   { "log", "program" },
   { "status" },
   { "isa", "tensor", "overlap", "slices" },

@@ -232,7 +232,8 @@ static int is_op_name(const char *name) {
 static quern_status check_def(const quern_op_def *def) {
   if (!def->name) return refuse_null("op_register", "the name");
   if (!is_op_name(def->name))
-    return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace and a dot before it or not, 128 at most",
+    return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace "
+                          "and a dot before it or not, 128 at most",
                           def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)

@@ -76,7 +76,7 @@ quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *
 
 /* Plans the job of a kernel that is compiled for this expression, these dtypes, and the operands as they lie along the inner
  * dimension: broadcast, or contiguous, which what lies otherwise is made in blocks. */
-static void plan_compiled(const quern_op *op, const qn_special *special, const qn_nest *nest, int32_t n_out, qn_job *job,
+static void plan_compiled(const quern_op *op, const qn_specialised *specialised, const qn_nest *nest, int32_t n_out, qn_job *job,
                           const qn_compiled **compiled) {
   uint8_t contiguous[QN_MAX_OPERANDS], broadcast[QN_MAX_OPERANDS];
   int32_t n_broadcast = 0;
@@ -87,12 +87,12 @@ static void plan_compiled(const quern_op *op, const qn_special *special, const q
     broadcast[k] = is_broadcast ? QN_CLASS_BROADCAST : QN_CLASS_CONTIGUOUS;
     n_broadcast += is_broadcast;
   }
-  const qn_variant wanted[2] = {{.name = "", .dtypes = special->dtypes, .classes = contiguous, .rank = rank},
-                                {.name = "", .dtypes = special->dtypes, .classes = broadcast, .rank = rank}};
-  qn_signature signature = {.heavy = special->heavy, .n_variants = n_broadcast ? 2 : 1, .variants = wanted};
-  for (int32_t k = 0; k < nest->n_operands; k++) signature.value[k] = special->dtypes[k];
-  qn_job_plan(&signature, special->dtypes, n_out, job);
-  *compiled = op->fused->compiled(op, special, job->variant->classes, rank);
+  const qn_variant wanted[2] = {{.name = "", .dtypes = specialised->dtypes, .classes = contiguous, .rank = rank},
+                                {.name = "", .dtypes = specialised->dtypes, .classes = broadcast, .rank = rank}};
+  qn_signature signature = {.heavy = specialised->heavy, .n_variants = n_broadcast ? 2 : 1, .variants = wanted};
+  for (int32_t k = 0; k < nest->n_operands; k++) signature.value[k] = specialised->dtypes[k];
+  qn_job_plan(&signature, specialised->dtypes, n_out, job);
+  *compiled = op->fused->compiled(op, specialised, job->variant->classes, rank);
   job->variant = NULL; /* it goes with this function */
   if (!*compiled) return;
   job->variant = &(*compiled)->variant;
@@ -102,23 +102,23 @@ static void plan_compiled(const quern_op *op, const qn_special *special, const q
 
 /* The job of an expression: its compiled code's, or, until there is some, the interpreter's. */
 static void plan_fused(const quern_op *op, int32_t n_out, qn_decision *decision, qn_job *later) {
-  const qn_special *special = decision->special;
+  const qn_specialised *specialised = decision->specialised;
   qn_job *job = &decision->job;
-  if (!special->is_built) {
-    plan_compiled(op, special, &job->nest, n_out, job, &decision->compiled);
+  if (!specialised->is_built) {
+    plan_compiled(op, specialised, &job->nest, n_out, job, &decision->compiled);
     if (job->kernel) return;
     if (decision->compiled && later) *later = *job;
   }
-  qn_job_plan(&special->signature, special->dtypes, n_out, job);
+  qn_job_plan(&specialised->signature, specialised->dtypes, n_out, job);
 }
 
 quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params) {
   const quern_scalar *given = call ? call->params : NULL;
   int32_t n_given = given ? call->n_params : 0;
-  const qn_special *special = decision->special;
-  if (!special) return qn_params_convert(info, decision->param_dtype, n_given, given, params);
-  return qn_params_convert_slots(info, special->n_slots, special->slots, n_given, given, params);
+  const qn_specialised *specialised = decision->specialised;
+  if (!specialised) return qn_params_convert(info, decision->param_dtype, n_given, given, params);
+  return qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
 }
 
 /* Not inlined: what it needs on the stack is to be free again when the job runs. */
@@ -129,7 +129,7 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   qn_job *job = &decision->job;
   operands operands;
   qn_signature signature;
-  decision->special = NULL;
+  decision->specialised = NULL;
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
@@ -137,7 +137,7 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
                           info->name, qn_isa_name(qn_isa_machine()));
   if (op->fused)
-    status = op->fused->specialise(op, operands.dtype, &decision->special);
+    status = op->fused->specialise(op, operands.dtype, &decision->specialised);
   else
     status = qn_resolve(op->builtin, operands.dtype, &signature);
   if (status) return status;

@@ -15,7 +15,7 @@ typedef struct qn_decision {
   uint8_t param_dtype;            /* what parameters of later runs are converted to */
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
   char *data[QN_MAX_OPERANDS];    /* as the tensors have it; where it is NULL, some address apart from the others */
-  const qn_special *special;      /* of an expression, else NULL: */
+  const qn_specialised *specialised;      /* of an expression, else NULL: */
   const qn_compiled *compiled;    /* its code, which need not be there yet, or NULL where none is wanted */
   qn_job job;                     /* nest.n_elements 0: only the nest is set */
 } qn_decision;

@@ -5,12 +5,12 @@
 #include "engine.h"
 #include "float_env.h"
 #include "isa.h"
-#include "page.h"
+#include "strbuf.h"
 #include "status.h"
 #include "tensor.h"
 
 /* How an operand gets to the kernel, or from it. */
-static void add_operand(qn_page *page, const quern_op_info *info, const qn_job *job, int32_t k) {
+static void add_operand(qn_strbuf *buf, const quern_op_info *info, const qn_job *job, int32_t k) {
   static const char *const words[] = {
       [QN_WAY_IN_PLACE] = "in place", [QN_WAY_CONVERT] = "", [QN_WAY_ONE] = "one value",
       [QN_WAY_FILL] = "one value spread", [QN_WAY_ROWS] = "rows copied", [QN_WAY_STRIDED] = "moved",
@@ -18,55 +18,55 @@ static void add_operand(qn_page *page, const quern_op_info *info, const qn_job *
   const qn_operand *operand = &job->operand[k];
   char name[QN_TENSOR_ARG_CHARS];
   const char *word = words[operand->way];
-  qn_page_add(page, "%s: %s", qn_tensor_arg_text(&info->args[k], k < job->n_in ? k : k - job->n_in, name), word);
-  if (operand->mover) qn_page_add(page, " by %s", operand->mover->name);
+  qn_strbuf_add(buf, "%s: %s", qn_tensor_arg_text(&info->args[k], k < job->n_in ? k : k - job->n_in, name), word);
+  if (operand->mover) qn_strbuf_add(buf, " by %s", operand->mover->name);
   if (operand->convert) {
     uint8_t from = k < job->n_in ? operand->dtype : operand->value, to = k < job->n_in ? operand->value : operand->dtype;
-    qn_page_add(page, "%sconverted from %s to %s", *word ? ", " : "", qn_dtype_infos[from].name, qn_dtype_infos[to].name);
+    qn_strbuf_add(buf, "%sconverted from %s to %s", *word ? ", " : "", qn_dtype_infos[from].name, qn_dtype_infos[to].name);
   }
-  qn_page_add(page, "\n");
+  qn_strbuf_add(buf, "\n");
 }
 
 /* A number of thousandths, whatever the locale. */
-static void add_thousandths(qn_page *page, const char *key, int64_t n) {
-  qn_page_add(page, "%s: %lld.%03lld\n", key, (long long)(n / 1000), (long long)(n % 1000));
+static void add_thousandths(qn_strbuf *buf, const char *key, int64_t n) {
+  qn_strbuf_add(buf, "%s: %lld.%03lld\n", key, (long long)(n / 1000), (long long)(n % 1000));
 }
 
-static void add_job(qn_page *page, const quern_op_info *info, const qn_job *job, const qn_slices *slices) {
+static void add_job(qn_strbuf *buf, const quern_op_info *info, const qn_job *job, const qn_slices *slices) {
   if (job->nest.n_elements == 0) {
-    qn_page_add(page, "variant: none\npath: none\nisa: %s\nthreads: 1\nstreamed: no\n", qn_isa_name(qn_isa_detect()));
+    qn_strbuf_add(buf, "variant: none\npath: none\nisa: %s\nthreads: 1\nstreamed: no\n", qn_isa_name(qn_isa_detect()));
     return;
   }
   const char *isa = qn_isa_name(job->isa);
   int has_level = job->variant && job->variant->fn[job->isa] && job->isa != QN_ISA_GENERIC; /* the name has not */
-  qn_page_add(page, "variant: %s%s%s\npath: %s\nisa: %s\nthreads: %d\nstreamed: %s\n",
+  qn_strbuf_add(buf, "variant: %s%s%s\npath: %s\nisa: %s\nthreads: %d\nstreamed: %s\n",
            job->variant ? job->variant->name : "none", has_level ? "_" : "", has_level ? isa : "",
            job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, qn_engine_slices(job, slices),
            job->streamed ? "yes" : "no");
   if (job->path == QN_PATH_DIRECT) return;
-  qn_page_add(page, "box:");
+  qn_strbuf_add(buf, "box:");
   for (int32_t j = job->box_rank - 1; j >= 0; j--)
-    qn_page_add(page, " %lld%s", (long long)job->chunk[job->box_dim[j]], j ? " x" : "");
-  qn_page_add(page, job->box_rank ? "\n" : " 1\n");
-  for (int32_t k = 0; k < job->n_operands; k++) add_operand(page, info, job, k);
+    qn_strbuf_add(buf, " %lld%s", (long long)job->chunk[job->box_dim[j]], j ? " x" : "");
+  qn_strbuf_add(buf, job->box_rank ? "\n" : " 1\n");
+  for (int32_t k = 0; k < job->n_operands; k++) add_operand(buf, info, job, k);
 }
 
 /* What an expression is, and how it has come to its kernel. */
-static void add_fused(qn_page *page, const quern_op *op, const qn_decision *decision) {
-  const qn_special *special = decision->special;
+static void add_fused(qn_strbuf *buf, const quern_op *op, const qn_decision *decision) {
+  const qn_specialised *specialised = decision->specialised;
   const qn_job *job = &decision->job;
   qn_fused_facts facts;
-  op->fused->facts(op, special, decision->compiled, &facts);
+  op->fused->facts(op, specialised, decision->compiled, &facts);
   int is_compiled = decision->compiled && job->kernel;
-  qn_page_add(page, "tier: %s\nreason: %s\n", is_compiled ? facts.tier : special->is_built ? "built" : "interpreter",
+  qn_strbuf_add(buf, "tier: %s\nreason: %s\n", is_compiled ? facts.tier : specialised->is_built ? "built" : "interpreter",
            job->nest.n_elements ? facts.reason : "there are no elements");
-  add_job(page, qn_registry_own_info(op), job, qn_registry_slices(op));
-  qn_page_add(page, "nodes: %d\n", special->n_nodes);
-  add_thousandths(page, "compile_ms", facts.compile_us);
-  qn_page_add(page, "compiles: %lld\n", (long long)facts.compiles);
+  add_job(buf, qn_registry_own_info(op), job, qn_registry_slices(op));
+  qn_strbuf_add(buf, "nodes: %d\n", specialised->n_nodes);
+  add_thousandths(buf, "compile_ms", facts.compile_us);
+  qn_strbuf_add(buf, "compiles: %lld\n", (long long)facts.compiles);
   if (!job->program || !job->nest.n_elements) return;
-  qn_page_add(page, "steps: %d\n", job->program->n_steps);
-  for (int32_t i = 0; i < job->program->n_steps; i++) qn_page_add(page, "step: %s\n", job->program->steps[i].variant->name);
+  qn_strbuf_add(buf, "steps: %d\n", job->program->n_steps);
+  for (int32_t i = 0; i < job->program->n_steps; i++) qn_strbuf_add(buf, "step: %s\n", job->program->steps[i].variant->name);
 }
 
 static const char *reason_of(const qn_job *job) {
@@ -78,9 +78,10 @@ static const char *reason_of(const qn_job *job) {
 
 quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, char *text,
                         size_t size) {
-  qn_page page = {text, size, 0};
+  qn_strbuf buf = {text, size, 0};
   text[0] = 0;
-  if (op->registered) qn_page_add(&page, "tier: registered\nreason: an implementation of this op is registered and asked first\n");
+  if (op->registered)
+    qn_strbuf_add(&buf, "tier: registered\nreason: an implementation of this op is registered and asked first\n");
   if (op->builtin || op->fused) {
     qn_decision decision;
     qn_sentence kept;
@@ -89,17 +90,17 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
     quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
     qn_float_env_leave(was);
     if (status && !op->registered) return status;
-    if (op->registered) qn_page_add(&page, "otherwise: %s\n", status ? quern_last_error() : "as follows");
+    if (op->registered) qn_strbuf_add(&buf, "otherwise: %s\n", status ? quern_last_error() : "as follows");
     if (status) {
       qn_status_restore(&kept);
     } else if (op->fused) {
-      add_fused(&page, op, &decision);
+      add_fused(&buf, op, &decision);
     } else {
-      qn_page_add(&page, "tier: built\nreason: %s\n", reason_of(&decision.job));
-      add_job(&page, &op->builtin->info, &decision.job, qn_registry_slices(op));
+      qn_strbuf_add(&buf, "tier: built\nreason: %s\n", reason_of(&decision.job));
+      add_job(&buf, &op->builtin->info, &decision.job, qn_registry_slices(op));
     }
   }
-  if (page.length < size) return QUERN_OK;
-  return qn_status_fail(QUERN_E_LIMIT, "%s: the explanation needs %zu bytes, %zu were given", op->info->name, page.length + 1,
+  if (buf.length < size) return QUERN_OK;
+  return qn_status_fail(QUERN_E_LIMIT, "%s: the explanation needs %zu bytes, %zu were given", op->info->name, buf.length + 1,
                         size);
 }

@@ -20,14 +20,14 @@ static inline qn_kernel *qn_compiled_kernel(const qn_compiled *compiled) {
 }
 
 /* An expression for operands of certain dtypes. Lives as long as its op. */
-typedef struct qn_special {
+typedef struct qn_specialised {
   qn_signature signature; /* of the interpreter: `program`; or, where the expression is one built op, of that */
   const uint8_t *dtypes;  /* of the operands: compiled kernels take them as they are */
   int32_t n_slots;
   const qn_slot *slots; /* the parameters of either */
   uint8_t heavy, is_built;
   int32_t n_nodes;
-} qn_special;
+} qn_specialised;
 
 /* Facts for explain. */
 typedef struct qn_fused_facts {
@@ -38,12 +38,12 @@ typedef struct qn_fused_facts {
 
 typedef struct qn_fused {
   /* What the op is for operands of these dtypes (inputs, then outputs); checks them. */
-  quern_status (*specialise)(const quern_op *op, const uint8_t *dtypes, const qn_special **special);
+  quern_status (*specialise)(const quern_op *op, const uint8_t *dtypes, const qn_specialised **specialised);
   /* The dtypes that outputs have of themselves. */
   quern_status (*infer)(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
   /* The compiled kernel for operands that lie as `classes` says, or NULL where none is wanted. */
-  const qn_compiled *(*compiled)(const quern_op *op, const qn_special *special, const uint8_t *classes, int32_t rank);
-  void (*facts)(const quern_op *op, const qn_special *special, const qn_compiled *compiled, qn_fused_facts *facts);
+  const qn_compiled *(*compiled)(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes, int32_t rank);
+  void (*facts)(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);
 } qn_fused;
 
 #endif

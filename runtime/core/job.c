@@ -73,7 +73,8 @@ static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
   int32_t best = 0;
   for (int32_t d = 1; d < nest->rank; d++) {
     int64_t stride = qn_tensor_magnitude(nest->stride[k][d]);
-    if (stride && stride < CACHE_LINE && nest->n[d] >= 8 && (!best || stride < qn_tensor_magnitude(nest->stride[k][best]))) best = d;
+    int shares = stride && stride < CACHE_LINE && nest->n[d] >= 8;
+    if (shares && (!best || stride < qn_tensor_magnitude(nest->stride[k][best]))) best = d;
   }
   return best;
 }

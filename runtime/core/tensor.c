@@ -460,7 +460,8 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   /* Order: innermost the smallest stride of the first output. */
   const int64_t *const key = nest->stride[n_out ? n_in : 0];
   for (int32_t i = 1; i < rank; i++) {
-    for (int32_t j = i; j > 0 && qn_tensor_magnitude(key[j]) < qn_tensor_magnitude(key[j - 1]); j--) swap_dimensions(nest, j, j - 1);
+    for (int32_t j = i; j > 0 && qn_tensor_magnitude(key[j]) < qn_tensor_magnitude(key[j - 1]); j--)
+      swap_dimensions(nest, j, j - 1);
   }
 
   /* Flip what no operand walks upwards. */
