@@ -132,6 +132,13 @@ UNUSED static const char *tier_of(quern_op *op, operands *o, const quern_call *c
   return explained(op, o, call, "tier");
 }
 
+/* What quern_ctx_describe says under `key`. */
+UNUSED static const char *described(quern_ctx *ctx, const char *key) {
+  static char text[8192];
+  if (quern_ctx_describe(ctx, text, sizeof text)) bail("%s", quern_last_error());
+  return line_of(text, key);
+}
+
 /* Waits until the compiled code is there; 0: it did not come. */
 UNUSED static int becomes(quern_op *op, operands *o, const quern_call *call, const char *tier) {
   for (double start = now_ms(); now_ms() - start < 30000; sleep_ms(2)) {
@@ -148,6 +155,22 @@ UNUSED static int same_elements(const operand *a, const operand *b) {
     if (memcmp(ref_address(&a->t, index), ref_address(&b->t, index), (size_t)ref_dtype_size(a->d)) != 0) return 0;
   } while (ref_next_index(a->t.ndim, a->t.shape, index));
   return 1;
+}
+
+/* A call is refused with that status and a sentence with these words, and so is a plan; outputs stay as they are. */
+UNUSED static void refuses(quern_op *op, operands *o, const quern_call *call, quern_status status, const char *words,
+                    const char *name) {
+  for (int k = 0; k < o->n_out; k++)
+    if (o->out[k].memory) operand_save(&o->out[k]);
+  const quern_status got = operands_call(op, o, call);
+  ok(got == status, "%s: %s, wanted %s", name, status_name(got), status_name(status));
+  if (got == status) has_str(quern_last_error(), words, "  said");
+  quern_plan *plan = NULL;
+  int is_same = 1;
+  for (int k = 0; k < o->n_out; k++) is_same &= !o->out[k].memory || operand_same(&o->out[k]);
+  ok(is_same, "  nothing was written");
+  if (status == QUERN_E_OVERLAP) return; /* of data pointers, which plans do not have */
+  is_int(quern_op_prepare(op, o->n_in, o->ins, o->n_out, o->outs, call, &plan), status, "  no plan");
 }
 
 /* ---- A compiler ------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * t593-frugal: what expressions take of memory and stack: many of them, made and released, interpreted and compiled; a call on
+ * a small stack; a large call. */
+#include <malloc.h>
+
+#include "expressions.h"
+
+static quern_ctx *interpreting; /* nothing is compiled for it */
+
+/* ---- Memory ----------------------------------------------------------------------------------------------------- */
+
+static size_t heap_bytes(void) { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+/* Mappings that may be executed and are no file's. */
+static int n_code_mappings(void) {
+  char line[4096];
+  int n = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (maps && fgets(line, sizeof line, maps)) {
+    unsigned long inode;
+    char rights[8];
+    n += sscanf(line, "%*s %7s %*s %*s %lu", rights, &inode) == 2 && rights[2] == 'x' && !inode && !strchr(line, '[');
+  }
+  if (maps) fclose(maps);
+  return n;
+}
+
+static void many_expressions(quern_ctx *ctx, operands *o, int from, int n) {
+  char text[64];
+  for (int i = from; i < from + n; i++) {
+    snprintf(text, sizeof text, "y = (x * %d + w) * %d", i, i % 7 + 2);
+    quern_op *op = op_from(ctx, text);
+    if (operands_call(op, o, NULL)) bail("%s", quern_last_error());
+    quern_op_release(op);
+  }
+}
+
+/* To be called first: what Clang does in the background would count, too. */
+static void test_many_interpreted(void) {
+  rng r;
+  operands o;
+  rng_seed(&r, 14);
+  operands_vector(&o, "f32 f32", "f32", 100, &r);
+  if (SANITIZED) {
+    skip(3, "memory is the sanitizer's");
+  } else {
+    quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
+    many_expressions(ctx, &o, 0, 2); /* what a process makes once */
+    quern_ctx_release(ctx);
+    const size_t before = heap_bytes();
+    ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 1, .kernel_memory_limit = 1 << 16});
+    many_expressions(ctx, &o, 0, 400);
+    const size_t start = heap_bytes();
+    many_expressions(ctx, &o, 400, 2000);
+    const size_t end = heap_bytes();
+    ok(end < start + 65536, "2000 expressions, made, called and released: %ld bytes more", (long)(end - start));
+    quern_ctx_release(ctx);
+    const size_t after = heap_bytes();
+    ok(after < before + 16384, "  all of it is given back with the context: %ld bytes left", (long)(after - before));
+    ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 1});
+    quern_op *op = op_from(ctx, "y = x * w + 1");
+    operands_call(op, &o, NULL);
+    const size_t one = heap_bytes();
+    for (int i = 0; i < 2000; i++) {
+      quern_op *again = op_from(ctx, "y = x * w + 1");
+      operands_call(again, &o, NULL);
+      quern_op_release(again);
+    }
+    ok(heap_bytes() < one + 4096, "the same one 2000 times: %ld bytes more", (long)(heap_bytes() - one));
+    quern_op_release(op);
+    quern_ctx_release(ctx);
+  }
+  operands_free(&o);
+}
+
+static void test_many_compiled(void) {
+  rng r;
+  operands o;
+  rng_seed(&r, 14);
+  operands_vector(&o, "f32 f32", "f32", 100, &r);
+  if (!compiler) {
+    skip(3, "no compiler here");
+  } else {
+    const int before = n_code_mappings();
+    quern_ctx *ctx = ctx_with(
+        (quern_options){.jit = QUERN_JIT_SYNC, .threads = 1, .cc = compiler_option, .kernel_memory_limit = 1 << 15});
+    many_expressions(ctx, &o, 0, 30);
+    const int some = n_code_mappings();
+    ok(some - before < 20, "30 compiled, 32 KB kept: %d of them are mapped", some - before);
+    quern_op *op = op_from(ctx, "y = (x * 29 + w) * 3");
+    is_int(operands_call(op, &o, NULL), QUERN_OK, "  the last one is called again");
+    is_str(explained(op, &o, NULL, "compiles"), "1", "  it was kept");
+    quern_op_release(op);
+    quern_ctx_release(ctx);
+    is_int(n_code_mappings() - before, 0, "  none is mapped when the context is gone");
+  }
+  operands_free(&o);
+}
+
+static long status_kb(const char *key) {
+  char line[256];
+  long kb = -1;
+  FILE *status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status)) {
+    if (strncmp(line, key, strlen(key)) == 0) kb = strtol(line + strlen(key) + 1, NULL, 10);
+  }
+  if (status) fclose(status);
+  return kb;
+}
+
+static void test_large(void) {
+  enum { N = 10000000 };
+  rng r;
+  operands o, small;
+  rng_seed(&r, 16);
+  quern_op *op = op_from(interpreting, "y = gelu(a * b + c) * (a - c)");
+  int64_t n = SANITIZED ? N / 20 : N;
+  operands_vector(&small, "f32 f32 f32", "f32", n / 10, &r);
+  operands_vector(&o, "f32 f32 f32", "f32", n, &r);
+  is_int(operands_call(op, &small, NULL), QUERN_OK, "interpreted: 10^6 elements");
+  const long before = status_kb("VmRSS");
+  FILE *clear = fopen("/proc/self/clear_refs", "w");
+  int is_cleared = clear && fputs("5", clear) >= 0;
+  if (clear) is_cleared &= fclose(clear) == 0;
+  is_int(operands_call(op, &o, NULL), QUERN_OK, "10^7 elements");
+  const long most = status_kb("VmHWM");
+  is_str(tier_of(op, &o, NULL), "interpreter", "  interpreted");
+  if (SANITIZED || !is_cleared || before < 0)
+    skip(1, "what a call takes cannot be told here");
+  else
+    ok(most - before <= 1024, "  %ld KB beyond the operands", most - before);
+  operands_free(&o);
+  operands_free(&small);
+  quern_op_release(op);
+}
+
+/* ---- Stack ------------------------------------------------------------------------------------------------------ */
+
+#define DOZEN "y = exp((a + b * c - d) * (e + f) / (abs(g) + 1)) * h + a - minimum(b, c)"
+
+/* A thread on a stack of ours, painted before: how much of it was used. */
+typedef struct small_thread {
+  void (*body)(void *arg);
+  void *arg;
+} small_thread;
+
+static void *run_small(void *arg) {
+  small_thread *t = arg;
+  t->body(t->arg);
+  return NULL;
+}
+
+#define SMALL_STACK (64 * 1024)
+
+static long taken; /* what a thread takes of it before it does anything: this program's thread-local variables */
+
+static long stack_used(void (*body)(void *arg), void *arg) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  small_thread t = {body, arg};
+  const size_t guard = 65536, size = taken ? (size_t)(SMALL_STACK + taken + 4095) / 4096 * 4096 : 1 << 20;
+  unsigned char *memory = mmap(NULL, size + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                *low = memory + guard;
+  if (memory == MAP_FAILED || mprotect(memory, guard, PROT_NONE)) bail("no stack");
+  memset(low, 0xa5, size);
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstack(&attributes, low, size) || pthread_create(&thread, &attributes, run_small, &t))
+    bail("no thread");
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+  size_t untouched = 0;
+  while (untouched < size && low[untouched] == 0xa5) untouched++;
+  munmap(memory, size + guard);
+  return (long)(size - untouched) - taken;
+}
+
+typedef struct small_call {
+  quern_ctx *ctx;
+  quern_op *op;
+  operands o;
+  const char *text;
+  quern_status status;
+} small_call;
+
+static void do_nothing(void *arg) { (void)arg; }
+static void call_small(void *arg) {
+  small_call *c = arg;
+  c->status = operands_call(c->op, &c->o, NULL);
+}
+static void make_small(void *arg) {
+  small_call *c = arg;
+  c->status = quern_op_compile(c->ctx, c->text, &c->op);
+}
+
+/* Its result: KB of stack; 200: an error. */
+static int first_in_child(void *arg) {
+  small_call *c = arg;
+  const long used = stack_used(call_small, c);
+  return c->status ? 200 : (int)((used + 1023) / 1024);
+}
+static int made_in_child(void *arg) {
+  small_call *c = arg;
+  const long used = stack_used(make_small, c);
+  return c->status ? 200 : (int)((used + 1023) / 1024);
+}
+static int refused_in_child(void *arg) {
+  small_call *c = arg;
+  const long used = stack_used(make_small, c);
+  return c->status != QUERN_E_LIMIT ? 200 : (int)((used + 1023) / 1024);
+}
+
+typedef struct slice_of {
+  void (*slice)(void *arg, int64_t i);
+  void *arg;
+  int64_t i;
+} slice_of;
+
+static void run_slice(void *arg) {
+  const slice_of *s = arg;
+  s->slice(s->arg, s->i);
+}
+
+static long most_of_a_slice;
+static int n_slices_seen;
+
+static void host_slices(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
+  (void)host;
+  for (int64_t i = 0; i < n; i++) {
+    slice_of s = {slice, arg, i};
+    const long used = stack_used(run_slice, &s);
+    n_slices_seen++;
+    if (used > most_of_a_slice) most_of_a_slice = used;
+  }
+}
+
+static void test_stack(void) {
+  static const char *const ins = "f32 f32 f32 f32 f32 f32 f32 f32";
+  static const char *const odd = "f16 f32 u8 f32 i32 bf16 f32 f16";
+  rng r;
+  if (SANITIZED) {
+    skip(11, "frames are larger where sanitizers look on");
+    return;
+  }
+  rng_seed(&r, 15);
+  taken = stack_used(do_nothing, NULL);
+  diag("a thread takes %ld bytes for itself", taken);
+  for (int is_odd = 0; is_odd < 2; is_odd++) {
+    int64_t shape[2] = {90, 70};
+    small_call c = {.ctx = interpreting, .op = op_from(interpreting, DOZEN)};
+    operands_make(&c.o, is_odd ? odd : ins, "f32", 2, shape, &r);
+    for (int k = 0; is_odd && k < 8; k += 3) { /* transposed: through blocks, by tables */
+      c.o.in[k].strides[0] = 1;
+      c.o.in[k].strides[1] = 90;
+    }
+    const int kb = in_child(first_in_child, &c);
+    ok(kb <= 64, "%s: 12 ops on 8 operands, on 64 KB of stack: the first call takes %d KB",
+       is_odd ? "mixed dtypes" : "f32", kb);
+    is_int(operands_call(c.op, &c.o, NULL), QUERN_OK, "  a call elsewhere");
+    const long used = stack_used(call_small, &c);
+    ok(c.status == QUERN_OK && used <= 32768, "  a call takes %ld bytes", used);
+    operands_free(&c.o);
+    quern_op_release(c.op);
+  }
+  /* Where a first call asks for code, too: it looks for the compiler's files, and waits or does not. */
+  for (int is_sync = 0; is_sync < 2; is_sync++) {
+    const char *name = is_sync ? "sync" : "async";
+    if (!compiler) {
+      skip(1, "%s: no compiler of kernels is here", name);
+      continue;
+    }
+    quern_ctx *ctx = ctx_of(is_sync ? QUERN_JIT_SYNC : QUERN_JIT_ASYNC);
+    small_call c = {.ctx = ctx, .op = op_from(ctx, "y = exp(a * 3 + b) - 7")};
+    operands_vector(&c.o, "f32 f32", "f32", 100, &r);
+    const int kb = in_child(first_in_child, &c);
+    ok(kb <= 40, "%s, on 64 KB of stack: the first call takes %d KB", name, kb);
+    operands_free(&c.o);
+    quern_op_release(c.op);
+    quern_ctx_release(ctx);
+  }
+  /* Slices on the host's threads */
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 4, .parallel_for = host_slices});
+  quern_op *op = op_from(ctx, DOZEN);
+  operands o;
+  operands_vector(&o, odd, "f32", 1000003, &r);
+  is_int(operands_call(op, &o, NULL), QUERN_OK, "slices on threads of 64 KB");
+  ok(n_slices_seen >= 2 && most_of_a_slice <= 32768, "  %d slices take %ld bytes at most", n_slices_seen,
+     most_of_a_slice);
+  operands_free(&o);
+  quern_op_release(op);
+  quern_ctx_release(ctx);
+  /* Reading a text: as deep as may be, and deeper */
+  char text[2000] = "y = ";
+  for (int i = 0; i < 200; i++) strcat(text, "(");
+  strcat(text, "x");
+  for (int i = 0; i < 200; i++) strcat(text, ")");
+  small_call c = {.ctx = interpreting, .text = text};
+  int kb = in_child(made_in_child, &c);
+  ok(kb <= 64, "200 parentheses are read on 64 KB of stack: %d KB", kb);
+  text[4] = 0;
+  for (int i = 0; i < 190; i++) strcat(text, "-~exp(");
+  kb = in_child(refused_in_child, &c);
+  ok(kb <= 64, "  what is too deep is refused there: %d KB", kb);
+}
+
+int main(void) {
+  forget_environment();
+  test_many_interpreted();
+  find_compiler();
+  interpreting = ctx_of(QUERN_JIT_OFF);
+  test_many_compiled();
+  test_stack();
+  test_large();
+  quern_ctx_release(interpreting);
+  return done_testing();
+}
