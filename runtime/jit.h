@@ -62,9 +62,6 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request);
  * allowed. */
 void qn_code_release(qn_code *code);
 
-/* The kernel once there is one; NULL until then, or for good. */
-static inline qn_kernel *qn_code_kernel(const qn_code *code);
-
 /* For who holds code that has no kernel: in a forked child, asks again for what the parent's thread would have
  * compiled. */
 static inline void qn_code_ask(qn_code *code);
@@ -86,13 +83,9 @@ void qn_code_describe(const qn_code *code, qn_code_info *info);
 quern_status qn_jit_record(qn_jit *jit, const char *path);
 
 struct qn_code {
-  _Atomic(qn_kernel *) kernel;
+  _Atomic(qn_kernel *) kernel; /* once there is one; NULL until then, or for good */
   atomic_int dropped; /* 1: wanted, but nobody makes it */
 };
-
-static inline qn_kernel *qn_code_kernel(const qn_code *code) {
-  return atomic_load_explicit(&((qn_code *)(uintptr_t)code)->kernel, memory_order_acquire);
-}
 
 void qn_code_want(qn_code *code);
 static inline void qn_code_ask(qn_code *code) {

@@ -164,10 +164,15 @@ static inline qn_code_info info_of(const qn_code *code) {
   return info;
 }
 
+/* The kernel once there is one. */
+static inline qn_kernel *kernel_of(const qn_code *code) {
+  return atomic_load_explicit(&((qn_code *)(uintptr_t)code)->kernel, memory_order_acquire);
+}
+
 /* Whether the code computes x0 * x1 + n. */
 static inline int computes(const qn_code *code, int n) {
   float a[37], b[37], out[37];
-  qn_kernel *kernel = qn_code_kernel(code);
+  qn_kernel *kernel = kernel_of(code);
   char *ptr[] = {(char *)a, (char *)b, (char *)out};
   const int64_t stride[3][2] = {{4, 0}, {4, 0}, {4, 0}}, extent[2] = {37, 1};
   if (!kernel) return 0;
@@ -185,8 +190,8 @@ static inline int computes(const qn_code *code, int n) {
 
 /* Waits for a kernel; 0: it did not come. */
 static inline int comes(qn_code *code) {
-  for (int i = 0; i < 60000 && !qn_code_kernel(code); i++) usleep(1000);
-  return qn_code_kernel(code) != NULL;
+  for (int i = 0; i < 60000 && !kernel_of(code); i++) usleep(1000);
+  return kernel_of(code) != NULL;
 }
 
 /* ---- Processes ---- */

@@ -181,7 +181,7 @@ static int held(void) {
     if (now_ms() - before < least) least = now_ms() - before;
   }
   MUST(least < 10 && now_ms() - start < 400);
-  MUST(!qn_code_kernel(code));
+  MUST(!kernel_of(code));
   const qn_code_info info = info_of(code);
   MUST(info.tier[0] == 0 && strcmp(info.reason, "being compiled") == 0 && info.bytes == 0);
   MUST(comes(code));
@@ -218,7 +218,7 @@ static void test_off(void) {
   subject s = subject_make(QUERN_JIT_OFF, &h);
   qn_code *code = acquire(s.jit, 1);
   const qn_code_info info = info_of(code);
-  ok(!qn_code_kernel(code), "off: no kernel");
+  ok(!kernel_of(code), "off: no kernel");
   is_str(info.reason, "compiling at run time is off", "and why");
   is_str(info.tier, "", "no tier");
   ok(qn_jit_disk(s.jit), "there is a disk cache to be looked at all the same");
@@ -231,7 +231,7 @@ static void test_failure(void) {
   heard h = HEARD_START;
   subject s = subject_make(QUERN_JIT_SYNC, &h);
   qn_code *first = acquire_text(s.jit, "nonsense ( x0 , x1 )");
-  ok(first && !qn_code_kernel(first), "what cannot be generated has no kernel");
+  ok(first && !kernel_of(first), "what cannot be generated has no kernel");
   has_str(info_of(first).reason, "nonsense", "and a reason");
   ok(!strchr(info_of(first).reason, '\n'), "of one line");
   is_int(info_of(first).compiles, 0, "no compiler was asked");
@@ -253,7 +253,7 @@ static void test_failure(void) {
     is_str(info_of(code).tier, "clang", "which the tier says");
     has_str(h.warning, "since cc: ", "and a warning why");
   } else {
-    ok(!qn_code_kernel(code), "a cc that fails, and no Clang: no kernel");
+    ok(!kernel_of(code), "a cc that fails, and no Clang: no kernel");
     has_str(info_of(code).reason, "cc: ", "the reason has the compiler's name");
     is_int(info_of(code).compiles, 1, "it was asked");
   }
@@ -409,7 +409,7 @@ static void test_frozen(void) {
   heard h = HEARD_START;
   subject s = subject_make(QUERN_JIT_OFF, &h);
   qn_code *before = acquire(s.jit, 77), *other = acquire(s.jit, 78);
-  ok(!qn_code_kernel(before), "not there yet");
+  ok(!kernel_of(before), "not there yet");
 
   is_int(qn_jit_frozen_register(NULL), QUERN_E_ARGUMENT, "no table");
   bad.numerics++;
@@ -445,7 +445,7 @@ static void test_frozen(void) {
   is_int(info.isa, QN_ISA_GENERIC, "the best level that was built");
   is_int(info.bytes, 0, "no memory");
   qn_code *still = acquire(s.jit, 78);
-  is_int(qn_code_kernel(still) != NULL, qn_isa_machine() >= QN_ISA_V4, "a kernel for v4 only runs where v4 does");
+  is_int(kernel_of(still) != NULL, qn_isa_machine() >= QN_ISA_V4, "a kernel for v4 only runs where v4 does");
   qn_code_release(before);
   qn_code_release(after);
   qn_code_release(other);

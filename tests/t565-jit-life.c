@@ -89,7 +89,7 @@ int __lsan_is_turned_off(void) { return leaks; }
 /* Whether the kernel comes. A process that was forked while Clang was at work in it has no Clang any more, but says
  * so. */
 static int comes_here(qn_code *code, int n, int is_child) {
-  for (int i = 0; i < 60000 && !qn_code_kernel(code); i++) {
+  for (int i = 0; i < 60000 && !kernel_of(code); i++) {
     if (is_child && strstr(info_of(code).reason, "clang: the process was forked")) return 1;
     usleep(1000);
   }
@@ -218,7 +218,7 @@ static int releases_early(void) {
   const double start = now_ms();
   subject_end(&s);
   MUST(now_ms() - start < 1000);
-  MUST(!qn_code_kernel(kept) && !qn_code_kernel(queued));
+  MUST(!kernel_of(kept) && !kernel_of(queued));
   MUST(strcmp(info_of(queued).reason, "its context was released") == 0);
   qn_code_ask(queued);
   for (int i = 0; i < 1000 && strcmp(info_of(kept).reason, "being compiled") == 0; i++) usleep(10000);
