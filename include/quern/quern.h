@@ -101,8 +101,12 @@ typedef struct quern_options {
    * compiled. */
   void (*log)(void *host, int level, const char *text);
   /* Of code compiled at run time: */
-  const char *cache_dir;      /* its disk cache; NULL = QUERN_CACHE_DIR, else quern in XDG_CACHE_HOME or ~/.cache; "" = none */
-  size_t kernel_memory_limit; /* bytes of it kept while no op refers to it; 0 = 64 MiB */
+  /* The folder of its disk cache, an absolute path: another one is not used, and that is logged. NULL = QUERN_CACHE_DIR, else
+   * quern in XDG_CACHE_HOME or ~/.cache; "" = none. */
+  const char *cache_dir;
+  /* Bytes of all the code that the context has, in use or not: above it, what no op refers to goes, first what was released
+   * first. 0 = 64 MiB. */
+  size_t kernel_memory_limit;
   const char *cc;             /* a C compiler's name or path: it is used instead of Clang in process; NULL = QUERN_CC, if set */
 } quern_options;
 
@@ -288,13 +292,15 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * dtype of what it meets. One last expression without a name is the output `out`. Arguments of an op behind its inputs are
  * its parameters: clip(x, 0, 6). `NAME :` before all that names the kernel.
  * Integers divide to f32; comparisons do not chain; values between operations are not rounded to f16 or bf16: outputs are,
- * once. All laws of calling hold, and the bits are the same whichever way it runs:
+ * once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN went in; but an expression that is
+ * nothing else than one op that moves values, on its inputs in order, is that op, and keeps all bits: copy(x), where(c, x, y).
+ * All laws of calling hold, and the bits are the same whichever way it runs:
  *   built        kernels that were compiled ahead serve it
  *   compiled     a kernel made for this expression, these dtypes and this layout: kept in memory and on disk
  *   interpreter  built kernels of its single operations over blocks in the cache; no compiler is needed
  * Compiling needs the library's module quern-gen (Lua), and quern-clang (Clang) or a C compiler (quern_options.cc); modules
- * are opened when first needed, and where they are missing the interpreter serves. Any thread may call any of these
- * functions at any time. */
+ * are opened when first needed, and where they are missing the interpreter serves. They are never closed; nor is the library
+ * once it was asked to compile something, whoever calls dlclose. Any thread may call any of these functions at any time. */
 
 /* An op from an expression. `*op` is owned by the caller, counted by itself, and called as any other op. The names of the
  * ops it calls are looked up here, once. Errors: SYNTAX (the sentence has line, column and a caret), NOTFOUND (an unknown
@@ -369,8 +375,8 @@ QUERN_API quern_status quern_kernels_register(const quern_kernel_table *table);
 
 /* Appends to the file at `path` (made if it is not there) each kernel of an expression that the context (NULL: the
  * process-wide default) has wanted so far and wants from now on, whatever served it; path NULL ends that. The variable
- * QUERN_RECORD names such a file for all contexts. Several contexts and processes may share one file. Errors: IO (later
- * trouble is logged once), MEMORY. */
+ * QUERN_RECORD names such a file for all contexts. Several contexts and processes may share one file. Errors: IO (also for a
+ * file that is something else than a record: it is left as it is; later trouble is logged once), MEMORY. */
 QUERN_API quern_status quern_record(quern_ctx *ctx, const char *path);
 
 #ifdef __cplusplus
