@@ -280,7 +280,7 @@ def fused_table(times, peers):
 
 
 def holds_table(times, processes):
-    """The rows of DESIGN.md, section 7, that are of expressions."""
+    """What expressions are to hold, in ratios and in times."""
     out = head(["what", "hold", "measured", "holds"])
 
     def add(what, hold, value, limit, unit):
@@ -333,7 +333,7 @@ def main():
                 f"converted: {processes.get('memory_beyond_operands') / 1024:.0f} KiB.", ""]
     if any(is_fused(name) for name in times.order):
         out += ["## Expressions", ""] + fused_table(times, fused) + [""]
-    out += ["## Expressions: what DESIGN.md, section 7, holds", ""] + holds_table(times, processes) + [""]
+    out += ["## Expressions: what they are to hold", ""] + holds_table(times, processes) + [""]
     fresh = [f"{peer} {times.get('fresh', peer) / 1e6:.1f} ms" for peer, _, of_peer in fused if of_peer and times.get("fresh", peer)]
     if fresh:
         out += ["The first result of a new expression elsewhere, a * b + c + k * a on 1000 elements: " + ", ".join(fresh) + ".", ""]

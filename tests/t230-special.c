@@ -129,7 +129,7 @@ static const row annex_f[] = {
     {REF_SIGMOID, -1e9, 0, 0}, {REF_GELU, 0, 0, 0}, {REF_GELU, -0.0, 0, -0.0}, {REF_GELU, INF, 0, INF}, {REF_GELU, 64, 0, 64},
     {REF_GELU, -INF, 0, -0.0}, {REF_GELU, -1000, 0, -0.0}, {REF_RELU, -0.0, 0, 0}, {REF_RELU, NAN, 0, NAN}, {REF_RELU, -INF, 0, 0},
     {REF_RELU, INF, 0, INF}, {REF_ABS, -0.0, 0, 0}, {REF_ABS, -INF, 0, INF}, {REF_NEGATIVE, 0, 0, -0.0}, {REF_NEGATIVE, -0.0, 0, 0},
-    /* DESIGN law 4 */
+    /* Law 5 of HACKING.md */
     {REF_MAXIMUM, -0.0, 0, 0}, {REF_MAXIMUM, 0, -0.0, 0}, {REF_MAXIMUM, -0.0, -0.0, -0.0}, {REF_MINIMUM, -0.0, 0, -0.0}, {REF_MINIMUM, 0, -0.0, -0.0},
     {REF_MINIMUM, 0, 0, 0}, {REF_MAXIMUM, NAN, INF, NAN}, {REF_MAXIMUM, -INF, NAN, NAN}, {REF_MINIMUM, NAN, -INF, NAN}, {REF_MINIMUM, 1, NAN, NAN},
     {REF_MAXIMUM, -INF, INF, INF}, {REF_MINIMUM, -INF, INF, -INF},
