@@ -8,6 +8,7 @@ local variants = require "gen.variants"
 local kernels = require "gen.kernels"
 local primitives = require "gen.primitives"
 local frozen = require "gen.frozen"
+local scan = require "gen.scan"
 local tables = require "gen.tables"
 local template = require "gen.template"
 local tree = require "gen.tree"
@@ -439,7 +440,7 @@ local function scanned_kernels(model, files, dtypes, digests, inputs)
   for _, file in ipairs(files) do
     local text, why = emit.read(file)
     inputs[#inputs + 1] = file
-    local uses, messages = frozen.scan(file, text or "")
+    local uses, messages = scan.uses(file, text or "")
     if not text then messages = { why } end
     table.move(messages, 1, #messages, #errors + 1, errors)
     for _, use in ipairs(uses) do

@@ -2,8 +2,8 @@
 #include "describe.h"
 
 #include "core/isa.h"
-#include "core/strbuf.h"
 #include "core/status.h"
+#include "core/strbuf.h"
 #include "extension.h"
 #include "jit_cache.h"
 #include "jit_cc.h"
