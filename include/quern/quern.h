@@ -317,7 +317,8 @@ QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, 
 
 /* Adds the ops of a spec file, all or none, to a context of the caller's own (not the process-wide one). They are then
  * found, called and used in expressions as any other. What is there already does not change. Needs the quern-gen module.
- * Errors: SYNTAX (the sentence has the place), EXISTS, IO, UNSUPPORTED (no such module), ARGUMENT, MEMORY. */
+ * Errors: SYNTAX (the sentence has the place), EXISTS, IO, UNSUPPORTED (no such module; an op that moves or casts), LIMIT (the
+ * bodies are too much work), ARGUMENT, MEMORY. */
 QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 
 /* The same from memory: `size` bytes of text, borrowed for the call; `name` stands for the file name in errors. */
