@@ -29,8 +29,7 @@
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
 
-/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first.
- */
+/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first. */
 #ifndef QN_CLANG_LIBRARIES
 #define QN_CLANG_LIBRARIES ""
 #endif

@@ -15,8 +15,7 @@
 
 #include "tensors.h"
 
-/* Nothing of this machine's user is read or written, and nothing that he has set counts. Skips where ops are missing.
- */
+/* Nothing of this machine's user is read or written, and nothing that he has set counts. Skips where ops are missing. */
 UNUSED static void forget_environment(void) {
   static const char *const names[] = {"QUERN_JIT",           "QUERN_CC",  "QUERN_RECORD",     "QUERN_DUMP",
                                       "QUERN_TEST_COMPILER", "QUERN_ISA", "QUERN_MODULE_DIR", "QUERN_LOG",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t520: a C compiler of the host's choice. GCC and Clang make kernels of the built ones' bits for each level; what
- * programs that are no compilers do is told; nothing is left behind, and nothing of the host changes or is handed on.
- */
+ * programs that are no compilers do is told; nothing is left behind, and nothing of the host changes or is handed on. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

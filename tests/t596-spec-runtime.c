@@ -228,8 +228,7 @@ static int is_function(char *const *texts, const char *word, size_t n) {
   return 0;
 }
 
-/* One spec: all files of dsl/math, their functions renamed, and ops that are these functions; NULL: they are not there.
- */
+/* One spec: all files of dsl/math, their functions renamed, and ops that are these functions; NULL: they are not there. */
 static char *spec_of_math(void) {
   const char *source = getenv("QUERN_SOURCE_DIR");
   char *texts[sizeof math_files / sizeof math_files[0]], path[4096];
