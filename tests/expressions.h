@@ -57,6 +57,16 @@ UNUSED static quern_op *op_from(quern_ctx *ctx, const char *text) {
   return op;
 }
 
+UNUSED static quern_status load_spec(quern_ctx *ctx, const char *name, const char *text) {
+  return quern_spec_load_text(ctx, name, text, strlen(text));
+}
+
+UNUSED static quern_op *op_named(quern_ctx *ctx, const char *name) {
+  quern_op *op = NULL;
+  if (quern_op_find(ctx, name, &op)) bail("%s: %s", name, quern_last_error());
+  return op;
+}
+
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
 
 #define MOST_OPERANDS 32

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * t596-spec-bits: specs that arrive at run time, by the public functions: their ops are found, described, called, used in
+ * expressions, interpreted and compiled, and give the bits that the same definitions built ahead give: the built-in ops under
+ * other names, the library's own math under other names, with its tables and rare blocks. */
+#include "expressions.h"
+
+typedef struct way {
+  const char *name, *tier;
+  int32_t jit;
+} way;
+
+static way ways[2] = {{"interpreted", "interpreter", QUERN_JIT_OFF}};
+static int n_ways = 1;
+
+/* ---- The built-in ops under other names ------------------------------------------------------------------------- */
+
+static const struct definition {
+  const char *name, *inputs, *params, *dtypes, *result, *body;
+  int n_in, takes_integers;
+} definitions[] = {
+    {"negative", "x", "", "numeric", "", "[[ -x ]]", 1, 1},
+    {"abs", "x", "", "numeric", "", "[[ abs(x) ]]", 1, 1},
+    {"sqrt", "x", "", "floating", "", "[[ sqrt(x) ]]", 1, 0},
+    {"exp", "x", "", "floating", "", "[[ exp(x) ]]", 1, 0},
+    {"log", "x", "", "floating", "", "[[ log(x) ]]", 1, 0},
+    {"tanh", "x", "", "floating", "", "[[ tanh(x) ]]", 1, 0},
+    {"erf", "x", "", "floating", "", "[[ erf(x) ]]", 1, 0},
+    {"sigmoid", "x", "", "floating", "", "[[ sigmoid(x) ]]", 1, 0},
+    {"relu", "x", "", "numeric", "", "[[ x <= 0 ? 0 : x ]]", 1, 1},
+    {"gelu", "x", "", "floating", "", "[[ gelu(x) ]]", 1, 0},
+    {"leaky_relu", "x", "slope = 0.01", "floating", "", "[[ x > 0 ? x : slope * x ]]", 1, 0},
+    {"isnan", "x", "", "floating", "bool", "[[ x != x ]]", 1, 0},
+    {"signbit", "x", "", "floating", "bool", "[[ signbit(x) ]]", 1, 0},
+    {"add", "x, y", "", "numeric", "", "[[ x + y ]]", 2, 1},
+    {"subtract", "x, y", "", "numeric", "", "[[ x - y ]]", 2, 1},
+    {"multiply", "x, y", "", "numeric", "", "[[ x * y ]]", 2, 1},
+    {"divide", "x, y", "", "floating", "", "[[ x / y ]]", 2, 0},
+    {"maximum", "x, y", "", "numeric", "", "[[ maximum(x, y) ]]", 2, 1},
+    {"minimum", "x, y", "", "numeric", "", "[[ minimum(x, y) ]]", 2, 1},
+    {"pow", "x, y", "", "numeric", "", "{ floating = [[ pow(x, y) ]], integer = [[ integer_pow(x, y) ]] }", 2, 1},
+    {"less", "x, y", "", "all", "bool", "[[ x < y ]]", 2, 1},
+    {"equal", "x, y", "", "all", "bool", "[[ x == y ]]", 2, 1},
+    {"fma", "x, y, z", "", "floating", "", "[[ fma(x, y, z) ]]", 3, 0},
+    {"clip", "x", "min = -INFINITY, max = INFINITY", "numeric", "", "[[ minimum(maximum(x, min), max) ]]", 1, 1},
+};
+#define N_DEFINITIONS (int)(sizeof definitions / sizeof definitions[0])
+
+/* `namespace`d copies of all of them. */
+static char *spec_of_all(const char *name_space) {
+  char *text = malloc(1 << 16), *at = text;
+  for (int i = 0; i < N_DEFINITIONS; i++) {
+    const struct definition *d = &definitions[i];
+    at += sprintf(at, "op \"%s.%s\" { doc = \"As %s.\", inputs = \"%s\", dtypes = %s, body = %s", name_space, d->name,
+                  d->name, d->inputs, d->dtypes, d->body);
+    if (*d->params) at += sprintf(at, ", params = { %s }", d->params);
+    if (*d->result) at += sprintf(at, ", result = \"%s\"", d->result);
+    at += sprintf(at, " }\n");
+  }
+  return text;
+}
+
+/* The dtypes that inputs of definition d are tried in, for `turn`; NULL: no more. */
+static const char *dtypes_of(const struct definition *d, int turn) {
+  static const char *const floats[] = {"f32 f32 f32", "f64 f64 f64", "f16 f16 f16", "bf16 f32 f16"};
+  static const char *const integers[] = {"i32 i32 i32", "i64 u8 i32", "u8 u8 u8"};
+  if (turn < 4) return floats[turn];
+  /* what takes floats only takes integers as f32: once is enough */
+  return turn < (d->takes_integers ? 7 : 5) ? integers[turn - 4] : NULL;
+}
+
+/* Operands for one op, and a second set of outputs; out: its dtype is inferred. */
+static int infer_and_make(quern_op *op, operands *o, const char *in, int n_in, rng *r) {
+  quern_shape shape = {.size = sizeof shape};
+  int64_t sizes[2] = {60, 41};
+  char words[64];
+  int end = 0;
+  snprintf(words, sizeof words, "%s", in);
+  for (int k = 0; k < n_in; k++) end += (int)strcspn(words + end, " ") + (k + 1 < n_in);
+  words[end] = 0;
+  operands_make(o, words, "", 2, sizes, r);
+  if (quern_op_infer(op, n_in, o->ins, 1, &shape)) return 0;
+  for (int d = 0; d < REF_N_DTYPES; d++) {
+    const DLDataType t = ref_dtype_dl((ref_dtype)d);
+    if (t.code != shape.dtype.code || t.bits != shape.dtype.bits) continue;
+    operand_make(&o->out[0], (ref_dtype)d, 2, sizes, NULL, r);
+    operand_make(&o->out[1], (ref_dtype)d, 2, sizes, NULL, r);
+    o->n_out = 1;
+    operands_point(o);
+    return 1;
+  }
+  return 0;
+}
+
+/* Calls both ops on the same operands; 1: the same bits. `why`: what was amiss. */
+static int agree(quern_op *mine, quern_op *built, operands *o, const quern_call *call, char *why, size_t size) {
+  DLTensor *other[1] = {&o->out[1].t};
+  why[0] = 0;
+  if (operands_call(mine, o, call) || quern_op_call(built, o->n_in, o->ins, 1, other, call)) {
+    snprintf(why, size, "%s", quern_last_error());
+    return 0;
+  }
+  if (same_elements(&o->out[0], &o->out[1])) return 1;
+  int64_t index[3] = {0}, n = 0, bad = 0;
+  do {
+    const uint64_t a = ref_get(o->out[0].d, ref_address(&o->out[0].t, index)),
+                   b = ref_get(o->out[0].d, ref_address(&o->out[1].t, index));
+    char x[80], y[80], z[80];
+    if (a != b && !bad++)
+      snprintf(why, size, "element %d of %s: got %s, wanted %s", (int)n,
+               ref_text(o->in[0].d, ref_get(o->in[0].d, ref_address(&o->in[0].t, index)), x),
+               ref_text(o->out[0].d, a, y), ref_text(o->out[0].d, b, z));
+    n++;
+  } while (ref_next_index(2, o->out[0].t.shape, index));
+  return 0;
+}
+
+static void test_built_ins(const way *way) {
+  rng r;
+  operands o;
+  char why[1000], text[200];
+  char *spec = spec_of_all("acme");
+  quern_ctx *ctx = ctx_of(way->jit);
+  rng_seed(&r, 1);
+  const int32_t before = quern_op_count(ctx);
+  double start = now_ms();
+  is_int(load_spec(ctx, "acme.lua", spec), QUERN_OK, "%s: a spec with the built-in ops under other names", way->name);
+  diag("%.1f ms", now_ms() - start);
+  free(spec);
+  is_int(quern_op_count(ctx), before + N_DEFINITIONS, "  all of them are there");
+  group_begin("  called: the same bits");
+  for (int i = 0; i < N_DEFINITIONS; i++) {
+    const struct definition *d = &definitions[i];
+    snprintf(text, sizeof text, "acme.%s", d->name);
+    quern_op *mine = op_named(ctx, text), *built = op_named(NULL, d->name);
+    for (int turn = 0; dtypes_of(d, turn); turn++) {
+      if (turn == 3 && d->n_in == 1) continue;                                  /* nothing mixed */
+      if (way->jit != QUERN_JIT_OFF && turn > 2 && i % 4 != turn % 4) continue; /* a compile each */
+      group_count(1);
+      if (!infer_and_make(mine, &o, dtypes_of(d, turn), d->n_in, &r)) {
+        group_fail("acme.%s of %s: infer: %s", d->name, dtypes_of(d, turn), quern_last_error());
+      } else {
+        if (!agree(mine, built, &o, NULL, why, sizeof why))
+          group_fail("acme.%s of %s: %s", d->name, dtypes_of(d, turn), why);
+        if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+          group_fail("acme.%s of %s: tier %s: %s", d->name, dtypes_of(d, turn), tier_of(mine, &o, NULL),
+                     explained(mine, &o, NULL, "reason"));
+      }
+      operands_free(&o);
+    }
+    quern_op_release(mine);
+    quern_op_release(built);
+  }
+  group_end();
+  static const char *const pairs[][2] = {
+      {"y = acme.gelu(x * w + b) - acme.clip(w + b, -1, 2.5)", "y = gelu(x * w + b) - clip(w + b, -1, 2.5)"},
+      {"y = acme.isnan(x) ? acme.exp(w) : acme.leaky_relu(b, 0.3)", "y = isnan(x) ? exp(w) : leaky_relu(b, 0.3)"},
+      {"y = acme.pow(acme.abs(x), w) + acme.log(acme.maximum(b, 1)) ", "y = pow(abs(x), w) + log(maximum(b, 1)) "},
+      {"param p; y = acme.clip(x, p) * acme.leaky_relu(w) + b", "param p; y = clip(x, p) * leaky_relu(w) + b"},
+  };
+  static const char *const dtypes[] = {"f32 f32 f32", "f64 f64 f64", "f16 f16 f16", "bf16 i32 f32"};
+  group_begin("  in expressions: the same bits");
+  for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++) {
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+      const quern_scalar value[1] = {scalar_f(-0.75)};
+      const quern_call call = {.size = sizeof call, .params = value, .n_params = strstr(pairs[p][0], "param") ? 1 : 0};
+      quern_op *mine = op_from(ctx, pairs[p][0]), *built = op_from(NULL, pairs[p][1]);
+      group_count(1);
+      if (!infer_and_make(mine, &o, dtypes[d], 3, &r)) {
+        group_fail("%s of %s: infer: %s", pairs[p][0], dtypes[d], quern_last_error());
+      } else {
+        if (!agree(mine, built, &o, &call, why, sizeof why)) group_fail("%s of %s: %s", pairs[p][0], dtypes[d], why);
+        if (strcmp(tier_of(mine, &o, &call), way->tier) != 0)
+          group_fail("%s of %s: tier %s: %s", pairs[p][0], dtypes[d], tier_of(mine, &o, &call),
+                     explained(mine, &o, &call, "reason"));
+      }
+      operands_free(&o);
+      quern_op_release(mine);
+      quern_op_release(built);
+    }
+  }
+  group_end();
+  quern_ctx_release(ctx);
+}
+
+/* ---- The library's math under other names ----------------------------------------------------------------------- */
+
+static const char *const math_files[] = {"exp", "expm1", "log", "erf", "gelu", "sigmoid", "tanh", "pow", "integer_pow"};
+
+static char *read_file(const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = calloc(1, 1 << 18);
+  if (!file || !fread(text, 1, (1 << 18) - 1, file)) {
+    free(text);
+    text = NULL;
+  }
+  if (file) fclose(file);
+  return text;
+}
+
+/* Whether `word` is the name of a function of the library's math. */
+static int is_function(char *const *texts, const char *word, size_t n) {
+  char declared[100];
+  snprintf(declared, sizeof declared, "func \"%.*s\"", (int)n, word);
+  for (size_t f = 0; f < sizeof math_files / sizeof math_files[0]; f++)
+    if (strstr(texts[f], declared)) return 1;
+  return 0;
+}
+
+/* One spec: all files of dsl/math, their functions renamed, and ops that are these functions; NULL: they are not there. */
+static char *spec_of_math(void) {
+  const char *source = getenv("QUERN_SOURCE_DIR");
+  char *texts[sizeof math_files / sizeof math_files[0]], path[4096];
+  char *spec = malloc(1 << 19), *at = spec;
+  for (size_t f = 0; f < sizeof math_files / sizeof math_files[0]; f++) {
+    snprintf(path, sizeof path, "%s/dsl/math/%s.lua", source ? source : ".", math_files[f]);
+    if (!(texts[f] = read_file(path))) {
+      while (f > 0) free(texts[--f]);
+      free(spec);
+      return NULL;
+    }
+  }
+  for (size_t f = 0; f < sizeof math_files / sizeof math_files[0]; f++) {
+    for (const char *p = texts[f]; *p;) {
+      const size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.");
+      if (n && is_function(texts, p, n)) at = stpcpy(at, "my_");
+      if (n > 4 && strncmp(p, "raw_", 4) == 0) { /* the library's own; of a NaN the bits may be others */
+        at = stpcpy(at, "as_");
+        p += 4;
+        continue;
+      }
+      const size_t step = n ? n : 1;
+      memcpy(at, p, step);
+      at += step, p += step;
+    }
+    *at++ = '\n';
+  }
+  at += sprintf(
+      at, "%s",
+      "op \"acme.pow\" { doc = \"As pow.\", inputs = \"x, y\", dtypes = numeric, body = { floating = [[ my_pow(x, y) ]],"
+      " integer = [[ my_integer_pow(x, y) ]] } }\n");
+  static const char *const unary[] = {"exp", "log", "erf", "gelu", "sigmoid", "tanh"};
+  for (int i = 0; i < 6; i++)
+    at += sprintf(at, "unary \"acme.%s\" { doc = \"As %s.\", dtypes = floating, body = [[ my_%s(x) ]] }\n", unary[i],
+                  unary[i], unary[i]);
+  for (size_t f = 0; f < sizeof math_files / sizeof math_files[0]; f++) free(texts[f]);
+  return spec;
+}
+
+static void test_math(const way *way) {
+  static const char *const names[] = {"exp", "log", "erf", "gelu", "sigmoid", "tanh", "pow"};
+  static const char *const dtypes[] = {"f32 f32", "f64 f64", "f16 f16", "i32 i32", "i64 i64"};
+  rng r;
+  operands o;
+  char why[1000], name[64];
+  char *spec = spec_of_math();
+  if (!spec) {
+    skip(1, "dsl/math is not here: QUERN_SOURCE_DIR names the sources");
+    return;
+  }
+  quern_ctx *ctx = ctx_of(way->jit);
+  rng_seed(&r, 2);
+  const quern_status status = load_spec(ctx, "math.lua", spec);
+  is_int(status, QUERN_OK, "%s: the library's math as a spec of somebody else's", way->name);
+  free(spec);
+  if (status) {
+    diag("%s", quern_last_error());
+    quern_ctx_release(ctx);
+    return;
+  }
+  group_begin("  the same bits, tables and rare blocks among it");
+  for (int i = 0; i < 7; i++) {
+    snprintf(name, sizeof name, "acme.%s", names[i]);
+    quern_op *mine = op_named(ctx, name), *built = op_named(NULL, names[i]);
+    for (int d = 0; d < (i == 6 ? 5 : 3); d++) {
+      for (int turn = 0; turn < (way->jit == QUERN_JIT_OFF ? 3 : 1); turn++) {
+        group_count(1);
+        if (!infer_and_make(mine, &o, dtypes[d], i == 6 ? 2 : 1, &r))
+          group_fail("%s of %s: %s", name, dtypes[d], quern_last_error());
+        else if (!agree(mine, built, &o, NULL, why, sizeof why))
+          group_fail("%s of %s: %s", name, dtypes[d], why);
+        else if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+          group_fail("%s of %s: tier %s: %s", name, dtypes[d], tier_of(mine, &o, NULL),
+                     explained(mine, &o, NULL, "reason"));
+        operands_free(&o);
+      }
+    }
+    quern_op_release(mine);
+    quern_op_release(built);
+  }
+  group_end();
+  quern_ctx_release(ctx);
+}
+
+/* ---- Whatever a body may have ----------------------------------------------------------------------------------- */
+
+static const char parts[] =
+    "constants { ACME_THIRD = 0.25 }\n"
+    "tables {\n"
+    "  ACME_STEPS = { \"f32\", 1.5, -2.0, 0.0, 1e30, 4.0, 5.0, 6.0, 7.0 },\n"
+    "  ACME_WIDE = { \"i64\", 10, -20, 9007199254740993, 40 },\n"
+    "  ACME_ONE = { \"f64\", 0.1 },\n"
+    "}\n"
+    "func \"acme_twice\" { doc = \"x + x.\", args = \"x\", body = [[ x + x ]] }\n"
+    "func \"acme_step\" { doc = \"A step.\", args = \"x\", f32 = [[ lookup(ACME_STEPS, (i32)x) ]] }\n"
+    "func \"acme_wide\" { doc = \"A wide one.\", args = \"x\", i64 = [[ lookup(ACME_WIDE, x) + x ]] }\n"
+    "func \"acme_one\" { doc = \"The only one.\", args = \"x\", f64 = [[ lookup(ACME_ONE, (i64)x) * x ]] }\n"
+    "func \"acme_third\" { doc = \"x, and some more.\", args = \"x\", body = [[ x + ACME_THIRD ]] }\n"
+    "unary \"acme.step\" { doc = \"A step.\", dtypes = { \"f32\" }, body = [[ acme_step(x) ]] }\n"
+    "unary \"acme.wide\" { doc = \"A wide one.\", dtypes = { \"i64\" }, body = [[ acme_wide(x) ]] }\n"
+    "unary \"acme.one\" { doc = \"The only one.\", dtypes = { \"f64\" }, body = [[ acme_one(x) ]] }\n"
+    "op \"acme.pick\" { doc = \"One of two.\", inputs = \"bool c, x, y\", params = { a = 2, b = -1.5 }, dtypes = floating,\n"
+    "  body = [[ c ? a * x : acme_third(acme_twice(b * y)) ]] }\n"
+    "op \"acme.close\" { doc = \"Near.\", inputs = \"x, y\", params = { eps = 0.5 }, dtypes = floating, result = \"bool\",\n"
+    "  body = [[ abs(x - y) <= eps ]] }\n"
+    "op \"acme.both\" { doc = \"Both.\", inputs = \"bool c, bool d\", dtypes = all, result = \"bool\", body = [[ c && !d ]] }\n"
+    "unary \"acme.seldom\" { doc = \"Root of large ones.\", dtypes = floating, body = [[\n"
+    "  T y = x * 0.5;\n"
+    "  T z = 1;\n"
+    "  rare (abs(x) > 4) {\n"
+    "    T s = sqrt(abs(x));\n"
+    "    y = copysign(s, x);\n"
+    "    z = s + 1;\n"
+    "  }\n"
+    "  return y * z;\n"
+    "]] }\n"
+    "unary \"acme.own\" { doc = \"A step, and some more.\", dtypes = floating,\n"
+    "  body = [[ (T)lookup(ACME_STEPS, (i32)(f32)x) * ACME_THIRD + PI ]] }\n"
+    "unary \"acme.around\" { doc = \"The same of the half.\", dtypes = floating, body = [[ acme.own(x / 2) - ACME_THIRD ]] }\n"
+    "unary \"acme.bits\" { doc = \"Turned.\", dtypes = integer, body = [[ (x << 3) ^ (x >> 1) | 1 ]] }\n";
+
+/* What acme.own is of `x`, by numbers. */
+#define STEP(x, k, value) "((i32)(f32)(" x ") & 7) == " k " ? (f32)" value " : "
+#define OWN(T, x)                                                                                                  \
+  "((" T ")(" STEP(x, "0", "1.5") STEP(x, "1", "-2.0") STEP(x, "2", "0.0") STEP(x, "3", "1e30") STEP(x, "4", "4.0") \
+  STEP(x, "5", "5.0") STEP(x, "6", "6.0") "(f32)7.0) * 0.25 + PI)"
+
+static void test_parts(const way *way) {
+  static const struct {
+    const char *mine, *same, *in;
+    int n_in;
+  } cases[] = {
+      {"acme.step(x)",
+       "f32 r = x; i32 i = (i32)r & 7;"
+       "return (i == 0 ? 1.5 : i == 1 ? -2.0 : i == 2 ? (f32)0 : i == 3 ? 1e30 : "
+        "i == 4 ? (f32)4 : i == 5 ? (f32)5 : i == 6 ? (f32)6 : (f32)7)",
+       "f32", 1},
+      {"acme.wide(x)",
+       "i64 i = x & 3; return (i == 0 ? (i64)10 : i == 1 ? (i64)-20 : i == 2 ? (i64)9007199254740993 : (i64)40) + x",
+       "i64", 1},
+      {"acme.one(x)", "0.1 * x", "f64", 1},
+      {"acme.pick(x > 0, x, y)", "x > 0 ? 2 * x : (-1.5 * y + -1.5 * y) + 0.25", "f32 f32", 2},
+      {"acme.pick(x > 0, x, y)", "x > 0 ? 2 * x : (-1.5 * y + -1.5 * y) + 0.25", "f16 f16", 2},
+      {"acme.pick(x > 0, x, y, 3)", "x > 0 ? 3 * x : (-1.5 * y + -1.5 * y) + 0.25", "f64 f64", 2},
+      {"acme.pick(x, y, z, 0.1, 0.2)", "x ? 0.1 * y : (0.2 * z + 0.2 * z) + 0.25", "bool f32 f32", 3},
+      {"acme.close(x, y) ? x : -y", "abs(x - y) <= 0.5 ? x : -y", "f32 f32", 2},
+      {"acme.close(x, y, 3) && x > 0", "abs(x - y) <= 3 && x > 0", "f16 f32", 2},
+      {"acme.both(x > 0, y)", "x > 0 && !y", "f32 bool", 2},
+      {"acme.both(x, y)", "x && !y", "bool bool", 2},
+      {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f32", 1},
+      {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f64", 1},
+      {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "bf16", 1},
+      {"acme.own(x)", OWN("f32", "x"), "f32", 1},
+      {"acme.own(x) > 4", OWN("f64", "x") " > 4", "f64", 1},
+      {"acme.around(x)", OWN("f32", "x / 2") " - 0.25", "bf16", 1},
+      {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "i32", 1},
+      {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "u8", 1},
+      {"acme.pick(acme.close(x, y, 0.1), acme.seldom(x), y) + acme.close(x, y)",
+       "(abs(x - y) <= 0.1 ? 2 * (abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5) : "
+       "(-1.5 * y + -1.5 * y) + 0.25)"
+       " + (abs(x - y) <= 0.5)",
+       "f32 f32", 2},
+  };
+  rng r;
+  operands o;
+  char why[1000];
+  quern_ctx *ctx = ctx_of(way->jit);
+  rng_seed(&r, 3);
+  const quern_status status = load_spec(ctx, "parts.lua", parts);
+  is_int(status, QUERN_OK, "%s: tables, lookups, rare blocks, params, bools", way->name);
+  if (status) {
+    diag("%s", quern_last_error());
+    quern_ctx_release(ctx);
+    return;
+  }
+  group_begin("  as expressions of the same meaning");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    quern_op *mine = op_from(ctx, cases[i].mine), *same = op_from(NULL, cases[i].same);
+    group_count(1);
+    if (!infer_and_make(mine, &o, cases[i].in, cases[i].n_in, &r))
+      group_fail("%s of %s: infer: %s", cases[i].mine, cases[i].in, quern_last_error());
+    else if (!agree(mine, same, &o, NULL, why, sizeof why))
+      group_fail("%s of %s: %s", cases[i].mine, cases[i].in, why);
+    else if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+      group_fail("%s: tier %s: %s", cases[i].mine, tier_of(mine, &o, NULL), explained(mine, &o, NULL, "reason"));
+    operands_free(&o);
+    quern_op_release(mine);
+    quern_op_release(same);
+  }
+  group_end();
+  /* By its name, with parameters given to the call; and what is said of it. */
+  quern_op *pick = op_named(ctx, "acme.pick");
+  const quern_op_info *info = quern_op_describe(pick);
+  is_str(info->name, "acme.pick", "acme.pick");
+  is_str(info->doc, "One of two.", "  its doc");
+  has_str(info->formula, "c ? a * x", "  its formula");
+  ok(info->n_in == 3 && info->n_out == 1 && info->n_params == 2, "  3 inputs, an output, 2 parameters");
+  ok(strcmp(info->args[0].name, "c") == 0 && strcmp(info->args[0].dtypes, "bool") == 0, "  a condition");
+  has_str(info->args[1].dtypes, "bf16 f32 f64", "  x takes");
+  ok(strcmp(info->params[0].name, "a") == 0 && info->params[0].value.kind == QUERN_I64 &&
+         info->params[0].value.v.i == 2,
+     "  a is 2");
+  ok(strcmp(info->params[1].name, "b") == 0 && info->params[1].value.kind == QUERN_F64 &&
+         info->params[1].value.v.f[0] == -1.5,
+     "  b is -1.5");
+  quern_op *same = op_from(NULL, "param a; param b; x ? a * y : (b * z + b * z) + 0.25");
+  const quern_scalar given[2] = {scalar_f(0.7), scalar_f(-3)}, all[2] = {scalar_f(0.7), scalar_f(-1.5)};
+  quern_call call = {.size = sizeof call, .params = given, .n_params = 2};
+  if (!infer_and_make(pick, &o, "bool f64 f64", 3, &r)) bail("%s", quern_last_error());
+  ok(agree(pick, same, &o, &call, why, sizeof why), "  called with both parameters %s", why);
+  is_str(tier_of(pick, &o, &call), way->tier, "  tier");
+  const char *compiles = explained(pick, &o, &call, "compiles");
+  DLTensor *other[1] = {&o.out[1].t};
+  call.n_params = 1;
+  const quern_call whole = {.size = sizeof whole, .params = all, .n_params = 2};
+  ok(operands_call(pick, &o, &call) == QUERN_OK && quern_op_call(same, 3, o.ins, 1, other, &whole) == QUERN_OK &&
+         same_elements(&o.out[0], &o.out[1]),
+     "  with the first one only: the other one has its default");
+  is_str(explained(pick, &o, &call, "compiles"), compiles, "  values are no part of what is compiled");
+  o.in[0].t.dtype = ref_dtype_dl(REF_U8);
+  is_int(operands_call(pick, &o, NULL), QUERN_OK, "  a condition may be a number: != 0");
+  operands_free(&o);
+  /* By a plan, in place, broadcast */
+  quern_op *seldom = op_named(ctx, "acme.seldom"), *wanted = op_from(NULL, cases[11].same);
+  quern_plan *plan = NULL;
+  if (!infer_and_make(seldom, &o, "f32", 1, &r)) bail("%s", quern_last_error());
+  if (quern_op_call(wanted, 1, o.ins, 1, other, NULL)) bail("%s", quern_last_error());
+  void *data[1] = {o.in[0].t.data};
+  is_int(quern_op_prepare(seldom, 1, o.ins, 1, o.ins, NULL, &plan), QUERN_OK, "a plan of a spec's op, in place");
+  is_int(quern_plan_run(plan, data, data, NULL), QUERN_OK, "  runs");
+  ok(memcmp(data[0], o.out[1].t.data, 60 * 41 * 4) == 0, "  rightly");
+  quern_op_release(seldom);
+  quern_ctx_release(ctx);
+  is_int(quern_plan_run(plan, data, data, NULL), QUERN_OK, "  and outlives op and context");
+  quern_plan_release(plan);
+  operands_free(&o);
+  quern_op_release(wanted);
+  quern_op_release(pick);
+  quern_op_release(same);
+}
+
+int main(void) {
+  forget_environment();
+  quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
+  const quern_status status = load_spec(ctx, "empty.lua", "");
+  quern_ctx_release(ctx);
+  if (status) {
+    skip(1, "no specs at run time here: %s", quern_last_error());
+    return done_testing();
+  }
+  find_compiler();
+  if (compiler)
+    ways[n_ways++] = (way){"compiled", compiler, QUERN_JIT_SYNC};
+  else
+    skip(1, "no compiler of kernels is here");
+  for (int w = 0; w < n_ways; w++) {
+    test_built_ins(&ways[w]);
+    test_math(&ways[w]);
+    test_parts(&ways[w]);
+  }
+  return done_testing();
+}
