@@ -78,8 +78,12 @@ function M.literal(type_name, value, mask_bits)
   return string.format("(%s)%d", type_name, value)
 end
 
--- An item of a constant table.
+-- An item of a constant table: a constant expression.
 function M.table_item(type_name, value)
+  local suffix = type_name == "f32" and "f" or ""
+  if type_name == "f32" then value = number.f32_value(number.f32_bits(value + 0.0)) end
+  if value ~= value then return string.format('__builtin_nan%s("")', suffix) end
+  if value == math.huge or value == -math.huge then return string.format("%s__builtin_inf%s()", value < 0 and "-" or "", suffix) end
   if type_name == "f32" then return M.literal("f32", number.f32_bits(value + 0.0)) end
   if type_name == "f64" then return M.literal("f64", number.f64_bits(value + 0.0)) end
   return M.literal(type_name, math.tointeger(value))

@@ -42,7 +42,7 @@ end
 function M.spec_digests(specs)
   local digests, text = {}, ""
   for _, spec in ipairs(specs) do
-    text = text .. spec.text
+    text = text .. string.pack("<i8", #spec.text) .. spec.text
     for _, name in ipairs(spec.ops) do digests[name] = string.pack("<i8i8", digest.halves(text)) end
   end
   return digests

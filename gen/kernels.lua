@@ -120,6 +120,14 @@ local function loop_pragmas(record, nodes)
   return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
 
+-- The elements of a block for which a rare path is taken or not.
+local function rare_block(types, outputs)
+  local block, bytes = variants.RARE_BLOCK, 0
+  for _, operand in ipairs(outputs) do bytes = bytes + types.by_name[operand.dtype].size end
+  while block * bytes > variants.RARE_BYTES do block = block // 2 end
+  return block
+end
+
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
   local n_in = #dag.inputs
@@ -156,7 +164,7 @@ local function elementwise_values(types, record, dag, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
-    rare = #conditions > 0, block = variants.RARE_BLOCK, fast = {}, fast_outputs = {}, condition = "", ivdep = ivdep,
+    rare = #conditions > 0, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, condition = "", ivdep = ivdep,
     ivdep_main = ivdep_main,
   }
   if values.rare then

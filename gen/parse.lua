@@ -13,6 +13,7 @@
 local M = {}
 
 M.MAX_BYTES = 64 << 10
+M.MAX_NAME = 64 -- of each part of a name with a namespace
 M.MAX_DEPTH = 200
 M.MAX_CHAIN = 2000
 
@@ -49,7 +50,7 @@ local function scan(text, max_bytes)
       if c:find "[A-Za-z_]" then
         kind, word = "name", text:match("^[A-Za-z_][A-Za-z0-9_]*", at)
         local after = text:match("^%.[A-Za-z_][A-Za-z0-9_]*", at + #word) or ""
-        if #word > 64 or #after > 65 then fail(at, "a name may have 64 letters") end
+        if #word > M.MAX_NAME or #after > M.MAX_NAME + 1 then fail(at, "a name may have %d letters", M.MAX_NAME) end
         word = word .. after
       elseif c:find "[0-9]" or text:find("^%.[0-9]", at) then
         kind = "number"

@@ -1,14 +1,20 @@
 -- Where C sources use QUERN_KERNEL, as far as can be told without a preprocessor: tokens of C and C++, and conditions of a
 -- plain 0. Knows no expressions, opens no files.
 
+local parse = require "gen.parse"
 local source = require "gen.source"
 
 local M = {}
 
--- Behind the comment that begins at `at`, or nil.
+-- Behind the comment that begins at `at`, or nil. One of a line goes on in the next behind a backslash.
 local function skip_comment(text, at)
   local two = text:sub(at, at + 1)
-  if two == "//" then return text:find("\n", at, true) or #text + 1 end
+  if two == "//" then
+    repeat
+      at = text:find("\n", at + 1, true)
+    until not at or not text:sub(at - 2, at - 1):find "\\\r?$"
+    return at or #text + 1
+  end
   if two ~= "/*" then return nil end
   local _, stop = text:find("*/", at + 2, true)
   return (stop or #text) + 1
@@ -60,12 +66,24 @@ local function next_token(text, at)
   return skip_number(text, at) or text:match("^\\\r?\n()", at) or at + 1, "other"
 end
 
--- The directive whose # is at `at`: its first word, what follows on the line but comments, and where the line ends.
+-- The text with blanks for comments, each place where it was.
+local function without_comments(text)
+  local parts, at = {}, 1
+  while at <= #text do
+    local stop, kind = next_token(text, at)
+    local token = text:sub(at, stop - 1)
+    parts[#parts + 1] = kind == "comment" and (" "):rep(#token) or token
+    at = stop
+  end
+  return table.concat(parts)
+end
+
+-- The directive whose # is at `at`: its first word, what follows on the line, and where the line ends.
 local function directive_at(text, at)
   local line = {}
   at = at + 1
   while at <= #text and text:sub(at, at) ~= "\n" do
-    local behind = skip_comment(text, at) or text:match("^\\\r?\n()", at)
+    local behind = text:match("^\\\r?\n()", at)
     line[#line + 1] = behind and " " or text:sub(at, at)
     at = behind or at + 1
   end
@@ -119,19 +137,22 @@ end
 -- none in comments, in strings, and between #if 0 and its #else or #endif.
 function M.uses(name, text)
   local src, list, errors, at, begins_line = source.new(name, text), {}, {}, 1, true
+  text = without_comments(text)
   local take_condition, is_left_out = new_conditions(text)
   while at <= #text do
-    local stop, kind = next_token(text, at)
+    local stop = next_token(text, at)
     local token = text:sub(at, stop - 1)
     if token == "#" and begins_line then stop = take_condition(at) or stop end
-    begins_line = token == "\n" or begins_line and (kind == "comment" or token:find "^%s$" ~= nil)
+    begins_line = token == "\n" or begins_line and token:find "^%s$" ~= nil
     if token == "define" then
       -- a macro's own definition is no use of it
       stop = text:match("^[ \t]+[%a_][%w_]*()", stop) or stop
-    elseif token == "QUERN_KERNEL" and not is_left_out() then
+    elseif token == "QUERN_KERNEL" and text:find("^%s*%(", stop) and not is_left_out() then
       local kernel, body = text:match("^%s*%(%s*([%a_][%w_]*)%s*,()", stop)
       local close = kernel and closing_of(text, body)
-      if close then
+      if kernel and #kernel > parse.MAX_NAME then
+        errors[#errors + 1] = source.message(src, at, string.format("a name may have %d letters", parse.MAX_NAME))
+      elseif close then
         list[#list + 1] = { kernel = kernel, text = (text:sub(body, close - 1):gsub("\\\r?\n", "  ")), source = src, at = body }
         stop = close
       else

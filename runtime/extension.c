@@ -101,6 +101,14 @@ static quern_status add_spec(quern_ctx *ctx, extension *extension, qn_digest dig
   return status;
 }
 
+/* Of the specs so far and one more. Its size is part of it: constants hold for a file, so files are not the file that they
+ * would be together. gen/frozen.lua makes the same. */
+static qn_digest add_text(qn_digest digest, const char *text, size_t size) {
+  unsigned char bytes[8];
+  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)size >> 8 * i);
+  return qn_digest_add(qn_digest_add(digest, bytes, sizeof bytes), text, size);
+}
+
 quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
   extension *extension = extension_of(ctx);
   if (!extension) return no_memory("spec_load");
@@ -109,7 +117,7 @@ quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char
   pthread_mutex_lock(&extension->loading);
   quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &ops, &n);
   if (status == QUERN_OK) {
-    const qn_digest digest = qn_digest_add(extension->digest, text, size);
+    const qn_digest digest = add_text(extension->digest, text, size);
     status = add_spec(ctx, extension, digest, ops, n);
     if (status == QUERN_OK)
       extension->digest = digest;

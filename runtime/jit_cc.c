@@ -8,9 +8,9 @@
 #endif
 #include "jit_cc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -105,16 +105,14 @@ static int read_object(const char *path, qn_bytes *object, char *why, size_t why
 }
 
 /* The folder with all that the compiler left in it. */
-static void remove_folder(const char *folder) {
-  char path[PATH_BYTES];
-  DIR *list = opendir(folder);
-  for (const struct dirent *entry; list && (entry = readdir(list));) {
-    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-    if (unlink(path)) rmdir(path); /* neither for . and .. */
-  }
-  if (list) closedir(list);
-  rmdir(folder);
+static int remove_item(const char *path, const struct stat *status, int type, struct FTW *place) {
+  (void)status, (void)type, (void)place;
+  remove(path);
+  return 0;
 }
+
+/* With all that a compiler has left in it. */
+static void remove_folder(const char *folder) { nftw(folder, remove_item, 8, FTW_DEPTH | FTW_PHYS); }
 
 /* ---- The program ---- */
 

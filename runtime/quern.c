@@ -12,6 +12,7 @@
 #include "fused_ops.h"
 #include "jit_cache.h"
 #include "jit_frozen.h"
+#include "thread.h"
 
 /* What gen/sandbox.lua takes, and one more byte, for it to say that that is too much. */
 #define LARGEST_SPEC ((size_t)1 << 20)
@@ -53,9 +54,13 @@ quern_status quern_spec_load(quern_ctx *ctx, const char *path) {
   size_t size = 0;
   if (status) return status;
   if (!path) return refuse_null("spec_load", "the path");
-  if ((status = read_spec(path, &text, &size))) return status;
-  status = qn_extension_load_spec(ctx, path, text, size);
-  free(text);
+  const int shield = qn_thread_shield();
+  status = read_spec(path, &text, &size);
+  if (status == QUERN_OK) {
+    status = qn_extension_load_spec(ctx, path, text, size);
+    free(text);
+  }
+  qn_thread_unshield(shield);
   return status;
 }
 
@@ -132,11 +137,13 @@ quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size) {
 typedef struct listing {
   void (*each)(void *arg, const char *key, int64_t bytes, int64_t used);
   void *arg;
+  int is_short; /* there was no memory for an entry */
 } listing;
 
 static void list_entry(void *arg, const qn_cache_entry *entry) {
-  const listing *listing = arg;
+  listing *listing = arg;
   char *key = malloc(entry->key_size + 1);
+  listing->is_short |= !key;
   if (!key) return;
   memcpy(key, entry->key, entry->key_size);
   key[entry->key_size] = 0;
@@ -145,20 +152,24 @@ static void list_entry(void *arg, const qn_cache_entry *entry) {
 }
 
 quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char *key, int64_t bytes, int64_t used), void *arg) {
-  listing listing = {each, arg};
+  listing listing = {each, arg, 0};
   if (!each) return refuse_null("cache_list", "the function");
   ctx = qn_registry_ctx(ctx);
   qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   if (!jit) return no_memory("cache_list");
+  const int shield = qn_thread_shield();
   qn_jit_cache_list(qn_jit_disk(jit), list_entry, &listing);
-  return QUERN_OK;
+  qn_thread_unshield(shield);
+  return listing.is_short ? no_memory("cache_list") : QUERN_OK;
 }
 
 quern_status quern_cache_clear(quern_ctx *ctx, int64_t *n_removed) {
   ctx = qn_registry_ctx(ctx);
   qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   if (!jit) return no_memory("cache_clear");
-  int64_t n = qn_jit_cache_clear(qn_jit_disk(jit));
+  const int shield = qn_thread_shield();
+  const int64_t n = qn_jit_cache_clear(qn_jit_disk(jit));
+  qn_thread_unshield(shield);
   if (n_removed) *n_removed = n;
   return QUERN_OK;
 }

@@ -182,7 +182,8 @@ static void test_others(void) {
     const char *name, *text, *words;
   } kinds[] = {{"pipes", "for last; do :; done; mkfifo \"$last\"", "something else than a file"},
                {"folders", "for last; do :; done; mkdir \"$last\"", "something else than a file"},
-               {"links", "for last; do :; done; ln -s /dev/zero \"$last\"", "left no"}};
+               {"links", "for last; do :; done; ln -s /dev/zero \"$last\"", "left no"},
+               {"nests", "for last; do :; done; mkdir -p \"$last/a/b\"; : > \"$last/a/b/c\"", "something else than a file"}};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     ok(!compile(script(kinds[i].name, kinds[i].text), mul_add, QN_ISA_V3, &object) && strstr(why, kinds[i].words),
        "one that makes something else, %s: %s", kinds[i].name, why);

@@ -120,6 +120,7 @@ wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(bro
 wrong 'no expression' 'const char *k = QUERN_KERNEL(broken);' '^wrong\.c:2:17: expected QUERN_KERNEL\(name, expression\)'
 wrong 'no name' 'const char *k = QUERN_KERNEL(, y = x);' '^wrong\.c:2:17: expected QUERN_KERNEL'
 wrong 'a parenthesis that is not closed' 'const char *k = QUERN_KERNEL(broken, y = (x + 1;' '^wrong\.c:2:17: expected QUERN_KERNEL'
+wrong 'a name too long' "const char *k = QUERN_KERNEL($(printf 'n%064d' 0), y = x);" '^wrong\.c:2:17: a name may have 64 letters'
 wrong 'two expressions of one name' 'const char *k = QUERN_KERNEL(same, y = x + 1), *l = QUERN_KERNEL(same, y = x + 2);' 'qk_same_f32_f32_1d_cc names two expressions'
 wrong 'no use at all' '#define QUERN_KERNEL(name, ...) 0' 'no QUERN_KERNEL\(name, expression\) in wrong\.c'
 refused 'a source that is not there' 'nowhere\.c' build_lua generate --scan nowhere.c --out wrong
@@ -179,11 +180,15 @@ const char *r = QUERN_KERNEL(perhaps, y = x + 10);
 #endif
 const char *s = "#if 0", *t = R"-(QUERN_KERNEL(out_6, y = x) " )" )-", *u = QUERN_KERNEL(behind_raw, y = x + 11);
 const char *v = u8R"(")" QUERN_KERNEL(behind_another, y = x + 12);
+// a comment that goes on \
+QUERN_KERNEL(out_7, y = @)
+const char *w = QUERN_KERNEL /* a */ ( // b
+  commented /* c */, y = x /* ) */ + 13); int QUERN_KERNEL;
 #undef QUERN_KERNEL
 C
 try 'marks in numbers, raw strings, #if 0' scan
 sed -n 's/.*"name": "frozen_qk_\([a-z_0-9]*\)_f32_f32_1d_cc".*/\1/p' wrong/manifest.json | sort | tr '\n' ' ' >said
-[ "$(cat said)" = 'behind_a_mark behind_another behind_marks behind_raw either instead last or otherwise perhaps within ' ]
+[ "$(cat said)" = 'behind_a_mark behind_another behind_marks behind_raw commented either instead last or otherwise perhaps within ' ]
 ok $? '  every use that counts, and no other'
 rm -rf wrong
 

@@ -278,6 +278,25 @@ static void test_stack(void) {
     quern_op_release(c.op);
     quern_ctx_release(ctx);
   }
+  /* Code with a rare path keeps a block of each output on the stack. */
+  if (compiler) {
+    char many[2000] = "", outs[200] = "";
+    for (int k = 0; k < 31; k++) {
+      sprintf(many + strlen(many), "y%d = log(x + %d); ", k, k);
+      strcat(outs, k ? " f64" : "f64");
+    }
+    quern_ctx *ctx = ctx_of(QUERN_JIT_SYNC);
+    small_call c = {.ctx = ctx, .op = op_from(ctx, many)};
+    operands_vector(&c.o, "f64", outs, 1000, &r);
+    is_int(operands_call(c.op, &c.o, NULL), QUERN_OK, "31 logarithms");
+    const long used = stack_used(call_small, &c);
+    ok(c.status == QUERN_OK && used <= 32768, "  a call takes %ld bytes", used);
+    operands_free(&c.o);
+    quern_op_release(c.op);
+    quern_ctx_release(ctx);
+  } else {
+    skip(1, "no compiler of kernels is here");
+  }
   /* Slices on the host's threads */
   quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 4, .parallel_for = host_slices});
   quern_op *op = op_from(ctx, DOZEN);

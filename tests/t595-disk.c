@@ -7,7 +7,7 @@
 
 static double started; /* when main began */
 
-/* ---- The process that computes: t595-disk CACHE JIT CC DTYPE LAYOUT EXPRESSION [SPEC] ------------------------------
+/* ---- The process that computes: t595-disk CACHE JIT CC DTYPE LAYOUT EXPRESSION [SPEC]...------------------------------
  */
 
 static void print_maps(void) {
@@ -42,10 +42,11 @@ static int compute(char **argv) {
   int64_t shape[2] = {1, 2000};
   char dtypes[64];
   if (quern_ctx_create(&options, &ctx)) return 2;
-  if (argv[7] && quern_spec_load_text(ctx, "acme.lua", argv[7], strlen(argv[7]))) {
-    printf("error: %s\n", quern_last_error());
-    return 2;
-  }
+  for (char **spec = argv + 7; *spec; spec++)
+    if (quern_spec_load_text(ctx, "acme.lua", *spec, strlen(*spec))) {
+      printf("error: %s\n", quern_last_error());
+      return 2;
+    }
   if (strcmp(layout, "rows") == 0) shape[0] = 40, shape[1] = 50;
   snprintf(dtypes, sizeof dtypes, "%s %s", argv[4], argv[4]);
   rng_seed(&r, 1);
@@ -81,7 +82,7 @@ static int compute(char **argv) {
 static char scratch[200], folder[256];
 
 typedef struct run {
-  const char *cache, *jit, *cc, *dtype, *layout, *text, *spec;
+  const char *cache, *jit, *cc, *dtype, *layout, *text, *spec, *more;
   pid_t pid;
   int pipe;
   int status;
@@ -102,9 +103,10 @@ static void start(run *p) {
                                p->layout ? p->layout : "flat",
                                p->text ? p->text : TEXT,
                                p->spec,
+                               p->more,
                                NULL};
-  char *argv[9];
-  for (int i = 0; i < 9; i++) argv[i] = (char *)(uintptr_t)words[i];
+  char *argv[10];
+  for (int i = 0; i < 10; i++) argv[i] = (char *)(uintptr_t)words[i];
   fflush(stdout);
   if (pipe(ends)) bail("no pipe");
   p->pid = fork();
@@ -300,6 +302,16 @@ static void test_specs(void) {
     is_run(p, "disk", "0", "  once more");
     is_right(&p, hashes[i]);
   }
+  /* Constants hold for a file: two files are not the file that they would be together. */
+  static const char first[] = "constants { PI = 3 }\n",
+                    second[] = "unary \"acme.h\" { doc = \"H.\", dtypes = floating, body = [[ x * PI ]] }\n",
+                    both[] = "constants { PI = 3 }\nunary \"acme.h\" { doc = \"H.\", dtypes = floating, body = [[ x * PI ]] }\n";
+  p = go((run){.spec = both, .text = "y = acme.h(x) + w"});
+  is_run(p, compiler, "1", "a constant and its op in one file");
+  run apart = go((run){.spec = first, .more = second, .text = "y = acme.h(x) + w"});
+  is_run(apart, compiler, "1", "  in two");
+  run off = go((run){.jit = "off", .spec = first, .more = second, .text = "y = acme.h(x) + w"});
+  is_right(&apart, line_of(off.said, "hash"));
 }
 
 static void test_damage(void) {

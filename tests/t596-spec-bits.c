@@ -300,6 +300,8 @@ static const char parts[] =
     "  ACME_STEPS = { \"f32\", 1.5, -2.0, 0.0, 1e30, 4.0, 5.0, 6.0, 7.0 },\n"
     "  ACME_WIDE = { \"i64\", 10, -20, 9007199254740993, 40 },\n"
     "  ACME_ONE = { \"f64\", 0.1 },\n"
+    "  ACME_ENDS = { \"f32\", 1 / 0, -1e300, 0 / 0, 2 },\n"
+    "  ACME_WIDE_ENDS = { \"f64\", 0 / 0, -1 / 0 },\n"
     "}\n"
     "func \"acme_twice\" { doc = \"x + x.\", args = \"x\", body = [[ x + x ]] }\n"
     "func \"acme_step\" { doc = \"A step.\", args = \"x\", f32 = [[ lookup(ACME_STEPS, (i32)x) ]] }\n"
@@ -327,6 +329,8 @@ static const char parts[] =
     "unary \"acme.own\" { doc = \"A step, and some more.\", dtypes = floating,\n"
     "  body = [[ (T)lookup(ACME_STEPS, (i32)(f32)x) * ACME_THIRD + PI ]] }\n"
     "unary \"acme.around\" { doc = \"The same of the half.\", dtypes = floating, body = [[ acme.own(x / 2) - ACME_THIRD ]] }\n"
+    "unary \"acme.ends\" { doc = \"Infinities and NaN.\", dtypes = floating,\n"
+    "  body = [[ (T)lookup(ACME_ENDS, (i32)(f32)x) + (T)lookup(ACME_WIDE_ENDS, x > 5 ? (i64)0 : (i64)1) / 2 ]] }\n"
     "unary \"acme.bits\" { doc = \"Turned.\", dtypes = integer, body = [[ (x << 3) ^ (x >> 1) | 1 ]] }\n";
 
 /* What acme.own is of `x`, by numbers. */
@@ -363,6 +367,10 @@ static void test_parts(const way *way) {
       {"acme.own(x)", OWN("f32", "x"), "f32", 1},
       {"acme.own(x) > 4", OWN("f64", "x") " > 4", "f64", 1},
       {"acme.around(x)", OWN("f32", "x / 2") " - 0.25", "bf16", 1},
+      {"acme.ends(x)",
+       "i32 i = (i32)(f32)x & 3; return (i == 0 ? (f32)INFINITY : i == 1 ? -(f32)INFINITY : i == 2 ? (f32)NAN : (f32)2) + "
+       "(x > 5 ? (f32)NAN : -(f32)INFINITY)",
+       "f32", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "i32", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "u8", 1},
       {"acme.pick(acme.close(x, y, 0.1), acme.seldom(x), y) + acme.close(x, y)",
