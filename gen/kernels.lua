@@ -5,26 +5,12 @@ local template = require "gen.template"
 local c = require "gen.c"
 local target_c = require "gen.target_c"
 local variants = require "gen.variants"
-local order = require "gen.order"
+local operands_of = require "gen.operands"
 
 local M = {}
 
--- The text of a spec's body on one line, for comments and descriptions.
-function M.formula(op)
-  local parts = {}
-  for _, key in ipairs(order.keys(op.bodies)) do
-    local text = op.bodies[key].text:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
-    parts[#parts + 1] = key == "any" and text or key .. ": " .. text
-  end
-  return table.concat(parts, "; ")
-end
-
--- A spec's place without a machine's paths.
-function M.place(op)
-  local file = op.file
-  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
-  return string.format("%s:%d", file, op.line)
-end
+M.formula, M.place = operands_of.formula, operands_of.place
+local cast_text = operands_of.cast_text
 
 -- How an operand's element is read at index i.
 local function load_text(operand)
@@ -39,30 +25,14 @@ local function place_text(operand)
   return string.format("*(%s_u *)(%s + i * %s)", operand.element, operand.row, operand.step)
 end
 
--- The operands of a record as the template sees them. names: of inputs, then outputs
-local function operands_of(types, record, names, n_in)
-  local operands, strides = {}, {}
-  for k, dtype in ipairs(record.dtypes) do
-    local is_input = k <= n_in
-    local operand = {
-      index = k - 1, name = is_input and "in_" .. names[k] or names[k], dtype = dtype, element = types.by_name[dtype].c, class = record.classes:sub(k, k),
-      is_used = true, row = "row_" .. names[k], step = "step_" .. names[k], pointer = is_input and "const char *" or "char *",
-    }
+-- Of a record's operands, what the C templates have besides, and the list of the strides along a row.
+local function with_rows(operands)
+  local strides = {}
+  for _, operand in ipairs(operands) do
+    operand.step, operand.pointer = "step_" .. operand.short, operand.is_input and "const char *" or "char *"
     if operand.class == "s" then strides[#strides + 1] = { name = operand.step, operand = operand.index } end
-    operands[k] = operand
   end
   return operands, strides
-end
-
--- An element cast. From a dtype to itself: one NaN, and one true; bits and integers as they are.
-local function cast_text(types, from, to, value)
-  local t = types.by_name[from]
-  if t.kind == "bits" or types.by_name[to].kind == "bits" then return value end
-  if from ~= to then return string.format("q_cast_%s_%s(%s)", from, to, value) end
-  if t.kind == "bool" then return string.format("(bool_s)(%s != 0)", value) end
-  if t.kind ~= "float" then return value end
-  if t.compute == from then return string.format("q_canon_%s(%s)", from, value) end
-  return string.format("q_cast_%s_%s(q_cast_%s_%s(%s))", t.compute, from, from, t.compute, value)
 end
 
 -- const TYPE in_x = ...; for an input whose node has that type
@@ -130,17 +100,11 @@ end
 
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
-  local n_in = #dag.inputs
-  local names = {}
-  for k, node in ipairs(dag.inputs) do names[k] = node.name end
-  for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
-  local operands, strides = operands_of(types, record, names, n_in)
-  local variable_of, used = {}, {}
-  for _, node in ipairs(dag_of.order(dag.outputs)) do used[node] = true end
+  local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
+  local operands, strides = with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = operands[k].name
-    operands[k].is_used = used[node] or false
     if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = input_text(types, operands[k], node) end
   end
   for k, node in ipairs(dag.params) do
@@ -182,7 +146,7 @@ end
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
   local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
-  local operands, strides = operands_of(types, record, names, #names - 1)
+  local operands, strides = with_rows(operands_of.of_record(types, record, names, #names - 1))
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
   local value = record.role == "convert" and cast_text(types, record.from, record.to, load) or load

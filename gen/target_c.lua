@@ -1,9 +1,10 @@
 -- DAG -> SSA text in C, by tables. target_cuda.lua is its mirror: same keys, other spellings. No loops over ops.
 --
--- In a spelling, $1 $2 $3 are the arguments, $t the type computed in, $f the type the argument has; conditions arrive as
--- masks 0 or -1, $m is the mask's width in bits. Primitives are functions of templates/kernel.h.
+-- Spellings are spelling.lua's; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions
+-- of templates/kernel.h.
 
 local c = require "gen.c"
+local spelling = require "gen.spelling"
 
 local M = {}
 
@@ -58,8 +59,6 @@ M.SPELLING = {
   ne_bool = { bool = "$1 ^ $2" },
 }
 
-local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
-
 local Emitter = {}
 Emitter.__index = Emitter
 
@@ -89,44 +88,18 @@ function Emitter:argument(node, bits)
   return name
 end
 
--- The row of the spelling table a node uses.
-local function spelling_key(types, node)
-  local op, first = node.op, node.args[1]
-  if COMPARES[op] and first.type == "bool" then return op .. "_bool" end
-  if op == "cast" and node.type == "bool" then return "cast_to_bool" end
-  if op == "cast" and first.type == "bool" then return "cast_from_bool" end
-  if (op == "select" or op == "rare") then return node.type == "bool" and "select_bool" or "select" end
-  if (op == "shl" or op == "shr") and node.args[2].op == "const" then return op .. "_constant" end
-  return op
-end
-
 function Emitter:expression(node)
-  local types = self.types
-  local key = spelling_key(types, node)
-  local spelling = self.SPELLING[key]
-  local kind = types.by_name[node.type].kind
-  if type(spelling) == "table" then spelling = spelling[kind] end
-  if not spelling then error(string.format("bug: no spelling for %s of %s", key, node.type)) end
-  local bits = node.type == "bool" and self.width[node] or types.by_name[node.type].bits
-  local values = { t = node.type, f = node.args[1].type, m = bits, n = node.name, b = types.by_name[node.type].bits }
-  if node.op == "lookup" then
-    values.table = self.tables[node.table]
-    values.last = #node.table.items - 1
-  end
-  local text = spelling:gsub("%$(%a+)", function(word)
-    return tostring(values[word] or error("bug: spelling of " .. key .. ": $" .. word))
-  end)
-  return (text:gsub("%$(%d)", function(k)
-    local arg = node.args[tonumber(k)]
+  local bits = node.type == "bool" and self.width[node] or self.types.by_name[node.type].bits
+  return spelling.expression(self.types, M.SPELLING, node, { m = bits }, self.tables, function(k)
+    local arg = node.args[k]
     return self:argument(arg, arg.type == "bool" and bits or nil)
-  end))
+  end)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
 -- options: tables (list -> C name), without_rare. Returns lines and the emitter, whose :argument(node) names a result.
 function M.emit(types, nodes, names, options)
-  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {},
-                              SPELLING = M.SPELLING }, Emitter)
+  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do
