@@ -204,8 +204,9 @@ function M.kernel(types, record, dag, templates, tables)
   return template.render(templates[record.template], wanted)
 end
 
--- The constant tables that DAGs look up: C definitions, and list -> C name.
-function M.tables(dags)
+-- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil
+function M.tables(dags, form)
+  form = form or "static const %s %s[%d] __attribute__((aligned(64))) = {"
   local names, lines, taken = {}, {}, {}
   for _, dag in ipairs(dags) do
     for _, node in ipairs(dag_of.order(dag.outputs)) do
@@ -214,7 +215,7 @@ function M.tables(dags)
         local name = "q_table_" .. list.name:lower()
         while taken[name] do name = name .. "_" end
         taken[name], names[list] = true, name
-        lines[#lines + 1] = string.format("static const %s %s[%d] __attribute__((aligned(64))) = {", list.type, name, #list.items)
+        lines[#lines + 1] = string.format(form, list.type, name, #list.items)
         for k = 1, #list.items, 4 do
           local row = {}
           for j = k, math.min(k + 3, #list.items) do row[#row + 1] = c.table_item(list.type, list.items[j]) end

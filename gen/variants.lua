@@ -18,7 +18,7 @@ M.RARE_BLOCK = 256
 M.RARE_BYTES = 8192 -- of all outputs' blocks: they lie on the stack, of which a slice is to take 32 KB
 
 M.ISAS = { "generic", "v2", "v3", "v4" }
-M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", c = "c", b = "b", s = "s" }
+M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", transposed = "t", c = "c", b = "b", s = "s", t = "t" }
 M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 
 -- The rule by which an op's inputs become the dtype of its kernels.
@@ -61,7 +61,7 @@ function M.weight(dag)
 end
 
 -- The dtypes of an op's operands in a kernel that computes in K, stored as D (K itself, or a dtype that computes in K).
-local function operand_dtypes(op, D)
+function M.operand_dtypes(op, D)
   local dtypes = {}
   for _, input in ipairs(op.inputs) do dtypes[#dtypes + 1] = input.type or D end
   dtypes[#dtypes + 1] = op.result or D
@@ -121,7 +121,7 @@ function M.of_op(types, op, wanted, policy, dag_for)
     local heavy = weight > M.HEAVY_NODES
     local seen = {}
     local function add(D, rank, classes)
-      local dtypes = operand_dtypes(op, D)
+      local dtypes = M.operand_dtypes(op, D)
       local name = name_of(op.c_name, dtypes, rank, classes)
       if seen[name] then return end
       seen[name] = true

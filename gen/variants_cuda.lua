@@ -1,0 +1,152 @@
+-- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the twin of variants.lua, the only
+-- maker of names qc_..., and the policies.
+--
+-- A kernel's name: qc_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>[_i64]. Classes:
+-- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
+-- transpose kernels). _i64: offsets that need more than 31 bits. There are no packs: every dtype has kernels of its own.
+--
+-- lean: rank 1 and 2 contiguous and broadcast (of two or three inputs, any but all), rank n strided, and rank 2 with
+-- transposed inputs for light ops of one or two; rank 1 and n in both widths, the others in 32 bits. Where ranks are asked
+-- for, all of these classes in each.
+-- full: rank 1, 2, 3 and n in every combination of classes and both widths.
+
+local variants = require "gen.variants"
+
+local M = {}
+
+M.MAX_RANK = 32
+M.MAX_STRIDES = 400 -- of all operands, so that arguments stay below 4 KB
+
+-- The extents that a kernel of rank "n" with n operands has room for.
+function M.max_rank(n_operands) return math.min(M.MAX_RANK, M.MAX_STRIDES // n_operands) end
+
+local function name_of(op_name, dtypes, rank, classes, is_wide)
+  return string.format("qc_%s_%s_%sd_%s%s", op_name, table.concat(dtypes, "_"), rank, classes, is_wide and "_i64" or "")
+end
+
+-- One record. fields: op, dtypes, rank, classes, is_wide, K, and others that it keeps
+function M.record(c_name, fields)
+  fields.name = name_of(c_name, fields.dtypes, fields.rank, fields.classes, fields.is_wide)
+  fields.template = fields.classes:find "t" and "transpose" or "elementwise"
+  return fields
+end
+
+-- All class strings of n_in inputs and n_out outputs over the allowed letters.
+local function class_product(n_in, n_out, allowed)
+  local list = { "" }
+  for k = 1, n_in + n_out do
+    local longer = {}
+    for _, head in ipairs(list) do
+      for _, letter in ipairs { "c", "b", "s", "t" } do
+        if allowed[letter] and (k <= n_in or letter == "c" or letter == "s") then longer[#longer + 1] = head .. letter end
+      end
+    end
+    list = longer
+  end
+  return list
+end
+
+-- { rank, classes, is_wide } of an op of n inputs and one output by the lean policy; in the ranks asked for, if any.
+local function lean_shapes(n, heavy, ranks)
+  local rows, strided, turned, list = { ("c"):rep(n + 1) }, { ("s"):rep(n + 1) }, {}, {}
+  if n == 2 or n == 3 then rows = variants.broadcast_classes(n) end
+  if not heavy and (n == 1 or n == 2) then
+    for _, classes in ipairs(class_product(n, 1, { c = true, t = true })) do
+      if classes:find "t" then turned[#turned + 1] = classes end
+    end
+  end
+  local function add(rank, all, in_both_widths)
+    if ranks and not ranks[rank] then return end
+    for _, classes in ipairs(all) do
+      list[#list + 1] = { rank, classes, false }
+      if in_both_widths then list[#list + 1] = { rank, classes, true } end
+    end
+  end
+  add("1", rows, true)
+  if ranks then add("1", strided, true) end
+  add("2", rows, ranks ~= nil)
+  add("2", turned, ranks ~= nil)
+  if ranks then
+    add("2", strided, true)
+    for _, all in ipairs { rows, turned, strided } do add("3", all, true) end
+    add("n", rows, true)
+    add("n", turned, true)
+  end
+  add("n", strided, true)
+  return list
+end
+
+local function full_shapes(n, policy)
+  local list = {}
+  local allowed = policy.classes or { c = true, b = true, s = true, t = true }
+  for _, rank in ipairs { "1", "2", "3", "n" } do
+    for _, classes in ipairs(class_product(n, 1, allowed)) do
+      if not (rank == "1" and classes:find "t") then
+        list[#list + 1] = { rank, classes, false }
+        list[#list + 1] = { rank, classes, true }
+      end
+    end
+  end
+  return list
+end
+
+-- The shapes that a policy leaves of these.
+local function kept(shapes, policy)
+  local list = {}
+  for _, shape in ipairs(shapes) do
+    local allowed = not policy.ranks or policy.ranks[shape[1]]
+    for letter in shape[2]:gmatch "." do
+      allowed = allowed and (not policy.classes or policy.classes[letter])
+    end
+    if allowed then list[#list + 1] = shape end
+  end
+  return list
+end
+
+-- The dtypes that an op's kernels of compute dtype K store.
+local function stored_dtypes(types, op, K, wanted)
+  if op.moves or op.casts then return { K } end
+  local list = { K }
+  for _, name in ipairs(op.dtypes) do
+    if wanted[name] and name ~= K and types.by_name[name].compute == K then list[#list + 1] = name end
+  end
+  return list
+end
+
+-- Its conversions, for an op that casts: a kernel for each pair of dtypes that are not the same bits.
+local function conversions(types, op, wanted, policy)
+  local records = {}
+  for _, from in ipairs(types.sets.all) do
+    for _, to in ipairs(types.sets.all) do
+      local changes = from ~= to or types.by_name[from].kind ~= "integer"
+      if wanted[from] and wanted[to] and changes then
+        local shapes = policy.variants == "full" and full_shapes(1, policy) or lean_shapes(1, false, policy.ranks)
+        for _, shape in ipairs(kept(shapes, policy)) do
+          records[#records + 1] = M.record(op.c_name, { op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1],
+                                                        classes = shape[2], is_wide = shape[3], from = from, to = to, weight = 1 })
+        end
+      end
+    end
+  end
+  return records
+end
+
+-- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
+function M.of_op(types, op, wanted, policy, dag_for)
+  local records, n = {}, #op.inputs
+  if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
+  for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
+    local weight = variants.weight(dag_for(op, K))
+    local heavy = weight > variants.HEAVY_NODES
+    local shapes = kept(policy.variants == "full" and full_shapes(n, policy) or lean_shapes(n, heavy, policy.ranks), policy)
+    for _, D in ipairs(stored_dtypes(types, op, K, wanted)) do
+      for _, shape in ipairs(shapes) do
+        records[#records + 1] = M.record(op.c_name, { op = op, K = K, D = D, dtypes = variants.operand_dtypes(op, D), rank = shape[1],
+                                                      classes = shape[2], is_wide = shape[3], heavy = heavy, weight = weight })
+      end
+    end
+  end
+  return records
+end
+
+return M
