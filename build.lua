@@ -10,7 +10,7 @@ local report = require "gen.report"
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target c] [--report]
+           [--variants lean|full] [--prefix NAME] [--single] [--target c,cuda] [--report]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
                      which full adds, are for callers of their own: the runtime nests rank 2
   generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
@@ -99,10 +99,12 @@ function commands.generate()
                           variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
                           library = "flag" }, 0)
   if not options.out then usage "generate wants --out DIR" end
-  if options.target and options.target ~= "c" then usage("--target: '" .. options.target .. "', expected c") end
+  for word in (options.target or "c"):gmatch "[^,]+" do
+    if word ~= "c" and word ~= "cuda" then usage("--target: '" .. word .. "', expected c, cuda or both") end
+  end
   options.specs = options.spec
   if options.scan then
-    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report" } do
+    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target" } do
       if options[name] then usage("--" .. name .. " does not go with --scan") end
     end
     local result, errors = main.freeze(root, options)

@@ -64,7 +64,7 @@ local function earlier_files(folder)
   local text = M.read(folder .. "/manifest.json")
   local block = text and text:match '"files": %[(.-)%]'
   for name in (block or ""):gmatch '"([%w_./-]+)"' do
-    local inner = name:match "^(%l+)/[%w_]+%.[ch]$"
+    local inner = name:match "^(%l+)/[%w_]+%.[ch]u?$"
     local ours = inner == "core" or inner == "kernels" or inner == "quern" or inner == "runtime"
       or name:find "^[%w_]+%.?%l*$"
     if ours and not (inner and is_link(folder .. "/" .. inner)) then names[#names + 1] = name end

@@ -6,6 +6,8 @@ local spec = require "gen.spec"
 local expr = require "gen.expr"
 local variants = require "gen.variants"
 local kernels = require "gen.kernels"
+local kernels_cuda = require "gen.kernels_cuda"
+local cuda = require "gen.cuda"
 local primitives = require "gen.primitives"
 local frozen = require "gen.frozen"
 local scan = require "gen.scan"
@@ -174,7 +176,7 @@ function M.plan(model, options)
   if #dag_errors > 0 then return nil, dag_errors end
   local records_of = {}
   for _, op in ipairs(kept) do records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for) end
-  return { model = model, ops = kept, wanted = wanted, records_of = records_of, dag_for = dag_for,
+  return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
            packs = variants.of_packs(model.types, wanted) }
 end
 
@@ -189,6 +191,16 @@ local function load_templates(root, inputs, names)
     parsed[name] = template.parse(file, assert(emit.read(root .. "/" .. file)))
   end
   return parsed
+end
+
+-- The headers that C kernels include.
+local function c_headers(root)
+  local of_cuda, names = {}, {}
+  for _, name in ipairs(kernels_cuda.HEADERS) do of_cuda[name] = true end
+  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
+    if not of_cuda[name] then names[#names + 1] = name end
+  end
+  return names
 end
 
 -- Stage text: one file of kernels per op, one for what packs. Returns list of { name, text, records }.
@@ -220,7 +232,7 @@ local function build_id(root)
     end
   end
   for _, folder in ipairs { "dsl", "dsl/math", "gen" } do add(folder, ".lua") end
-  for _, suffix in ipairs { ".c.in", ".h" } do add("templates", suffix) end
+  for _, suffix in ipairs { ".c.in", ".cu.in", ".h" } do add("templates", suffix) end
   for part in assert(emit.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
     parts[#parts + 1] = part
   end
@@ -255,14 +267,51 @@ local function library_files(root, plan, templates, files)
   return kernel_names, { "runtime/kernel_headers.c", "runtime/primitive_table.c" }
 end
 
--- All files of a tree. options: prefix, single, library, and those of plan. Returns { files, plan, inputs } or nil, errors.
+-- The C part of a tree, added to `files` and `lists` (core, kernel, runtime: names of sources). Returns record's name -> file.
+local function c_files(root, plan, options, prefix, read, files, lists, inputs)
+  local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
+  local file_of_record = {}
+  for _, file in ipairs(kernel_files(plan, templates)) do
+    files[file.name] = tree.rename(file.text, prefix)
+    table.insert(lists.kernel, file.name)
+    for _, entry in ipairs(file.entries) do file_of_record[entry.record.name] = file.name end
+  end
+  for _, name in ipairs(c_headers(root)) do
+    files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n"
+      .. tree.rename(read("templates/" .. name), prefix)
+  end
+  local types, table_banner = plan.model.types, tree.c_banner("the table of ops and kernels")
+  files["core/op_table.c"] = tree.rename(tables.op_table(types, plan.ops, plan.wanted, plan.records_of, plan.packs, table_banner), prefix)
+  files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
+  table.insert(lists.core, "core/op_table.c")
+  if options.library then
+    local names
+    names, lists.runtime = library_files(root, plan, templates, files)
+    table.move(names, 1, #names, #lists.kernel + 1, lists.kernel)
+    return file_of_record
+  end
+  for _, suffix in ipairs { ".c", ".h" } do
+    for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
+      files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. name))
+      if suffix == ".c" then table.insert(lists.core, "core/" .. name) end
+    end
+  end
+  files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
+  return file_of_record
+end
+
+-- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = M.load(root, options.specs)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "quern"
-  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (not options.library and (prefix == "quern" or prefix:find "^q[nk]?$")) then
-    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, q", source.shown(prefix)) }
+  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (not options.library and (prefix == "quern" or prefix:find "^q[nkc]?$")) then
+    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, q", source.shown(prefix)) }
   end
+  local targets = parse_set("--target", split(options.target or "c"), { c = true, cuda = true }, errors)
+  if targets.cuda and (options.single or options.library) then errors[#errors + 1] = "--target cuda: not with --single or --library" end
+  if next(targets) == nil and #errors == 0 then errors[1] = "--target: expected c, cuda or both" end
+  if #errors > 0 then return nil, errors end
   local plan
   plan, errors = M.plan(model, options)
   if not plan then return nil, errors end
@@ -275,7 +324,6 @@ function M.generate(root, options)
       end
     end
   end
-  local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
   local function read(name)
     inputs[#inputs + 1] = root .. "/" .. name
     return assert(emit.read(root .. "/" .. name))
@@ -283,46 +331,28 @@ function M.generate(root, options)
   for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
   inputs[#inputs + 1] = root .. "/build.lua"
 
-  local files, file_of_record, kernel_names = {}, {}, {}
-  for _, file in ipairs(kernel_files(plan, templates)) do
-    files[file.name] = tree.rename(file.text, prefix)
-    kernel_names[#kernel_names + 1] = file.name
-    for _, entry in ipairs(file.entries) do file_of_record[entry.record.name] = file.name end
+  local files, lists = {}, { core = {}, kernel = {}, cuda = {} }
+  local file_of_record = {}
+  if targets.c then file_of_record = c_files(root, plan, options, prefix, read, files, lists, inputs) end
+  local cuda_files = targets.cuda and cuda.files(plan, prefix, cuda.sources(read)) or {}
+  for _, file in ipairs(cuda_files) do
+    files[file.name] = file.text
+    table.insert(lists.cuda, file.name)
   end
-  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
-    files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n"
-      .. tree.rename(read("templates/" .. name), prefix)
-  end
-  local table_banner = tree.c_banner("the table of ops and kernels")
-  files["core/op_table.c"] = tree.rename(tables.op_table(model.types, plan.ops, plan.wanted, plan.records_of, plan.packs,
-                                                         table_banner), prefix)
-  files["core/dtype_table.h"] = tree.rename(tables.dtype_header(model.types, tree.c_banner("the table of dtypes")), prefix)
-  local core, runtime = { "core/op_table.c" }, nil
-  if options.library then
-    local names
-    names, runtime = library_files(root, plan, templates, files)
-    table.move(names, 1, #names, #kernel_names + 1, kernel_names)
-  else
-    for _, suffix in ipairs { ".c", ".h" } do
-      for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
-        files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. name))
-        if suffix == ".c" then core[#core + 1] = "core/" .. name end
-      end
-    end
-    files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
-    files["CMakeLists.txt"] = tree.cmake_lists(prefix, core, kernel_names)
+  if not options.library then
+    files["CMakeLists.txt"] = tree.cmake_lists(prefix, lists)
     files["NOTICE"] = tree.NOTICE
   end
-  if options.single then files = tree.single(prefix, files, core, kernel_names) end
-  if not options.single then files["sources.txt"] = tree.source_list(prefix, core, kernel_names, runtime) end
+  if options.single then files = tree.single(prefix, files, lists.core, lists.kernel) end
+  if not options.single then files["sources.txt"] = tree.source_list(prefix, lists) end
 
   local names = order.keys(files)
   names[#names + 1] = "manifest.json"
   names[#names + 1] = prefix .. ".d"
-  local levels = options.single and { "generic" } or variants.ISAS
+  local levels = not targets.c and {} or options.single and { "generic" } or variants.ISAS
   files["manifest.json"] = tree.manifest(prefix, plan, names, M.VERSION, levels, function(record)
     return options.single and prefix .. ".c" or file_of_record[record.name] or record.file
-  end)
+  end, targets.cuda and cuda.manifest_rows(plan, prefix, cuda_files))
   return { files = files, plan = plan, inputs = inputs }
 end
 
@@ -330,6 +360,20 @@ end
 function M.show(root, name, specs)
   local model, inputs, errors = M.load(root, specs)
   if #errors > 0 then return nil, errors end
+  local of_cuda = name:match "^[%w_]-(qc_[%w_]+)$"
+  if of_cuda then
+    local templates = cuda.sources(function(file) return assert(emit.read(root .. "/" .. file)) end)
+    local known
+    for _, kind in ipairs { "lean", "full" } do
+      local plan
+      plan, errors = M.plan(model, { variants = kind })
+      if not plan then return nil, errors end
+      local text, names = cuda.show(plan, of_cuda, templates)
+      if text then return text end
+      known = known or names
+    end
+    return nil, { string.format("no kernel '%s'%s", source.shown(name), source.suggest(of_cuda, known)) }
+  end
   -- from a tree the name has a prefix before it, and when compiled a level behind it
   local bare = name:match "^[%w_]-(qk_[%w_]+)$"
   bare = bare and bare:gsub("_v[234]$", "")
@@ -494,7 +538,7 @@ function M.freeze(root, options)
   list, why = frozen.unique(list)
   if not list then return nil, { why } end
   local headers = {}
-  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
+  for _, name in ipairs(c_headers(root)) do
     headers[name] = assert(emit.read(root .. "/templates/" .. name))
     inputs[#inputs + 1] = root .. "/templates/" .. name
   end

@@ -91,8 +91,8 @@ function M.core_file(prefix, name, text)
   return table.concat(M.c_banner("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. M.rename(text, prefix)
 end
 
--- The plain source list: what to compile with which flags. runtime: the library's own, or nil
-function M.source_list(prefix, core, kernel_files, runtime)
+-- The plain source list: what to compile with which flags. lists: core, kernel, cuda, and the library's runtime or nil
+function M.source_list(prefix, lists)
   local upper = prefix:upper()
   local lines = {
     table.concat(M.banner("sources and their flags", nil, "#", ""), "\n"),
@@ -108,10 +108,14 @@ function M.source_list(prefix, core, kernel_files, runtime)
   if prefix == "quern" then
     for k, line in ipairs(lines) do lines[k] = line:gsub("QUERN_QN_ISA", "QN_ISA") end
   end
-  if runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
-  for _, name in ipairs(core) do lines[#lines + 1] = "core " .. name end
-  for _, name in ipairs(runtime or {}) do lines[#lines + 1] = "runtime " .. name end
-  for _, name in ipairs(kernel_files) do lines[#lines + 1] = "kernel " .. name end
+  if #lists.kernel == 0 then lines = { lines[1] } end
+  if lists.runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
+  if #lists.cuda > 0 then
+    table.insert(lines, 2, "# cuda FILE: compiled by nvcc or NVRTC for compute capability 8.0 or later, without -use_fast_math and -ftz=true.")
+  end
+  for _, kind in ipairs { "core", "runtime", "kernel", "cuda" } do
+    for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end
+  end
   return table.concat(lines, "\n") .. "\n"
 end
 
@@ -151,26 +155,40 @@ local CMAKE_PROPERTIES = [[
                                              C_VISIBILITY_PRESET hidden)
 ]]
 
-function M.cmake_lists(prefix, core, kernel_files)
-  local upper = prefix:upper()
-  return table.concat(M.banner("builds the static library " .. prefix, nil, "#", ""), "\n") .. "\n" .. M.rename([[
-cmake_minimum_required(VERSION 3.16)
-project(quern_tree C)
-find_package(Threads REQUIRED)
+-- The kernels for CUDA, where the project has that language: part of the same library.
+local CMAKE_CUDA = [[
 
-]], prefix) .. cmake_list(upper .. "_CORE", core) .. "\n" .. cmake_list(upper .. "_KERNELS", kernel_files) .. "\n"
-    .. M.rename(cmake_flags() .. [[
-
-add_library(quern_tree STATIC ${QUERN_CORE})
-]] .. CMAKE_KERNELS:gsub("@SOURCES@", "PRIVATE") .. [[
-foreach(target quern_tree ${QUERN_TARGETS})
-]] .. CMAKE_PROPERTIES .. [[
-endforeach()
-target_include_directories(quern_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(quern_tree PUBLIC Threads::Threads)
-set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]], prefix) .. prefix .. [[)
-add_library(]] .. prefix .. "::" .. prefix .. [[ ALIAS ]] .. prefix .. [[_tree)
+get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if("CUDA" IN_LIST languages)
+  target_sources(quern_tree PRIVATE ${QUERN_CUDA})
+  set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17)
+endif()
 ]]
+
+-- lists: core, kernel, cuda. Without C kernels the library is of CUDA alone.
+function M.cmake_lists(prefix, lists)
+  local upper = prefix:upper()
+  local out = { table.concat(M.banner("builds the static library " .. prefix, nil, "#", ""), "\n") .. "\n" }
+  local function put(text) out[#out + 1] = M.rename(text, prefix) end
+  local alias = [[set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]] .. prefix .. ")\nadd_library(" .. prefix .. "::" .. prefix
+    .. " ALIAS quern_tree)\n"
+  if #lists.kernel == 0 then
+    put "cmake_minimum_required(VERSION 3.18)\nproject(quern_tree CUDA)\n\n"
+    put(cmake_list(upper .. "_CUDA", lists.cuda) .. "\nadd_library(quern_tree STATIC ${QUERN_CUDA})\n")
+    put "set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17 POSITION_INDEPENDENT_CODE ON)\n"
+    put(alias)
+    return table.concat(out)
+  end
+  put "cmake_minimum_required(VERSION 3.16)\nproject(quern_tree C)\nfind_package(Threads REQUIRED)\n\n"
+  put(cmake_list(upper .. "_CORE", lists.core) .. "\n" .. cmake_list(upper .. "_KERNELS", lists.kernel) .. "\n")
+  if #lists.cuda > 0 then put(cmake_list(upper .. "_CUDA", lists.cuda) .. "\n") end
+  put(cmake_flags() .. "\nadd_library(quern_tree STATIC ${QUERN_CORE})\n" .. CMAKE_KERNELS:gsub("@SOURCES@", "PRIVATE"))
+  put("foreach(target quern_tree ${QUERN_TARGETS})\n" .. CMAKE_PROPERTIES .. "endforeach()\n")
+  put "target_include_directories(quern_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
+  put "target_link_libraries(quern_tree PUBLIC Threads::Threads)\n"
+  if #lists.cuda > 0 then put(CMAKE_CUDA:gsub("^\n", "")) end
+  put(alias)
+  return table.concat(out)
 end
 
 -- Of a folder of kernels for expressions: linking PREFIX::PREFIX puts them, and what registers them, into a program.
@@ -228,8 +246,9 @@ function M.single(prefix, files, core, kernel_names)
   return { [prefix .. ".c"] = text, [header] = files[header], NOTICE = files.NOTICE }
 end
 
--- The manifest: everything in the tree, for tools. levels: that its kernels are there in; file_of(record): where
-function M.manifest(prefix, plan, files, version, levels, file_of)
+-- The manifest: everything in the tree, for tools. levels: that its kernels are there in; file_of(record): where; cuda_rows:
+-- of the CUDA kernels, or nil
+function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
   local types, ops = plan.model.types, plan.ops
   local out = {
     "{",
@@ -282,6 +301,7 @@ function M.manifest(prefix, plan, files, version, levels, file_of)
     for _, record in ipairs(list) do add(record, nil, record.role) end
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],"
+  if cuda_rows then out[#out + 1] = '  "cuda_kernels": [\n' .. table.concat(cuda_rows, ",\n") .. "\n  ]," end
   local names = {}
   for _, name in ipairs(files) do names[#names + 1] = "    " .. c.json_string(name) end
   out[#out + 1] = '  "files": [\n' .. table.concat(names, ",\n") .. "\n  ]\n}"

@@ -45,7 +45,7 @@ run 2 'an option without its value' generate --out
 says '--out wants a value'
 run 2 'a flag with a value' list --json=yes
 run 2 'generate without --out' generate
-run 2 'a target that is not there' generate --out o --target cuda
+run 2 'a target that is not there' generate --out o --target c,metal
 run 2 'a word too many' generate --out o add
 run 2 'show without a name' show
 run 2 'check with two files' check a b

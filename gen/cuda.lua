@@ -1,0 +1,86 @@
+-- What a tree has for CUDA: the plan's records, the files of kernels, what builds them, their rows in the manifest. Makes texts
+-- by name; `read` opens the files.
+
+local c = require "gen.c"
+local kernels_cuda = require "gen.kernels_cuda"
+local operands_of = require "gen.operands"
+local template = require "gen.template"
+local tree = require "gen.tree"
+local variants_cuda = require "gen.variants_cuda"
+
+local M = {}
+
+-- The entries of an op for kernels_cuda.file: a record, and the DAG that computes it or nil for a conversion.
+function M.entries(plan, op)
+  local entries = {}
+  for k, record in ipairs(variants_cuda.of_op(plan.model.types, op, plan.wanted, plan.policy, plan.dag_for)) do
+    entries[k] = { record = record, dag = not record.from and plan.dag_for(op, record.K) or nil }
+  end
+  return entries
+end
+
+-- Parsed templates, and the texts of the headers. read: path under the root -> text
+function M.sources(read)
+  local templates, headers = {}, {}
+  for _, name in ipairs(kernels_cuda.TEMPLATES) do
+    local file = "templates/" .. name .. ".cu.in"
+    templates[name] = template.parse(file, read(file))
+  end
+  for _, name in ipairs(kernels_cuda.HEADERS) do headers[name] = read("templates/" .. name) end
+  return templates, headers
+end
+
+function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end
+
+-- The name of a kernel under the prefix. The header's own names begin with qc_ as well and stay as they are: a file stands alone.
+local function renamed(name, prefix) return prefix == "quern" and name or prefix .. "_" .. name end
+
+local function rename(text, entries, prefix)
+  local of_kernel = {}
+  for _, entry in ipairs(entries) do of_kernel[entry.record.name] = renamed(entry.record.name, prefix) end
+  return (tree.rename(text, prefix):gsub("%f[%w_]qc_[%w_]+", of_kernel))
+end
+
+-- One file per op. Returns list of { name, text, op, entries }
+function M.files(plan, prefix, templates, headers)
+  local files = {}
+  for _, op in ipairs(plan.ops) do
+    local entries = M.entries(plan, op)
+    if #entries > 0 then
+      local banner = tree.c_banner("CUDA kernels of " .. op.name, operands_of.place(op))
+      local text = kernels_cuda.file(plan.model.types, banner, entries, templates, headers)
+      files[#files + 1] = { name = M.file_name(op), text = rename(text, entries, prefix), op = op, entries = entries }
+    end
+  end
+  return files
+end
+
+-- The kernels' rows in the manifest. slot: elements (of a tile in all), turn: slots a thread takes at a time
+function M.manifest_rows(plan, prefix, files)
+  local rows = {}
+  for _, file in ipairs(files) do
+    for _, entry in ipairs(file.entries) do
+      local record, dtypes = entry.record, {}
+      for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
+      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.dtypes - 1)
+      rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
+        .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name), table.concat(dtypes, ", "),
+        record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
+    end
+  end
+  return rows
+end
+
+-- The text of one kernel of an op by its name, or nil and the names that there are.
+function M.show(plan, name, templates)
+  local known = {}
+  for _, op in ipairs(plan.ops) do
+    for _, entry in ipairs(M.entries(plan, op)) do
+      known[#known + 1] = entry.record.name
+      if entry.record.name == name then return kernels_cuda.file(plan.model.types, {}, { entry }, templates) end
+    end
+  end
+  return nil, known
+end
+
+return M
