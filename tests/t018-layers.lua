@@ -88,7 +88,9 @@ end
 none("the environment is read in one file", "grep -nE '\\b(secure_)?getenv *\\(' -r runtime", "^runtime/core/environment%.c:")
 none("nothing in runtime/ exits or prints", "grep -nE '\\b(exit|_exit|printf|puts|putchar|perror|fprintf) *\\(' -r runtime --include=*.c",
      "^runtime/core/log%.c:") -- and only where QUERN_LOG is set
-none("kernel headers include nothing but each other", "grep -nE '# *include' templates/*", '#include "kernel_%a+%.h"')
+none("kernel headers include nothing but each other", -- and, on a CPU, what stands in for CUDA
+     "grep -nE '# *include' templates/* | grep -v '^templates/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
+none("PTX stands in kernel_cuda.h", "grep -nE '\\basm\\b' templates/*", "^templates/kernel_cuda%.h:")
 none("only emit.lua opens files for writing", "grep -nE 'io\\.open\\(.*\"w|os\\.remove|os\\.rename' gen/*.lua build.lua", "^gen/emit%.lua:")
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", "^gen/report%.lua:")
 
