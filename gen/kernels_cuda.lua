@@ -97,7 +97,7 @@ local function with_loads(record, list, V)
     if not o.is_input then
       o.name, o.vector = "put_" .. o.short, string.format("qc_vec<%s, %d>", T, V)
       o.declaration = string.format("u64 to_%s[${U}];", o.short)
-      if V > 1 then o.address = o.row end
+      if V > 1 and not is_turned then o.address = o.row end
     elseif is_turned then
       o.load, o.value = load, o.class == "t" and string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) or o.vectors .. "[u]"
     elseif V > 1 and o.class == "c" then
@@ -130,13 +130,14 @@ local function values_of(types, entry, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
-    params = {}, operands = {}, inputs = {}, outputs = {}, hoisted = {}, body = {},
+    params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
   }
   for k, operand in ipairs(list) do
     if operand.declaration then operand.declaration = operand.declaration:gsub("%${U}", tostring(U)) end
     if operand.is_used then
       table.insert(values.operands, operand)
       table.insert(k <= n_in and values.inputs or values.outputs, operand)
+      if k <= n_in then table.insert(operand.class == "t" and values.turned or values.others, operand) end
     end
   end
   if not dag then

@@ -5,6 +5,7 @@
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. package.path
 local tap = require "tap"
+local random_bodies = require "random_bodies"
 
 local folder = os.tmpname()
 os.remove(folder)
@@ -18,114 +19,12 @@ assert(os.execute("mkdir -p " .. quoted(folder)))
 
 local seed = tap.test_seed()
 math.randomseed(seed, 350)
-local function pick(list) return list[math.random(#list)] end
-
--- An expression of a type, no deeper than `depth`. names: of variables by type.
-local expression
-local LITERALS = {
-  float = { "0.5", "1", "-1", "2.5", "1e30", "1e-30", "0x1p-130", "-0.0", "3", "INFINITY", "0x1.8p23", "1e9", "PI" },
-  integer = { "1", "2", "3", "7", "31", "100", "0", "64" },
-}
-local UNSIGNED = { f32 = "u32", f64 = "u64" }
-local SIGNED = { f32 = "i32", f64 = "i64" }
-
-local function condition(names, t, depth)
-  local k = math.random(6)
-  if k <= 3 then
-    return string.format("(%s %s %s)", expression(names, t, depth - 1), pick { "<", "<=", ">", ">=", "==", "!=" },
-                         expression(names, t, depth - 1))
-  elseif k == 4 then
-    return string.format("(%s %s %s)", condition(names, t, depth - 1), pick { "&&", "||" }, condition(names, t, depth - 1))
-  elseif k == 5 then
-    return "!" .. condition(names, t, depth - 1)
-  end
-  return (t == "f32" or t == "f64") and "signbit(" .. expression(names, t, depth - 1) .. ")"
-    or string.format("(%s != 0)", expression(names, t, depth - 1))
-end
-
-local function float_expression(names, t, depth)
-  local function e() return expression(names, t, depth - 1) end
-  local makers = {
-    function() return string.format("(%s %s %s)", e(), pick { "+", "-", "*", "/" }, e()) end,
-    function() return string.format("(%s %s %s)", e(), pick { "+", "-", "*" }, e()) end,
-    function() return string.format("fma(%s, %s, %s)", e(), e(), e()) end,
-    function() return string.format("%s(%s)", pick { "sqrt", "rint", "floor", "ceil", "trunc", "abs", "-" }, e()) end,
-    function() return string.format("%s(%s, %s)", pick { "maximum", "minimum", "copysign" }, e(), e()) end,
-    function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,
-    function() return string.format("(%s)%s", t, expression(names, pick { "i32", "i64", "u32", "u8" }, depth - 1)) end,
-    function() return string.format("(%s)(%s)%s", t, pick { "i32", "i64", "u8", "u32" }, e()) end,
-    function() return string.format("(%s)%s", t, expression(names, t == "f32" and "f64" or "f32", depth - 1)) end,
-    function() return string.format("(%s)(%s)%s", t, pick { "f16", "bf16" }, e()) end,
-    function() return string.format("as_%s(%s)", t, expression(names, UNSIGNED[t], depth - 1)) end,
-  }
-  return pick(makers)()
-end
-
-local BITS = { i32 = 32, u32 = 32, i64 = 64, u64 = 64, u8 = 8 }
-local function integer_expression(names, t, depth)
-  local function e() return expression(names, t, depth - 1) end
-  local makers = {
-    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "+", "-", "*", "&", "|", "^" }, e()) end,
-    function() return string.format("(%s)(%s %s %d)", t, e(), pick { "<<", ">>" }, math.random(0, BITS[t] + 2)) end,
-    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" }, expression(names, pick { t, "i32", "u8", "i64", "u64" }, depth - 1)) end,
-    function() return string.format("%s(%s)", pick { "-", "~", "abs" }, e()) end,
-    function() return string.format("%s(%s, %s)", pick { "maximum", "minimum" }, e(), e()) end,
-    function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,
-    function() return string.format("(%s)%s", t, expression(names, pick { "i32", "i64", "u8", "u32", "u64" }, depth - 1)) end,
-    function() return string.format("(%s)%s", t, expression(names, pick { "f32", "f64" }, depth - 1)) end,
-  }
-  if BITS[t] >= 32 then
-    makers[#makers + 1] = function()
-      return string.format("as_%s(%s)", t, expression(names, BITS[t] == 32 and "f32" or "f64", depth - 1))
-    end
-  end
-  return pick(makers)()
-end
-
-function expression(names, t, depth)
-  local is_float = t == "f32" or t == "f64"
-  if depth <= 0 or math.random(12) == 1 then
-    if math.random(5) > 1 then
-      if names[t] then return pick(names[t]) end
-      return string.format("(%s)%s", t, pick(names[names.main]))
-    end
-    return string.format("(%s)%s", t, pick(LITERALS[is_float and "float" or "integer"]))
-  end
-  if is_float then return float_expression(names, t, depth) end
-  return integer_expression(names, t, depth)
-end
-
 local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or 40
-local bodies, spec = {}, {}
-for k = 1, n_ops do
-  local t = ({ "f32", "f64", "f32", "i32", "i64", "u8" })[(k - 1) % 6 + 1]
-  local n_in = math.random(3)
-  local inputs = table.move({ "x", "y", "z" }, 1, n_in, 1, {})
-  local names = { [t] = inputs, main = t }
-  local lines = {}
-  if SIGNED[t] then
-    lines[#lines + 1] = string.format("%s k = %s;", SIGNED[t], expression(names, SIGNED[t], 2))
-    names[SIGNED[t]] = { "k" }
-  end
-  lines[#lines + 1] = string.format("%s a = %s;", t, expression(names, t, 3))
-  names = setmetatable({ [t] = table.move(inputs, 1, n_in, 2, { "a" }) }, { __index = names })
-  lines[#lines + 1] = string.format("%s b = %s;", t, expression(names, t, 3))
-  if math.random(3) == 1 then
-    lines[#lines + 1] = string.format("rare (%s) { b = %s; }", condition(names, t, 2), expression(names, t, 2))
-  end
-  lines[#lines + 1] = string.format("return (%s)(%s);", t, expression(setmetatable({ [t] = { "a", "b", "x" } }, { __index = names }), t, 2))
-  local name = string.format("dag_%02d_%s", k, t)
-  bodies[name] = table.concat(lines, "\n    ")
-  spec[#spec + 1] = string.format('op "%s" { doc = "random", inputs = "%s", dtypes = "%s", body = [=[\n    %s\n  ]=] }', name,
-                                  table.concat(inputs, ", "), t, bodies[name])
-end
+local spec, names, bodies = random_bodies.spec(n_ops)
 local spec_file = folder .. "/dags.lua"
 local file = assert(io.open(spec_file, "w"))
-file:write(table.concat(spec, "\n\n"), "\n")
+file:write(spec)
 file:close()
-local names = {}
-for name in pairs(bodies) do names[#names + 1] = name end
-table.sort(names)
 
 local function generate(out, more)
   return run(string.format("lua5.4 %s generate --out %s --prefix rnd --spec %s --ops %s %s", quoted(root .. "/build.lua"),

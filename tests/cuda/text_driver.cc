@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text_driver.cc: runs generated CUDA kernels on the CPU, thread by thread, on random problems, and compares memory bit for bit with what
+ * the C tree "ref" gives; nothing but the outputs' elements may change, and no read may leave an operand. Part of t710-cuda-text.
+ * kernels.inc has a line KERNEL(name, words of its arguments, op, dtypes, rank or 0 for n, classes, extents it has room for, index bits,
+ * elements of a slot or 0 for tiles, slots of a turn, parameters as bits) for each. argv[1]: the seed, argv[2]: problems per kernel. */
+#include "ref.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+typedef uint64_t u64;
+typedef int64_t i64;
+
+enum { MAX_OPERANDS = 4, MAX_RANK = 32, MAX_THREADS = 256, REGION = 1 << 18, PAGE = 4096, STACK = 1 << 16 };
+
+struct kernel {
+  const char *name, *op, *dtypes, *classes;
+  int words, rank, room, index_bits, slot, turn, n_params;
+  u64 params[4];
+  void (*run)(const u64 *words);
+};
+
+/* A struct of so many words goes the way that the kernel's own does. */
+template <int N> struct words_of { u64 w[N]; };
+#define KERNEL(name, n, ...) extern "C" void name(const words_of<n> a);
+#include "kernels.inc"
+#undef KERNEL
+#define KERNEL(name, n, op, dtypes, rank, classes, room, index_bits, slot, turn, ...)                                                   \
+  {#name, op, dtypes, classes, n, rank, room, index_bits, slot, turn, (int)(sizeof((u64[]){__VA_ARGS__}) / 8), {__VA_ARGS__}, [](const u64 *w) { \
+     words_of<n> a;                                                                                                                     \
+     memcpy(&a, w, sizeof a);                                                                                                           \
+     name(a);                                                                                                                           \
+   }},
+static const kernel kernels[] = {
+#include "kernels.inc"
+};
+#undef KERNEL
+
+/* ---- Random ---- */
+
+static u64 state;
+static u64 next_random(void) {
+  u64 z = (state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+static int below(int n) { return (int)(next_random() % (u64)n); }
+
+/* ---- dtypes ---- */
+
+struct dtype { const char *name; DLDataType type; };
+static const dtype dtypes[] = {
+    {"bool", {kDLBool, 8, 1}}, {"u8", {kDLUInt, 8, 1}}, {"i32", {kDLInt, 32, 1}}, {"i64", {kDLInt, 64, 1}}, {"f16", {kDLFloat, 16, 1}},
+    {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}}, {"f64", {kDLFloat, 64, 1}},
+    /* bits of a size: the dtype that the C side is asked with */
+    {"b8", {kDLUInt, 8, 1}}, {"b16", {kDLFloat, 16, 1}}, {"b32", {kDLInt, 32, 1}}, {"b64", {kDLInt, 64, 1}}};
+
+static DLDataType dtype_of(const char *name, size_t length) {
+  for (const dtype &d : dtypes)
+    if (strlen(d.name) == length && !memcmp(d.name, name, length)) return d.type;
+  fprintf(stderr, "text_driver: unknown dtype %s\n", name);
+  exit(2);
+}
+
+static const u64 special_f64[] = {0, 1ull << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000, 0xfff0000000000000,
+                                  0x7ff8000000000000, 0xfff8000000012345, 0x7ff0000000000001, 1, 0x000fffffffffffff, 0x0010000000000000,
+                                  0x7fefffffffffffff, 0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000000000, 0x43e0000000000000};
+static const u64 special_f32[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001,
+                                  1, 0x007fffff, 0x00800000, 0x7f7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x477fe000, 0x33800000};
+static const u64 special_int[] = {0, 1, ~0ull, 2, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x7fffffffffffffff, 1ull << 63, 63, 64};
+
+static void fill(char *at, DLDataType type) {
+  u64 bits = next_random();
+  int kind = below(3);
+  if (type.code == kDLFloat && type.bits >= 32 && kind == 0) {
+    double value = (double)(below(4001) - 2000) / 64;
+    float narrow = (float)value;
+    if (type.bits == 64) memcpy(&bits, &value, 8);
+    else memcpy(&bits, &narrow, 4);
+  } else if (type.code == kDLFloat && type.bits >= 32 && kind == 1) {
+    bits = type.bits == 64 ? special_f64[below(sizeof special_f64 / 8)] : special_f32[below(sizeof special_f32 / 8)];
+  } else if (type.code != kDLFloat && type.code != kDLBfloat) {
+    if (kind == 0) bits = (u64)(below(100) - 50);
+    if (kind == 1) bits = special_int[below(sizeof special_int / 8)];
+  }
+  memcpy(at, &bits, type.bits / 8);
+}
+
+/* ---- Running a kernel: threads one after another, or as fibers between barriers ---- */
+
+extern "C" { /* as tests/cuda/cuda_host.h has them */
+struct qc_host_dim { unsigned x, y, z; };
+struct qc_host_thread {
+  qc_host_dim thread, block, block_dim, grid_dim;
+  void (*barrier)(void);
+};
+extern qc_host_thread qc_host;
+}
+
+static const kernel *running;
+static const u64 *running_words;
+static ucontext_t scheduler, fibers[MAX_THREADS];
+static char *stacks;
+static int current, at_barrier[MAX_THREADS];
+
+static void wait_at_barrier(void) {
+  at_barrier[current] = 1;
+  swapcontext(&fibers[current], &scheduler);
+}
+static void fiber(void) {
+  running->run(running_words);
+  at_barrier[current] = 0;
+  swapcontext(&fibers[current], &scheduler);
+}
+
+/* The n-th of `count` threads in an order: forward, backward, shuffled (an odd step around a power of two, or a prime). */
+static int nth(int n, int count, int order) { return order == 0 ? n : order == 1 ? count - 1 - n : (int)((n * 97ll + 13) % count); }
+
+static void run_block(int threads, int first_order) {
+  volatile int order = first_order; /* swapcontext returns like setjmp */
+  if (running->slot != 0) {
+    qc_host.barrier = NULL;
+    for (int n = 0; n < threads; n++) {
+      qc_host.thread = {(unsigned)nth(n, threads, order), 0, 0};
+      running->run(running_words);
+    }
+    return;
+  }
+  qc_host.barrier = wait_at_barrier;
+  for (int t = 0; t < threads; t++) {
+    getcontext(&fibers[t]);
+    fibers[t].uc_stack.ss_sp = stacks + (size_t)t * STACK;
+    fibers[t].uc_stack.ss_size = STACK;
+    fibers[t].uc_link = NULL;
+    makecontext(&fibers[t], fiber, 0);
+  }
+  for (int left = threads; left > 0;) {
+    left = 0;
+    for (int n = 0; n < threads; n++) {
+      current = nth(n, threads, order);
+      qc_host.thread = {(unsigned)current % 32, (unsigned)current / 32, 0};
+      swapcontext(&scheduler, &fibers[current]);
+      left += at_barrier[current];
+    }
+    if (left != 0 && left != threads) {
+      printf("# %s: %d of %d threads are at a barrier, the others have ended\n", running->name, left, threads);
+      exit(1);
+    }
+    order = (order + 1) % 3;
+  }
+}
+
+static void launch(const kernel *k, const u64 *words, int blocks, int threads, int order) {
+  running = k, running_words = words;
+  qc_host.grid_dim = {(unsigned)blocks, 1, 1};
+  qc_host.block_dim = k->slot ? qc_host_dim{(unsigned)threads, 1, 1} : qc_host_dim{32, 8, 1};
+  for (int b = 0; b < blocks; b++) {
+    qc_host.block = {(unsigned)nth(b, blocks, order == 2 ? 1 : order), 0, 0};
+    run_block(k->slot ? threads : 256, order);
+  }
+}
+
+/* ---- One problem ---- */
+
+struct operand {
+  DLDataType type;
+  char cls;
+  i64 stride[MAX_RANK]; /* bytes */
+  i64 low, high;        /* bytes before element 0, and from it to the end */
+  char *region, *first; /* mapped memory between two pages that are not; element 0 */
+};
+
+static char *regions[MAX_OPERANDS], *before, *expected, *wanted;
+
+/* Strides by the operand's class, other dimensions in any order, with gaps, any sign; outer ones of inputs may be 0. */
+static void lay_out(operand *o, int rank, const i64 *n, bool is_output) {
+  const i64 size = o->type.bits / 8;
+  int order[MAX_RANK], first = o->cls == 't' ? 1 : 0;
+  for (int d = 0; d < rank; d++) order[d] = d;
+  for (int d = rank - 1; d > 0; d--) {
+    int e = below(d + 1), was = order[d];
+    order[d] = order[e], order[e] = was;
+  }
+  if (o->cls == 'c' || o->cls == 't')
+    for (int d = 0; d < rank; d++)
+      if (order[d] == first) order[d] = order[0], order[0] = first;
+  i64 next = size;
+  for (int d = 0; d < rank; d++) {
+    int dim = order[d];
+    bool fixed = (o->cls == 'c' || o->cls == 't') && dim == first;
+    bool zero = (o->cls == 'b' && dim == 0) || (!fixed && !is_output && below(6) == 0);
+    if (!fixed && below(3) == 0) next += size * (1 + below(3));
+    o->stride[dim] = zero ? 0 : next;
+    if (!zero) next *= n[dim] > 1 ? n[dim] : 1;
+    if (!fixed && below(3) == 0) o->stride[dim] = -o->stride[dim];
+  }
+  o->low = 0, o->high = size;
+  for (int d = 0; d < rank; d++) {
+    i64 reach = n[d] > 1 ? (n[d] - 1) * o->stride[d] : 0;
+    if (reach < 0) o->low -= reach;
+    else o->high += reach;
+  }
+}
+
+/* By s = the least with d <= 2^s, m = the least with m d >= 2^(bits + s). */
+static void magic(u64 *by, u64 d, int bits) {
+  __extension__ typedef unsigned __int128 u128;
+  u64 s = 0;
+  if (d == 0) d = 1;
+  while (((u128)1 << s) < d) s++;
+  by[0] = (u64)((((u128)1 << (bits + s)) + d - 1) / d);
+  by[1] = s;
+}
+
+static i64 offset_of(const operand *o, int rank, const i64 *n, i64 i) {
+  i64 offset = 0;
+  for (int d = 0; d < rank; d++) {
+    offset += i % n[d] * o->stride[d];
+    i /= n[d];
+  }
+  return offset;
+}
+
+static DLTensor tensor_of(const operand *o, char *data, int rank, i64 *shape, const i64 *n, i64 *strides, bool is_compact) {
+  i64 next = 1;
+  for (int d = 0; d < rank; d++) {
+    shape[rank - 1 - d] = n[d];
+    strides[rank - 1 - d] = is_compact ? next : o->stride[d] / (o->type.bits / 8);
+    next *= n[d];
+  }
+  return DLTensor{data, {kDLCPU, 0}, rank, o->type, shape, strides, 0};
+}
+
+static bool problem(const kernel *k, int turn) {
+  static const int extents[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 65, 100, 257, 1000, 2500};
+  static const int thread_counts[] = {1, 32, 64, 256};
+  const int count = (int)strlen(k->classes), n_in = count - 1;
+  int rank = k->rank ? k->rank : 1 + below(7);
+  if (k->slot == 0 && rank < 2) rank = 2;
+  i64 n[MAX_RANK], total = 1;
+  for (int d = 0; d < rank; d++) {
+    n[d] = d == 0 || (k->slot == 0 && d == 1) ? extents[below(k->slot ? 16 : 13)] : 1 + below(4);
+    if (below(40) == 0) n[d] = 0;
+    while (total * n[d] > 4000) n[d] = n[d] / 2;
+    total *= n[d];
+  }
+  operand o[MAX_OPERANDS];
+  const char *at = k->dtypes;
+  for (int j = 0; j < count; j++) {
+    size_t length = strcspn(at, " ");
+    o[j].type = dtype_of(at, length);
+    o[j].cls = k->classes[j];
+    at += length + (at[length] == ' ');
+    lay_out(&o[j], rank, n, j == n_in);
+  }
+  /* in place: the output is an input of its class whose elements are as large; both lie as the output does */
+  int twin = -1;
+  for (int j = 0; j < n_in && twin < 0; j++)
+    if (o[j].type.bits == o[n_in].type.bits && o[j].cls == o[n_in].cls && below(2)) {
+      twin = j;
+      memcpy(o[j].stride, o[n_in].stride, sizeof o[j].stride);
+      o[j].low = o[n_in].low, o[j].high = o[n_in].high;
+    }
+  for (int j = 0; j < count; j++) {
+    const i64 size = o[j].type.bits / 8, span = o[j].low + o[j].high;
+    if (span > REGION - 64 * 16) return true; /* too far apart */
+    /* against the page after, against the page before, or so many elements from there */
+    int where = below(4);
+    i64 start = where == 0 ? REGION - span : where == 1 ? 0 : (turn + below(3)) % 17 * size;
+    o[j].region = regions[j];
+    o[j].first = o[j].region + start + o[j].low;
+    if (j == n_in && twin >= 0) o[j].region = o[twin].region, o[j].first = o[twin].first;
+    else for (i64 b = 0; b + size <= span; b += size) fill(o[j].region + start + b, o[j].type);
+  }
+
+  /* what C gives */
+  i64 shape[MAX_OPERANDS][MAX_RANK], strides[MAX_OPERANDS][MAX_RANK];
+  DLTensor t[MAX_OPERANDS], *in[MAX_OPERANDS], *out = &t[n_in];
+  for (int j = 0; j < count; j++) t[j] = tensor_of(&o[j], j == n_in ? wanted : o[j].first, rank, shape[j], n, strides[j], j == n_in), in[j] = &t[j];
+  ref_op *op = NULL;
+  ref_scalar scalars[4];
+  for (int p = 0; p < k->n_params; p++) scalars[p].kind = REF_I64, scalars[p].v.i = p + 1;
+  ref_call call = {};
+  call.size = sizeof call, call.params = scalars;
+  if (ref_op_find(NULL, k->op, &op)) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+  const int n_params = call.n_params = ref_op_describe(op)->n_params;
+  ref_status status = ref_op_call(op, n_in, in, 1, &out, &call);
+  ref_op_release(op);
+  if (status) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+
+  const i64 out_size = o[n_in].type.bits / 8;
+  char *region = o[n_in].region;
+  memcpy(before, region, REGION);
+  memcpy(expected, region, REGION);
+  for (i64 i = 0; i < total; i++)
+    memcpy(expected + (o[n_in].first - region) + offset_of(&o[n_in], rank, n, i), wanted + i * out_size, (size_t)out_size);
+
+  /* the kernel's arguments */
+  static u64 words[4096];
+  memset(words, 0, sizeof words);
+  u64 *w = words;
+  const i64 row_slots = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
+  i64 slots = total == 0 ? 0 : row_slots;
+  for (int d = 1; d < rank; d++) slots *= k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d];
+  for (int j = 0; j < count; j++) *w++ = (u64)(uintptr_t)o[j].first;
+  *w++ = (u64)slots;
+  *w++ = (u64)row_slots;
+  *w++ = (u64)(turn % 2);
+  *w++ = (u64)rank;
+  for (int d = 0; d < rank; d++) w[d] = (u64)n[d];
+  w += k->room;
+  for (int j = 0; j < count; j++, w += k->room)
+    for (int d = 0; d < rank; d++) w[d] = (u64)o[j].stride[d];
+  for (int d = 0; d < rank; d++)
+    magic(w + 2 * d, (u64)(d == 0 ? row_slots : k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d]), k->index_bits == 32 ? 31 : 63);
+  w += 2 * k->room;
+  for (int p = 0; p < n_params; p++) *w++ = k->params[p];
+  if (w - words != k->words) return printf("# %s: %d words of arguments, expected %d\n", k->name, (int)(w - words), k->words), false;
+
+  launch(k, words, 1 + below(3), thread_counts[below(4)], turn % 3);
+  if (!memcmp(region, expected, REGION)) return true;
+  printf("# %s, problem %d: rank %d, extents", k->name, turn, rank);
+  for (int d = 0; d < rank; d++) printf(" %lld", (long long)n[d]);
+  for (int j = 0; j < count; j++) printf(", operand %d at %lld steps %lld", j, (long long)(o[j].first - o[j].region), (long long)o[j].stride[0]);
+  printf("%s\n", twin >= 0 ? ", in place" : "");
+  for (i64 i = 0; i < total; i++) {
+    const char *got = o[n_in].first + offset_of(&o[n_in], rank, n, i);
+    if (!memcmp(got, wanted + i * out_size, (size_t)out_size)) continue;
+    u64 g = 0, e = 0;
+    memcpy(&g, got, (size_t)out_size);
+    memcpy(&e, wanted + i * out_size, (size_t)out_size);
+    printf("#   element %lld: got 0x%llx, wanted 0x%llx\n", (long long)i, (unsigned long long)g, (unsigned long long)e);
+    return false;
+  }
+  printf("#   something beside the outputs' elements was written\n");
+  return false;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  state = strtoull(argv[1], NULL, 0);
+  const int problems = atoi(argv[2]);
+  for (char *&region : regions) {
+    char *all = (char *)mmap(NULL, REGION + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED || mprotect(all + PAGE, REGION, PROT_READ | PROT_WRITE)) return 2;
+    region = all + PAGE;
+  }
+  before = (char *)malloc(REGION), expected = (char *)malloc(REGION), wanted = (char *)malloc(REGION);
+  stacks = (char *)malloc((size_t)MAX_THREADS * STACK);
+  int bad = 0, run = 0;
+  for (const kernel &k : kernels)
+    for (int turn = 0; turn < problems; turn++, run++) {
+      if (problem(&k, turn)) continue;
+      bad++;
+      break;
+    }
+  printf("%d problems, %d kernels, %d bad\n", run, (int)(sizeof kernels / sizeof *kernels), bad);
+  return bad != 0;
+}
