@@ -4,6 +4,7 @@
 #include "core/isa.h"
 #include "core/status.h"
 #include "core/strbuf.h"
+#include "cuda_driver.h"
 #include "extension.h"
 #include "jit_cache.h"
 #include "jit_cc.h"
@@ -44,7 +45,7 @@ quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   add_module(&buf, "generator", "quern-gen.so", qn_generator_state());
   add_module(&buf, "clang", "quern-clang.so", qn_clang_state());
   add_cc(&buf, qn_registry_options(ctx));
-  qn_strbuf_add(&buf, "cuda: not in this version\n");
+  qn_cuda_describe(&buf);
   qn_strbuf_add(&buf, "cache: %s\ncache_state: %s\n", *dir ? dir : "none", *trouble ? trouble : "used");
   if (buf.length < size) return QUERN_OK;
   return qn_status_fail(QUERN_E_LIMIT, "ctx_describe: the description needs %zu bytes, %zu were given", buf.length + 1, size);

@@ -11,5 +11,6 @@ const char *qn_environment_home(void) { return qn_environment_get("HOME"); }
 const char *qn_environment_dump(void) { return qn_environment_get("QUERN_DUMP"); }
 const char *qn_environment_record(void) { return qn_environment_get("QUERN_RECORD"); }
 const char *qn_environment_module_dir(void) { return qn_environment_get("QUERN_MODULE_DIR"); }
+const char *qn_environment_cuda_path(void) { return qn_environment_get("QUERN_CUDA_PATH"); }
 const char *qn_environment_path(void) { return qn_environment_get("PATH"); }
 const char *qn_environment_test_compiler(void) { return qn_environment_get("QUERN_TEST_COMPILER"); }

@@ -11,6 +11,7 @@ const char *qn_environment_home(void);       /* HOME */
 const char *qn_environment_dump(void);       /* QUERN_DUMP: a folder for sources and compiler logs */
 const char *qn_environment_record(void);     /* QUERN_RECORD: a file that lists what was compiled */
 const char *qn_environment_module_dir(void); /* QUERN_MODULE_DIR: where the modules lie */
+const char *qn_environment_cuda_path(void);  /* QUERN_CUDA_PATH: where CUDA's libraries lie */
 const char *qn_environment_path(void);       /* PATH */
 
 /* What tests ask of the compiler, QUERN_TEST_COMPILER: "hold=MILLISECONDS" before each compile, "fatal": LLVM is made to fail. */
