@@ -11,13 +11,15 @@ local KERNELS = {
   "qk_pack_transpose_b32_b32_2d_sc", "qk_pack_gather_at_b8_i32_b8_1d_scc", "qk_pack_scatter_at_b64_i32_b64_1d_ccs",
   "qk_pack_stream_b8_b8_1d_cc", "qk_full_b32_2d_c",
   "qk_prim_lookup_f32_i32_f32_1d_bcc", "qk_prim_shr_i16_i16_i16_1d_bcc",
+  "qc_add_f32_f32_f32_2d_bcc", "qc_log_f32_f32_1d_cc", "qc_leaky_relu_f16_f16_nd_ss_i64", "qc_add_f32_f32_f32_3d_tbc",
 }
 
 for _, name in ipairs(KERNELS) do
   local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, name)))
   local text = pipe:read "a"
   local ok = pipe:close()
-  local path = root .. "/tests/golden/" .. name .. ".c"
+  local file_name = name .. (name:find "^qc_" and ".cu" or ".c")
+  local path = root .. "/tests/golden/" .. file_name
   if os.getenv "QUERN_UPDATE_GOLDEN" == "1" and ok then
     local file = assert(io.open(path, "w"))
     file:write(text)
@@ -27,6 +29,6 @@ for _, name in ipairs(KERNELS) do
   local wanted = file and file:read "a"
   if file then file:close() end
   tap.ok(ok and text == wanted, "%s", name)
-  if text ~= wanted then tap.diag("tests/golden/%s.c differs from:\n%s", name, text) end
+  if text ~= wanted then tap.diag("tests/golden/%s differs from:\n%s", file_name, text) end
 end
 tap.done_testing()
