@@ -64,8 +64,8 @@ function M.manifest_rows(plan, prefix, files)
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
       local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.dtypes - 1)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
-        .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name), table.concat(dtypes, ", "),
-        record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
+        .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name),
+        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
     end
   end
   return rows

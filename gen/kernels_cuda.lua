@@ -99,7 +99,8 @@ local function with_loads(record, list, V)
       o.declaration = string.format("u64 to_%s[${U}];", o.short)
       if V > 1 and not is_turned then o.address = o.row end
     elseif is_turned then
-      o.load, o.value = load, o.class == "t" and string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) or o.vectors .. "[u]"
+      o.load, o.value = load, o.vectors .. "[u]"
+      if o.class == "t" then o.value = string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) end
     elseif V > 1 and o.class == "c" then
       o.declaration = string.format("qc_vec<%s, %d> %s[${U}];", T, V, o.vectors)
       o.load, o.value = string.format("q_load_slot(%s[u], %s, start[u], n0);", o.vectors, o.row), o.vectors .. "[u].at[v]"
@@ -159,7 +160,9 @@ local function values_of(types, entry, comment, tables)
   end
   local lines, emitter = target_cuda.emit(types, dag_of.order(dag.outputs), variable_of, { tables = tables, roots = dag.outputs })
   table.move(lines, 1, #lines, #values.body + 1, values.body)
-  for k, node in ipairs(dag.outputs) do list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node)) end
+  for k, node in ipairs(dag.outputs) do
+    list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node))
+  end
   return values
 end
 
@@ -167,14 +170,15 @@ end
 function M.kernel(types, entry, templates, tables)
   local record = entry.record
   local file = "templates/" .. record.template .. ".cu.in"
-  local what = string.format("%s: %s (%s, %s)", record.op.name, operands_of.formula(record.op), operands_of.place(record.op), file)
+  local op = record.op
+  local what = string.format("%s: %s (%s, %s)", op.name, operands_of.formula(op), operands_of.place(op), file)
   local comment = c.comment_lines(what)
   local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
   if record.template == "transpose" then
     comment[#comment + 1] = "Blocks of 32 x 8 threads; a slot is a tile of 32 x 32 elements."
   else
-    comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.", V == 1 and "an element" or V .. " elements of a row",
-                                          U == 1 and "a slot" or U .. " slots")
+    comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
+      V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
   end
   return template.render(templates[record.template], chosen(templates[record.template], values_of(types, entry, comment, tables)))
 end

@@ -122,8 +122,10 @@ local function conversions(types, op, wanted, policy)
       if wanted[from] and wanted[to] and changes then
         local shapes = policy.variants == "full" and full_shapes(1, policy) or lean_shapes(1, false, policy.ranks)
         for _, shape in ipairs(kept(shapes, policy)) do
-          records[#records + 1] = M.record(op.c_name, { op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1],
-                                                        classes = shape[2], is_wide = shape[3], from = from, to = to, weight = 1 })
+          records[#records + 1] = M.record(op.c_name, {
+            op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1], classes = shape[2], is_wide = shape[3],
+            from = from, to = to, weight = 1,
+          })
         end
       end
     end
@@ -141,8 +143,10 @@ function M.of_op(types, op, wanted, policy, dag_for)
     local shapes = kept(policy.variants == "full" and full_shapes(n, policy) or lean_shapes(n, heavy, policy.ranks), policy)
     for _, D in ipairs(stored_dtypes(types, op, K, wanted)) do
       for _, shape in ipairs(shapes) do
-        records[#records + 1] = M.record(op.c_name, { op = op, K = K, D = D, dtypes = variants.operand_dtypes(op, D), rank = shape[1],
-                                                      classes = shape[2], is_wide = shape[3], heavy = heavy, weight = weight })
+        records[#records + 1] = M.record(op.c_name, {
+          op = op, K = K, D = D, dtypes = variants.operand_dtypes(op, D), rank = shape[1], classes = shape[2], is_wide = shape[3],
+          heavy = heavy, weight = weight,
+        })
       end
     end
   end

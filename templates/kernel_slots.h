@@ -1,20 +1,23 @@
-/* kernel_slots.h: how a CUDA kernel finds its elements: division by what is known before it runs, offsets, slots of rows. Its text stands
-   behind that of kernel_cuda.h. X is u32 or u64, what a kernel counts in. */
+/* kernel_slots.h: how a CUDA kernel finds its elements: division by what is known before it runs, offsets, slots of rows.
+   Its text stands behind that of kernel_cuda.h. X is u32 or u64, what a kernel counts in. */
 #ifndef QUERN_KERNEL_SLOTS_H
 #define QUERN_KERNEL_SLOTS_H
 
-/* x / d for x < 2^31 (_i64: 2^63): with s the least for which d <= 2^s, by = { the least m with m d >= 2^(31 + s), s }. That is below 2^32 for
-   every d, also for 1; 2 x m / 2^32 is x m / 2^31, and m is too large by less than 1 in 2^31, not enough to reach the next quotient. */
+/* x / d for x < 2^31 (u64: 2^63): with s the least for which d <= 2^s, by = { the least m with m d >= 2^(31 + s), s }. That is
+   below 2^32 for every d, also for 1; 2 x m / 2^32 is x m / 2^31, and m is too large by less than 1 in 2^31, not enough to reach
+   the next quotient. */
 Q_FN u32 q_divide(u32 x, const u64 (&by)[2]) { return __umulhi(2 * x, (u32)by[0]) >> (u32)by[1]; }
 Q_FN u64 q_divide(u64 x, const u64 (&by)[2]) { return __umul64hi(2 * x, by[0]) >> (u32)by[1]; }
 
-/* Bytes from a row's or an operand's beginning. In 32 bits a place and a stride fit an i32 each: one multiply-add with the address. */
+/* Bytes from a row's or an operand's beginning. In 32 bits a place and a stride fit an i32 each: one multiply-add with the
+   address. */
 Q_FN i64 q_offset(u32 at, i64 stride) { return (i64)(i32)at * (i32)stride; }
 Q_FN i64 q_offset(u64 at, i64 stride) { return (i64)at * stride; }
 
-/* A slot: V elements of a row of n, from place start on, which is n where there is no slot, and wraps below 0 where one is cut at its head. A
-   whole slot is one access where that is aligned. Of others, what lies in the row; the rest is 0. */
-template <typename T, int V, typename X> Q_FN void q_load_slot(qc_vec<T, V> &to, u64 row, X start, X n) {
+/* A slot: V elements of a row of n, from place start on, which is n where there is no slot, and wraps below 0 where one is cut
+   at its head. A whole slot is one access where that is aligned. Of others, what lies in the row; the rest is 0. */
+template <typename T, int V, typename X>
+Q_FN void q_load_slot(qc_vec<T, V> &to, u64 row, X start, X n) {
   const u64 from = row + q_offset(start, sizeof(T));
   if (start < n && n - start >= V && from % (V * sizeof(T)) == 0) {
     to = qc_load<T, V>(from);
@@ -23,7 +26,8 @@ template <typename T, int V, typename X> Q_FN void q_load_slot(qc_vec<T, V> &to,
     for (u32 v = 0; v < V; v++) to.at[v] = start + v < n ? qc_load1<T>(from + v * sizeof(T)) : (T)0;
   }
 }
-template <typename T, int V, typename X> Q_FN void q_store_slot(u64 row, const qc_vec<T, V> &elements, X start, X n, bool streamed) {
+template <typename T, int V, typename X>
+Q_FN void q_store_slot(u64 row, const qc_vec<T, V> &elements, X start, X n, bool streamed) {
   const u64 to = row + q_offset(start, sizeof(T));
   if (start < n && n - start >= V && to % (V * sizeof(T)) == 0) {
     qc_store<T, V>(to, elements, streamed);

@@ -41,8 +41,8 @@ if not ok then
 end
 local ARCHITECTURES = { "sm_80", "sm_90", "sm_100" }
 local function compile(name, architecture)
-  return run(string.format("%s/nvrtc -t -O --gpu-architecture=%s -O --minimal -O -default-device -O --ptxas-options=-v -p %s/%s.ptx "
-    .. "-c %s/%s.cubin %s/%s", folder, architecture, folder, name, folder, name, folder, name))
+  return run(string.format("cd %s && ./nvrtc -t -O --gpu-architecture=%s -O --minimal -O -default-device -O --ptxas-options=-v "
+    .. "-p %s.ptx -c %s.cubin %s", folder, architecture, name, name, name))
 end
 
 local model = texts.model()
@@ -134,7 +134,8 @@ end
 if skipped then
   tap.skip(4, skipped)
 else
-  tap.ok(#failures == 0 and n_kernels > 500, "NVRTC compiles %d kernels to cubins (%.0f ms each)", n_kernels, n_ms / math.max(n_kernels, 1))
+  tap.ok(#failures == 0 and n_kernels > 500, "NVRTC compiles %d kernels to cubins (%.0f ms each)", n_kernels,
+         n_ms / math.max(n_kernels, 1))
   for _, said in ipairs(failures) do tap.diag("%s", said) end
   tap.ok(#narrow == 0 and n_wide > 100, "%d kernels of rows load and store 16 bytes at a time", n_wide)
   for _, name in ipairs(narrow) do tap.diag("narrow: %s", name) end
@@ -151,8 +152,8 @@ end
 if not nvcc then
   tap.skip(2, "no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)")
 else
-  ok, text = run(string.format("lua5.4 %s/build.lua generate --target c,cuda --prefix mine --ops gelu,where --dtypes f32,f16 --rank 1,2 "
-    .. "--class c,t --out %s/tree && grep -c '^cuda ' %s/tree/sources.txt", root, folder, folder))
+  ok, text = run(string.format("lua5.4 %s/build.lua generate --target c,cuda --prefix mine --ops gelu,where --dtypes f32,f16 "
+    .. "--rank 1,2 --class c,t --out %s/tree && grep -c '^cuda ' %s/tree/sources.txt", root, folder, folder))
   tap.ok(ok and text == "2\n", "a tree with kernels for CUDA")
   if not ok then tap.diag("%s", text) end
   ok, text = run(string.format("cd %s/tree && %s -arch=sm_90 -c kernels/op_gelu.cu -o gelu.o && nm gelu.o", folder, nvcc))

@@ -31,7 +31,8 @@ template <int N> struct words_of { u64 w[N]; };
 #include "kernels.inc"
 #undef KERNEL
 #define KERNEL(name, n, op, dtypes, rank, classes, room, index_bits, slot, turn, ...)                                                   \
-  {#name, op, dtypes, classes, n, rank, room, index_bits, slot, turn, (int)(sizeof((u64[]){__VA_ARGS__}) / 8), {__VA_ARGS__}, [](const u64 *w) { \
+  {#name, op, dtypes, classes, n, rank, room, index_bits, slot, turn, (int)(sizeof((u64[]){__VA_ARGS__}) / 8), {__VA_ARGS__},          \
+   [](const u64 *w) {                                                                                                                  \
      words_of<n> a;                                                                                                                     \
      memcpy(&a, w, sizeof a);                                                                                                           \
      name(a);                                                                                                                           \
@@ -282,7 +283,10 @@ static bool problem(const kernel *k, int turn) {
   /* what C gives */
   i64 shape[MAX_OPERANDS][MAX_RANK], strides[MAX_OPERANDS][MAX_RANK];
   DLTensor t[MAX_OPERANDS], *in[MAX_OPERANDS], *out = &t[n_in];
-  for (int j = 0; j < count; j++) t[j] = tensor_of(&o[j], j == n_in ? wanted : o[j].first, rank, shape[j], n, strides[j], j == n_in), in[j] = &t[j];
+  for (int j = 0; j < count; j++) {
+    t[j] = tensor_of(&o[j], j == n_in ? wanted : o[j].first, rank, shape[j], n, strides[j], j == n_in);
+    in[j] = &t[j];
+  }
   ref_op *op = NULL;
   ref_scalar scalars[4];
   for (int p = 0; p < k->n_params; p++) scalars[p].kind = REF_I64, scalars[p].v.i = p + 1;
@@ -327,7 +331,8 @@ static bool problem(const kernel *k, int turn) {
   if (!memcmp(region, expected, REGION)) return true;
   printf("# %s, problem %d: rank %d, extents", k->name, turn, rank);
   for (int d = 0; d < rank; d++) printf(" %lld", (long long)n[d]);
-  for (int j = 0; j < count; j++) printf(", operand %d at %lld steps %lld", j, (long long)(o[j].first - o[j].region), (long long)o[j].stride[0]);
+  for (int j = 0; j < count; j++)
+    printf(", operand %d at %lld steps %lld", j, (long long)(o[j].first - o[j].region), (long long)o[j].stride[0]);
   printf("%s\n", twin >= 0 ? ", in place" : "");
   for (i64 i = 0; i < total; i++) {
     const char *got = o[n_in].first + offset_of(&o[n_in], rank, n, i);

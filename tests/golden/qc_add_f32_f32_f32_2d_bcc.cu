@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(256) qc_add_f32_f32_f32_2d_bcc(cons
   u32 first = (u32)blockIdx.x * step * 4 + threadIdx.x;
   if (first >= slots) return;
   for (; first < slots; first += turn) {
-    u32 start[4]; /* where slots begin in their rows: at n0 if there is no such slot, below 0 (wrapped) if one is cut at its head */
+    u32 start[4]; /* of slots in their rows; n0: there is no such slot */
     f32 got_x[4];
     qc_vec<f32, 4> got_y[4];
     u64 to_out[4];

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(256) qc_leaky_relu_f16_f16_nd_ss_i6
   if (first >= slots) return;
   const f32 p_slope = q_from_f32((u32)a.param[0]);
   for (; first < slots; first += turn) {
-    u64 start[4]; /* where slots begin in their rows: at n0 if there is no such slot, below 0 (wrapped) if one is cut at its head */
+    u64 start[4]; /* of slots in their rows; n0: there is no such slot */
     f16_s got_x[4];
     u64 to_out[4];
 #pragma unroll

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(256) qc_log_f32_f32_1d_cc(const __g
   const u64 row_x = a.ptr[0];
   const u64 row_out = a.ptr[1];
   for (; first < slots; first += turn) {
-    u32 start[1]; /* where slots begin in their rows: at n0 if there is no such slot, below 0 (wrapped) if one is cut at its head */
+    u32 start[1]; /* of slots in their rows; n0: there is no such slot */
     qc_vec<f32, 4> got_x[1];
     u64 to_out[1];
 #pragma unroll
