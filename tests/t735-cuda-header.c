@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t735-cuda-header: what cuda_driver.h declares of the driver, against CUDA's own header, where that is: the values, the sizes, and
- * that CUDA has each function in the version that is asked for. */
+ * t735-cuda-header: what cuda_driver.h declares of the driver, against CUDA's own header, where that is: the values, the
+ * sizes, and that CUDA has each function in the version that is asked for. */
 #include "../runtime/cuda_driver.h"
 #include "tap.h"
 
