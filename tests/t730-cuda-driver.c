@@ -187,6 +187,11 @@ static void test_compiler(void) {
   has_str(in_child(these(folder_of("fake12"), "FAKE_NVRTC_FAIL=nvrtcVersion:1:1", NULL), say_compiler),
           "libnvrtc.so.13: NVRTC_ERROR_OUT_OF_MEMORY", "it fails when asked for its version");
   has_str(in_child(these(fakes, "FAKE_CUDA_DEVICES=0", NULL), say_compiler), "none -4 no device", "none without a driver");
+  /* No libnvrtc there: the machine's, if it has one. */
+  if (strstr(in_child(these(folder_of("root"), NULL, NULL), say_compiler), "libnvrtc.so.13 is not there"))
+    has_str(said, "none -10 ready: driver 13.0, 2 devices, no NVRTC: libnvrtc.so.13 is not there: not in ", "no NVRTC here");
+  else
+    has_str(said, "compiler 0 ready: driver 13.0, 2 devices, NVRTC 1", "the machine's own NVRTC");
 }
 
 /* ---- Processes and threads ---- */
