@@ -280,7 +280,8 @@ static void test_process(void) {
   has_str(said, "; the parent: driver 0 ready", "  the parent goes on");
   has_str(in_child(with_fakes, forks_before), "driver 0 ready", "a child of a process that did not use CUDA");
   is_str(in_child(with_fakes, threads_open), "16", "16 threads open at once, and have the same");
-  is_str(in_child(these(folder_of("root"), NULL, NULL), leaves_alone), "errno 77, descriptors 0, variables 1, context 1", "what was as it was");
+  is_str(in_child(these(folder_of("root"), NULL, NULL), leaves_alone),
+         "errno 77, descriptors 0, variables 1, context 1", "what was as it was");
 }
 
 /* A program with more rights than its user: the folder that a variable names is not for it. */
