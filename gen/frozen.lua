@@ -244,7 +244,8 @@ function M.files(model, prefix, list, templates, headers, version)
   for name, content in pairs(headers) do
     files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n" .. content
   end
-  files["sources.txt"] = tree.source_list("quern", { prefix .. ".c" }, { "kernels/" .. prefix .. "_kernels.c" })
+  files["sources.txt"] = tree.source_list("quern", { core = { prefix .. ".c" }, kernel = { "kernels/" .. prefix .. "_kernels.c" },
+                                                     cuda = {} })
   files["CMakeLists.txt"] = tree.frozen_cmake_lists(prefix)
   local names = order.keys(files)
   names[#names + 1] = "manifest.json"

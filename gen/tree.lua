@@ -111,7 +111,7 @@ function M.source_list(prefix, lists)
   if #lists.kernel == 0 then lines = { lines[1] } end
   if lists.runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
   if #lists.cuda > 0 then
-    table.insert(lines, 2, "# cuda FILE: compiled by nvcc or NVRTC for compute capability 8.0 or later, without -use_fast_math and -ftz=true.")
+    table.insert(lines, 2, "# cuda FILE: compiled by nvcc or NVRTC for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
   end
   for _, kind in ipairs { "core", "runtime", "kernel", "cuda" } do
     for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end

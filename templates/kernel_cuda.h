@@ -12,8 +12,11 @@
 #if __CUDA_FTZ + 0 || __USE_FAST_MATH__ + 0 || defined(__FAST_MATH__)
 #error "quern kernels promise exact bits: compile them without -use_fast_math and -ftz=true"
 #endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#error "quern's CUDA kernels need compute capability 8.0 or later"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+#error "quern's CUDA kernels need compute capability 7.5 or later"
+#endif
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define QC_SM_80 1 /* there are instructions for maximum and minimum with NaN, and to bf16 */
 #endif
 
 /* ---- Types ---- */
@@ -57,10 +60,13 @@ QC_CONVERT(f64, u32, "cvt.rzi.u32.f64", "d", "=r")
 QC_CONVERT(f64, i64, "cvt.rzi.s64.f64", "d", "=l")
 QC_CONVERT(f64, u64, "cvt.rzi.u64.f64", "d", "=l")
 QC_CONVERT(f32, f16_s, "cvt.rn.f16.f32", "f", "=h")
+#if defined(QC_SM_80)
 QC_CONVERT(f32, bf16_s, "cvt.rn.bf16.f32", "f", "=h")
+#endif
 QC_CONVERT(f16_s, f32, "cvt.f32.f16", "h", "=f")
 #undef QC_CONVERT
 
+#if defined(QC_SM_80)
 /* NaN propagates, -0 < +0; there is no such instruction for f64 */
 QC_PTX f32 qc_max_f32(f32 a, f32 b) {
   f32 y;
@@ -72,6 +78,7 @@ QC_PTX f32 qc_min_f32(f32 a, f32 b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
 }
+#endif
 
 /* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the text. What is
    loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either again. */
@@ -174,17 +181,24 @@ Q_FLOAT_BITS(f64, u64, 0x8000000000000000ull)
 
 /* ---- Maximum and minimum of floats: NaN propagates, -0 < +0 ---- */
 
+/* Equal values differ at most in the sign of a zero: oring the bits takes -0, anding them +0. */
+#define Q_MINMAX(F)                                                                   \
+  Q_FN F q_max_##F(F a, F b) {                                                        \
+    F number = a > b ? a : a < b ? b : q_from_##F(q_raw_##F(a) & q_raw_##F(b));       \
+    return a == a && b == b ? number : q_from_##F(Q_CANON_NAN_##F);                   \
+  }                                                                                   \
+  Q_FN F q_min_##F(F a, F b) {                                                        \
+    F number = a < b ? a : a > b ? b : q_from_##F(q_raw_##F(a) | q_raw_##F(b));       \
+    return a == a && b == b ? number : q_from_##F(Q_CANON_NAN_##F);                   \
+  }
+Q_MINMAX(f64)
+#if defined(QC_SM_80)
 Q_FN f32 q_max_f32(f32 a, f32 b) { return qc_max_f32(a, b); }
 Q_FN f32 q_min_f32(f32 a, f32 b) { return qc_min_f32(a, b); }
-/* Equal values differ at most in the sign of a zero: oring the bits takes -0, anding them +0. */
-Q_FN f64 q_max_f64(f64 a, f64 b) {
-  f64 number = a > b ? a : a < b ? b : q_from_f64(q_raw_f64(a) & q_raw_f64(b));
-  return a == a && b == b ? number : q_from_f64(Q_CANON_NAN_f64);
-}
-Q_FN f64 q_min_f64(f64 a, f64 b) {
-  f64 number = a < b ? a : a > b ? b : q_from_f64(q_raw_f64(a) | q_raw_f64(b));
-  return a == a && b == b ? number : q_from_f64(Q_CANON_NAN_f64);
-}
+#else
+Q_MINMAX(f32)
+#endif
+#undef Q_MINMAX
 
 /* ---- Rounding to integral values, square root, fused multiply-add ---- */
 
@@ -298,7 +312,12 @@ Q_FN f64 q_cast_f32_f64(f32 x) { return q_canon_f64((f64)x); }
 Q_FN f32 q_cast_f64_f32(f64 x) { return q_canon_f32(__double2float_rn(x)); }
 
 Q_FN f16_s q_cast_f32_f16(f32 x) { return q_sel_u16(x == x, qc_f16_s_of_f32(x), 0x7e00); }
+#if defined(QC_SM_80)
 Q_FN bf16_s q_cast_f32_bf16(f32 x) { return q_sel_u16(x == x, qc_bf16_s_of_f32(x), 0x7fc0); }
+#else
+/* Half of the last place that stays is added, or one less where that place is even. */
+Q_FN bf16_s q_cast_f32_bf16(f32 x) { return x == x ? (bf16_s)((q_raw_f32(x) + 0x7fff + (q_raw_f32(x) >> 16 & 1)) >> 16) : (bf16_s)0x7fc0; }
+#endif
 Q_FN f32 q_cast_f16_f32(f16_s x) { return q_canon_f32(qc_f32_of_f16_s(x)); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_from_f32((u32)x << 16)); }
 

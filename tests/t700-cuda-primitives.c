@@ -203,8 +203,8 @@ static void check_ptx(const char *arch) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const architectures[] = {"sm_80", "sm_90", "sm_100"};
-  static const char *const options[] = {"-use_fast_math", "-ftz=true", "-arch=compute_75"};
+  static const char *const architectures[] = {"sm_75", "sm_80", "sm_90", "sm_100"};
+  static const char *const options[] = {"-use_fast_math", "-ftz=true"};
   if (argc != 2) skip_all("run t700-cuda-primitives.sh");
   snprintf(folder, sizeof folder, "%s", argv[1]);
   if (getenv("QUERN_TEST_SCALE")) scale = atoll(getenv("QUERN_TEST_SCALE"));
@@ -234,8 +234,8 @@ int main(int argc, char **argv) {
     skip(4, "%.*s", (int)strcspn(absent, "\n"), absent);
     return done_testing();
   }
-  for (int i = 0; i < 3; i++) check_ptx(architectures[i]);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) check_ptx(architectures[i]);
+  for (int i = 0; i < 2; i++) {
     char name[64];
     snprintf(name, sizeof name, "refused%s", options[i]);
     ok(read_text(name), "the header refuses %s", options[i]);

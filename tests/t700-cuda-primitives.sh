@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t700-cuda-primitives.sh: builds tests/cuda/primitives.cu for the CPU with each C++ compiler found, and kernel_subject.c, its C twin, and
-# gives the former to NVRTC for three architectures; t700-cuda-primitives.c compares the builds and reads the PTX. Needs neither CUDA nor
+# gives the former to NVRTC for four architectures; t700-cuda-primitives.c compares the builds and reads the PTX. Needs neither CUDA nor
 # a GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,6 +28,7 @@ done <<END
 g++ -std=c++17 -O2
 clang++-19 -std=c++17 -O1
 clang++-14 -std=c++14 -O0
+g++ -std=c++17 -O1 -D__CUDA_ARCH__=750
 END
 [ $number -gt 0 ] || { echo '1..0 # SKIP no C++ compiler'; exit 0; }
 # shellcheck disable=SC2086
@@ -41,7 +42,7 @@ END
 # sm_NN.ptx and sm_NN.log where NVRTC takes it, sm_NN.error where it does not; refused-OPTION where the header refuses an option, as it
 # should; absent: why there is no NVRTC
 nvrtc() { "$work/nvrtc_driver" -O --minimal -h kernel_cuda.h="$header" -h kernel_subject.def="$here/kernel_subject.def" "$@" "$subject"; }
-for arch in sm_80 sm_90 sm_100; do
+for arch in sm_75 sm_80 sm_90 sm_100; do
   nvrtc -O --gpu-architecture=$arch -p "$work/$arch.ptx" -c "$work/$arch.cubin" >"$work/reason" 2>"$work/$arch.log"
   case $? in
     0) ;;
@@ -50,7 +51,7 @@ for arch in sm_80 sm_90 sm_100; do
   esac
 done
 if [ ! -f "$work/absent" ]; then
-  for option in -use_fast_math -ftz=true -arch=compute_75; do
+  for option in -use_fast_math -ftz=true; do
     nvrtc -O "$option" >/dev/null 2>"$work/refused$option"
     if [ $? -ne 1 ] || ! grep -q "error: #error directive: \"\{0,1\}quern" "$work/refused$option"; then rm "$work/refused$option"; fi
   done

@@ -46,18 +46,11 @@ enum {
 
 /* ---- Calls: the lock, the log, the plan ---- */
 
-static pthread_mutex_t lock;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pid_t initialised_by; /* 0: nobody */
 static char *log_text, plan[512], counted[64][44];
 static size_t log_size, log_room;
 static int counts[64], n_all, n_devices = 2, version = 13000, is_configured;
-
-__attribute__((constructor)) static void make_lock(void) {
-  pthread_mutexattr_t kind;
-  pthread_mutexattr_init(&kind);
-  pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
-  pthread_mutex_init(&lock, &kind);
-}
 
 static void configure(void) {
   const char *text;

@@ -10,7 +10,7 @@ struct q_args_3_3_0 {
 
 /* add: x + y (dsl/binary.lua:3, templates/transpose.cu.in) */
 /* Blocks of 32 x 8 threads; a slot is a tile of 32 x 32 elements. */
-extern "C" __global__ void __launch_bounds__(256) qc_add_f32_f32_f32_3d_tbc(const __grid_constant__ q_args_3_3_0 a) {
+extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_3d_tbc(const __grid_constant__ q_args_3_3_0 a) {
   const u32 n0 = (u32)a.n[0], n1 = (u32)a.n[1], slots = (u32)a.slots;
   const bool is_streamed = (a.flags & 1) != 0;
   /* [place along dimension 0][along dimension 1]; with a column more, no bank serves two threads */

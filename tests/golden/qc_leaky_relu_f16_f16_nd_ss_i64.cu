@@ -11,7 +11,7 @@ struct q_args_2_32_1 {
 
 /* leaky_relu: x > 0 ? x : slope * x (dsl/unary.lua:86, templates/elementwise.cu.in) */
 /* A slot is an element, a turn of a thread 4 slots. */
-extern "C" __global__ void __launch_bounds__(256) qc_leaky_relu_f16_f16_nd_ss_i64(const __grid_constant__ q_args_2_32_1 a) {
+extern "C" __global__ void __launch_bounds__(256, 1) qc_leaky_relu_f16_f16_nd_ss_i64(const __grid_constant__ q_args_2_32_1 a) {
   const u64 n0 = (u64)a.n[0], slots = (u64)a.slots;
   const u64 step = (u64)blockDim.x, turn = (u64)gridDim.x * step * 4;
   const bool is_streamed = (a.flags & 1) != 0;
