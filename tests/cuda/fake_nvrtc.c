@@ -4,6 +4,7 @@
  * hands the shared object out as a cubin (fake_cuda.h) that the fake driver can run. Wants --gpu-architecture=sm_NN. */
 #include <errno.h>
 #include <spawn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +29,26 @@ typedef struct program {
   char **headers, **names;
 } program;
 
-static int planned(const char *function) {
+/* How often a function has been called, this call among it. */
+static int count_call(const char *function) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char counted[16][40];
   static int counts[16];
-  const char *plan = getenv("FAKE_NVRTC_FAIL");
-  int k = 0, nth = 0, code = 0;
-  char name[40];
+  int k = 0;
+  pthread_mutex_lock(&lock);
   while (k < 15 && counted[k][0] && strcmp(counted[k], function)) k++;
-  snprintf(counted[k], sizeof counted[k], "%s", function);
-  counts[k]++;
-  return plan && sscanf(plan, "%39[^:]:%d:%d", name, &nth, &code) == 3 && !strcmp(name, function) && counts[k] == nth ? code : 0;
+  if (!counted[k][0]) snprintf(counted[k], sizeof counted[k], "%s", function);
+  const int count = ++counts[k];
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+static int planned(const char *function) {
+  const char *plan = getenv("FAKE_NVRTC_FAIL");
+  const int count = count_call(function);
+  int nth = 0, code = 0;
+  char name[40];
+  return plan && sscanf(plan, "%39[^:]:%d:%d", name, &nth, &code) == 3 && !strcmp(name, function) && count == nth ? code : 0;
 }
 #define CALL(function)                   \
   do {                                   \
