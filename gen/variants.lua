@@ -68,14 +68,15 @@ function M.operand_dtypes(op, D)
   return dtypes
 end
 
--- All class strings of n_in inputs and one output over the allowed letters.
-local function class_product(n_in, allowed)
+-- All class strings of n_in inputs and one output over `letters`, in this order, or those of them that are allowed (a set, or
+-- nil: all); an output is contiguous or strided.
+function M.class_product(n_in, letters, allowed)
   local list = { "" }
   for k = 1, n_in + 1 do
     local longer = {}
     for _, head in ipairs(list) do
-      for _, letter in ipairs { "c", "b", "s" } do
-        if allowed[letter] and not (k == n_in + 1 and letter == "b") then longer[#longer + 1] = head .. letter end
+      for letter in letters:gmatch "." do
+        if (not allowed or allowed[letter]) and (k <= n_in or letter == "c" or letter == "s") then longer[#longer + 1] = head .. letter end
       end
     end
     list = longer
@@ -87,10 +88,19 @@ end
 function M.broadcast_classes(n_in)
   local contiguous = ("c"):rep(n_in + 1)
   local list = { contiguous }
-  for _, classes in ipairs(class_product(n_in, { c = true, b = true })) do
+  for _, classes in ipairs(M.class_product(n_in, "cb")) do
     if classes ~= contiguous and classes:find("c") <= n_in then list[#list + 1] = classes end
   end
   return list
+end
+
+-- Whether a policy leaves kernels of these classes.
+function M.is_allowed(policy, classes)
+  local allowed = true
+  for letter in classes:gmatch "." do
+    allowed = allowed and (not policy.classes or policy.classes[letter])
+  end
+  return allowed
 end
 
 local function lean_classes(op, heavy, moves)
@@ -138,11 +148,10 @@ function M.of_op(types, op, wanted, policy, dag_for)
           stored[#stored + 1] = name
         end
       end
-      local allowed = policy.classes or { c = true, b = true, s = true }
       for _, D in ipairs(stored) do
         for _, rank in ipairs { "1", "2", "3", "n" } do
           if ranks[rank] then
-            for _, classes in ipairs(class_product(n, allowed)) do add(D, rank, classes) end
+            for _, classes in ipairs(M.class_product(n, "cbs", policy.classes)) do add(D, rank, classes) end
           end
         end
       end
@@ -152,11 +161,7 @@ function M.of_op(types, op, wanted, policy, dag_for)
       if ranks and not ranks[first] then first = ranks["1"] and "1" or ranks["2"] and "2" or "1" end
       add(K, first, contiguous)
       for _, classes in ipairs(lean_classes(op, heavy, op.moves)) do
-        local allowed = true
-        for letter in classes:gmatch "." do
-          allowed = allowed and (not policy.classes or policy.classes[letter])
-        end
-        if allowed then
+        if M.is_allowed(policy, classes) then
           if ranks then
             for _, rank in ipairs { "1", "2", "3", "n" } do
               if ranks[rank] then add(K, rank, classes) end

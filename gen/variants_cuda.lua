@@ -31,27 +31,12 @@ function M.record(c_name, fields)
   return fields
 end
 
--- All class strings of n_in inputs and n_out outputs over the allowed letters.
-local function class_product(n_in, n_out, allowed)
-  local list = { "" }
-  for k = 1, n_in + n_out do
-    local longer = {}
-    for _, head in ipairs(list) do
-      for _, letter in ipairs { "c", "b", "s", "t" } do
-        if allowed[letter] and (k <= n_in or letter == "c" or letter == "s") then longer[#longer + 1] = head .. letter end
-      end
-    end
-    list = longer
-  end
-  return list
-end
-
 -- { rank, classes, is_wide } of an op of n inputs and one output by the lean policy; in the ranks asked for, if any.
 local function lean_shapes(n, heavy, ranks)
   local rows, strided, turned, list = { ("c"):rep(n + 1) }, { ("s"):rep(n + 1) }, {}, {}
   if n == 2 or n == 3 then rows = variants.broadcast_classes(n) end
   if not heavy and (n == 1 or n == 2) then
-    for _, classes in ipairs(class_product(n, 1, { c = true, t = true })) do
+    for _, classes in ipairs(variants.class_product(n, "ct")) do
       if classes:find "t" then turned[#turned + 1] = classes end
     end
   end
@@ -78,9 +63,8 @@ end
 
 local function full_shapes(n, policy)
   local list = {}
-  local allowed = policy.classes or { c = true, b = true, s = true, t = true }
   for _, rank in ipairs { "1", "2", "3", "n" } do
-    for _, classes in ipairs(class_product(n, 1, allowed)) do
+    for _, classes in ipairs(variants.class_product(n, "cbst", policy.classes)) do
       if not (rank == "1" and classes:find "t") then
         list[#list + 1] = { rank, classes, false }
         list[#list + 1] = { rank, classes, true }
@@ -94,11 +78,8 @@ end
 local function kept(shapes, policy)
   local list = {}
   for _, shape in ipairs(shapes) do
-    local allowed = not policy.ranks or policy.ranks[shape[1]]
-    for letter in shape[2]:gmatch "." do
-      allowed = allowed and (not policy.classes or policy.classes[letter])
-    end
-    if allowed then list[#list + 1] = shape end
+    local has_rank = not policy.ranks or policy.ranks[shape[1]]
+    if has_rank and variants.is_allowed(policy, shape[2]) then list[#list + 1] = shape end
   end
   return list
 end

@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "core/thread.h"
 #include "jit_environment.h"
-#include "thread.h"
+#include "module.h"
 
 #define DRIVER_FILE "libcuda.so.1"
 #define OLDEST 11000 /* of drivers and, by its major version, of compilers */
@@ -74,9 +74,7 @@ __attribute__((format(printf, 3, 4))) static void say(char *why, size_t size, co
 /* folder/inner/name, if that is a file; 0: it is not there, 1: library says whether it could be opened. */
 static int open_in(const char *folder, const char *inner, const char *name, void **library, char *why, size_t size) {
   char path[1024];
-  struct stat file;
-  const int n = snprintf(path, sizeof path, "%s%s/%s", folder, inner, name);
-  if (n < 0 || (size_t)n >= sizeof path || stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
+  if (!qn_module_is_there(folder, inner, name, path, sizeof path)) return 0;
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const char *trouble = *library ? NULL : dlerror();
   if (!*library) say(why, size, "%s", trouble ? trouble : path);

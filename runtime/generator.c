@@ -191,10 +191,8 @@ static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_
   }
 }
 
-/* *text: malloc'ed. take (may be NULL) makes something of it before another thread's request comes; 0: it cannot, for lack of
- * memory, and the spec that was loaded is forgotten. */
-static quern_status call(qn_generator *generator, const request *request, int (*take)(void *arg, const qn_bytes *text),
-                         void *arg, qn_bytes *text) {
+/* *text: malloc'ed. */
+static quern_status call(qn_generator *generator, const request *request, qn_bytes *text) {
   const int kept_errno = errno;
   const int is_ready = is_module_ready();
   errno = kept_errno;
@@ -205,12 +203,6 @@ static quern_status call(qn_generator *generator, const request *request, int (*
   visit visit = visit_begin();
   if (!generator->state) kind = module->open(resize, &generator->state, &answer);
   if (kind == QUERN_GEN_OK) kind = ask(generator->state, request, &answer);
-  if (kind == QUERN_GEN_OK && take && !take(arg, &(qn_bytes){answer.text, answer.size})) {
-    module->forget(generator->state);
-    free(answer.text);
-    answer.text = NULL;
-    kind = QUERN_GEN_MEMORY;
-  }
   visit_end(visit);
   pthread_mutex_unlock(&generator->lock);
   if (kind == QUERN_GEN_OK) {
@@ -232,7 +224,7 @@ static quern_status call(qn_generator *generator, const request *request, int (*
 
 quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program) {
   const request request = {.what = PROGRAM, .name = op, .text = kernel_dtype};
-  return call(generator, &request, NULL, NULL, program);
+  return call(generator, &request, program);
 }
 
 quern_status qn_generator_source(qn_generator *generator, const qn_source_request *wanted, qn_bytes *source) {
@@ -240,33 +232,22 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
                                    .n_in = wanted->n_in, .n_out = wanted->n_out, .classes = wanted->classes,
                                    .rank = wanted->rank};
   const request request = {.what = SOURCE, .source = &names};
-  return call(generator, &request, NULL, NULL, source);
+  return call(generator, &request, source);
 }
 
 /* ---- Specs ---- */
-
-typedef struct op_list {
-  qn_spec_op **ops;
-  int32_t n;
-} op_list;
-
-static int take_ops(void *arg, const qn_bytes *packed) {
-  op_list *list = arg;
-  list->ops = qn_spec_ops_unpack(packed, &list->n);
-  return list->ops != NULL;
-}
 
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size, qn_spec_op ***ops,
                                     int32_t *n_ops) {
   const request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
   qn_bytes packed;
-  op_list list;
-  quern_status status = call(generator, &request, take_ops, &list, &packed);
+  quern_status status = call(generator, &request, &packed);
   if (status) return status;
+  *ops = qn_spec_ops_unpack(&packed, n_ops);
   free(packed.data);
-  *ops = list.ops;
-  *n_ops = list.n;
-  return QUERN_OK;
+  if (*ops) return QUERN_OK;
+  qn_generator_forget_spec(generator);
+  return qn_status_fail(QUERN_E_MEMORY, "the generator is out of memory");
 }
 
 void qn_generator_forget_spec(qn_generator *generator) {

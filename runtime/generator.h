@@ -18,7 +18,7 @@ const char *qn_generator_state(void);
 
 /* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
  * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (all that is wrong is that names
- * are taken), LIMIT, MEMORY. Wants 64 KiB of stack, as all functions here. */
+ * are taken), LIMIT, MEMORY. One load at a time. Wants 64 KiB of stack, as all functions here. */
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
                                     qn_spec_op ***ops, int32_t *n_ops);
 

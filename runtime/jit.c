@@ -20,6 +20,7 @@
 #include "build_id.h"
 #include "core/isa.h"
 #include "core/status.h"
+#include "core/thread.h"
 #include "jit_cc.h"
 #include "jit_clang.h"
 #include "jit_code.h"
@@ -27,7 +28,6 @@
 #include "jit_queue.h"
 #include "jit_record.h"
 #include "object_loader.h"
-#include "thread.h"
 
 #define DEFAULT_LIMIT ((size_t)64 << 20)
 /* A disk where looks take long is left to the background thread: after MOST_SLOW of them. */

@@ -22,9 +22,9 @@
 
 #include "clang_module.h"
 #include "core/float_env.h"
+#include "core/thread.h"
 #include "jit_environment.h"
 #include "module.h"
-#include "thread.h"
 
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "core/float_env.h"
-#include "thread.h"
+#include "core/thread.h"
 
 /* The generator and the host's log run on it; compilers have stacks of their own. */
 #define STACK_BYTES (512 << 10)

@@ -51,8 +51,7 @@ static int own_folder(char *folder, size_t size) {
   return 1;
 }
 
-/* Whether folder/inner/name is a file: then its path is in `path`. */
-static int is_there(const char *folder, const char *inner, const char *name, char *path, size_t size) {
+int qn_module_is_there(const char *folder, const char *inner, const char *name, char *path, size_t size) {
   struct stat file;
   int n = snprintf(path, size, "%s%s/%s", folder, inner, name);
   return n > 0 && (size_t)n < size && stat(path, &file) == 0 && S_ISREG(file.st_mode);
@@ -70,9 +69,10 @@ int qn_module_path(const char *name, char *path, size_t size) {
   char *own = malloc(PATH_MAX); /* callers' stacks may be small */
   int is_own = own && own_folder(own, PATH_MAX), is_found = 0;
   if (given && given[0] != '/') given = NULL; /* what it means would change with the working directory */
-  if (given) is_found = is_there(given, "", name, path, size);
-  if (!is_found && is_own) is_found = is_there(own, "/quern", name, path, size) || is_there(own, "", name, path, size);
-  if (!is_found && sizeof installed > 1) is_found = is_there(installed, "", name, path, size);
+  if (given) is_found = qn_module_is_there(given, "", name, path, size);
+  if (!is_found && is_own)
+    is_found = qn_module_is_there(own, "/quern", name, path, size) || qn_module_is_there(own, "", name, path, size);
+  if (!is_found && sizeof installed > 1) is_found = qn_module_is_there(installed, "", name, path, size);
   if (!is_found)
     snprintf(path, size, "%s is not in %s%s%s%s%s%s%s", name, given ? given : "", given ? ", " : "", is_own ? own : "",
              is_own ? "/quern, " : "", is_own ? own : "", is_own && sizeof installed > 1 ? ", " : "", installed);

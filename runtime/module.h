@@ -9,6 +9,9 @@
  * it is installed; the first of these. 0: there is none; `path` then holds a sentence that says where it was looked for. */
 int qn_module_path(const char *name, char *path, size_t size);
 
+/* Whether folder/inner/name is a file: then its path is in `path`. inner: "", or it begins with a slash. */
+int qn_module_is_there(const char *folder, const char *inner, const char *name, char *path, size_t size);
+
 /* Opens a module: local to itself and, where no sanitizer is in the process, preferring its own libraries to whatever the
  * host has. Its interface, whose first members are { uint32_t abi; const char *version; }, must be of these. It stays open for
  * good. NULL: `why` says what is wrong. */

@@ -7,12 +7,12 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
+#include "core/thread.h"
 #include "describe.h"
 #include "extension.h"
 #include "fused_ops.h"
 #include "jit_cache.h"
 #include "jit_frozen.h"
-#include "thread.h"
 
 /* What gen/sandbox.lua takes, and one more byte, for it to say that that is too much. */
 #define LARGEST_SPEC ((size_t)1 << 20)

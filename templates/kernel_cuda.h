@@ -68,16 +68,15 @@ QC_CONVERT(f16_s, f32, "cvt.f32.f16", "h", "=f")
 
 #if defined(QC_SM_80)
 /* NaN propagates, -0 < +0; there is no such instruction for f64 */
-QC_PTX f32 qc_max_f32(f32 a, f32 b) {
-  f32 y;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
-QC_PTX f32 qc_min_f32(f32 a, f32 b) {
-  f32 y;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
+#define QC_MINMAX(NAME)                                                     \
+  QC_PTX f32 qc_##NAME##_f32(f32 a, f32 b) {                                \
+    f32 y;                                                                  \
+    asm(#NAME ".NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));           \
+    return y;                                                               \
+  }
+QC_MINMAX(max)
+QC_MINMAX(min)
+#undef QC_MINMAX
 #endif
 
 /* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the text. What is

@@ -9,7 +9,7 @@ local tap = require "tap"
 -- Lowest first; a file may include its own row and the rows above it.
 local LAYERS = {
   -- runtime/core: what a tree has, too
-  { "environment", "kernel_abi", "dtype_table", "float_env", "strbuf", "guess" },
+  { "environment", "kernel_abi", "dtype_table", "float_env", "strbuf", "guess", "thread" },
   { "log", "program" },
   { "status" },
   { "isa", "tensor", "overlap", "slices" },
@@ -19,7 +19,7 @@ local LAYERS = {
   { "plan", "explain" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not
-  { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "thread", "write_all" },
+  { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "write_all" },
   { "module" },
   { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "cuda_driver", "gen_embedded", "gen_module", "primitives" },
   { "op_lines", "spec_ops" },

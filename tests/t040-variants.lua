@@ -4,22 +4,11 @@
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. package.path
+local shell = require "shell"
 local tap = require "tap"
 
-local folder = os.tmpname()
-os.remove(folder)
-os.execute("mkdir -p " .. folder)
-local function run(command)
-  local pipe = assert(io.popen(command .. " 2>&1"))
-  local text = pipe:read "a"
-  return pipe:close(), text
-end
-local function read(name)
-  local file = assert(io.open(name))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local folder = shell.folder()
+local run, read = shell.run, shell.read
 
 local function generate(out, options)
   return run(string.format("lua5.4 %s/build.lua generate --out %s/%s --prefix whole %s", root, folder, out, options))

@@ -4,18 +4,12 @@
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. package.path
+local shell = require "shell"
 local tap = require "tap"
 local random_bodies = require "random_bodies"
 
-local folder = os.tmpname()
-os.remove(folder)
+local folder, run = shell.folder(), shell.run
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
-local function run(command)
-  local pipe = assert(io.popen(command .. " 2>&1"))
-  local text = pipe:read "a"
-  return pipe:close(), text
-end
-assert(os.execute("mkdir -p " .. quoted(folder)))
 
 local seed = tap.test_seed()
 math.randomseed(seed, 350)

@@ -5,6 +5,7 @@
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. root .. "/tests/cuda/?.lua;" .. package.path
+local shell = require "shell"
 local tap = require "tap"
 local random_bodies = require "random_bodies"
 local texts = require "texts"
@@ -12,19 +13,8 @@ local texts = require "texts"
 local compiler = os.getenv "CXX" or "c++"
 if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then tap.skip_all("no C++ compiler: " .. compiler) end
 
-local folder = os.tmpname()
-os.remove(folder)
-assert(os.execute("mkdir -p " .. folder))
-local function run(command)
-  local pipe = assert(io.popen(command .. " 2>&1"))
-  local text = pipe:read "a"
-  return pipe:close(), text
-end
-local function write(name, text)
-  local file = assert(io.open(folder .. "/" .. name, "wb"))
-  file:write(text)
-  file:close()
-end
+local folder, run = shell.folder(), shell.run
+local function write(name, text) shell.write(folder .. "/" .. name, text) end
 
 local on_cpu = string.format("%s -x c++ -std=c++17 -DQC_HOST -I%s/tests/cuda -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas",
                              compiler, root)

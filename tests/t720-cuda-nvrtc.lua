@@ -4,30 +4,14 @@
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. root .. "/tests/cuda/?.lua;" .. package.path
+local shell = require "shell"
 local tap = require "tap"
 local texts = require "texts"
 local digest = require "gen.digest"
 
-local folder = os.tmpname()
-os.remove(folder)
-assert(os.execute("mkdir -p " .. folder))
-local function run(command)
-  local pipe = assert(io.popen(command .. " 2>&1"))
-  local text = pipe:read "a"
-  local ok, _, code = pipe:close()
-  return ok, text, code
-end
-local function read(name)
-  local file = assert(io.open(folder .. "/" .. name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-local function write(name, text)
-  local file = assert(io.open(folder .. "/" .. name, "wb"))
-  file:write(text)
-  file:close()
-end
+local folder, run = shell.folder(), shell.run
+local function read(name) return shell.read(folder .. "/" .. name) end
+local function write(name, text) shell.write(folder .. "/" .. name, text) end
 local function finish()
   os.execute("rm -rf " .. folder)
   tap.done_testing()

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,6 +25,7 @@
 #include "environment.h"
 #include "float_env.h"
 #include "log.h"
+#include "thread.h"
 
 #define MAX_WORKERS 255
 #define N_JOBS 16
@@ -208,18 +208,14 @@ static int grow(int n) {
     pool.forks_watched = 1;
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&pool.most_workers, 0);
   }
-  sigset_t all, kept;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &kept);
   while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.stopping)) {
-    if (pthread_create(&pool.threads[n_workers], NULL, work, NULL)) {
+    if (qn_thread_start(&pool.threads[n_workers], 0, work)) {
+      atomic_store(&pool.n_workers, ++n_workers);
+    } else {
       atomic_store(&pool.most_workers, n_workers);
       made_all = 0;
-    } else {
-      atomic_store(&pool.n_workers, ++n_workers);
     }
   }
-  pthread_sigmask(SIG_SETMASK, &kept, NULL);
   pthread_mutex_unlock(&pool.growing);
   return made_all;
 }

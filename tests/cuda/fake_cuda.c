@@ -548,7 +548,7 @@ static int execute(work *w) {
   int code = 0;
   open_memory(w->run ? w->device : -1, 1);
   if (!w->run) memmove(w->to, w->from, w->bytes);
-  else if (!grid_run(w->run->place, w->blocks, w->threads, run_thread, w)) code = INVALID_VALUE;
+  else if (grid_run(w->run->place, w->blocks, w->threads, GRID_FORWARD, run_thread, w) == GRID_REFUSED) code = INVALID_VALUE;
   open_memory(-1, 0);
   return code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grid.h: runs the threads of a grid on the CPU: block after block, the threads of a block in turn, and as fibers where they meet
- * barriers. C and C++. Must not know kernels: a thread is a function and its argument; where it is stands in the object that
+ * grid.h: runs the threads of a grid on the CPU: block after block, the threads of a block in some order, and as fibers where they
+ * meet barriers. C and C++. Must not know kernels: a thread is a function and its argument; where it is stands in the object that
  * cuda_host.h calls qc_host. Not for two threads at a time. */
 #ifndef QUERN_TESTS_CUDA_GRID_H
 #define QUERN_TESTS_CUDA_GRID_H
@@ -10,6 +10,13 @@
 #include <ucontext.h>
 
 enum { GRID_MAX_THREADS = 1024, GRID_STACK = 128 << 10 };
+
+/* In which order the threads of a block run first; it changes with every barrier. */
+enum grid_order { GRID_FORWARD, GRID_BACKWARD, GRID_SHUFFLED };
+
+/* What became of a grid: it cannot be run here (stacks, or threads in a block); a thread ended while others of its block stood at a
+ * barrier, which waited for no more; all is well. */
+enum grid_end { GRID_REFUSED, GRID_PARTED, GRID_DONE };
 
 /* As cuda_host.h's qc_host_thread. */
 struct grid_dim { unsigned x, y, z; };
@@ -26,22 +33,29 @@ static struct {
   struct grid_place *place;
   void (*run)(void *arg);
   void *arg;
-  unsigned next, n; /* of the block's threads: which starts next; how many */
-  int current;      /* the fiber that runs */
+  unsigned n_started, n; /* of the block's threads */
+  unsigned order, n_waits; /* how often a thread has come to a barrier, in the whole grid */
+  int current;             /* the fiber that runs */
 } grid;
+
+/* The k-th of `count` (at most 1024: below a prime, every step of its size reaches all of them). */
+static unsigned grid_nth(unsigned k, unsigned count, unsigned order) {
+  return order == GRID_FORWARD ? k : order == GRID_BACKWARD ? count - 1 - k : (unsigned)((k * 1031ull + 13) % count);
+}
 
 static void grid_barrier(void) {
   const int self = grid.current;
   grid.waiting[self] = grid.place->thread;
   grid.is_parked[self] = 1;
+  grid.n_waits++;
   swapcontext(&grid.fibers[self], &grid.scheduler);
   grid.place->thread = grid.waiting[self];
 }
 
 /* A fiber runs threads until none is left to start; at a barrier it is set aside, and another takes the next thread. */
 static void grid_fiber(void) {
-  while (grid.next < grid.n) {
-    const unsigned t = grid.next++, x = grid.place->block_dim.x, y = grid.place->block_dim.y;
+  while (grid.n_started < grid.n) {
+    const unsigned t = grid_nth(grid.n_started++, grid.n, grid.order), x = grid.place->block_dim.x, y = grid.place->block_dim.y;
     grid.place->thread.x = t % x;
     grid.place->thread.y = t / x % y;
     grid.place->thread.z = t / x / y;
@@ -57,50 +71,65 @@ static void grid_enter(int fiber) {
   swapcontext(&grid.scheduler, &grid.fibers[fiber]);
 }
 
-static void grid_block(void) {
-  int n_fibers = 0;
-  grid.next = 0;
-  while (grid.next < grid.n) {
+/* 0: it has parted. */
+static int grid_block(void) {
+  unsigned n_fibers = 0, n_waiting = 0;
+  volatile int is_whole = 1; /* swapcontext returns like setjmp */
+  grid.n_started = 0;
+  while (grid.n_started < grid.n) {
     ucontext_t *fiber = &grid.fibers[n_fibers];
     getcontext(fiber);
     fiber->uc_stack.ss_sp = grid.stacks + (size_t)n_fibers * GRID_STACK;
     fiber->uc_stack.ss_size = GRID_STACK;
     fiber->uc_link = 0;
     makecontext(fiber, grid_fiber, 0);
-    grid_enter(n_fibers++);
+    grid_enter((int)n_fibers);
+    n_waiting += (unsigned)grid.is_parked[n_fibers++];
   }
-  for (int n_waiting = 1; n_waiting;) {
+  while (n_waiting) {
+    if (n_waiting != grid.n) is_whole = 0;
+    grid.order = (grid.order + 1) % 3;
     n_waiting = 0;
-    for (int i = 0; i < n_fibers; i++) {
-      if (!grid.is_parked[i]) continue;
-      grid_enter(i);
-      n_waiting += grid.is_parked[i];
+    for (unsigned k = 0; k < n_fibers; k++) {
+      const int fiber = (int)grid_nth(k, n_fibers, grid.order);
+      if (!grid.is_parked[fiber]) continue;
+      grid_enter(fiber);
+      n_waiting += (unsigned)grid.is_parked[fiber];
     }
   }
+  return is_whole;
 }
 
-/* 0: there is no memory for stacks, or a block has more threads than it may. place: where the kernel looks. */
-static int grid_run(struct grid_place *place, struct grid_dim blocks, struct grid_dim threads, void (*run)(void *arg),
-    void *arg) {
+/* place: where the kernel looks. */
+static enum grid_end grid_run(struct grid_place *place, struct grid_dim blocks, struct grid_dim threads, enum grid_order order,
+    void (*run)(void *arg), void *arg) {
   const unsigned long n = (unsigned long)threads.x * threads.y * threads.z;
-  if (n == 0 || n > GRID_MAX_THREADS) return 0;
+  enum grid_end end = GRID_DONE;
+  if (n == 0 || n > GRID_MAX_THREADS) return GRID_REFUSED;
   if (!grid.stacks) {
     void *memory = mmap(0, (size_t)GRID_MAX_THREADS * GRID_STACK, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return 0;
+    if (memory == MAP_FAILED) return GRID_REFUSED;
     grid.stacks = (char *)memory;
   }
   grid.place = place;
   grid.run = run;
   grid.arg = arg;
   grid.n = (unsigned)n;
+  grid.n_waits = 0;
   place->block_dim = threads;
   place->grid_dim = blocks;
   place->barrier = grid_barrier;
-  for (place->block.z = 0; place->block.z < blocks.z; place->block.z++)
-    for (place->block.y = 0; place->block.y < blocks.y; place->block.y++)
-      for (place->block.x = 0; place->block.x < blocks.x; place->block.x++) grid_block();
-  return 1;
+  const unsigned long n_blocks = (unsigned long)blocks.x * blocks.y * blocks.z;
+  for (unsigned long k = 0; k < n_blocks; k++) {
+    const unsigned long b = order == GRID_FORWARD ? k : n_blocks - 1 - k;
+    place->block.x = (unsigned)(b % blocks.x);
+    place->block.y = (unsigned)(b / blocks.x % blocks.y);
+    place->block.z = (unsigned)(b / blocks.x / blocks.y);
+    grid.order = order;
+    if (!grid_block()) end = GRID_PARTED;
+  }
+  return end;
 }
 
 #endif

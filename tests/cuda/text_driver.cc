@@ -4,6 +4,8 @@
  * the C tree "ref" gives; nothing but the outputs' elements may change, and no read may leave an operand. Part of t710-cuda-text.
  * kernels.inc has a line KERNEL(name, words of its arguments, op, dtypes, rank or 0 for n, classes, extents it has room for, index bits,
  * elements of a slot or 0 for tiles, slots of a turn, parameters as bits) for each. argv[1]: the seed, argv[2]: problems per kernel. */
+#include "grid.h"
+#include "problem.h"
 #include "ref.h"
 
 #include <stdint.h>
@@ -11,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 typedef uint64_t u64;
 typedef int64_t i64;
 
-enum { MAX_OPERANDS = 4, MAX_RANK = 32, MAX_THREADS = 256, REGION = 1 << 18, PAGE = 4096, STACK = 1 << 16 };
+enum { MAX_OPERANDS = 4, MAX_RANK = 32, REGION = 1 << 18, PAGE = 4096 };
 
 struct kernel {
   const char *name, *op, *dtypes, *classes;
@@ -44,13 +45,6 @@ static const kernel kernels[] = {
 
 /* ---- Random ---- */
 
-static u64 state;
-static u64 next_random(void) {
-  u64 z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 static int below(int n) { return (int)(next_random() % (u64)n); }
 
 /* ---- dtypes ---- */
@@ -93,78 +87,24 @@ static void fill(char *at, DLDataType type) {
   memcpy(at, &bits, type.bits / 8);
 }
 
-/* ---- Running a kernel: threads one after another, or as fibers between barriers ---- */
+/* ---- Running a kernel ---- */
 
-extern "C" { /* as tests/cuda/cuda_host.h has them */
-struct qc_host_dim { unsigned x, y, z; };
-struct qc_host_thread {
-  qc_host_dim thread, block, block_dim, grid_dim;
-  void (*barrier)(void);
-};
-extern qc_host_thread qc_host;
+extern "C" grid_place qc_host; /* cuda_host.h's */
+
+struct launched { const kernel *k; const u64 *words; };
+static void run_thread(void *arg) {
+  const launched *l = (const launched *)arg;
+  l->k->run(l->words);
 }
 
-static const kernel *running;
-static const u64 *running_words;
-static ucontext_t scheduler, fibers[MAX_THREADS];
-static char *stacks;
-static int current, at_barrier[MAX_THREADS];
-
-static void wait_at_barrier(void) {
-  at_barrier[current] = 1;
-  swapcontext(&fibers[current], &scheduler);
-}
-static void fiber(void) {
-  running->run(running_words);
-  at_barrier[current] = 0;
-  swapcontext(&fibers[current], &scheduler);
-}
-
-/* The n-th of `count` threads in an order: forward, backward, shuffled (an odd step around a power of two, or a prime). */
-static int nth(int n, int count, int order) { return order == 0 ? n : order == 1 ? count - 1 - n : (int)((n * 97ll + 13) % count); }
-
-static void run_block(int threads, int first_order) {
-  volatile int order = first_order; /* swapcontext returns like setjmp */
-  if (running->slot != 0) {
-    qc_host.barrier = NULL;
-    for (int n = 0; n < threads; n++) {
-      qc_host.thread = {(unsigned)nth(n, threads, order), 0, 0};
-      running->run(running_words);
-    }
-    return;
-  }
-  qc_host.barrier = wait_at_barrier;
-  for (int t = 0; t < threads; t++) {
-    getcontext(&fibers[t]);
-    fibers[t].uc_stack.ss_sp = stacks + (size_t)t * STACK;
-    fibers[t].uc_stack.ss_size = STACK;
-    fibers[t].uc_link = NULL;
-    makecontext(&fibers[t], fiber, 0);
-  }
-  for (int left = threads; left > 0;) {
-    left = 0;
-    for (int n = 0; n < threads; n++) {
-      current = nth(n, threads, order);
-      qc_host.thread = {(unsigned)current % 32, (unsigned)current / 32, 0};
-      swapcontext(&scheduler, &fibers[current]);
-      left += at_barrier[current];
-    }
-    if (left != 0 && left != threads) {
-      printf("# %s: %d of %d threads are at a barrier, the others have ended\n", running->name, left, threads);
-      exit(1);
-    }
-    order = (order + 1) % 3;
-  }
-}
-
-static void launch(const kernel *k, const u64 *words, int blocks, int threads, int order) {
-  running = k, running_words = words;
-  qc_host.grid_dim = {(unsigned)blocks, 1, 1};
-  qc_host.block_dim = k->slot ? qc_host_dim{(unsigned)threads, 1, 1} : qc_host_dim{32, 8, 1};
-  for (int b = 0; b < blocks; b++) {
-    qc_host.block = {(unsigned)nth(b, blocks, order == 2 ? 1 : order), 0, 0};
-    run_block(k->slot ? threads : 256, order);
-  }
+static bool launch(const kernel *k, const u64 *words, int blocks, int threads, grid_order order) {
+  launched l = {k, words};
+  const grid_dim block = k->slot ? grid_dim{(unsigned)threads, 1, 1} : grid_dim{32, 8, 1};
+  const grid_end end = grid_run(&qc_host, grid_dim{(unsigned)blocks, 1, 1}, block, order, run_thread, &l);
+  if (end != GRID_DONE) printf("# %s: some threads of a block are at a barrier, the others have ended\n", k->name);
+  else if (k->slot && grid.n_waits) printf("# %s: has a barrier, and nothing to wait for\n", k->name);
+  else return true;
+  return false;
 }
 
 /* ---- One problem ---- */
@@ -207,16 +147,6 @@ static void lay_out(operand *o, int rank, const i64 *n, bool is_output) {
     if (reach < 0) o->low -= reach;
     else o->high += reach;
   }
-}
-
-/* By s = the least with d <= 2^s, m = the least with m d >= 2^(bits + s). */
-static void magic(u64 *by, u64 d, int bits) {
-  __extension__ typedef unsigned __int128 u128;
-  u64 s = 0;
-  if (d == 0) d = 1;
-  while (((u128)1 << s) < d) s++;
-  by[0] = (u64)((((u128)1 << (bits + s)) + d - 1) / d);
-  by[1] = s;
 }
 
 static i64 offset_of(const operand *o, int rank, const i64 *n, i64 i) {
@@ -327,7 +257,8 @@ static bool problem(const kernel *k, int turn) {
   for (int p = 0; p < n_params; p++) *w++ = k->params[p];
   if (w - words != k->words) return printf("# %s: %d words of arguments, expected %d\n", k->name, (int)(w - words), k->words), false;
 
-  launch(k, words, 1 + below(3), thread_counts[below(4)], turn % 3);
+  const int blocks = 1 + below(3), threads = thread_counts[below(4)];
+  if (!launch(k, words, blocks, threads, (grid_order)(turn % 3))) return false;
   if (!memcmp(region, expected, REGION)) return true;
   printf("# %s, problem %d: rank %d, extents", k->name, turn, rank);
   for (int d = 0; d < rank; d++) printf(" %lld", (long long)n[d]);
@@ -349,7 +280,7 @@ static bool problem(const kernel *k, int turn) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  state = strtoull(argv[1], NULL, 0);
+  random_state = strtoull(argv[1], NULL, 0);
   const int problems = atoi(argv[2]);
   for (char *&region : regions) {
     char *all = (char *)mmap(NULL, REGION + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -357,7 +288,6 @@ int main(int argc, char **argv) {
     region = all + PAGE;
   }
   before = (char *)malloc(REGION), expected = (char *)malloc(REGION), wanted = (char *)malloc(REGION);
-  stacks = (char *)malloc((size_t)MAX_THREADS * STACK);
   int bad = 0, run = 0;
   for (const kernel &k : kernels)
     for (int turn = 0; turn < problems; turn++, run++) {
