@@ -193,7 +193,7 @@ local function op_rows(types, ops, built, records_of)
       #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0, op.c_name, #records,
       table.concat(first, ", "), heavy and 1 or 0)
   end
-  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
+  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n\nconst qn_cuda_backend *const qn_cuda = NULL;\n", #ops)
   return table.concat(out, "\n")
 end
 

@@ -15,7 +15,7 @@ local variants = require "gen.variants"
 local M = {}
 
 M.MAX_RANK = 32
-M.MAX_STRIDES = 400 -- of all operands, so that arguments stay below 4 KB
+M.MAX_STRIDES = 384 -- of all operands, so that arguments stay below 4 KB
 
 -- The extents that a kernel of rank "n" with n operands has room for.
 function M.max_rank(n_operands) return math.min(M.MAX_RANK, M.MAX_STRIDES // n_operands) end

@@ -13,11 +13,15 @@
 typedef struct qn_decision {
   qn_params params;
   uint8_t param_dtype;            /* what parameters of later runs are converted to */
+  DLDevice device;                /* that computes: the cpu, or a CUDA device */
+  uint32_t values;                /* CUDA: bit k: input k is one value on the CPU */
+  uint32_t pinned;                /* CUDA: bit k: operand k is the host's memory, which the device may see elsewhere */
+  uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
   char *data[QN_MAX_OPERANDS];    /* as the tensors have it; where it is NULL, some address apart from the others */
   const qn_specialised *specialised;      /* of an expression, else NULL: */
   const qn_compiled *compiled;    /* its code, which need not be there yet, or NULL where none is wanted */
-  qn_job job;                     /* nest.n_elements 0: only the nest is set */
+  qn_job job;                     /* nest.n_elements 0, or CUDA: only the nest is set */
 } qn_decision;
 
 /* Counts are those of the op; `call` is of this library's size, or NULL. `needs_data` 0: data pointers may be NULL; the

@@ -26,7 +26,8 @@ typedef enum qn_isa { QN_ISA_GENERIC, QN_ISA_V2, QN_ISA_V3, QN_ISA_V4, QN_ISA_CO
 typedef enum qn_class {
   QN_CLASS_CONTIGUOUS, /* 'c': stride = item size */
   QN_CLASS_BROADCAST,  /* 'b': stride 0 */
-  QN_CLASS_STRIDED     /* 's': any stride */
+  QN_CLASS_STRIDED,    /* 's': any stride */
+  QN_CLASS_TILED       /* 't': contiguous along dimension 1: inputs of CUDA kernels that transpose */
 } qn_class;
 
 /* One kernel in all its ISA levels. */
@@ -37,6 +38,17 @@ typedef struct qn_variant {
   uint8_t rank;          /* 1, 2, 3; 0 = any */
   qn_kernel *fn[QN_ISA_COUNT]; /* NULL where not built */
 } qn_variant;
+
+/* One CUDA kernel built ahead: launch.h says what it is given. */
+typedef struct qn_cuda_variant {
+  const char *name;       /* "qc_add_f32_f32_f32_2d_ccc_i64" */
+  const uint8_t *dtypes;  /* qn_dtype per operand, as the tensors have it */
+  const uint8_t *classes; /* qn_class per operand */
+  uint8_t rank;           /* 1, 2, 3; 0 = any up to qn_launch_max_rank */
+  uint8_t is_wide;        /* 1: counts in 64 bits */
+  uint8_t turn;           /* slots that a thread takes at a time */
+  const void *function;   /* what the CUDA runtime launches */
+} qn_cuda_variant;
 
 /* From the inputs' dtypes to the dtype a kernel computes in. */
 typedef enum qn_rule {
@@ -60,11 +72,17 @@ typedef struct qn_builtin {
    * for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE and CAST. 65535 variants an op at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
+  const qn_cuda_variant *cuda_variants; /* NULL: none are built ahead */
+  int32_t n_cuda_variants;
 } qn_builtin;
 
 /* Sorted by name. */
 extern const qn_builtin qn_builtins[];
 extern const int32_t qn_n_builtins;
+
+/* What computes on CUDA devices: cuda.h. NULL: nothing does. */
+typedef struct qn_cuda_backend qn_cuda_backend;
+extern const qn_cuda_backend *const qn_cuda;
 
 /* The shared kernels around the ops' own: by element size or by dtype pair. */
 typedef struct qn_pack_table {

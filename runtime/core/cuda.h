@@ -1,0 +1,33 @@
+/* cuda.h: calls on tensors in CUDA memory, as the core sees them. Implemented above the core: in the library by kernels that are
+ * compiled at run time, in a generated tree by those that nvcc has built. */
+#ifndef QN_CUDA_H
+#define QN_CUDA_H
+
+#include "dispatch.h"
+#include "launch.h"
+#include "strbuf.h"
+
+/* A call made ready: on its caller's stack, or in a plan, where it is only read. */
+typedef struct qn_cuda_run {
+  const void *kernel; /* the backend's, as long as the op lives; NULL: it must look again at the launch */
+  const void *detail; /* the backend's, likewise */
+  qn_launch launch;   /* without addresses and parameters */
+} qn_cuda_run;
+
+struct qn_cuda_backend {
+  /* The op that computes what this built one does, and is an expression; the op itself where that has no sense; NULL: out of
+   * memory. Lives as long as its context. */
+  const quern_op *(*stand_in)(const quern_op *op);
+  /* Makes a decision ready whose nest has elements: finds, compiles, loads. `call` may be NULL. Errors: CAPTURING where its
+   * stream is being captured and something would have to be compiled or loaded; UNSUPPORTED, COMPILER, MEMORY, DRIVER, DEVICE. */
+  quern_status (*prepare)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run);
+  /* Puts it on the call's stream. ptr: the operands' first items; of one on the CPU that is a value, where that lies. */
+  quern_status (*launch)(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
+                         const qn_params *params, const quern_call *call);
+  /* How much of a workspace helps: bytes. */
+  quern_status (*workspace)(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes);
+  /* The lines of quern_op_explain. */
+  quern_status (*explain)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
+};
+
+#endif

@@ -1,0 +1,57 @@
+/* launch.h: from a loop nest to the launch of a CUDA kernel: how the operands are run over, the kernel's packed arguments, its
+ * grid. Knows no driver and no pointers; what a kernel does with its arguments is said in HACKING.md and at the head of
+ * templates/elementwise.cu.in's generator, gen/kernels_cuda.lua. */
+#ifndef QN_LAUNCH_H
+#define QN_LAUNCH_H
+
+#include "tensor.h"
+
+/* The arguments of any kernel, in fields of 8 bytes: 4 KB, what every driver takes. */
+#define QN_LAUNCH_ARGS 512
+
+/* Which kernel of an op: what is after the dtypes in its name. */
+typedef struct qn_launch_form {
+  uint8_t rank;    /* 1, 2, 3; 0: any up to qn_launch_max_rank */
+  uint8_t is_wide; /* counts in 64 bits */
+  uint8_t n_operands;
+  uint8_t classes[QN_MAX_OPERANDS]; /* qn_class */
+} qn_launch_form;
+
+typedef struct qn_launch {
+  qn_launch_form form;
+  uint8_t is_tiled;  /* blocks of 32 x 8 threads over tiles; else of 256 */
+  uint32_t slot;     /* elements of a slot; of a tile */
+  uint64_t n_slots;
+  int32_t n_args;    /* fields in use: the kernel's whole struct */
+  int32_t at_params; /* where the parameters begin; the addresses are the first n_operands fields */
+  /* What the kernel's rank does not hold: the launch is repeated over these dimensions. */
+  int32_t repeat_rank;
+  int64_t repeat_n[QUERN_MAX_NDIM];
+  int64_t repeat_stride[QN_MAX_OPERANDS][QUERN_MAX_NDIM]; /* bytes */
+  uint64_t args[QN_LAUNCH_ARGS];
+} qn_launch;
+
+/* The most dimensions that a kernel of rank 0 takes. */
+int32_t qn_launch_max_rank(int32_t n_operands);
+
+/* How the operands of a nest, which has elements, are best run over by a kernel made for it. sizes: bytes an item. values: bit
+ * k: input k is one value, which is passed in the arguments (its bits instead of an address). */
+void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, qn_launch_form *form);
+
+/* The same of kernels built ahead, all of them for other dtypes or these: the best that can run the nest, and its form. NULL:
+ * there is none. */
+const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n_variants, const uint8_t *dtypes,
+                                      const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values,
+                                      qn_launch_form *form);
+
+/* Packs all but addresses and parameters, for a form that one of these two has made of the nest. */
+void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, const qn_launch_form *form,
+                    int32_t n_params, qn_launch *launch);
+
+/* Threads of a block. */
+void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y);
+
+/* Blocks of the grid. turn: slots that a thread takes at a time; resident: blocks that the device runs at once. */
+uint32_t qn_launch_grid(const qn_launch *launch, uint32_t turn, uint32_t resident);
+
+#endif
