@@ -14,8 +14,8 @@ local LAYERS = {
   { "status" },
   { "isa", "tensor", "overlap", "slices" },
   { "registry", "params", "resolve", "op_table" },
-  { "job", "pack", "engine", "fused" },
-  { "dispatch", "infer" },
+  { "job", "pack", "engine", "fused", "launch" },
+  { "dispatch", "infer", "cuda" },
   { "plan", "explain" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not
@@ -34,7 +34,7 @@ local LAYERS = {
   { "jit", "jit_code" },
   { "fused_ops" },
   { "extension" },
-  { "describe" },
+  { "describe", "cuda_backend" },
   { "quern" },
 }
 -- The C++ file and what the generator makes at build time include what is not ours.

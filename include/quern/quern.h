@@ -200,7 +200,15 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * disjoint.
  *
  * All functions here may be called from any thread at any time, on one op or plan as well. A call returns when its
- * outputs are written (CPU), or are going to be in stream order (devices). */
+ * outputs are written (CPU), or are going to be in stream order (devices).
+ *
+ * CUDA: tensors of kDLCUDA are all on one device, which computes; managed and pinned memory (kDLCUDAManaged, kDLCUDAHost)
+ * joins it, and so do inputs of 0 dimensions on the CPU, whose value is taken when the call is made. `stream` is a
+ * cudaStream_t (a CUstream): NULL and 1 are the legacy default stream, 2 is the thread's own; work is put on it, it is
+ * never synchronised. The context is the stream's, else the caller's current one if that is of this device, else the
+ * device's primary one; the caller's current context is left as it was. A kernel that is not there yet is compiled for
+ * the device, which the call waits for, in mode async, too; while the stream is being captured, CAPTURING is returned
+ * instead. quern_op_prepare compiles and loads, so that runs can be captured. Errors of the driver: DRIVER, or MEMORY. */
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */

@@ -1,6 +1,7 @@
 /* dispatch.c: see dispatch.h. */
 #include "dispatch.h"
 
+#include "cuda.h"
 #include "engine.h"
 #include "float_env.h"
 #include "isa.h"
@@ -13,6 +14,7 @@ typedef struct operands {
   uint8_t dtype[QN_MAX_OPERANDS];
   int32_t ndim;
   uint8_t has_data; /* no data pointer is NULL */
+  uint8_t has_cuda; /* some operand is in a CUDA device's own memory */
   int64_t shape[QUERN_MAX_NDIM];
 } operands;
 
@@ -22,6 +24,7 @@ static char *placeholder(int32_t k) { return (char *)(uintptr_t)(QN_TENSOR_MAX_S
 static quern_status read_operands(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int needs_data,
                                   operands *operands) {
   operands->has_data = 1;
+  operands->has_cuda = 0;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     int is_output = k >= info->n_in;
     int32_t index = is_output ? k - info->n_in : k;
@@ -34,6 +37,7 @@ static quern_status read_operands(const quern_op_info *info, DLTensor *const *in
       operands->has_data = 0;
     }
     operands->dtype[k] = operands->tensor[k].dtype;
+    operands->has_cuda |= tensor->device.device_type == kDLCUDA;
   }
   return QUERN_OK;
 }
@@ -54,14 +58,39 @@ static quern_status check_shapes(const quern_op_info *info, operands *operands) 
   return QUERN_OK;
 }
 
-static quern_status check_device(const quern_op_info *info, const operands *operands) {
+static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
   DLDevice device;
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &device);
-  if (status || device.device_type == kDLCPU) return status;
+  decision->device = device;
+  if (status || device.device_type == kDLCPU || (device.device_type == kDLCUDA && qn_cuda)) return status;
   char text[QN_TENSOR_DEVICE_CHARS];
   return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, which this library has no kernels for; copy them to the cpu",
                         info->name, qn_tensor_device_text(device, text));
+}
+
+/* Checks dtypes, and finds out whose kernels run. */
+static quern_status resolve(const quern_op *op, const operands *operands, qn_decision *decision, qn_signature *signature) {
+  decision->op = op;
+  decision->param_dtype = 0;
+  if (!op->fused) {
+    quern_status status = qn_resolve(op->builtin, operands->dtype, signature);
+    if (status) return status;
+    decision->param_dtype = signature->param;
+    if (!operands->has_cuda || !qn_cuda) return QUERN_OK;
+    if (!(decision->op = qn_cuda->stand_in(op))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
+  }
+  return decision->op->fused ? decision->op->fused->specialise(decision->op, operands->dtype, &decision->specialised) : QUERN_OK;
+}
+
+/* How the operands of a call on a CUDA device get there. */
+static void note_cuda(const quern_op_info *info, const operands *operands, qn_decision *decision) {
+  decision->values = decision->pinned = 0;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    DLDeviceType type = operands->tensor[k].device.device_type;
+    decision->values |= (uint32_t)(type == kDLCPU) << k;
+    decision->pinned |= (uint32_t)(type == kDLCUDAHost) << k;
+  }
 }
 
 #define DLPACK_READ_ONLY 1u
@@ -133,23 +162,19 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
-  if (!qn_job_kernel(qn_packs.stream, NULL))
+  if (!operands.has_cuda && !qn_job_kernel(qn_packs.stream, NULL))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
                           info->name, qn_isa_name(qn_isa_machine()));
-  if (op->fused)
-    status = op->fused->specialise(op, operands.dtype, &decision->specialised);
-  else
-    status = qn_resolve(op->builtin, operands.dtype, &signature);
-  if (status) return status;
+  if ((status = resolve(op, &operands, decision, &signature))) return status;
   if ((status = check_shapes(info, &operands))) return status;
-  if ((status = check_device(info, &operands))) return status;
+  if ((status = check_device(info, &operands, decision))) return status;
   if (call && (status = qn_dispatch_check_flags(info, call->out_flags))) return status;
-  decision->param_dtype = op->fused ? 0 : signature.param;
   if (info->n_params || (call && call->n_params)) {
     status = qn_dispatch_convert(info, decision, call, &decision->params);
     if (status) return status;
   }
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    decision->dtypes[k] = operands.dtype[k];
     decision->sizes[k] = operands.tensor[k].size;
     decision->data[k] = operands.tensor[k].data;
   }
@@ -160,10 +185,15 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
     status = qn_tensor_check_overlap(info->name, info->args, &job->nest, info->n_out, decision->sizes);
     if (status) return status;
   }
-  if (op->fused)
+  if (qn_dispatch_is_cuda(decision)) {
+    note_cuda(info, &operands, decision);
+    job->n_in = info->n_in;
+    job->n_operands = info->n_in + info->n_out;
+  } else if (op->fused) {
     plan_fused(op, info->n_out, decision, later);
-  else
+  } else {
     qn_job_plan(&signature, operands.dtype, info->n_out, job);
+  }
   return QUERN_OK;
 }
 
@@ -175,12 +205,24 @@ int qn_dispatch_falls_back(int has_builtin, quern_status status, const qn_senten
   return declined;
 }
 
+/* Not inlined: its stack is for calls on CUDA devices alone. */
+__attribute__((noinline)) static quern_status call_cuda(const qn_decision *decision, const quern_call *call) {
+  qn_cuda_run run;
+  quern_status status = qn_cuda->prepare(decision->op, decision, call, &run);
+  if (status) return status;
+  return qn_cuda->launch(decision->op, decision, &run, decision->job.nest.ptr, &decision->params, call);
+}
+
 static quern_status call_own(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   qn_decision decision;
   qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it, too */
   quern_status status = qn_dispatch_decide(op, in, out, call, 1, &decision, NULL);
-  if (status == QUERN_OK && decision.job.nest.n_elements)
-    qn_engine_run(&decision.job, decision.job.kernel, decision.job.nest.ptr, &decision.params, qn_registry_slices(op));
+  if (status == QUERN_OK && decision.job.nest.n_elements) {
+    if (qn_dispatch_is_cuda(&decision))
+      status = call_cuda(&decision, call);
+    else
+      qn_engine_run(&decision.job, decision.job.kernel, decision.job.nest.ptr, &decision.params, qn_registry_slices(op));
+  }
   qn_float_env_leave(was);
   return status;
 }
@@ -201,15 +243,32 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
   return call_own(op, in, out, call);
 }
 
+/* Of the library's own kernels: those on CUDA devices have a use for one. */
+static quern_status own_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                                  size_t *bytes) {
+  const quern_op_info *info = qn_registry_own_info(op);
+  qn_decision decision;
+  int has_cuda = 0;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    const DLTensor *tensor = k < info->n_in ? in[k] : out[k - info->n_in];
+    has_cuda |= tensor && tensor->device.device_type == kDLCUDA;
+  }
+  *bytes = 0;
+  if (!has_cuda || !qn_cuda || !(op->builtin || op->fused)) return QUERN_OK;
+  quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
+  if (status || decision.job.nest.n_elements == 0) return status;
+  return qn_cuda->workspace(decision.op, &decision, call, bytes);
+}
+
 quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                    size_t *bytes) {
   const quern_op_def *def = op->registered;
   *bytes = 0;
-  if (!def || !def->workspace) return QUERN_OK;
+  if (!def) return own_workspace(op, in, out, call, bytes);
+  if (!def->workspace) return QUERN_OK;
   qn_sentence kept;
   qn_status_keep(&kept);
   quern_status status = def->workspace(def->self, def->n_in, in, def->n_out, out, call, bytes);
   if (!qn_dispatch_falls_back(op->builtin || op->fused, status, &kept)) return status;
-  *bytes = 0; /* the built-in op will run, and wants none */
-  return QUERN_OK;
+  return own_workspace(op, in, out, call, bytes);
 }

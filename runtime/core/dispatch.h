@@ -1,5 +1,5 @@
 /* dispatch.h: from an op and its operands to a job: reads and checks everything, in the order in which a sentence about it
- * helps most, and has it run. After dispatch has said yes nothing can fail. */
+ * helps most, and has it run. After dispatch has said yes nothing can fail on the CPU; on a CUDA device the launch still may. */
 #ifndef QN_DISPATCH_H
 #define QN_DISPATCH_H
 
@@ -13,6 +13,7 @@
 typedef struct qn_decision {
   qn_params params;
   uint8_t param_dtype;            /* what parameters of later runs are converted to */
+  const quern_op *op;             /* whose kernels run: the op that was called, or what stands in for it on CUDA devices */
   DLDevice device;                /* that computes: the cpu, or a CUDA device */
   uint32_t values;                /* CUDA: bit k: input k is one value on the CPU */
   uint32_t pinned;                /* CUDA: bit k: operand k is the host's memory, which the device may see elsewhere */
@@ -33,6 +34,8 @@ quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTenso
 /* A call's parameters as the decision needs them. */
 quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params);
+
+static inline int qn_dispatch_is_cuda(const qn_decision *decision) { return decision->device.device_type == kDLCUDA; }
 
 /* Whether a registered op, which has answered with `status`, leaves the call to the built-in one, if there is one. `kept`:
  * the sentence before it was asked, which is put back where its own is not the call's. */

@@ -1,7 +1,7 @@
 /* explain.c: see explain.h. */
 #include "explain.h"
 
-#include "dispatch.h"
+#include "cuda.h"
 #include "engine.h"
 #include "float_env.h"
 #include "isa.h"
@@ -76,6 +76,13 @@ static const char *reason_of(const qn_job *job) {
   return "a built kernel, over blocks of what does not lie as it needs it";
 }
 
+static quern_status add_cuda(qn_strbuf *buf, const qn_decision *decision, const quern_call *call) {
+  char device[QN_TENSOR_DEVICE_CHARS];
+  if (decision->job.nest.n_elements) return qn_cuda->explain(decision->op, decision, call, buf);
+  qn_strbuf_add(buf, "tier: none\nreason: there are no elements\ndevice: %s\n", qn_tensor_device_text(decision->device, device));
+  return QUERN_OK;
+}
+
 quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, char *text,
                         size_t size) {
   qn_strbuf buf = {text, size, 0};
@@ -93,6 +100,8 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
     if (op->registered) qn_strbuf_add(&buf, "otherwise: %s\n", status ? quern_last_error() : "as follows");
     if (status) {
       qn_status_restore(&kept);
+    } else if (qn_dispatch_is_cuda(&decision)) {
+      if ((status = add_cuda(&buf, &decision, call))) return status;
     } else if (op->fused) {
       add_fused(&buf, op, &decision);
     } else {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch.h"
+#include "cuda.h"
 #include "engine.h"
 #include "float_env.h"
 #include "status.h"
@@ -36,6 +36,7 @@ struct quern_plan {
   extent extent[QN_MAX_OPERANDS];
   qn_decision decision;
   qn_job *later; /* what runs once decision.compiled has code; NULL: there is no such thing */
+  qn_cuda_run *cuda; /* NULL: the CPU computes */
 };
 
 /* ---- Preparing ---- */
@@ -97,7 +98,10 @@ static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor 
   if (status || plan->decision.job.nest.n_elements == 0) return status;
   if ((status = check_outputs(info, &plan->decision))) return status;
   measure(info, plan);
-  return QUERN_OK;
+  if (!qn_dispatch_is_cuda(&plan->decision)) return QUERN_OK;
+  if (!(plan->cuda = malloc(sizeof *plan->cuda)))
+    return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", info->name);
+  return qn_cuda->prepare(plan->decision.op, &plan->decision, call, plan->cuda);
 }
 
 /* Dtypes, shapes and strides are the implementation's to judge, at each run. */
@@ -126,6 +130,13 @@ static quern_status prepare_registered(quern_plan *plan, DLTensor *const *in, DL
   return copy_descriptors(plan->op, in, out, copy);
 }
 
+static void plan_free(quern_plan *plan) {
+  free(plan->cuda);
+  free(plan->later);
+  free(plan->descriptors);
+  free(plan);
+}
+
 quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                             quern_plan **out_plan) {
   quern_plan *plan = malloc(sizeof *plan);
@@ -136,6 +147,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
   plan->op = op;
   plan->descriptors = NULL;
   plan->later = NULL;
+  plan->cuda = NULL;
   plan->decision.compiled = NULL;
   plan->own_status = QUERN_OK;
   if (op->builtin || op->fused) status = plan->own_status = prepare_own(plan, in, out, call);
@@ -144,9 +156,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
     status = prepare_registered(plan, in, out, call);
   }
   if (status) {
-    free(plan->later);
-    free(plan->descriptors);
-    free(plan);
+    plan_free(plan);
     return status;
   }
   qn_registry_retain(op);
@@ -156,9 +166,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
 
 void qn_plan_destroy(quern_plan *plan) {
   qn_registry_release(plan->op);
-  free(plan->later);
-  free(plan->descriptors);
-  free(plan);
+  plan_free(plan);
 }
 
 const quern_op *qn_plan_op(const quern_plan *plan) { return plan->op; }
@@ -227,6 +235,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
     ptr[k] = data + plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ptr))) return status;
+  if (plan->cuda) return qn_cuda->launch(decision->op, decision, plan->cuda, ptr, params, call);
   qn_engine_run(job, kernel, ptr, params, qn_registry_slices(plan->op));
   return QUERN_OK;
 }
