@@ -306,7 +306,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   at += c.room;
   for (int32_t k = 0; k < n; k++, at += c.room)
     for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)step(nest, &c, k, d);
-  for (int32_t d = 0; d < c.rank && c.rank > 1; d++)
+  for (int32_t d = 0; d < c.rank && form->rank != 1; d++) /* a kernel of rank 1 divides nothing */
     pack_divisor(d == 0 ? c.row_slots : d == 1 ? c.columns : (uint64_t)extent(nest, &c, d), form->is_wide, at + 2 * d);
   at += 2 * c.room;
   launch->at_params = (int32_t)(at - launch->args);
