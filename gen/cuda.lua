@@ -1,10 +1,9 @@
 -- What a tree has for CUDA: the plan's records, the files of kernels, what builds them, their rows in the manifest. Makes texts
--- by name; `read` opens the files.
+-- by name, opens no files.
 
 local c = require "gen.c"
 local kernels_cuda = require "gen.kernels_cuda"
 local operands_of = require "gen.operands"
-local template = require "gen.template"
 local tree = require "gen.tree"
 local variants_cuda = require "gen.variants_cuda"
 
@@ -17,17 +16,6 @@ function M.entries(plan, op)
     entries[k] = { record = record, dag = not record.from and plan.dag_for(op, record.K) or nil }
   end
   return entries
-end
-
--- Parsed templates, and the texts of the headers. read: path under the root -> text
-function M.sources(read)
-  local templates, headers = {}, {}
-  for _, name in ipairs(kernels_cuda.TEMPLATES) do
-    local file = "templates/" .. name .. ".cu.in"
-    templates[name] = template.parse(file, read(file))
-  end
-  for _, name in ipairs(kernels_cuda.HEADERS) do headers[name] = read("templates/" .. name) end
-  return templates, headers
 end
 
 function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end

@@ -18,6 +18,17 @@ M.TEMPLATES = { "elementwise", "transpose" }
 
 local cast_text = operands_of.cast_text
 
+-- Parsed templates, and the texts of the headers. read: path under the root -> text
+function M.sources(read)
+  local templates, headers = {}, {}
+  for _, name in ipairs(M.TEMPLATES) do
+    local file = "templates/" .. name .. ".cu.in"
+    templates[name] = template.parse(file, read(file))
+  end
+  for _, name in ipairs(M.HEADERS) do headers[name] = read("templates/" .. name) end
+  return templates, headers
+end
+
 -- How a record is cut into work: elements in a slot, slots in a turn of a thread. Whoever launches it must know them.
 function M.slots(types, record, n_in)
   if record.template == "transpose" then return 32 * 32, 1 end
@@ -34,6 +45,12 @@ local function arguments_name(shape) return string.format("q_args_%d_%d_%d", sha
 function M.arguments_shape(record, n_params)
   local n = #record.dtypes
   return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params }
+end
+
+-- Fields of 8 bytes of that struct.
+function M.n_arguments(record, n_params)
+  local shape = M.arguments_shape(record, n_params)
+  return shape.operands * (1 + shape.rank) + 4 + 3 * shape.rank + shape.params
 end
 
 local function arguments_text(shape)
@@ -53,11 +70,22 @@ local function arguments_text(shape)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- const TYPE in_x = ...; for an input whose node has that type
-local function input_text(types, operand, node, value)
+-- An element of a dtype as its bits, and bits as such an element.
+local function bits_text(types, dtype, value)
+  local t = types.by_name[dtype]
+  return t.kind == "float" and t.compute == dtype and string.format("q_raw_%s(%s)", dtype, value) or string.format("(u%d)%s", t.bits, value)
+end
+local function element_text(types, dtype, value)
+  local t = types.by_name[dtype]
+  return t.kind == "float" and t.compute == dtype and string.format("q_from_%s(%s)", dtype, value) or string.format("(%s)%s", t.c, value)
+end
+
+-- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
+local function input_text(types, operand, node, value, moved)
   if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
   -- as it lies where the type is the same: what is computed of a NaN is made canonical when it is stored
-  local text = operand.dtype == node.type and value or cast_text(types, operand.dtype, node.type, value)
+  local text = operand.dtype == node.type and value or cast_text(types, operand.dtype, moved or node.type, value)
+  if moved and text ~= value then text = bits_text(types, moved, text) end
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
 
@@ -71,8 +99,9 @@ local function param_text(node, k)
 end
 
 -- What is stored for a result.
-local function output_text(types, operand, node, value)
+local function output_text(types, operand, node, value, moved)
   if node.type == "bool" then return string.format("(bool_s)(%s)", value) end
+  if moved and types.by_name[operand.dtype].kind ~= "bits" then value, node = element_text(types, moved, value), { type = moved } end
   return cast_text(types, node.type, operand.dtype, value)
 end
 
@@ -151,7 +180,7 @@ local function values_of(types, entry, comment, tables)
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = list[k].name
     if used[node] then
-      table.insert(list[k].is_hoisted and values.hoisted or values.body, input_text(types, list[k], node, list[k].value))
+      table.insert(list[k].is_hoisted and values.hoisted or values.body, input_text(types, list[k], node, list[k].value, record.moved))
     end
   end
   for k, node in ipairs(dag.params) do
@@ -161,7 +190,7 @@ local function values_of(types, entry, comment, tables)
   local lines, emitter = target_cuda.emit(types, dag_of.order(dag.outputs), variable_of, { tables = tables, roots = dag.outputs })
   table.move(lines, 1, #lines, #values.body + 1, values.body)
   for k, node in ipairs(dag.outputs) do
-    list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node))
+    list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node), record.moved)
   end
   return values
 end

@@ -334,7 +334,7 @@ function M.generate(root, options)
   local files, lists = {}, { core = {}, kernel = {}, cuda = {} }
   local file_of_record = {}
   if targets.c then file_of_record = c_files(root, plan, options, prefix, read, files, lists, inputs) end
-  local cuda_files = targets.cuda and cuda.files(plan, prefix, cuda.sources(read)) or {}
+  local cuda_files = targets.cuda and cuda.files(plan, prefix, kernels_cuda.sources(read)) or {}
   for _, file in ipairs(cuda_files) do
     files[file.name] = file.text
     table.insert(lists.cuda, file.name)
@@ -362,7 +362,7 @@ function M.show(root, name, specs)
   if #errors > 0 then return nil, errors end
   local of_cuda = name:match "^[%w_]-(qc_[%w_]+)$"
   if of_cuda then
-    local templates = cuda.sources(function(file) return assert(emit.read(root .. "/" .. file)) end)
+    local templates = kernels_cuda.sources(function(file) return assert(emit.read(root .. "/" .. file)) end)
     local known
     for _, kind in ipairs { "lean", "full" } do
       local plan

@@ -94,13 +94,15 @@ local function stored_dtypes(types, op, K, wanted)
   return list
 end
 
+-- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
+function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end
+
 -- Its conversions, for an op that casts: a kernel for each pair of dtypes that are not the same bits.
 local function conversions(types, op, wanted, policy)
   local records = {}
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      local changes = from ~= to or types.by_name[from].kind ~= "integer"
-      if wanted[from] and wanted[to] and changes then
+      if wanted[from] and wanted[to] and M.changes(types, from, to) then
         local shapes = policy.variants == "full" and full_shapes(1, policy) or lean_shapes(1, false, policy.ranks)
         for _, shape in ipairs(kept(shapes, policy)) do
           records[#records + 1] = M.record(op.c_name, {

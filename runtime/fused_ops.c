@@ -407,5 +407,5 @@ quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_b
   }
   const qn_source_request request = {.symbol = "qj_kernel", .canonical = expression->canonical, .dtypes = names,
                                      .n_in = info->n_in, .n_out = info->n_out, .classes = classes, .rank = 1};
-  return qn_generator_source(fused->generator, &request, source);
+  return qn_generator_source(fused->generator, &request, source, NULL);
 }

@@ -34,12 +34,16 @@ typedef struct qn_source_request {
   const char *canonical;     /* the expression: expression.h */
   const char *const *dtypes; /* names of the operands' dtypes as the tensors have them, inputs then outputs */
   int32_t n_in, n_out;
-  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h */
-  int32_t rank;        /* 1 or 2 */
+  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, in CUDA alone */
+  int32_t rank;        /* 1 or 2; in CUDA also 3, and 0: any */
+  int32_t is_cuda;     /* 1: a CUDA kernel. Its canonical may also be an op that moves or casts, called with its own inputs and
+                          without a blank: astype(x), full(), copy(x), where(condition,x,y): bits are moved then */
+  int32_t is_wide;     /* CUDA: it counts in 64 bits */
 } qn_source_request;
 
-/* The C text of that kernel; it includes kernel.h. Errors: UNSUPPORTED, LIMIT (the graph after inlining), SYNTAX,
+/* The text of that kernel: in C it includes kernel.h, in CUDA it stands alone. *turn (may be NULL): the slots that a thread of a
+ * CUDA kernel takes at a time, else 1. Errors: UNSUPPORTED, LIMIT (the graph after inlining; the arguments of a launch), SYNTAX,
  * NOTFOUND, DTYPE, MEMORY. */
-quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source);
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source, int32_t *turn);
 
 #endif

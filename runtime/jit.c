@@ -233,7 +233,7 @@ static int generate(work *w, qn_bytes *source) {
   const qn_source_request request = {.symbol = entry->name, .canonical = entry->canonical, .dtypes = dtypes,
                                      .n_in = entry->n_in, .n_out = entry->n_out, .classes = entry->classes,
                                      .rank = entry->rank};
-  const quern_status status = qn_generator_source(w->jit->generator, &request, source);
+  const quern_status status = qn_generator_source(w->jit->generator, &request, source, NULL);
   if (status != QUERN_OK) {
     snprintf(w->why, sizeof w->why, "%s", quern_last_error());
     w->is_quiet = status == QUERN_E_UNSUPPORTED;

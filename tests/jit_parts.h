@@ -95,7 +95,7 @@ static inline void need_parts(void) {
   cc_given = qn_clang_identity(text, sizeof text) ? NULL : "cc";
   tier = cc_given ? "cc" : "clang";
   if (cc_given && !qn_cc_identity(cc_given, text, sizeof text)) skip_all("no compiler of kernels is here");
-  if (qn_generator_source(generator, &request, &source)) skip_all("%s", quern_last_error());
+  if (qn_generator_source(generator, &request, &source, NULL)) skip_all("%s", quern_last_error());
   free(source.data);
   qn_generator_destroy(generator);
   const char *tmp = getenv("TMPDIR");

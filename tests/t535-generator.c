@@ -98,7 +98,7 @@ static char *source(qn_generator *g, const char *canonical, const char *dtype, i
   const qn_source_request request = {.symbol = "qj_0123456789abcdef", .canonical = canonical, .dtypes = dtypes, .n_in = n_in,
                                      .n_out = n_out, .classes = classes, .rank = 1};
   qn_bytes text = {NULL, 0};
-  quern_status s = qn_generator_source(g, &request, &text);
+  quern_status s = qn_generator_source(g, &request, &text, NULL);
   if (status) *status = s;
   if (s == QUERN_OK && strlen(text.data) != text.size) return NULL;
   return s == QUERN_OK ? text.data : NULL;
@@ -401,6 +401,21 @@ static void check_sources(qn_generator *g) {
     ok(wanted[e] && strstr(wanted[e], "Q_KERNELS_BEGIN") && strstr(wanted[e], "qj_0123456789abcdef"), "%s", expressions[e]);
     if (!wanted[e]) bail("%s", quern_last_error());
   }
+  const char *const mixed[] = {"bool", "f16", "f32", "f64"};
+  qn_source_request request = {.symbol = "qj_0", .canonical = "where(condition,x,y)", .dtypes = mixed, .n_in = 3, .n_out = 1,
+                               .classes = "cbcc", .rank = 0, .is_cuda = 1, .is_wide = 1};
+  qn_bytes of_cuda;
+  int32_t turn = 0;
+  s = qn_generator_source(g, &request, &of_cuda, &turn);
+  if (s) bail("%s", quern_last_error());
+  ok(turn == 2 && strstr(of_cuda.data, "extern \"C\" __global__") && strstr(of_cuda.data, "qj_0(") &&
+         strstr(of_cuda.data, "QUERN_KERNEL_SLOTS_H"), "a CUDA kernel");
+  free(of_cuda.data);
+  request.canonical = "astype(x)", request.n_in = 1, request.classes = "cc";
+  is_int(qn_generator_source(g, &request, &of_cuda, NULL), QUERN_OK, "  of a cast");
+  free(of_cuda.data);
+  request.is_cuda = 0, request.rank = 1;
+  is_int(qn_generator_source(g, &request, &of_cuda, &turn), QUERN_E_SYNTAX, "  in C it has none");
   char *text = source(g, "acme.swish ( x0 , 2 )", "bf16", 1, 1, &s);
   ok(text && strstr(text, "q_cast_bf16_f32"), "an op of a spec");
   free(text);

@@ -1,5 +1,5 @@
 -- Writes the C file that the quern-gen module carries the generator in: the modules of gen/ that gen.service needs, as
--- bytecode; the model of the built-in specs, as a chunk that builds it; the template of expressions' kernels.
+-- bytecode; the model of the built-in specs, as a chunk that builds it; the templates and headers of expressions' kernels.
 --   lua5.4 tools/embed.lua OUT.c
 -- The Lua that runs this must be the one whose library the module will find: bytecode is of one version. A canary goes
 -- along, a text and its bytecode, by which the module sees whether they fit.
@@ -10,6 +10,7 @@ package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
 local emit = require "gen.emit"
+local kernels_cuda = require "gen.kernels_cuda"
 local number = require "gen.number"
 local order = require "gen.order"
 local tree = require "gen.tree"
@@ -129,8 +130,10 @@ end
 local files = {
   ["canary.lua"] = CANARY, canary = bytecode("canary", CANARY), boot = bytecode("boot", BOOT),
   model = bytecode("model", chunk_of(plain_model(model))),
-  ["templates/elementwise.c.in"] = assert(emit.read(root .. "/templates/elementwise.c.in")),
 }
+for _, name in ipairs { "elementwise.c.in", "elementwise.cu.in", "transpose.cu.in", table.unpack(kernels_cuda.HEADERS) } do
+  files["templates/" .. name] = assert(emit.read(root .. "/templates/" .. name))
+end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
 local out = { table.concat(tree.c_banner("the generator, for the module that runs it"), "\n"), '#include "gen_embedded.h"\n' }

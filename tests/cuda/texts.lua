@@ -86,7 +86,7 @@ end
 
 -- Files of the chosen kernels: list of { name, text, entries }.
 function M.files(model, options)
-  local templates, headers = cuda.sources(read)
+  local templates, headers = kernels_cuda.sources(read)
   local entries, files = M.entries(model, options), {}
   for k = 1, #entries, M.KERNELS_A_FILE do
     local some = table.move(entries, k, math.min(k + M.KERNELS_A_FILE - 1, #entries), 1, {})
@@ -106,7 +106,7 @@ end
 function M.row(model, entry)
   local record, shape = entry.record, kernels_cuda.arguments_shape(entry.record, #entry.params)
   local slot, turn = kernels_cuda.slots(model.types, record, #record.dtypes - 1)
-  local words = shape.operands * (shape.rank + 1) + 4 + 3 * shape.rank + shape.params
+  local words = kernels_cuda.n_arguments(record, #entry.params)
   -- bits of a dtype cast to itself are moved
   local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
   local params = {}
