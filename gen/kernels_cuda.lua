@@ -15,6 +15,7 @@ local M = {}
 -- The headers that stand at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_slots.h" }
 M.TEMPLATES = { "elementwise", "transpose" }
+M.VALUE_FLAG = 8 -- the bit of `flags` that says of input 0 that it is a value
 
 local cast_text = operands_of.cast_text
 
@@ -59,7 +60,7 @@ local function arguments_text(shape)
     string.format("struct %s {", arguments_name(shape)),
     string.format("  u64 ptr[%d]; /* addresses of the operands' first elements, inputs before outputs */", n),
     "  u64 slots, row_slots; /* in all, in a row */",
-    "  u64 flags; /* 1: outputs are streamed */",
+    "  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */",
     "  u64 rank; /* extents in use */",
     string.format("  i64 n[%d]; /* extents, inner first */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
@@ -73,11 +74,13 @@ end
 -- An element of a dtype as its bits, and bits as such an element.
 local function bits_text(types, dtype, value)
   local t = types.by_name[dtype]
-  return t.kind == "float" and t.compute == dtype and string.format("q_raw_%s(%s)", dtype, value) or string.format("(u%d)%s", t.bits, value)
+  if t.kind == "float" and t.compute == dtype then return string.format("q_raw_%s(%s)", dtype, value) end
+  return string.format("(u%d)%s", t.bits, value)
 end
 local function element_text(types, dtype, value)
   local t = types.by_name[dtype]
-  return t.kind == "float" and t.compute == dtype and string.format("q_from_%s(%s)", dtype, value) or string.format("(%s)%s", t.c, value)
+  if t.kind == "float" and t.compute == dtype then return string.format("q_from_%s(%s)", dtype, value) end
+  return string.format("(%s)%s", t.c, value)
 end
 
 -- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
@@ -101,7 +104,8 @@ end
 -- What is stored for a result.
 local function output_text(types, operand, node, value, moved)
   if node.type == "bool" then return string.format("(bool_s)(%s)", value) end
-  if moved and types.by_name[operand.dtype].kind ~= "bits" then value, node = element_text(types, moved, value), { type = moved } end
+  if moved and types.by_name[operand.dtype].kind == "bits" then return value end
+  if moved then return cast_text(types, moved, operand.dtype, element_text(types, moved, value)) end
   return cast_text(types, node.type, operand.dtype, value)
 end
 
@@ -123,6 +127,9 @@ local function with_loads(record, list, V)
     o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1"
     o.address = address_text(o, is_turned)
     local load = string.format("qc_load1<%s>(%s)", T, o.address)
+    if o.is_input and (o.class == "b" or o.class == "s") then
+      load = string.format("q_load_value<%s>(%s, a.ptr[%d], a.flags >> %d)", T, o.address, o.index, M.VALUE_FLAG + o.index)
+    end
     if not o.is_input then
       o.name, o.vector = "put_" .. o.short, string.format("qc_vec<%s, %d>", T, V)
       o.declaration = string.format("u64 to_%s[${U}];", o.short)

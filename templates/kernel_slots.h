@@ -1,4 +1,4 @@
-/* kernel_slots.h: how a CUDA kernel finds its elements: division by what is known before it runs, offsets, slots of rows.
+/* kernel_slots.h: how a CUDA kernel finds its elements: division by what is known before it runs, offsets, values, slots of rows.
    Its text stands behind that of kernel_cuda.h. X is u32 or u64, what a kernel counts in. */
 #ifndef QUERN_KERNEL_SLOTS_H
 #define QUERN_KERNEL_SLOTS_H
@@ -13,6 +13,14 @@ Q_FN u64 q_divide(u64 x, const u64 (&by)[2]) { return __umul64hi(2 * x, by[0]) >
    address. */
 Q_FN i64 q_offset(u32 at, i64 stride) { return (i64)(i32)at * (i32)stride; }
 Q_FN i64 q_offset(u64 at, i64 stride) { return (i64)at * stride; }
+
+/* An element that may be a value: then it is not in memory, but the low bytes of what stands for its address. is_value: bit 0. */
+template <typename T> Q_FN T q_value(u64 bits) { return (T)bits; }
+template <> Q_FN f32 q_value<f32>(u64 bits) { return q_from_f32((u32)bits); }
+template <> Q_FN f64 q_value<f64>(u64 bits) { return q_from_f64(bits); }
+template <typename T> Q_FN T q_load_value(u64 from, u64 bits, u64 is_value) {
+  return is_value & 1 ? q_value<T>(bits) : qc_load1<T>(from);
+}
 
 /* A slot: V elements of a row of n, from place start on, which is n where there is no slot, and wraps below 0 where one is cut
    at its head. A whole slot is one access where that is aligned. Of others, what lies in the row; the rest is 0. */

@@ -41,6 +41,7 @@ local function check(what, model, options, spec, problems)
   end
   tap.ok(#failures == 0, "%s: %d kernels compile for the CPU without a warning", what, n_kernels)
   for _, said in ipairs(failures) do tap.diag("%s", said) end
+  write(out .. "/c_kernels.inc", "")
   write(out .. "/kernels.inc", table.concat(rows, "\n") .. "\n")
   ok, text = run(string.format("cd %s/%s && %s -std=c++17 -O1 -Wall -Wextra -Werror -I. %s/tests/cuda/text_driver.cc %s ref.o -o run -pthread",
                                folder, out, compiler, root, table.concat(objects, " ")))

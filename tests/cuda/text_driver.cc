@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text_driver.cc: runs generated CUDA kernels on the CPU, thread by thread, on random problems, and compares memory bit for bit with what
- * the C tree "ref" gives; nothing but the outputs' elements may change, and no read may leave an operand. Part of t710-cuda-text.
- * kernels.inc has a line KERNEL(name, words of its arguments, op, dtypes, rank or 0 for n, classes, extents it has room for, index bits,
- * elements of a slot or 0 for tiles, slots of a turn, parameters as bits) for each. argv[1]: the seed, argv[2]: problems per kernel. */
+ * text_driver.cc: runs generated CUDA kernels on the CPU, thread by thread, on random problems, and compares memory bit for bit
+ * with what the C tree "ref" gives, or a C kernel for contiguous operands; nothing but the outputs' elements may change, and no
+ * read may leave an operand. Part of t710-cuda-text and t745-cuda-source. kernels.inc has a line KERNEL(name, words of its
+ * arguments, outputs, op, the C kernel or NULL: the tree's op, dtypes, rank or 0 for n, classes, extents it has room for, index
+ * bits, elements of a slot or 0 for tiles, slots of a turn, parameters as bits) for each; those C kernels are declared before it,
+ * in c_kernels.inc. argv[1]: the seed, argv[2]: problems per kernel. */
 #include "grid.h"
 #include "problem.h"
 #include "ref.h"
@@ -17,12 +19,19 @@
 typedef uint64_t u64;
 typedef int64_t i64;
 
-enum { MAX_OPERANDS = 4, MAX_RANK = 32, REGION = 1 << 18, PAGE = 4096 };
+enum { MAX_OPERANDS = 12, MAX_RANK = 32, MAX_PARAMS = 8, REGION = 1 << 18, PAGE = 4096 };
+
+typedef void c_kernel(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params);
+extern "C" {
+#include "c_kernels.inc"
+}
 
 struct kernel {
-  const char *name, *op, *dtypes, *classes;
-  int words, rank, room, index_bits, slot, turn, n_params;
-  u64 params[4];
+  const char *name, *op;
+  c_kernel *in_c;
+  const char *dtypes, *classes;
+  int words, n_out, rank, room, index_bits, slot, turn;
+  u64 params[MAX_PARAMS];
   void (*run)(const u64 *words);
 };
 
@@ -31,8 +40,8 @@ template <int N> struct words_of { u64 w[N]; };
 #define KERNEL(name, n, ...) extern "C" void name(const words_of<n> a);
 #include "kernels.inc"
 #undef KERNEL
-#define KERNEL(name, n, op, dtypes, rank, classes, room, index_bits, slot, turn, ...)                                                   \
-  {#name, op, dtypes, classes, n, rank, room, index_bits, slot, turn, (int)(sizeof((u64[]){__VA_ARGS__}) / 8), {__VA_ARGS__},          \
+#define KERNEL(name, n, n_out, op, in_c, dtypes, rank, classes, room, index_bits, slot, turn, ...)                                      \
+  {#name, op, in_c, dtypes, classes, n, n_out, rank, room, index_bits, slot, turn, {__VA_ARGS__},                                      \
    [](const u64 *w) {                                                                                                                  \
      words_of<n> a;                                                                                                                     \
      memcpy(&a, w, sizeof a);                                                                                                           \
@@ -114,10 +123,13 @@ struct operand {
   char cls;
   i64 stride[MAX_RANK]; /* bytes */
   i64 low, high;        /* bytes before element 0, and from it to the end */
+  bool is_value;        /* stands in the arguments */
+  int twin;             /* of an output: the input in whose place it is, or -1 */
   char *region, *first; /* mapped memory between two pages that are not; element 0 */
+  char *wanted;         /* of an output: what C gives, contiguous */
 };
 
-static char *regions[MAX_OPERANDS], *before, *expected, *wanted;
+static char *regions[MAX_OPERANDS], *expected[MAX_OPERANDS], *packed[MAX_OPERANDS];
 
 /* Strides by the operand's class, other dimensions in any order, with gaps, any sign; outer ones of inputs may be 0. */
 static void lay_out(operand *o, int rank, const i64 *n, bool is_output) {
@@ -168,10 +180,66 @@ static DLTensor tensor_of(const operand *o, char *data, int rank, i64 *shape, co
   return DLTensor{data, {kDLCPU, 0}, rank, o->type, shape, strides, 0};
 }
 
+/* What C gives for the inputs, in the outputs' `wanted`: by the tree's op or by a kernel for contiguous operands. */
+static bool compute(const kernel *k, operand *o, int count, int rank, const i64 *n, i64 total, int n_params) {
+  const int n_in = count - k->n_out;
+  if (k->in_c) {
+    i64 stride[MAX_OPERANDS][2] = {}, extents[2] = {total, 1};
+    for (int j = 0; j < count; j++) {
+      const i64 size = stride[j][0] = o[j].type.bits / 8;
+      for (i64 i = 0; j < n_in && i < total; i++)
+        memcpy(packed[j] + i * size, o[j].first + offset_of(&o[j], rank, n, i), (size_t)size);
+    }
+    if (total) k->in_c(packed, stride, extents, k->params);
+    return true;
+  }
+  i64 shape[MAX_OPERANDS][MAX_RANK], strides[MAX_OPERANDS][MAX_RANK];
+  DLTensor t[MAX_OPERANDS], *in[MAX_OPERANDS];
+  for (int j = 0; j < count; j++) {
+    t[j] = tensor_of(&o[j], j >= n_in ? o[j].wanted : o[j].first, rank, shape[j], n, strides[j], j >= n_in);
+    in[j] = &t[j];
+  }
+  ref_op *op = NULL;
+  ref_scalar scalars[MAX_PARAMS];
+  for (int p = 0; p < n_params; p++) scalars[p].kind = REF_I64, scalars[p].v.i = p + 1;
+  ref_call call = {};
+  call.size = sizeof call, call.params = scalars, call.n_params = n_params;
+  if (ref_op_find(NULL, k->op, &op)) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+  ref_status status = ref_op_call(op, n_in, in, k->n_out, in + n_in, &call);
+  ref_op_release(op);
+  if (status) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+  return true;
+}
+
+static void tell(const kernel *k, const operand *o, int count, int rank, const i64 *n, i64 total, int turn) {
+  printf("# %s, problem %d: rank %d, extents", k->name, turn, rank);
+  for (int d = 0; d < rank; d++) printf(" %lld", (long long)n[d]);
+  for (int j = 0; j < count; j++) {
+    printf(", operand %d at %lld steps %lld", j, (long long)(o[j].first - o[j].region), (long long)o[j].stride[0]);
+    if (o[j].is_value) printf(", a value");
+    if (o[j].twin >= 0) printf(", in place of %d", o[j].twin);
+  }
+  printf("\n");
+  for (int j = count - k->n_out; j < count; j++) {
+    const size_t size = o[j].type.bits / 8;
+    for (i64 i = 0; i < total; i++) {
+      const char *got = o[j].first + offset_of(&o[j], rank, n, i), *wanted = o[j].wanted + i * (i64)size;
+      u64 g = 0, e = 0;
+      if (!memcmp(got, wanted, size)) continue;
+      memcpy(&g, got, size);
+      memcpy(&e, wanted, size);
+      printf("#   operand %d, element %lld: got 0x%llx, wanted 0x%llx\n", j, (long long)i, (unsigned long long)g,
+             (unsigned long long)e);
+      return;
+    }
+  }
+  printf("#   something beside the outputs' elements was written\n");
+}
+
 static bool problem(const kernel *k, int turn) {
   static const int extents[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 65, 100, 257, 1000, 2500};
   static const int thread_counts[] = {1, 32, 64, 256};
-  const int count = (int)strlen(k->classes), n_in = count - 1;
+  const int count = (int)strlen(k->classes), n_in = count - k->n_out;
   int rank = k->rank ? k->rank : 1 + below(7);
   if (k->slot == 0 && rank < 2) rank = 2;
   i64 n[MAX_RANK], total = 1;
@@ -188,15 +256,21 @@ static bool problem(const kernel *k, int turn) {
     o[j].type = dtype_of(at, length);
     o[j].cls = k->classes[j];
     at += length + (at[length] == ' ');
-    lay_out(&o[j], rank, n, j == n_in);
+    lay_out(&o[j], rank, n, j >= n_in);
+    o[j].is_value = j < n_in && (o[j].cls == 'b' || o[j].cls == 's') && below(4) == 0;
+    if (o[j].is_value) memset(o[j].stride, 0, sizeof o[j].stride), o[j].low = 0, o[j].high = o[j].type.bits / 8;
+    o[j].wanted = packed[j];
+    o[j].twin = -1;
   }
-  /* in place: the output is an input of its class whose elements are as large; both lie as the output does */
-  int twin = -1;
-  for (int j = 0; j < n_in && twin < 0; j++)
-    if (o[j].type.bits == o[n_in].type.bits && o[j].cls == o[n_in].cls && below(2)) {
-      twin = j;
-      memcpy(o[j].stride, o[n_in].stride, sizeof o[j].stride);
-      o[j].low = o[n_in].low, o[j].high = o[n_in].high;
+  /* in place: an output is an input of its class whose elements are as large; both lie as the output does */
+  for (int out = n_in; out < count; out++)
+    for (int j = 0; j < n_in && o[out].twin < 0; j++) {
+      bool is_taken = o[j].is_value;
+      for (int other = n_in; other < out; other++) is_taken = is_taken || o[other].twin == j;
+      if (is_taken || o[j].type.bits != o[out].type.bits || o[j].cls != o[out].cls || below(2)) continue;
+      o[out].twin = j;
+      memcpy(o[j].stride, o[out].stride, sizeof o[j].stride);
+      o[j].low = o[out].low, o[j].high = o[out].high;
     }
   for (int j = 0; j < count; j++) {
     const i64 size = o[j].type.bits / 8, span = o[j].low + o[j].high;
@@ -206,34 +280,18 @@ static bool problem(const kernel *k, int turn) {
     i64 start = where == 0 ? REGION - span : where == 1 ? 0 : (turn + below(3)) % 17 * size;
     o[j].region = regions[j];
     o[j].first = o[j].region + start + o[j].low;
-    if (j == n_in && twin >= 0) o[j].region = o[twin].region, o[j].first = o[twin].first;
+    if (o[j].twin >= 0) o[j].region = o[o[j].twin].region, o[j].first = o[o[j].twin].first;
     else for (i64 b = 0; b + size <= span; b += size) fill(o[j].region + start + b, o[j].type);
   }
-
-  /* what C gives */
-  i64 shape[MAX_OPERANDS][MAX_RANK], strides[MAX_OPERANDS][MAX_RANK];
-  DLTensor t[MAX_OPERANDS], *in[MAX_OPERANDS], *out = &t[n_in];
-  for (int j = 0; j < count; j++) {
-    t[j] = tensor_of(&o[j], j == n_in ? wanted : o[j].first, rank, shape[j], n, strides[j], j == n_in);
-    in[j] = &t[j];
+  const int n_params = k->words - (count * (1 + k->room) + 4 + 3 * k->room);
+  if (n_params < 0 || n_params > MAX_PARAMS) return printf("# %s: %d words of arguments\n", k->name, k->words), false;
+  if (!compute(k, o, count, rank, n, total, n_params)) return false;
+  for (int j = n_in; j < count; j++) {
+    const i64 size = o[j].type.bits / 8;
+    memcpy(expected[j], o[j].region, REGION);
+    for (i64 i = 0; i < total; i++)
+      memcpy(expected[j] + (o[j].first - o[j].region) + offset_of(&o[j], rank, n, i), o[j].wanted + i * size, (size_t)size);
   }
-  ref_op *op = NULL;
-  ref_scalar scalars[4];
-  for (int p = 0; p < k->n_params; p++) scalars[p].kind = REF_I64, scalars[p].v.i = p + 1;
-  ref_call call = {};
-  call.size = sizeof call, call.params = scalars;
-  if (ref_op_find(NULL, k->op, &op)) return printf("# %s: %s\n", k->name, ref_last_error()), false;
-  const int n_params = call.n_params = ref_op_describe(op)->n_params;
-  ref_status status = ref_op_call(op, n_in, in, 1, &out, &call);
-  ref_op_release(op);
-  if (status) return printf("# %s: %s\n", k->name, ref_last_error()), false;
-
-  const i64 out_size = o[n_in].type.bits / 8;
-  char *region = o[n_in].region;
-  memcpy(before, region, REGION);
-  memcpy(expected, region, REGION);
-  for (i64 i = 0; i < total; i++)
-    memcpy(expected + (o[n_in].first - region) + offset_of(&o[n_in], rank, n, i), wanted + i * out_size, (size_t)out_size);
 
   /* the kernel's arguments */
   static u64 words[4096];
@@ -242,10 +300,14 @@ static bool problem(const kernel *k, int turn) {
   const i64 row_slots = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
   i64 slots = total == 0 ? 0 : row_slots;
   for (int d = 1; d < rank; d++) slots *= k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d];
-  for (int j = 0; j < count; j++) *w++ = (u64)(uintptr_t)o[j].first;
+  u64 flags = (u64)(turn % 2);
+  for (int j = 0; j < count; j++, w++) {
+    if (o[j].is_value) memcpy(w, o[j].first, o[j].type.bits / 8), flags |= 256ull << j;
+    else *w = (u64)(uintptr_t)o[j].first;
+  }
   *w++ = (u64)slots;
   *w++ = (u64)row_slots;
-  *w++ = (u64)(turn % 2);
+  *w++ = flags;
   *w++ = (u64)rank;
   for (int d = 0; d < rank; d++) w[d] = (u64)n[d];
   w += k->room;
@@ -255,27 +317,15 @@ static bool problem(const kernel *k, int turn) {
     magic(w + 2 * d, (u64)(d == 0 ? row_slots : k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d]), k->index_bits == 32 ? 31 : 63);
   w += 2 * k->room;
   for (int p = 0; p < n_params; p++) *w++ = k->params[p];
-  if (w - words != k->words) return printf("# %s: %d words of arguments, expected %d\n", k->name, (int)(w - words), k->words), false;
 
   const int blocks = 1 + below(3), threads = thread_counts[below(4)];
   if (!launch(k, words, blocks, threads, (grid_order)(turn % 3))) return false;
-  if (!memcmp(region, expected, REGION)) return true;
-  printf("# %s, problem %d: rank %d, extents", k->name, turn, rank);
-  for (int d = 0; d < rank; d++) printf(" %lld", (long long)n[d]);
-  for (int j = 0; j < count; j++)
-    printf(", operand %d at %lld steps %lld", j, (long long)(o[j].first - o[j].region), (long long)o[j].stride[0]);
-  printf("%s\n", twin >= 0 ? ", in place" : "");
-  for (i64 i = 0; i < total; i++) {
-    const char *got = o[n_in].first + offset_of(&o[n_in], rank, n, i);
-    if (!memcmp(got, wanted + i * out_size, (size_t)out_size)) continue;
-    u64 g = 0, e = 0;
-    memcpy(&g, got, (size_t)out_size);
-    memcpy(&e, wanted + i * out_size, (size_t)out_size);
-    printf("#   element %lld: got 0x%llx, wanted 0x%llx\n", (long long)i, (unsigned long long)g, (unsigned long long)e);
+  for (int j = n_in; j < count; j++) {
+    if (!memcmp(o[j].region, expected[j], REGION)) continue;
+    tell(k, o, count, rank, n, total, turn);
     return false;
   }
-  printf("#   something beside the outputs' elements was written\n");
-  return false;
+  return true;
 }
 
 int main(int argc, char **argv) {
@@ -287,7 +337,8 @@ int main(int argc, char **argv) {
     if (all == MAP_FAILED || mprotect(all + PAGE, REGION, PROT_READ | PROT_WRITE)) return 2;
     region = all + PAGE;
   }
-  before = (char *)malloc(REGION), expected = (char *)malloc(REGION), wanted = (char *)malloc(REGION);
+  for (char *&copy : expected) copy = (char *)malloc(REGION);
+  for (char *&copy : packed) copy = (char *)malloc(REGION);
   int bad = 0, run = 0;
   for (const kernel &k : kernels)
     for (int turn = 0; turn < problems; turn++, run++) {

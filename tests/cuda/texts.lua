@@ -102,18 +102,24 @@ function M.model(specs)
   return model
 end
 
--- The row of tests/cuda/text_driver.cc for an entry.
+-- A row of tests/cuda/text_driver.cc. of: { n_out, op = a name, in_c = a C kernel or nil, slot, turn, params = bits }
+function M.kernel_row(record, of)
+  local params = {}
+  for k, bits in ipairs(of.params) do params[k] = string.format("0x%xull", bits) end
+  return string.format('KERNEL(%s, %d, %d, "%s", %s, "%s", %d, "%s", %d, %d, %d, %d, %s)', record.name,
+    kernels_cuda.n_arguments(record, #params), of.n_out, of.op, of.in_c or "NULL", table.concat(record.dtypes, " "),
+    tonumber(record.rank) or 0, record.classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32, of.slot, of.turn,
+    #params > 0 and table.concat(params, ", ") or "0")
+end
+
+-- The row for an entry.
 function M.row(model, entry)
-  local record, shape = entry.record, kernels_cuda.arguments_shape(entry.record, #entry.params)
+  local record = entry.record
   local slot, turn = kernels_cuda.slots(model.types, record, #record.dtypes - 1)
-  local words = kernels_cuda.n_arguments(record, #entry.params)
   -- bits of a dtype cast to itself are moved
   local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
-  local params = {}
-  for k, bits in ipairs(entry.params) do params[k] = string.format("0x%xull", bits) end
-  return string.format('KERNEL(%s, %d, "%s", "%s", %d, "%s", %d, %d, %d, %d, %s)', record.name, words, op_name,
-    table.concat(record.dtypes, " "), tonumber(record.rank) or 0, record.classes, shape.rank, record.is_wide and 64 or 32,
-    record.template == "transpose" and 0 or slot, turn, #params > 0 and table.concat(params, ", ") or "0")
+  return M.kernel_row(record, { n_out = 1, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
+                                params = entry.params })
 end
 
 if arg and arg[0] and arg[0]:find "texts%.lua$" then

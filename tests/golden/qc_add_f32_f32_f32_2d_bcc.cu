@@ -1,7 +1,7 @@
 struct q_args_3_2_0 {
   u64 ptr[3]; /* addresses of the operands' first elements, inputs before outputs */
   u64 slots, row_slots; /* in all, in a row */
-  u64 flags; /* 1: outputs are streamed */
+  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */
   u64 rank; /* extents in use */
   i64 n[2]; /* extents, inner first */
   i64 stride[3][2]; /* in bytes */
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_2d_bcc(c
       /* slots begin where output 0 is aligned */
       const u32 phase = (u32)((u64)row_out / 4 % 4);
       start[u] = slot < slots ? i * 4 - phase : n0;
-      got_x[u] = slot < slots ? qc_load1<f32>(row_x) : (f32)0;
+      got_x[u] = slot < slots ? q_load_value<f32>(row_x, a.ptr[0], a.flags >> 8) : (f32)0;
       q_load_slot(got_y[u], row_y, start[u], n0);
       to_out[u] = row_out;
     }

@@ -1,7 +1,7 @@
 struct q_args_3_3_0 {
   u64 ptr[3]; /* addresses of the operands' first elements, inputs before outputs */
   u64 slots, row_slots; /* in all, in a row */
-  u64 flags; /* 1: outputs are streamed */
+  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */
   u64 rank; /* extents in use */
   i64 n[3]; /* extents, inner first */
   i64 stride[3][3]; /* in bytes */
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_3d_tbc(c
     for (u32 u = 0; u < 4; u++) {
       const u32 i = i0 + threadIdx.x, j = j0 + threadIdx.y + u * 8;
       const bool is_inside = i < n0 && j < n1;
-      got_y[u] = is_inside ? qc_load1<f32>(row_y + q_offset(j, a.stride[1][1])) : (f32)0;
+      got_y[u] = is_inside ? q_load_value<f32>(row_y + q_offset(j, a.stride[1][1]), a.ptr[1], a.flags >> 9) : (f32)0;
     }
 #pragma unroll
     for (u32 u = 0; u < 4; u++) {

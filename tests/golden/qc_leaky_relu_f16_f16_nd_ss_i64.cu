@@ -1,7 +1,7 @@
 struct q_args_2_32_1 {
   u64 ptr[2]; /* addresses of the operands' first elements, inputs before outputs */
   u64 slots, row_slots; /* in all, in a row */
-  u64 flags; /* 1: outputs are streamed */
+  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */
   u64 rank; /* extents in use */
   i64 n[32]; /* extents, inner first */
   i64 stride[2][32]; /* in bytes */
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_leaky_relu_f16_f16_nd_ss
         row_out += q_offset(at, a.stride[1][d]);
       }
       start[u] = slot < slots ? i : n0;
-      got_x[u] = slot < slots ? qc_load1<f16_s>(row_x + q_offset(i, a.stride[0][0])) : (f16_s)0;
+      got_x[u] = slot < slots ? q_load_value<f16_s>(row_x + q_offset(i, a.stride[0][0]), a.ptr[0], a.flags >> 8) : (f16_s)0;
       to_out[u] = row_out + q_offset(i, a.stride[1][0]);
     }
 #pragma unroll

@@ -1,7 +1,7 @@
 struct q_args_2_1_0 {
   u64 ptr[2]; /* addresses of the operands' first elements, inputs before outputs */
   u64 slots, row_slots; /* in all, in a row */
-  u64 flags; /* 1: outputs are streamed */
+  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */
   u64 rank; /* extents in use */
   i64 n[1]; /* extents, inner first */
   i64 stride[2][1]; /* in bytes */
