@@ -297,6 +297,12 @@ const qn_nvrtc *qn_cuda_compiler(quern_status *status) {
   return end && !end->status ? &end->compiler : NULL;
 }
 
+const qn_nvrtc *qn_cuda_compiler_there(void) {
+  const driver_end *end = atomic_load(&the_driver);
+  const compiler_end *nvrtc = atomic_load(&the_compiler);
+  return end && !end->status && nvrtc && !nvrtc->status ? &nvrtc->compiler : NULL;
+}
+
 /* ---- In words ---- */
 
 void qn_cuda_state(char *text, size_t size) {

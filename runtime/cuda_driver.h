@@ -42,6 +42,7 @@ enum { /* of a function */
   QN_CUDA_FUNCTION_REGISTERS = 4,
 };
 enum { QN_CUDA_CAPTURE_NONE = 0, QN_CUDA_CAPTURE_ACTIVE = 1, QN_CUDA_CAPTURE_INVALIDATED = 2 };
+enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* of a thread: what it may do while others capture */
 
 /* X(member, name, version, is_needed, arguments): version is the CUDA version (1000 major + 10 minor) that brought this
  * signature. Those that are not needed are NULL where the driver is older. The null stream is the legacy one. */
@@ -100,6 +101,7 @@ typedef struct qn_cuda_driver {
 /* ---- NVRTC, likewise: 0 is success ---- */
 
 typedef struct qn_nvrtc_program_object *qn_nvrtc_program;
+enum { QN_NVRTC_INVALID_OPTION = 5 };
 #define QN_NVRTC_FUNCTIONS(X)                                                                                             \
   X(get_version, "nvrtcVersion", (int *major, int *minor))                                                                \
   X(create, "nvrtcCreateProgram",                                                                                         \
@@ -111,6 +113,8 @@ typedef struct qn_nvrtc_program_object *qn_nvrtc_program;
   X(log, "nvrtcGetProgramLog", (qn_nvrtc_program program, char *text))                                                    \
   X(cubin_size, "nvrtcGetCUBINSize", (qn_nvrtc_program program, size_t *bytes))                                           \
   X(cubin, "nvrtcGetCUBIN", (qn_nvrtc_program program, char *bytes))                                                      \
+  X(ptx_size, "nvrtcGetPTXSize", (qn_nvrtc_program program, size_t *bytes))                                               \
+  X(ptx, "nvrtcGetPTX", (qn_nvrtc_program program, char *bytes))                                                          \
   X(n_archs, "nvrtcGetNumSupportedArchs", (int *count))                                                                   \
   X(archs, "nvrtcGetSupportedArchs", (int *numbers))
 
@@ -131,6 +135,9 @@ const qn_cuda_driver *qn_cuda_open(quern_status *status);
 
 /* The compiler, of no later major version than the driver. NULL: *status is UNSUPPORTED, DEVICE (no driver) or MEMORY. */
 const qn_nvrtc *qn_cuda_compiler(quern_status *status);
+
+/* The same if it has been opened; else NULL, and no error. Opens nothing. */
+const qn_nvrtc *qn_cuda_compiler_there(void);
 
 /* "not loaded yet", "ready: driver 13.0, 1 device, NVRTC 13.0", or why it cannot be used. Opens nothing. */
 void qn_cuda_state(char *text, size_t size);

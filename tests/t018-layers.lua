@@ -21,7 +21,11 @@ local LAYERS = {
   -- runtime: bytes and texts, in modules of their own or not
   { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "write_all" },
   { "module" },
-  { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "cuda_driver", "gen_embedded", "gen_module", "primitives" },
+  { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "cuda_driver", "gen_embedded", "gen_module",
+    "primitives" },
+  { "cuda_context" },
+  { "cuda_image" },
+  { "cuda_nvrtc" },
   { "op_lines", "spec_ops" },
   { "generator" },
   -- expressions, without shapes: what they say, what they mean

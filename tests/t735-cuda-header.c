@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t735-cuda-header: what cuda_driver.h declares of the driver, against CUDA's own header, where that is: the values, the
- * sizes, and that CUDA has each function in the version that is asked for. */
+ * t735-cuda-header: what cuda_driver.h declares of the driver and of NVRTC, against CUDA's own headers, where those are: the
+ * values, the sizes, and that CUDA has each function, in the version that is asked for. */
 #include "../runtime/cuda_driver.h"
 #include "tap.h"
 
@@ -14,6 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if __has_include("/usr/local/cuda/include/nvrtc.h")
+#include "/usr/local/cuda/include/nvrtc.h"
+#endif
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours)
 SAME(QN_CUDA_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
@@ -50,11 +54,18 @@ SAME(QN_CUDA_FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS);
 SAME(QN_CUDA_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
 SAME(QN_CUDA_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 SAME(QN_CUDA_CAPTURE_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+SAME(QN_CUDA_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(sizeof(qn_cuda_result), sizeof(CUresult));
 SAME(sizeof(qn_cuda_device), sizeof(CUdevice));
 SAME(sizeof(qn_cuda_address), sizeof(CUdeviceptr));
 SAME(sizeof(int), sizeof(CUstreamCaptureStatus));
 SAME(sizeof(int), sizeof(CUpointer_attribute));
+
+#if defined(__NVRTC_H__)
+SAME(QN_NVRTC_INVALID_OPTION, NVRTC_ERROR_INVALID_OPTION);
+SAME(sizeof(int), sizeof(nvrtcResult));
+SAME(sizeof(qn_nvrtc_program), sizeof(nvrtcProgram));
+#endif
 
 static char *read_file(const char *path) {
   FILE *file = fopen(path, "r");
@@ -89,6 +100,16 @@ int main(void) {
      name, version);
   QN_CUDA_FUNCTIONS(CHECK)
   free(types);
+  char *nvrtc = read_file("/usr/local/cuda/include/nvrtc.h");
+  if (!nvrtc) skip(1, "no /usr/local/cuda/include/nvrtc.h");
+#define CHECK_NVRTC(member, name, arguments)                                                                     \
+  const char *of_##member = nvrtc ? strstr(nvrtc, "nvrtcResult " name "(") : NULL;                               \
+  if (nvrtc) {                                                                                                   \
+    ok(of_##member && n_arguments(of_##member + strlen("nvrtcResult " name "(")) == n_arguments(#arguments + 1), \
+       "%s is there", name);                                                                                     \
+  }
+  QN_NVRTC_FUNCTIONS(CHECK_NVRTC)
+  free(nvrtc);
   return done_testing();
 }
 #else

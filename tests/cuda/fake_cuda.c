@@ -3,8 +3,8 @@
  * fake_cuda.c: libcuda.so.1 for machines without a GPU, opened by way of QUERN_CUDA_PATH. Kernels are what fake NVRTC made,
  * and run on the CPU. Device memory is the host's, but can be touched only while its device works (a stray access is
  * SIGSEGV). Work is done when it is submitted, or kept by a stream that is being captured. One lock for all. Two devices:
- * sm_90 and sm_80. Contexts are the primary ones. Not done: order between streams (there is none to get wrong), capture
- * across streams by events. FAKE_CUDA_OLD: a driver of CUDA 11.2. */
+ * sm_90 and sm_80. Not done: order between streams (there is none to get wrong), capture across streams by events.
+ * FAKE_CUDA_OLD: a driver of CUDA 11.2. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -157,13 +157,15 @@ EXPORT int cuGetErrorString(int code, const char **text) { return error_of(code,
 
 /* ---- Devices and contexts ---- */
 
-typedef struct context { int device, retained; } context;
-static context contexts[MOST_DEVICES];
+/* The primary ones, in the devices' order, then those that were made. Places are used again, numbers are not. */
+typedef struct context { int device, retained, id; } context;
+static context contexts[MOST_DEVICES + 8];
+static int last_id;
 static __thread context *stack[32];
 static __thread int depth; /* stack[depth - 1] is current */
 
 static context *current(void) { return depth ? stack[depth - 1] : NULL; }
-static int is_context(const context *c) { return c >= contexts && c < contexts + n_devices && c->retained; }
+static int is_context(const context *c) { return c >= contexts && c < contexts + MOST_DEVICES + 8 && c->retained; }
 
 EXPORT int cuInit(unsigned flags) {
   CALL("cuInit", " %u", flags);
@@ -172,6 +174,12 @@ EXPORT int cuInit(unsigned flags) {
   for (int i = 0; i < n_devices; i++) contexts[i].device = i;
   initialised_by = getpid();
   return leave(0);
+}
+/* NVRTC itself asks for it where there is a libcuda. */
+EXPORT int cuGetExportTable(const void **table, const void *id) {
+  CALL("cuGetExportTable", "%s", id ? "" : " none");
+  *table = NULL;
+  return leave(NOT_FOUND);
 }
 EXPORT int cuDriverGetVersion(int *n) {
   CALL("cuDriverGetVersion", "%s", "");
@@ -222,7 +230,24 @@ EXPORT int cuDevicePrimaryCtxRetain(context **c, int device) {
   CALL("cuDevicePrimaryCtxRetain", " %d", device);
   if (device < 0 || device >= n_devices) return leave(INVALID_DEVICE);
   *c = &contexts[device];
-  contexts[device].retained++;
+  if (!contexts[device].retained++) contexts[device].id = ++last_id;
+  return leave(0);
+}
+EXPORT int cuCtxCreate_v2(context **made, unsigned flags, int device) {
+  CALL("cuCtxCreate", " %u %d", flags, device);
+  context *c = contexts + MOST_DEVICES;
+  while (c < contexts + MOST_DEVICES + 8 && c->retained) c++;
+  if (device < 0 || device >= n_devices) return leave(INVALID_DEVICE);
+  if (c == contexts + MOST_DEVICES + 8 || depth == 32) return leave(OUT_OF_MEMORY);
+  *c = (context){.device = device, .retained = 1, .id = ++last_id};
+  *made = stack[depth++] = c;
+  return leave(0);
+}
+EXPORT int cuCtxDestroy_v2(context *c) {
+  CALL("cuCtxDestroy", "%s", "");
+  if (!is_context(c) || c < contexts + MOST_DEVICES) return leave(INVALID_CONTEXT);
+  c->retained = 0;
+  if (depth && stack[depth - 1] == c) depth--;
   return leave(0);
 }
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
@@ -424,7 +449,7 @@ EXPORT int cuPointerGetAttributes(unsigned n, const int *attributes, void **valu
 
 /* ---- Modules, libraries ---- */
 
-typedef struct module { void *handle; int arch; struct function *functions; } module;
+typedef struct module { void *handle; int arch, is_ptx; struct function *functions; } module;
 struct function {
   module *module;
   char *name;
@@ -435,6 +460,10 @@ struct function {
   struct function *next;
 };
 
+static int runs_here(int arch, int is_ptx) {
+  const int here = arch_of(current()->device);
+  return arch <= here && (is_ptx || arch / 10 == here / 10);
+}
 static int load(module **made, const void *image, int is_for_current) {
   const fake_cubin *head = image;
   int code = unsafe_call();
@@ -442,7 +471,7 @@ static int load(module **made, const void *image, int is_for_current) {
   if (memcmp(head->magic, FAKE_CUBIN_MAGIC, sizeof head->magic)) return INVALID_IMAGE;
   const int arch = (int)head->arch;
   if (is_for_current && !current()) return INVALID_CONTEXT;
-  if (is_for_current && (arch / 10 != arch_of(current()->device) / 10 || arch > arch_of(current()->device))) return NO_BINARY;
+  if (is_for_current && !runs_here(arch, head->is_ptx == 1)) return NO_BINARY;
   char path[] = "/tmp/fake_cuda.XXXXXX";
   const int file = mkostemp(path, 02000000 /* O_CLOEXEC */);
   if (file < 0) return OUT_OF_MEMORY;
@@ -454,6 +483,7 @@ static int load(module **made, const void *image, int is_for_current) {
   *made = calloc(1, sizeof **made);
   (*made)->handle = handle;
   (*made)->arch = arch;
+  (*made)->is_ptx = head->is_ptx == 1;
   return 0;
 }
 static int unload(module *m) {
@@ -513,8 +543,7 @@ EXPORT int cuLibraryGetKernel(function **f, module *m, const char *name) {
 EXPORT int cuKernelGetFunction(function **f, function *kernel) {
   CALL("cuKernelGetFunction", " %s", kernel->name);
   if (!current()) return leave(INVALID_CONTEXT);
-  const int arch = kernel->module->arch, here = arch_of(current()->device);
-  if (arch / 10 != here / 10 || arch > here) return leave(NO_BINARY);
+  if (!runs_here(kernel->module->arch, kernel->module->is_ptx)) return leave(NO_BINARY);
   *f = kernel;
   return leave(0);
 }
@@ -522,7 +551,7 @@ EXPORT int cuCtxGetId(context *c, unsigned long long *id) {
   CALL("cuCtxGetId", "%s", "");
   if (!c) c = current();
   if (!c) return leave(INVALID_CONTEXT);
-  *id = (unsigned long long)c->device + 1;
+  *id = (unsigned long long)c->id;
   return leave(0);
 }
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fake_nvrtc.c: libnvrtc.so.13 for machines without CUDA: compiles the very text for the CPU, by c++ with cuda_host.h, and
- * hands the shared object out as a cubin (fake_cuda.h) that the fake driver can run. Wants --gpu-architecture=sm_NN. */
+ * hands the shared object out as a cubin (fake_cuda.h) that the fake driver can run. Wants --gpu-architecture=sm_NN, or
+ * compute_NN for PTX. */
 #include <errno.h>
 #include <spawn.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@ enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION
 typedef struct program {
   char *text, *log, *cubin;
   size_t cubin_size;
+  int is_ptx;
   int n_headers;
   char **headers, **names;
 } program;
@@ -74,13 +76,17 @@ EXPORT int nvrtcVersion(int *major, int *minor) {
 
 static const int archs[] = {75, 80, 86, 89, 90, 100, 120};
 EXPORT int nvrtcGetNumSupportedArchs(int *n) {
+  const char *most = getenv("FAKE_NVRTC_ARCHS");
   CALL(nvrtcGetNumSupportedArchs);
   *n = (int)(sizeof archs / sizeof archs[0]);
+  if (most && atoi(most) < *n) *n = atoi(most);
   return 0;
 }
 EXPORT int nvrtcGetSupportedArchs(int *numbers) {
+  int n = 0;
   CALL(nvrtcGetSupportedArchs);
-  memcpy(numbers, archs, sizeof archs);
+  nvrtcGetNumSupportedArchs(&n);
+  memcpy(numbers, archs, (size_t)n * sizeof archs[0]);
   return 0;
 }
 
@@ -210,14 +216,18 @@ static int run_compiler(const char *folder) {
 
 EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
   char folder[] = "/tmp/fake_nvrtc.XXXXXX", path[300];
+  const char *unknown = getenv("FAKE_NVRTC_UNKNOWN");
   int arch = 0, result = OUT_OF_MEMORY;
   size_t size = 0;
   CALL(nvrtcCompileProgram);
   for (int i = 0; i < n; i++) {
-    const char *value = strstr(options[i], "sm_");
-    if (!strncmp(options[i], "--gpu-architecture=", 19) || !strncmp(options[i], "-arch=", 6)) arch = value ? atoi(value + 3) : 0;
+    const char *value = strchr(options[i], '_');
+    const int is_arch = !strncmp(options[i], "--gpu-architecture=", 19) || !strncmp(options[i], "-arch=", 6);
+    if (is_arch) arch = value ? atoi(value + 1) : 0, p->is_ptx = strstr(options[i], "=compute_") != NULL;
+    if (unknown && !strcmp(options[i], unknown)) arch = -1;
+    if (arch < 0) break;
   }
-  if (!arch) return INVALID_OPTION;
+  if (arch <= 0) return INVALID_OPTION;
   if (!mkdtemp(folder)) return INTERNAL;
   int is_written = write_file(folder, "text.cu", p->text) && write_calls(folder, p->text);
   for (int i = 0; i < p->n_headers; i++) is_written &= write_file(folder, p->names[i], p->headers[i]);
@@ -227,7 +237,7 @@ EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
   p->log = read_whole(folder, "log", 0, &size);
   if (!p->log) p->log = strdup("");
   if (!result && (p->cubin = read_whole(folder, "kernels.so", sizeof(fake_cubin), &size))) {
-    fake_cubin head = {.text_hash = fake_hash(p->text), .size = size, .arch = (uint32_t)arch};
+    fake_cubin head = {.text_hash = fake_hash(p->text), .size = size, .arch = (uint32_t)arch, .is_ptx = (uint32_t)p->is_ptx};
     memcpy(head.magic, FAKE_CUBIN_MAGIC, sizeof head.magic);
     memcpy(p->cubin, &head, sizeof head);
     p->cubin_size = sizeof head + size;
@@ -252,13 +262,26 @@ EXPORT int nvrtcGetProgramLog(program *p, char *text) {
 }
 EXPORT int nvrtcGetCUBINSize(program *p, size_t *size) {
   CALL(nvrtcGetCUBINSize);
-  if (!p->cubin) return INVALID_PROGRAM;
+  if (!p->cubin || p->is_ptx) return INVALID_PROGRAM;
   *size = p->cubin_size;
   return 0;
 }
 EXPORT int nvrtcGetCUBIN(program *p, char *bytes) {
   CALL(nvrtcGetCUBIN);
-  if (!p->cubin) return INVALID_PROGRAM;
+  if (!p->cubin || p->is_ptx) return INVALID_PROGRAM;
   memcpy(bytes, p->cubin, p->cubin_size);
+  return 0;
+}
+/* PTX: the same bytes, and a 0 behind them. */
+EXPORT int nvrtcGetPTXSize(program *p, size_t *size) {
+  CALL(nvrtcGetPTXSize);
+  if (!p->cubin || !p->is_ptx) return INVALID_PROGRAM;
+  *size = p->cubin_size + 1;
+  return 0;
+}
+EXPORT int nvrtcGetPTX(program *p, char *text) {
+  CALL(nvrtcGetPTX);
+  if (!p->cubin || !p->is_ptx) return INVALID_PROGRAM;
+  memcpy(text, p->cubin, p->cubin_size + 1);
   return 0;
 }

@@ -1,0 +1,52 @@
+/* cuda_image.h: a CUDA kernel's machine code as NVRTC made it: packed with a header for the disk cache, checked when it comes
+ * back, loaded by the driver where it is wanted. Knows no tensors and no launches. */
+#ifndef QN_CUDA_IMAGE_H
+#define QN_CUDA_IMAGE_H
+
+#include "bytes.h"
+#include "cuda_context.h"
+
+/* ---- The format ---- */
+
+typedef struct qn_cuda_code {
+  const char *data; /* a cubin; or PTX, whose last byte is 0 */
+  size_t size;
+  int32_t is_ptx;
+  int32_t capability; /* it was made for: 90 */
+  int32_t turn;       /* slots that a thread takes at a time */
+} qn_cuda_code;
+
+/* data NULL: out of memory. */
+qn_bytes qn_cuda_image_pack(const qn_cuda_code *code);
+
+/* 1: the bytes, which may be anything, are what qn_cuda_image_pack gives; code->data lies within them. Else why is a sentence. */
+int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char *why, size_t why_size);
+
+/* ---- Images ---- */
+
+typedef struct qn_cuda_image qn_cuda_image;
+
+/* Copies the bytes. symbol: the kernel's name. NULL: why is a sentence. Opens nothing. */
+qn_cuda_image *qn_cuda_image_make(const char *bytes, size_t size, const char *symbol, char *why, size_t why_size);
+
+/* NULL is allowed. Calls no driver: what it has loaded stays loaded (cuda_image.c says why), and is found again by an image of
+ * the same bytes. */
+void qn_cuda_image_free(qn_cuda_image *image);
+
+/* Of the host's memory. */
+size_t qn_cuda_image_size(const qn_cuda_image *image);
+
+/* A kernel in one context. */
+typedef struct qn_cuda_kernel_info {
+  qn_cuda_function function;
+  int32_t turn, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
+  int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
+} qn_cuda_kernel_info;
+
+/* The kernel in the scope's context, loaded there if it is not. block: threads of one. may_load 0: CAPTURING if it is not loaded
+ * yet. *info: static. Without a lock and without a call of the driver once it is loaded. Errors: CAPTURING, COMPILER (the device
+ * cannot run it), MEMORY, DEVICE, DRIVER. errno is kept. */
+quern_status qn_cuda_image_kernel(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, int may_load,
+                                  const qn_cuda_kernel_info **info);
+
+#endif
