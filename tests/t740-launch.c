@@ -614,7 +614,7 @@ static int can_run(const problem *p, const qn_cuda_variant *v, qn_launch *launch
     for (int32_t k = 0; k < count; k++) has_column &= v->classes[k] != T || nest->stride[k][d] == p->sizes[k];
   }
   if (is_tiled && !has_column) return 0;
-  qn_launch_form form = {.rank = v->rank, .is_wide = v->is_wide, .n_operands = (uint8_t)count};
+  qn_launch_form form = {.rank = v->rank, .is_wide = 1, .n_operands = (uint8_t)count};
   memcpy(form.classes, v->classes, (size_t)count);
   qn_launch_pack(nest, p->sizes, p->n_out, p->values, &form, 0, launch);
   const view a = view_of(p, launch, launch->args);
@@ -681,6 +681,11 @@ static void test_pick(void) {
     int n_subset = 0;
     for (int j = 0; j < n_table; j++)
       if (below(100) < keep) subset[n_subset++] = table[j];
+    for (int j = n_subset - 1; j > 0; j--) {
+      const int other = below(j + 1);
+      const qn_cuda_variant was = subset[j];
+      subset[j] = subset[other], subset[other] = was;
+    }
     do {
       if (below(5)) make_problem(&p);
       else make_huge(&p);
@@ -754,6 +759,28 @@ static void test_by_hand(void) {
   is_int(qn_launch_max_rank(32), 12, "room for 32");
 }
 
+/* More than a kernel has room for. */
+static void test_room(void) {
+  static problem p;
+  rng_seed(&r, 0);
+  /* eight transposed inputs of 8 bytes: shared memory is for five */
+  i64 strides[32 * 13];
+  for (int k = 0; k < 9; k++) strides[2 * k] = k < 8 ? 8000 : 8, strides[2 * k + 1] = k < 8 ? 8 : 8000;
+  by_hand(&p, 9, 2, (i64[]){1000, 1000}, strides);
+  memset(p.sizes, 8, sizeof p.sizes);
+  is_str(chosen(&p), "2d tttttsssc", "more tiles than shared memory holds");
+  /* the dimension that is turned is one too many, and another is repeated in its place */
+  i64 n[13] = {64, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 64}, next = 4;
+  for (int d = 0; d < 13; next *= n[d++])
+    for (int k = 0; k < 32; k++) strides[13 * k + d] = next;
+  strides[0] = next / 64, strides[12] = 4;
+  by_hand(&p, 32, 13, n, strides);
+  qn_launch_form form;
+  qn_launch_choose(&p.nest, p.sizes, p.n_out, p.values, &form);
+  const char *wrong = check_launch(&p, &form, 0);
+  ok(form.classes[0] == T && !wrong, "a turned dimension beyond the kernel's room%s%s", wrong ? ": " : "", wrong ? wrong : "");
+}
+
 /* ---- Division ---- */
 
 /* The fields of division by n[0], as a kernel of elements has them. */
@@ -804,6 +831,7 @@ static void test_divide(void) {
 
 int main(void) {
   test_by_hand();
+  test_room();
   test_choose();
   test_huge();
   test_pick();

@@ -229,7 +229,7 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
   other.n_operands = (uint8_t)n;
   for (int32_t i = 0; i < n_variants && least > 0; i++) {
     const qn_cuda_variant *v = &variants[i];
-    if (memcmp(v->dtypes, dtypes, n) != 0 || (v->rank && v->rank < nest->rank)) continue;
+    if (memcmp(v->dtypes, dtypes, n) != 0) continue;
     if (!can_serve(nest, sizes, nest->n_operands - n_out, values, v->classes)) continue;
     other.rank = v->rank;
     other.is_wide = v->is_wide;
