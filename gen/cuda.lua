@@ -1,9 +1,11 @@
--- What a tree has for CUDA: the plan's records, the files of kernels, what builds them, their rows in the manifest. Makes texts
--- by name, opens no files.
+-- What a tree has for CUDA: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
+-- texts by name, opens no files.
 
 local c = require "gen.c"
 local kernels_cuda = require "gen.kernels_cuda"
 local operands_of = require "gen.operands"
+local promote = require "gen.promote"
+local tables = require "gen.tables"
 local tree = require "gen.tree"
 local variants_cuda = require "gen.variants_cuda"
 
@@ -41,6 +43,54 @@ function M.files(plan, prefix, templates, headers)
     end
   end
   return files
+end
+
+-- The dtypes of tensors that a kernel serves: its own; in place of bits, each dtype of that size that they are moved of.
+local function served_dtypes(plan, op, record)
+  local types, bits = plan.model.types, nil
+  for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
+  if not bits then return { record.dtypes } end
+  local list = {}
+  for _, name in ipairs(op.dtypes) do
+    local is_own = op.moves or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
+    if plan.wanted[name] and promote.bits_dtype(types.by_name[name]) == bits and is_own then
+      local dtypes = {}
+      for k, dtype in ipairs(record.dtypes) do dtypes[k] = dtype == bits and name or dtype end
+      list[#list + 1] = dtypes
+    end
+  end
+  return list
+end
+
+-- Of a list of dtypes, what sorts as the runtime looks for it.
+local function dtypes_key(types, dtypes)
+  local bytes = {}
+  for k, name in ipairs(dtypes) do bytes[k] = string.char(types.by_name[name].index) end
+  return table.concat(bytes)
+end
+
+-- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> initialisers of
+-- qn_cuda_variant, by dtypes }
+function M.table_rows(plan, prefix, files)
+  local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
+  for _, file in ipairs(files) do
+    local rows = {}
+    for order, entry in ipairs(file.entries) do
+      local record = entry.record
+      local name, _, turn = renamed(record.name, prefix), kernels_cuda.slots(types, record, #record.dtypes - 1)
+      table.insert(result.functions, name)
+      for _, dtypes in ipairs(served_dtypes(plan, file.op, record)) do
+        rows[#rows + 1] = { key = dtypes_key(types, dtypes), order = order, text = tables.cuda_row(record, dtypes, name, turn) }
+      end
+    end
+    table.sort(rows, function(a, b)
+      if a.key ~= b.key then return a.key < b.key end
+      return a.order < b.order
+    end)
+    for k, row in ipairs(rows) do rows[k] = row.text end
+    result.rows_of[file.op.name] = rows
+  end
+  return result
 end
 
 -- The kernels' rows in the manifest. slot: elements (of a tile in all), turn: slots a thread takes at a time

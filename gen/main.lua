@@ -267,7 +267,7 @@ local function library_files(root, plan, templates, files)
   return kernel_names, { "runtime/kernel_headers.c", "runtime/primitive_table.c" }
 end
 
--- The C part of a tree, added to `files` and `lists` (core, kernel, runtime: names of sources). Returns record's name -> file.
+-- The C kernels of a tree, added to `files` and `lists` (kernel, runtime: names of sources). Returns record's name -> file.
 local function c_files(root, plan, options, prefix, read, files, lists, inputs)
   local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
   local file_of_record = {}
@@ -280,16 +280,37 @@ local function c_files(root, plan, options, prefix, read, files, lists, inputs)
     files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n"
       .. tree.rename(read("templates/" .. name), prefix)
   end
-  local types, table_banner = plan.model.types, tree.c_banner("the table of ops and kernels")
-  files["core/op_table.c"] = tree.rename(tables.op_table(types, plan.ops, plan.wanted, plan.records_of, plan.packs, table_banner), prefix)
-  files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
-  table.insert(lists.core, "core/op_table.c")
   if options.library then
     local names
     names, lists.runtime = library_files(root, plan, templates, files)
     table.move(names, 1, #names, #lists.kernel + 1, lists.kernel)
-    return file_of_record
   end
+  return file_of_record
+end
+
+-- The CUDA part of a tree, added likewise (cuda: kernels, cuda_core: what launches them). Returns what op_table.c says of the
+-- kernels, and their rows in the manifest.
+local function cuda_files(plan, prefix, read, files, lists)
+  local of_kernels = cuda.files(plan, prefix, kernels_cuda.sources(read))
+  for _, file in ipairs(of_kernels) do
+    files[file.name] = file.text
+    table.insert(lists.cuda, file.name)
+  end
+  files["core/cuda_tree.c"] = tree.core_file(prefix, "cuda_tree.c", read "runtime/tree/cuda_tree.c")
+  table.insert(lists.cuda_core, "core/cuda_tree.c")
+  return cuda.table_rows(plan, prefix, of_kernels), cuda.manifest_rows(plan, prefix, of_kernels)
+end
+
+-- What all kernels of a tree have above them: the tables, the core, the public header. has_c: there are C kernels; cuda_table:
+-- what op_table.c says of CUDA, or nil
+local function core_files(root, plan, options, prefix, read, files, lists, has_c, cuda_table)
+  local types, records_of = plan.model.types, {}
+  for _, op in ipairs(plan.ops) do records_of[op.name] = has_c and plan.records_of[op.name] or {} end
+  files["core/op_table.c"] = tree.rename(tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
+                                                         tree.c_banner("the table of ops and kernels"), cuda_table), prefix)
+  files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
+  table.insert(lists.core, "core/op_table.c")
+  if options.library then return end
   for _, suffix in ipairs { ".c", ".h" } do
     for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
       files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. name))
@@ -297,7 +318,6 @@ local function c_files(root, plan, options, prefix, read, files, lists, inputs)
     end
   end
   files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
-  return file_of_record
 end
 
 -- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns { files, plan, inputs } or nil, errors.
@@ -331,14 +351,11 @@ function M.generate(root, options)
   for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
   inputs[#inputs + 1] = root .. "/build.lua"
 
-  local files, lists = {}, { core = {}, kernel = {}, cuda = {} }
-  local file_of_record = {}
+  local files, lists = {}, { core = {}, kernel = {}, cuda = {}, cuda_core = {} }
+  local file_of_record, cuda_table, cuda_rows = {}, nil, nil
   if targets.c then file_of_record = c_files(root, plan, options, prefix, read, files, lists, inputs) end
-  local cuda_files = targets.cuda and cuda.files(plan, prefix, kernels_cuda.sources(read)) or {}
-  for _, file in ipairs(cuda_files) do
-    files[file.name] = file.text
-    table.insert(lists.cuda, file.name)
-  end
+  if targets.cuda then cuda_table, cuda_rows = cuda_files(plan, prefix, read, files, lists) end
+  core_files(root, plan, options, prefix, read, files, lists, targets.c, cuda_table)
   if not options.library then
     files["CMakeLists.txt"] = tree.cmake_lists(prefix, lists)
     files["NOTICE"] = tree.NOTICE
@@ -352,7 +369,7 @@ function M.generate(root, options)
   local levels = not targets.c and {} or options.single and { "generic" } or variants.ISAS
   files["manifest.json"] = tree.manifest(prefix, plan, names, M.VERSION, levels, function(record)
     return options.single and prefix .. ".c" or file_of_record[record.name] or record.file
-  end, targets.cuda and cuda.manifest_rows(plan, prefix, cuda_files))
+  end, cuda_rows)
   return { files = files, plan = plan, inputs = inputs }
 end
 

@@ -93,17 +93,27 @@ local function dtype_tables(types, built)
   return table.concat(out, "\n")
 end
 
-local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED" }
+local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED", t = "QN_CLASS_TILED" }
+
+-- What a row says of a kernel before its functions: name, dtypes, classes, rank.
+local function row_head(record, name, dtypes)
+  local constants, classes = {}, {}
+  for k, dtype in ipairs(dtypes) do
+    constants[k] = upper(dtype)
+    classes[k] = CLASS[record.classes:sub(k, k)]
+  end
+  return string.format("{\"%s\", (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s", name, table.concat(constants, ", "),
+                       table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
+end
 
 -- A qn_variant's initialiser.
 function M.variant_row(record)
-  local dtypes, classes = {}, {}
-  for k, name in ipairs(record.dtypes) do
-    dtypes[k] = upper(name)
-    classes[k] = CLASS[record.classes:sub(k, k)]
-  end
-  return string.format("{\"%s\", (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s, QN_FN(%s)}", record.name,
-    table.concat(dtypes, ", "), table.concat(classes, ", "), record.rank == "n" and "0" or record.rank, record.name)
+  return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), record.name)
+end
+
+-- A qn_cuda_variant's. dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
+function M.cuda_row(record, dtypes, name, turn)
+  return string.format("%s, %d, %d, (const void *)%s}", row_head(record, name, dtypes), record.is_wide and 1 or 0, turn, name)
 end
 
 -- A parameter's default as a quern_scalar.
@@ -134,7 +144,7 @@ function M.accepted(types, op, built)
   return inputs, outputs
 end
 
-local function op_rows(types, ops, built, records_of)
+local function op_rows(types, ops, built, records_of, cuda)
   local out = {}
   local conditions = {}
   for _, op in ipairs(ops) do
@@ -155,12 +165,17 @@ local function op_rows(types, ops, built, records_of)
     end
     local lines = {}
     for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. M.variant_row(record) .. "," end
-    out[#out + 1] = string.format("static const qn_variant variants_%s[] = {\n%s\n};\n", op.c_name, table.concat(lines, "\n"))
+    local definition = "static const %s %s_%s[] = {\n%s\n};\n"
+    if #lines > 0 then out[#out + 1] = definition:format("qn_variant", "variants", op.c_name, table.concat(lines, "\n")) end
+    local cuda_rows = cuda.rows_of[op.name]
+    if cuda_rows then
+      out[#out + 1] = definition:format("qn_cuda_variant", "cuda_variants", op.c_name, "  " .. table.concat(cuda_rows, ",\n  ") .. ",")
+    end
     conditions[op] = bool_in
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   for _, op in ipairs(ops) do
-    local mask, first, at, heavy = {}, {}, 0, false
+    local mask, first, at, heavy, cuda_rows = {}, {}, 0, false, cuda.rows_of[op.name]
     for _, name in ipairs(op.dtypes) do
       if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
     end
@@ -184,20 +199,24 @@ local function op_rows(types, ops, built, records_of)
     .dtypes = %s,
     .bool_in = 0x%xu,
     .bool_out = %d,
-    .variants = variants_%s,
+    .variants = %s,
     .n_variants = %d,
     .first = {%s},
-    .heavy = %d,
+    .heavy = %d,%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)), #op.inputs, #op.params, op.c_name,
       #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
-      #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0, op.c_name, #records,
-      table.concat(first, ", "), heavy and 1 or 0)
+      #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0,
+      #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+      cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows) or "")
   end
-  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n\nconst qn_cuda_backend *const qn_cuda = NULL;\n", #ops)
+  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
+  if cuda.backend then out[#out + 1] = string.format("extern const qn_cuda_backend %s;", cuda.backend) end
+  out[#out + 1] = string.format("const qn_cuda_backend *const qn_cuda = %s;\n", cuda.backend and "&" .. cuda.backend or "NULL")
   return table.concat(out, "\n")
 end
 
 local function pack_rows(types, packs)
+  if #packs == 0 then return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" end
   local out, by_role = {}, {}
   local function define(record)
     local name = record.name:gsub("^qk_", "")
@@ -237,8 +256,10 @@ M.KERNEL_MACROS = [[
 #endif
 ]]
 
--- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records
-function M.op_table(types, ops, built, records_of, packs, banner)
+-- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
+-- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} }
+function M.op_table(types, ops, built, records_of, packs, banner, cuda)
+  cuda = cuda or { functions = {}, rows_of = {} }
   local names, seen = {}, {}
   local function declare(record)
     if not seen[record.name] then
@@ -251,6 +272,7 @@ function M.op_table(types, ops, built, records_of, packs, banner)
   end
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
+  for _, name in ipairs(cuda.functions) do names[#names + 1] = "void " .. name .. "(void); /* in CUDA */" end
   local typed = {}
   for index, op in ipairs(ops) do
     typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
@@ -260,7 +282,7 @@ function M.op_table(types, ops, built, records_of, packs, banner)
 #include "kernel_abi.h"
 #include "registry.h"
 
-]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of)
+]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of, cuda)
     .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
 end
 

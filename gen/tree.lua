@@ -91,7 +91,7 @@ function M.core_file(prefix, name, text)
   return table.concat(M.c_banner("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. M.rename(text, prefix)
 end
 
--- The plain source list: what to compile with which flags. lists: core, kernel, cuda, and the library's runtime or nil
+-- The plain source list: what to compile with which flags. lists: core, kernel, cuda, cuda_core, and the library's runtime or nil
 function M.source_list(prefix, lists)
   local upper = prefix:upper()
   local lines = {
@@ -108,12 +108,13 @@ function M.source_list(prefix, lists)
   if prefix == "quern" then
     for k, line in ipairs(lines) do lines[k] = line:gsub("QUERN_QN_ISA", "QN_ISA") end
   end
-  if #lists.kernel == 0 then lines = { lines[1] } end
+  if #lists.kernel == 0 then lines = { lines[1], "# core FILE: compiled once." } end
   if lists.runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
   if #lists.cuda > 0 then
-    table.insert(lines, 2, "# cuda FILE: compiled by nvcc or NVRTC for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
+    table.insert(lines, 2, "# cuda FILE: compiled by nvcc for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
+    table.insert(lines, 3, "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does); linked with CUDA's runtime.")
   end
-  for _, kind in ipairs { "core", "runtime", "kernel", "cuda" } do
+  for _, kind in ipairs { "core", "runtime", "kernel", "cuda", "cuda_core" } do
     for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end
   end
   return table.concat(lines, "\n") .. "\n"
@@ -155,38 +156,38 @@ local CMAKE_PROPERTIES = [[
                                              C_VISIBILITY_PRESET hidden)
 ]]
 
--- The kernels for CUDA, where the project has that language: part of the same library.
+-- The kernels for CUDA and what launches them: part of the same library.
 local CMAKE_CUDA = [[
-
-get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-if("CUDA" IN_LIST languages)
-  target_sources(quern_tree PRIVATE ${QUERN_CUDA})
-  set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17)
-endif()
+target_sources(quern_tree PRIVATE ${QUERN_CUDA} ${QUERN_CUDA_CORE})
+set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17)
+target_link_libraries(quern_tree PUBLIC CUDA::cudart_static)
 ]]
 
--- lists: core, kernel, cuda. Without C kernels the library is of CUDA alone.
+-- lists: core, kernel, cuda, cuda_core
 function M.cmake_lists(prefix, lists)
-  local upper = prefix:upper()
+  local upper, has_c, has_cuda = prefix:upper(), #lists.kernel > 0, #lists.cuda > 0
   local out = { table.concat(M.banner("builds the static library " .. prefix, nil, "#", ""), "\n") .. "\n" }
   local function put(text) out[#out + 1] = M.rename(text, prefix) end
   local alias = [[set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]] .. prefix .. ")\nadd_library(" .. prefix .. "::" .. prefix
     .. " ALIAS quern_tree)\n"
-  if #lists.kernel == 0 then
-    put "cmake_minimum_required(VERSION 3.18)\nproject(quern_tree CUDA)\n\n"
-    put(cmake_list(upper .. "_CUDA", lists.cuda) .. "\nadd_library(quern_tree STATIC ${QUERN_CUDA})\n")
-    put "set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17 POSITION_INDEPENDENT_CODE ON)\n"
-    put(alias)
-    return table.concat(out)
+  if has_cuda then
+    put "cmake_minimum_required(VERSION 3.18)\nproject(quern_tree C CUDA)\nfind_package(Threads REQUIRED)\n"
+    put "find_package(CUDAToolkit REQUIRED)\n\n"
+  else
+    put "cmake_minimum_required(VERSION 3.16)\nproject(quern_tree C)\nfind_package(Threads REQUIRED)\n\n"
   end
-  put "cmake_minimum_required(VERSION 3.16)\nproject(quern_tree C)\nfind_package(Threads REQUIRED)\n\n"
-  put(cmake_list(upper .. "_CORE", lists.core) .. "\n" .. cmake_list(upper .. "_KERNELS", lists.kernel) .. "\n")
-  if #lists.cuda > 0 then put(cmake_list(upper .. "_CUDA", lists.cuda) .. "\n") end
-  put(cmake_flags() .. "\nadd_library(quern_tree STATIC ${QUERN_CORE})\n" .. CMAKE_KERNELS:gsub("@SOURCES@", "PRIVATE"))
+  put(cmake_list(upper .. "_CORE", lists.core) .. "\n")
+  if has_c then put(cmake_list(upper .. "_KERNELS", lists.kernel) .. "\n") end
+  if has_cuda then
+    put(cmake_list(upper .. "_CUDA", lists.cuda) .. "\n" .. cmake_list(upper .. "_CUDA_CORE", lists.cuda_core) .. "\n")
+  end
+  if has_c then put(cmake_flags() .. "\n") end
+  put "add_library(quern_tree STATIC ${QUERN_CORE})\n"
+  if has_c then put((CMAKE_KERNELS:gsub("@SOURCES@", "PRIVATE"))) end
   put("foreach(target quern_tree ${QUERN_TARGETS})\n" .. CMAKE_PROPERTIES .. "endforeach()\n")
   put "target_include_directories(quern_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
   put "target_link_libraries(quern_tree PUBLIC Threads::Threads)\n"
-  if #lists.cuda > 0 then put(CMAKE_CUDA:gsub("^\n", "")) end
+  if has_cuda then put(CMAKE_CUDA) end
   put(alias)
   return table.concat(out)
 end

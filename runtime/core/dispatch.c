@@ -162,6 +162,9 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
+  if (!operands.has_cuda && !qn_packs.stream)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for; copy them to a CUDA device",
+                          info->name);
   if (!operands.has_cuda && !qn_job_kernel(qn_packs.stream, NULL))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
                           info->name, qn_isa_name(qn_isa_machine()));

@@ -99,7 +99,7 @@ typedef struct qn_pack_table {
   const qn_variant *scatter_at[4]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
   /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block of 2 KB costs more than
    * streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
-  const qn_variant *stream;
+  const qn_variant *stream; /* NULL: nothing is built for the CPU */
 } qn_pack_table;
 
 extern const qn_pack_table qn_packs;

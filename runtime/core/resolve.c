@@ -88,7 +88,7 @@ static quern_status check_output(const qn_builtin *builtin, int32_t k, uint8_t r
 static void use_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_signature *signature) {
   signature->variants = builtin->variants + builtin->first[kernel_dtype];
   signature->n_variants = builtin->first[kernel_dtype + 1] - builtin->first[kernel_dtype];
-  qn_assert(signature->n_variants > 0);
+  qn_assert(signature->n_variants > 0 || !qn_packs.stream);
 }
 
 /* astype and full: T is what the caller gave the output. */
@@ -97,7 +97,7 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   uint8_t to = dtypes[info->n_in];
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->value[k] = dtypes[k];
   signature->param = to;
-  if (info->n_in == 1 && (dtypes[0] != to || qn_packs.convert[to][to])) {
+  if (info->n_in == 1 && qn_packs.stream && (dtypes[0] != to || qn_packs.convert[to][to])) {
     signature->variants = qn_packs.convert[dtypes[0]][to];
     signature->n_variants = 1;
     if (!signature->variants)

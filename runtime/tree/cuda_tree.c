@@ -1,0 +1,262 @@
+/* cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by CUDA's
+ * runtime. See cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and keeps nothing on a device. */
+#include <cuda_runtime_api.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cuda.h"
+#include "status.h"
+#include "tensor.h"
+
+/* ---- Errors ---- */
+
+static quern_status status_of(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation: return QUERN_E_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice: return QUERN_E_DEVICE;
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidPtx: return QUERN_E_COMPILER;
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+    case cudaErrorStreamCaptureImplicit: return QUERN_E_CAPTURING;
+    default: return QUERN_E_DRIVER;
+  }
+}
+
+static quern_status refuse(const quern_op *op, cudaError_t error, const char *what) {
+  cudaGetLastError(); /* said here; the host is not to meet it again */
+  return qn_status_fail(status_of(error), "%s: %s: %s: %s", op->info->name, what, cudaGetErrorName(error),
+                        cudaGetErrorString(error));
+}
+
+static int is_one_dtype(const quern_op_info *info, const qn_decision *decision, uint8_t *dtype) {
+  *dtype = QN_BOOL; /* conditions and results may be that beside any other */
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    if (decision->dtypes[k] == QN_BOOL || decision->dtypes[k] == *dtype) continue;
+    if (*dtype != QN_BOOL) return 0;
+    *dtype = decision->dtypes[k];
+  }
+  return 1;
+}
+
+static quern_status refuse_dtypes(const quern_op *op, const qn_decision *decision) {
+  const quern_op_info *info = &op->builtin->info;
+  char text[256] = "";
+  qn_strbuf names = {text, sizeof text, 0};
+  uint8_t dtype;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++)
+    qn_strbuf_add(&names, "%s%s", k ? ", " : "", qn_dtype_infos[decision->dtypes[k]].name);
+  if (is_one_dtype(info, decision, &dtype))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no CUDA kernels are built for %s; generate them with --dtypes %s", info->name,
+                          text, qn_dtype_infos[dtype].name);
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no CUDA kernels are built for %s; cast the operands to one dtype with astype",
+                        info->name, text);
+}
+
+/* ---- Devices ---- */
+
+/* The caller's device is put back by leave. */
+static quern_status enter(const quern_op *op, int device, int *was) {
+  cudaError_t error = cudaGetDevice(was);
+  if (!error && *was != device) error = cudaSetDevice(device);
+  return error ? refuse(op, error, "the device cannot be used") : QUERN_OK;
+}
+
+static void leave(int device, int was) {
+  if (was != device) cudaSetDevice(was);
+}
+
+/* ---- Kernels ---- */
+
+/* A kernel that was asked about on a device: it is loaded there. */
+typedef struct known {
+  _Atomic(const qn_cuda_variant *) kernel;
+  atomic_uint resident; /* blocks that the device runs at once; 0: not written yet */
+} known;
+
+#define N_DEVICES 16 /* devices and kernels beyond these are asked each time */
+#define N_KERNELS 512
+#define N_PROBES 8
+static known known_kernels[N_DEVICES][N_KERNELS];
+
+static known *find_known(const qn_cuda_variant *kernel, int device) {
+  if (device < 0 || device >= N_DEVICES) return NULL;
+  const uint32_t at = (uint32_t)((uintptr_t)kernel / sizeof *kernel) * 0x9e3779b1u >> 23; /* 9 bits */
+  for (uint32_t probe = 0; probe < N_PROBES; probe++) {
+    known *known = &known_kernels[device][(at + probe) % N_KERNELS];
+    const qn_cuda_variant *owner = atomic_load_explicit(&known->kernel, memory_order_relaxed);
+    if (owner == kernel) return known;
+    if (!owner && atomic_compare_exchange_strong(&known->kernel, &owner, kernel)) return known;
+    if (owner == kernel) return known;
+  }
+  return NULL;
+}
+
+/* Asks the current device, which loads the kernel. */
+static cudaError_t ask_resident(const qn_cuda_variant *kernel, int device, unsigned *resident) {
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  int blocks = 0, processors = 0;
+  cudaThreadExchangeStreamCaptureMode(&mode); /* another stream's capture is not to be lost by it */
+  cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function, 256, 0);
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  if (!error) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  *resident = blocks > 0 && processors > 0 ? (unsigned)blocks * (unsigned)processors : 1;
+  return error;
+}
+
+static int is_capturing(cudaStream_t stream) {
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaStreamIsCapturing(stream, &capture);
+  if (error) cudaGetLastError();
+  return error == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone;
+}
+
+static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call, unsigned *resident) {
+  known *known = find_known(kernel, device);
+  *resident = known ? atomic_load_explicit(&known->resident, memory_order_relaxed) : 0;
+  if (*resident) return QUERN_OK;
+  int was;
+  quern_status status = enter(op, device, &was);
+  if (status) return status;
+  if (call && is_capturing((cudaStream_t)call->stream)) {
+    status = qn_status_fail(QUERN_E_CAPTURING, "%s: its stream is being captured, and %s is not loaded yet; prepare it before",
+                            op->info->name, kernel->name);
+  } else {
+    const cudaError_t error = ask_resident(kernel, device, resident);
+    if (error) status = refuse(op, error, kernel->name);
+  }
+  leave(device, was);
+  if (!status && known) atomic_store_explicit(&known->resident, *resident, memory_order_relaxed);
+  return status;
+}
+
+/* The first of an op's kernels for these dtypes, by which they are sorted; *n: how many there are. */
+static const qn_cuda_variant *find_dtypes(const qn_builtin *builtin, const uint8_t *dtypes, int32_t *n) {
+  const size_t size = (size_t)(builtin->info.n_in + builtin->info.n_out);
+  int32_t low = 0, high = builtin->n_cuda_variants;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    if (memcmp(builtin->cuda_variants[middle].dtypes, dtypes, size) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (high = low; high < builtin->n_cuda_variants; high++)
+    if (memcmp(builtin->cuda_variants[high].dtypes, dtypes, size) != 0) break;
+  *n = high - low;
+  return builtin->cuda_variants + low;
+}
+
+static quern_status pick(const quern_op *op, const qn_decision *decision, const qn_cuda_variant **kernel, qn_launch_form *form) {
+  const quern_op_info *info = &op->builtin->info;
+  int32_t n;
+  const qn_cuda_variant *first = find_dtypes(op->builtin, decision->dtypes, &n);
+  if (!n) return refuse_dtypes(op, decision);
+  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->job.nest, decision->sizes, info->n_out, decision->values, form);
+  if (*kernel) return QUERN_OK;
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: none of its CUDA kernels takes operands that lie so (rank %d after dimensions "
+                        "were merged); generate them with --rank n and --class s", info->name, decision->job.nest.rank);
+}
+
+/* ---- The backend ---- */
+
+static const quern_op *stand_in(const quern_op *op) { return op; }
+
+static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+  const quern_op_info *info = &op->builtin->info;
+  const qn_cuda_variant *kernel;
+  qn_launch_form form;
+  unsigned resident;
+  quern_status status = pick(op, decision, &kernel, &form);
+  if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
+  if (status) return status;
+  qn_launch_pack(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form, info->n_params, &run->launch);
+  run->kernel = kernel;
+  run->detail = (const void *)(uintptr_t)resident;
+  return QUERN_OK;
+}
+
+/* What stands for the operands in a kernel's arguments: addresses on the device, or the bits of a value. */
+static cudaError_t set_operands(const qn_decision *decision, char *const *ptr, uint64_t *args) {
+  for (int32_t k = 0; k < decision->job.nest.n_operands; k++) {
+    void *address = ptr[k];
+    if (decision->values >> k & 1) {
+      args[k] = 0;
+      memcpy(&args[k], ptr[k], decision->sizes[k]); /* little-endian, as all that CUDA runs on */
+      continue;
+    }
+    if (decision->pinned >> k & 1) {
+      const cudaError_t error = cudaHostGetDevicePointer(&address, ptr[k], 0);
+      if (error) return error;
+    }
+    args[k] = (uint64_t)(uintptr_t)address;
+  }
+  return cudaSuccess;
+}
+
+/* The next of the places over which a launch is repeated; 0: that was the last. */
+static int next_place(const qn_launch *launch, uint32_t values, int64_t *at, uint64_t *args) {
+  for (int32_t d = 0; d < launch->repeat_rank; d++) {
+    const int is_end = ++at[d] == launch->repeat_n[d];
+    const int64_t steps = is_end ? 1 - launch->repeat_n[d] : 1;
+    for (int32_t k = 0; k < launch->form.n_operands; k++)
+      if (!(values >> k & 1)) args[k] += (uint64_t)(steps * launch->repeat_stride[k][d]);
+    if (!is_end) return 1;
+    at[d] = 0;
+  }
+  return 0;
+}
+
+static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *run, uint64_t *args, cudaStream_t stream) {
+  const qn_cuda_variant *kernel = run->kernel;
+  const qn_launch *launch = &run->launch;
+  int64_t at[QUERN_MAX_NDIM] = {0};
+  void *list[1] = {args};
+  uint32_t x, y;
+  qn_launch_block(launch, &x, &y);
+  const dim3 block = {x, y, 1}, grid = {qn_launch_grid(launch, kernel->turn, (uint32_t)(uintptr_t)run->detail), 1, 1};
+  cudaError_t error;
+  do {
+    error = cudaLaunchKernel(kernel->function, grid, block, list, 0, stream);
+  } while (!error && next_place(launch, decision->values, at, args));
+  return error;
+}
+
+static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
+                           const qn_params *params, const quern_call *call) {
+  const int device = decision->device.device_id;
+  uint64_t args[QN_LAUNCH_ARGS];
+  int was;
+  quern_status status = enter(op, device, &was);
+  if (status) return status;
+  memcpy(args, run->launch.args, (size_t)run->launch.n_args * sizeof *args);
+  memcpy(args + run->launch.at_params, params->slot, (size_t)(run->launch.n_args - run->launch.at_params) * sizeof *args);
+  cudaError_t error = set_operands(decision, ptr, args);
+  if (!error) error = launch_all(decision, run, args, call ? (cudaStream_t)call->stream : NULL);
+  leave(device, was);
+  return error ? refuse(op, error, ((const qn_cuda_variant *)run->kernel)->name) : QUERN_OK;
+}
+
+static quern_status workspace(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes) {
+  (void)op, (void)decision, (void)call;
+  *bytes = 0;
+  return QUERN_OK;
+}
+
+static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  const qn_cuda_variant *kernel;
+  char device[QN_TENSOR_DEVICE_CHARS];
+  qn_launch_form form;
+  (void)call;
+  quern_status status = pick(op, decision, &kernel, &form);
+  if (status) return status;
+  qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\nvariant: %s\ndevice: %s\n", kernel->name,
+                qn_tensor_device_text(decision->device, device));
+  return QUERN_OK;
+}
+
+extern const qn_cuda_backend qn_cuda_tree; /* op_table.c's */
+const qn_cuda_backend qn_cuda_tree = {stand_in, prepare, launch, workspace, explain};
