@@ -35,7 +35,7 @@ local LAYERS = {
   { "interpreter" },
   -- a key in, code out
   { "jit_queue", "jit_frozen", "jit_record" },
-  { "jit", "jit_code" },
+  { "jit", "jit_code", "jit_work" },
   { "fused_ops" },
   { "extension" },
   { "describe", "cuda_backend" },

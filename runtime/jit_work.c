@@ -1,0 +1,370 @@
+/* jit_work.c: see jit_work.h.
+ *
+ * What takes time is done by a *work*, without the lock: it counts code and context, and stands in a list by which a context
+ * that ends knows whom to wait for, and a forked child whose work is lost. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* clock_gettime */
+#endif
+#include "jit_work.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "build_id.h"
+#include "core/isa.h"
+#include "core/status.h"
+#include "jit_cc.h"
+#include "jit_clang.h"
+#include "object_loader.h"
+
+/* A disk where looks take long is left to the background thread: after MOST_SLOW of them. */
+#define SLOW_LOOK_NS 1000000
+#define MOST_SLOW 3
+
+typedef struct work {
+  struct work *next;
+  qn_entry *entry;
+  qn_jit *jit;
+  pthread_t thread;
+  int uses_context; /* its generator, its log: not to go on after qn_jit_destroy */
+  /* What came of it: */
+  qn_loaded *loaded;
+  qn_bytes object; /* for the disk */
+  const char *tier;
+  int64_t compiles;
+  int64_t ns;      /* that source and compilers took */
+  int is_quiet;    /* it failed as it must: there is nothing here to compile with */
+  char identity[2048], why[4096];
+} work;
+
+static work *works;
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* For texts: a host's locale has its say about floating point numbers. */
+static int tenths_of_ms(int64_t ns) { return (int)((ns + 50000) / 100000); }
+
+void qn_work_free(qn_jit *jit) {
+  qn_jit_cache_close(jit->cache);
+  qn_record_free(&jit->record);
+  free(jit->cc);
+  free(jit);
+}
+
+/* ---- Works: begun and ended with the lock held ---- */
+
+static void forget_works(void);
+
+static void begin(work *w, qn_entry *entry) {
+  memset(w, 0, offsetof(work, identity));
+  w->identity[0] = w->why[0] = 0;
+  w->entry = entry;
+  w->jit = entry->table->jit;
+  w->thread = pthread_self();
+  w->uses_context = 1;
+  qn_entry_ref(entry);
+  w->jit->references++;
+  w->next = works;
+  works = w;
+  qn_jit_queue_on_fork(forget_works);
+}
+
+static void unlink_work(work *w) {
+  work **at = &works;
+  while (*at != w) at = &(*at)->next;
+  *at = w->next;
+}
+
+/* Gives the lock up for a moment if there is something to free. */
+static void end(work *w) {
+  qn_entry *dead = NULL;
+  unlink_work(w);
+  qn_entry_unref(w->entry, &dead);
+  const int is_last = --w->jit->references == 0;
+  qn_jit_queue_tell();
+  if (!dead && !is_last) return;
+  qn_jit_queue_unlock();
+  qn_entry_bury(dead);
+  if (is_last) qn_work_free(w->jit);
+  qn_jit_queue_lock();
+}
+
+int qn_work_uses(const qn_jit *jit) {
+  for (const work *w = works; w; w = w->next) {
+    if (w->jit == jit && w->uses_context && !pthread_equal(w->thread, pthread_self())) return 1;
+  }
+  return 0;
+}
+
+int qn_work_has(const qn_entry *entry, int *is_mine) {
+  const work *w = works;
+  while (w && w->entry != entry) w = w->next;
+  *is_mine = w && pthread_equal(w->thread, pthread_self());
+  return w != NULL;
+}
+
+/* In a forked child, with the lock held: works of other threads are lost. A context that only they still counted stays
+ * in memory: what they were at with it is not known. */
+static void forget_works(void) {
+  qn_entry *dead = NULL;
+  for (work *w = works, *next; w; w = next) {
+    next = w->next;
+    if (pthread_equal(w->thread, pthread_self())) continue;
+    unlink_work(w);
+    if (w->entry->state == QN_ENTRY_MAKING) qn_entry_set_wanted(w->entry, "forked");
+    qn_entry_unref(w->entry, &dead);
+    w->jit->references--;
+  }
+  qn_entry_bury(dead);
+}
+
+/* ---- Compilers ---- */
+
+typedef struct compiler {
+  const char *tier;
+  int (*identity)(const qn_jit *jit, char *text, size_t size);
+  int (*compile)(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size);
+} compiler;
+
+static int clang_identity(const qn_jit *jit, char *text, size_t size) {
+  (void)jit;
+  return qn_clang_identity(text, size);
+}
+
+static int clang_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
+                         size_t why_size) {
+  (void)jit;
+  return qn_clang_compile(request, object, why, why_size);
+}
+
+static int cc_identity(const qn_jit *jit, char *text, size_t size) { return qn_cc_identity(jit->cc, text, size); }
+
+static int cc_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
+                      size_t why_size) {
+  return qn_cc_compile(jit->cc, request, object, why, why_size);
+}
+
+/* In the order in which they are asked: who names a C compiler means it. */
+static const compiler compilers[] = {{"cc", cc_identity, cc_compile}, {"clang", clang_identity, clang_compile}};
+#define N_COMPILERS (sizeof compilers / sizeof compilers[0])
+static const compiler *compilers_of(const qn_jit *jit) { return jit->cc ? compilers : compilers + 1; }
+static const compiler *const compilers_end = compilers + N_COMPILERS;
+
+/* Whether any is there; the first one's identity, else "". */
+static int find_compiler(work *w) {
+  for (const compiler *by = compilers_of(w->jit); by != compilers_end; by++) {
+    if (by->identity(w->jit, w->identity, sizeof w->identity)) return 1;
+  }
+  w->identity[0] = 0;
+  return 0;
+}
+
+/* ---- What a work does, without the lock ---- */
+
+/* What finds code on disk: the kernel's key, and what for and by which library it was made; malloc'ed. */
+static char *disk_key(const qn_entry *entry, size_t *size) {
+  const size_t most = entry->size + sizeof "isa generic\nbuild \n" QN_BUILD_ID;
+  const char *isa = qn_isa_name(qn_isa_detect());
+  char *key = malloc(most);
+  if (key) *size = (size_t)snprintf(key, most, "%sisa %s\nbuild %s\n", entry->key, isa, QN_BUILD_ID);
+  return key;
+}
+
+/* 1: there is code, made by who would make it now; where nobody would, by anybody: only the clock tells compilers
+ * apart. */
+static int load_from_disk(work *w) {
+  qn_bytes object = {NULL, 0};
+  size_t key_size = 0;
+  char *key = disk_key(w->entry, &key_size);
+  const char *check = find_compiler(w) ? w->identity : NULL;
+  if (key && qn_jit_cache_get(w->jit->cache, key, key_size, check, check ? strlen(check) : 0, &object)) {
+    w->loaded = qn_object_load(object.data, object.size, w->entry->name, w->why, sizeof w->why);
+    w->tier = "disk";
+    free(object.data);
+  }
+  free(key);
+  return w->loaded != NULL;
+}
+
+/* 0: w->why says why there is none. */
+static int generate(work *w, qn_bytes *source) {
+  const qn_entry *entry = w->entry;
+  const char *dtypes[QN_MAX_OPERANDS];
+  if (!find_compiler(w)) {
+    const char *why = qn_clang_state();
+    w->is_quiet = !w->jit->cc;
+    /* One that was never asked does not know yet what it lacks: then it is asked. */
+    if (strcmp(why, "ready") != 0 && strcmp(why, "not loaded yet") != 0) {
+      snprintf(w->why, sizeof w->why, "no compiler: %s", why);
+      return 0;
+    }
+  }
+  for (int32_t k = 0; k < entry->n_in + entry->n_out; k++) dtypes[k] = qn_dtype_infos[entry->dtypes[k]].name;
+  const qn_source_request request = {.symbol = entry->name, .canonical = entry->canonical, .dtypes = dtypes,
+                                     .n_in = entry->n_in, .n_out = entry->n_out, .classes = entry->classes,
+                                     .rank = entry->rank};
+  const quern_status status = qn_generator_source(w->jit->generator, &request, source, NULL);
+  if (status != QUERN_OK) {
+    snprintf(w->why, sizeof w->why, "%s", quern_last_error());
+    w->is_quiet = status == QUERN_E_UNSUPPORTED;
+    return 0;
+  }
+  qn_record_dump(&w->jit->record, entry->name, ".c", source->data, source->size, &w->jit->log);
+  return 1;
+}
+
+/* Asks the compilers one by one; w->why is what those that failed had to say. */
+static void compile(work *w, const qn_bytes *source) {
+  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
+  char why[2048];
+  w->why[0] = 0;
+  for (const compiler *by = compilers_of(w->jit); by != compilers_end && !w->loaded; by++) {
+    why[0] = 0;
+    if (!by->identity(w->jit, w->identity, sizeof w->identity)) w->identity[0] = 0;
+    w->compiles = 1;
+    if (by->compile(w->jit, &request, &w->object, why, sizeof why)) {
+      w->tier = by->tier;
+      w->loaded = qn_object_load(w->object.data, w->object.size, w->entry->name, why, sizeof why);
+      if (!w->loaded) free(w->object.data);
+    }
+    if (w->loaded) return;
+    w->object = (qn_bytes){NULL, 0};
+    const size_t said = strlen(w->why);
+    snprintf(w->why + said, sizeof w->why - said, "%s%s: %s", said ? "; " : "", by->tier, why);
+  }
+}
+
+static void keep_on_disk(const work *w) {
+  size_t key_size = 0;
+  char *key = w->object.data && w->identity[0] ? disk_key(w->entry, &key_size) : NULL;
+  if (key)
+    qn_jit_cache_put(w->jit->cache, key, key_size, w->identity, strlen(w->identity), w->object.data, w->object.size);
+  free(key);
+}
+
+static void tell_log(const work *w) {
+  const qn_log *log = &w->jit->log;
+  const char *name = w->entry->name;
+  const int line = (int)strcspn(w->why, "\n"), tenths = tenths_of_ms(w->ns);
+  if (w->loaded && w->compiles && w->why[0] && !atomic_exchange(&w->jit->said_worse, 1))
+    qn_log_say(log, QN_LOG_WARNING, "%s: compiled by %s, since %.*s", name, w->tier, line, w->why);
+  else if (w->loaded && w->compiles)
+    qn_log_say(log, QN_LOG_INFO, "%s: compiled by %s in %d.%d ms", name, w->tier, tenths / 10, tenths % 10);
+  else if (w->loaded)
+    qn_log_say(log, QN_LOG_DEBUG, "%s: found in the disk cache", name);
+  else if (!w->is_quiet)
+    qn_log_say(log, QN_LOG_WARNING, "%s: not compiled: %.*s", name, line, w->why);
+  else if (!atomic_exchange(&w->jit->said_why, 1))
+    qn_log_say(log, QN_LOG_INFO, "nothing is compiled here: %.*s", line, w->why);
+}
+
+/* ---- A work's way: with the lock held, given up in between ---- */
+
+static void try_disk(work *w) {
+  qn_jit_queue_unlock();
+  const int64_t start = now_ns();
+  load_from_disk(w);
+  const int is_slow = now_ns() - start > SLOW_LOOK_NS;
+  qn_jit_queue_lock();
+  w->entry->looked = 1;
+  w->jit->n_slow += is_slow;
+}
+
+static void try_compilers(work *w) {
+  qn_bytes source = {NULL, 0};
+  qn_jit_queue_unlock();
+  const int64_t start = now_ns();
+  const int has_source = generate(w, &source);
+  qn_jit_queue_lock();
+  if (!has_source) return;
+  w->uses_context = 0;
+  qn_jit_queue_tell();
+  qn_jit_queue_unlock();
+  compile(w, &source);
+  free(source.data);
+  w->ns = now_ns() - start;
+  qn_jit_queue_lock();
+  w->uses_context = !w->jit->is_dying;
+}
+
+/* Hands over the code or the reason. */
+static void publish(work *w) {
+  qn_entry *entry = w->entry, *dead = NULL;
+  qn_loaded *lost = NULL;
+  entry->info.compiles += w->compiles;
+  entry->info.compile_ms += (double)w->ns / 1e6;
+  if (w->jit->is_dying) {
+    lost = w->loaded;
+    w->loaded = NULL;
+    qn_entry_set_failed(entry, "its context was released");
+  } else if (!w->loaded) {
+    qn_entry_set_failed(entry, w->why);
+  } else {
+    const int tenths = tenths_of_ms(w->ns);
+    qn_kernel *kernel;
+    void *address = qn_object_entry(w->loaded);
+    memcpy(&kernel, &address, sizeof kernel); /* no cast makes a function of it */
+    if (w->compiles)
+      qn_entry_say(entry, "compiled by %s in %d.%d ms", w->tier, tenths / 10, tenths % 10);
+    else
+      qn_entry_say(entry, "found in the disk cache");
+    qn_entry_set_ready(entry, w->tier, qn_isa_detect(), kernel, w->loaded, &dead);
+  }
+  qn_jit_queue_tell();
+  if (!dead && !lost) return;
+  qn_jit_queue_unlock();
+  qn_entry_bury(dead);
+  if (lost) qn_object_unload(lost);
+  qn_jit_queue_lock();
+}
+
+/* What is left to write and to say. To write it is worth while for a context that is gone, too: the next process has it. */
+static void conclude(work *w) {
+  const int is_dying = w->jit->is_dying, has_listener = !is_dying && !qn_jit_queue_is_ending();
+  qn_jit_queue_unlock();
+  keep_on_disk(w);
+  if (!is_dying && w->compiles && w->why[0])
+    qn_record_dump(&w->jit->record, w->entry->name, ".log", w->why, strlen(w->why), &w->jit->log);
+  if (has_listener) tell_log(w);
+  qn_jit_queue_lock();
+  free(w->object.data);
+}
+
+static void make(work *w) {
+  if (!w->entry->looked) try_disk(w);
+  if (!w->loaded && !w->jit->is_dying) try_compilers(w);
+  publish(w);
+  conclude(w);
+  end(w);
+}
+
+void qn_work_run(qn_entry *entry) {
+  work w;
+  begin(&w, entry);
+  entry->references--; /* the job's, now the work's */
+  make(&w);
+}
+
+void qn_work_look(qn_entry *entry) {
+  /* On the heap: callers' stacks may be small. */
+  work *w = !entry->looked && entry->table->jit->n_slow < MOST_SLOW ? malloc(sizeof *w) : NULL;
+  if (!w) return;
+  qn_sentence kept;
+  qn_status_keep(&kept);
+  begin(w, entry);
+  try_disk(w);
+  if (w->loaded) {
+    publish(w);
+    conclude(w);
+  }
+  end(w);
+  free(w);
+  qn_status_restore(&kept);
+}
