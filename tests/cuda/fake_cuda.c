@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake_cuda.h"
@@ -741,30 +742,40 @@ EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
   *mode = before;
   return leave(0);
 }
-EXPORT int cuEventCreate(int **event, unsigned flags) {
+typedef struct event { int n_recorded; double ms; } event;
+EXPORT int cuEventCreate(event **made, unsigned flags) {
   CALL("cuEventCreate", " %u", flags);
-  *event = calloc(1, sizeof **event);
-  return leave(current() ? 0 : INVALID_CONTEXT);
-}
-EXPORT int cuEventDestroy_v2(int *event) {
-  CALL("cuEventDestroy", "%s", "");
-  free(event);
+  if (!current()) return leave(INVALID_CONTEXT);
+  *made = calloc(1, sizeof **made);
   return leave(0);
 }
-EXPORT int cuEventRecord(int *event, stream *handle) {
+EXPORT int cuEventDestroy_v2(event *e) {
+  CALL("cuEventDestroy", "%s", "");
+  free(e);
+  return leave(0);
+}
+EXPORT int cuEventRecord(event *e, stream *handle) {
   stream *s;
+  struct timespec now;
   CALL("cuEventRecord", "%s", "");
   int code = find_stream(handle, &s);
-  if (!code) ++*event;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!code) e->n_recorded++, e->ms = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
   return leave(code);
 }
-EXPORT int cuEventSynchronize(int *event) {
-  CALL("cuEventSynchronize", " %d", *event);
+EXPORT int cuEventSynchronize(event *e) {
+  CALL("cuEventSynchronize", " %d", e->n_recorded);
   return leave(0);
 }
-EXPORT int cuStreamWaitEvent(stream *handle, int *event, unsigned flags) {
+EXPORT int cuEventElapsedTime(float *ms, event *from, event *to) {
+  CALL("cuEventElapsedTime", "%s", "");
+  if (!from->n_recorded || !to->n_recorded) return leave(INVALID_HANDLE);
+  *ms = (float)(to->ms - from->ms);
+  return leave(0);
+}
+EXPORT int cuStreamWaitEvent(stream *handle, event *e, unsigned flags) {
   stream *s;
-  CALL("cuStreamWaitEvent", " %d %u", *event, flags);
+  CALL("cuStreamWaitEvent", " %d %u", e->n_recorded, flags);
   return leave(find_stream(handle, &s));
 }
 

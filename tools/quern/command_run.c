@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command_run.c: quern run: an expression over .npy files. In order: the command line, the expression, names, the
- * inputs' headers, shapes, whether outputs can be written; only then the inputs' data; outputs appear when all are
- * computed. */
+ * command_run.c: quern run: an expression over .npy files, on the CPU or on a CUDA device, where the arrays are moved there
+ * and back. In order: the command line, the expression, names, the inputs' headers, shapes, the device, whether outputs can
+ * be written; only then the inputs' data; outputs appear when all are computed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,13 @@
 #include "binding.h"
 #include "command_line.h"
 #include "commands.h"
+#include "device.h"
 #include "ndarray.h"
 #include "say.h"
 
 const char run_usage[] =
     "quern run EXPRESSION NAME[:DTYPE]=FILE... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
-    "                 [--threads N] [--repeat N] [--explain]\n";
+    "                 [--threads N] [--device cpu|cuda[:N]] [--repeat N] [--explain]\n";
 
 enum { MAX_PARAMS = 64, MAX_REPEATS = 1000000 };
 
@@ -31,6 +32,7 @@ typedef struct run_request {
   spec_list specs;
   param_word params[MAX_PARAMS];
   int n_params;
+  DLDevice device;
   int32_t jit, threads, repeats; /* repeats 0: not asked for */
   int explain;
 } run_request;
@@ -44,8 +46,9 @@ typedef struct run {
   int32_t n_in, n_out;
   quern_scalar params[MAX_PARAMS];
   quern_call call;
+  device *device; /* NULL: the CPU */
   char *explanation;
-  double median_s;
+  double median_s, to_device_ms, to_host_ms;
 } run;
 
 /* ---- The command line ---- */
@@ -58,6 +61,11 @@ static int take_jit(run_request *request, const char *value) {
     return STATUS_GOOD;
   }
   return misuse(run_usage, "--jit %.40s: off, sync or async", value);
+}
+
+static int take_device(run_request *request, const char *value) {
+  if (device_parse(value, &request->device)) return STATUS_GOOD;
+  return misuse(run_usage, "--device %.40s: cpu, cuda or cuda:N", value);
 }
 
 static int take_param(run_request *request, const char *value) {
@@ -84,12 +92,13 @@ static int take_word(run_request *request, const char *word) {
 }
 
 static int read_request(run_request *request, int argc, char **argv) {
-  enum { SPEC, PARAM, JIT, THREADS, REPEAT, EXPLAIN };
-  static const command_option options[] = {{"--spec", 1},   {"--param", 1},   {"--jit", 1}, {"--threads", 1},
-                                           {"--repeat", 1}, {"--explain", 0}, {NULL, 0}};
+  enum { SPEC, PARAM, JIT, THREADS, DEVICE, REPEAT, EXPLAIN };
+  static const command_option options[] = {{"--spec", 1},   {"--param", 1},  {"--jit", 1},     {"--threads", 1},
+                                           {"--device", 1}, {"--repeat", 1}, {"--explain", 0}, {NULL, 0}};
   command_line line = {.usage = run_usage, .argc = argc, .argv = argv};
   const char *value;
   int status = STATUS_GOOD, got;
+  request->device = (DLDevice){kDLCPU, 0};
   while (status == STATUS_GOOD && (got = command_line_next(&line, options, &value)) != COMMAND_LINE_END) {
     switch (got) {
       case SPEC: status = spec_list_add(&request->specs, value) ? STATUS_GOOD : STATUS_FAILED; break;
@@ -99,6 +108,7 @@ static int read_request(run_request *request, int argc, char **argv) {
         if (!operand_parse_count(value, 1, 9999, &request->threads))
           status = misuse(run_usage, "--threads %.40s: a number of 1 to 9999", value);
         break;
+      case DEVICE: status = take_device(request, value); break;
       case REPEAT:
         if (!operand_parse_count(value, 1, MAX_REPEATS, &request->repeats))
           status = misuse(run_usage, "--repeat %.40s: a number of 1 to %d", value, MAX_REPEATS);
@@ -202,41 +212,95 @@ static quern_status fill_explanation(void *arg, char *text, size_t size) {
                           size);
 }
 
-/* A plan, so that the time of a run is not that of choosing or compiling. */
-static int run_plan(run *run, quern_plan *plan, int repeats, int explain) {
+/* Before the last runs: code that a compiler finishes during them has not served them. */
+static int explain(run *run) {
+  run->explanation = text_of_any_size(fill_explanation, run);
+  return run->explanation ? STATUS_GOOD : STATUS_FAILED;
+}
+
+static int run_once(const run *run, quern_plan *plan) {
   void *data[BINDING_MAX];
+  for (int32_t k = 0; k < run->n_in + run->n_out; k++) data[k] = run->tensors[k]->data;
+  return quern_plan_run(plan, data, data + run->n_in, &run->call) ? complain_library() : STATUS_GOOD;
+}
+
+static int time_on_host(const run *run, quern_plan *plan, double *seconds) {
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  const int status = run_once(run, plan);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  *seconds = seconds_between(&start, &end);
+  return status;
+}
+
+/* n < DEVICE_MARKS runs in a row, a mark of the device's own clock between two, so that it need not wait for the host. */
+static int time_on_device(const run *run, quern_plan *plan, int n, double *seconds) {
+  int status = device_mark(run->device, 0) ? STATUS_GOOD : STATUS_FAILED;
+  for (int i = 0; i < n && !status; i++) {
+    status = run_once(run, plan);
+    if (!status && !device_mark(run->device, i + 1)) status = STATUS_FAILED;
+  }
+  if (!status && !device_wait(run->device, n)) status = STATUS_FAILED;
+  for (int i = 0; i < n && !status; i++) {
+    if (!device_ms(run->device, i, i + 1, &seconds[i])) status = STATUS_FAILED;
+    seconds[i] *= 1e-3;
+  }
+  return status;
+}
+
+/* A plan, so that the time of a run is not that of choosing or compiling. */
+static int run_plan(run *run, quern_plan *plan, int repeats, int is_explained) {
+  const int most = run->device ? DEVICE_MARKS - 1 : 1;
   double *times = malloc((size_t)repeats * sizeof times[0]);
   if (!times) return complain("out of memory");
-  for (int32_t k = 0; k < run->n_in + run->n_out; k++) data[k] = run->arrays[k].memory;
   int status = STATUS_GOOD;
-  for (int i = 0; i < repeats && !status; i++) {
-    struct timespec start, end;
+  for (int i = 0, n; i < repeats && !status; i += n) {
+    n = repeats - i < most ? repeats - i : most;
     progress_set("computing", run->info->name, i, repeats > 1 ? repeats : 0);
-    /* Before the last run: code that a compiler finishes during that run has not served it. */
-    if (explain && i == repeats - 1 && !(run->explanation = text_of_any_size(fill_explanation, run)))
-      status = STATUS_FAILED;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    if (!status && quern_plan_run(plan, data, data + run->n_in, NULL)) status = complain_library();
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    times[i] = seconds_between(&start, &end);
+    if (is_explained && i + n == repeats) status = explain(run);
+    if (!status) status = run->device ? time_on_device(run, plan, n, times + i) : time_on_host(run, plan, times + i);
   }
   if (!status) run->median_s = median(times, repeats);
   free(times);
   return status;
 }
 
+/* All that `move` is given, between two marks; *ms: how long it took there. */
+static int move_arrays(run *run, int32_t from, int32_t to, int (*move)(device *, ndarray *), double *ms) {
+  int good = device_mark(run->device, 0);
+  for (int32_t k = from; k < to && good; k++) good = move(run->device, &run->arrays[k]);
+  good = good && device_mark(run->device, 1) && device_wait(run->device, 1) && device_ms(run->device, 0, 1, ms);
+  return good ? STATUS_GOOD : STATUS_FAILED;
+}
+
+static int send_inputs(run *run) {
+  for (int32_t k = 0; k < run->n_in + run->n_out; k++)
+    if (!device_take(run->device, &run->arrays[k])) return STATUS_FAILED;
+  run->call.stream = device_stream(run->device);
+  progress_set("moving", "arrays to the device", 0, 0);
+  return move_arrays(run, 0, run->n_in, device_send, &run->to_device_ms);
+}
+
+static int fetch_outputs(run *run) {
+  progress_set("moving", "arrays from the device", 0, 0);
+  return move_arrays(run, run->n_in, run->n_in + run->n_out, device_fetch, &run->to_host_ms);
+}
+
 static int compute(run *run, const run_request *request) {
   quern_plan *plan = NULL;
-  /* Pages that are touched for the first time are the operating system's work, which no time of a run should show. */
-  for (int32_t k = run->n_in; k < run->n_in + run->n_out && (request->explain || request->repeats); k++)
+  /* Pages that are touched for the first time are the operating system's work, which no time should show. */
+  const int is_timed = request->explain || request->repeats || run->device;
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out && is_timed; k++)
     memset(run->arrays[k].memory, 0, (size_t)run->arrays[k].bytes);
   for (int32_t k = 0; k < run->n_in; k++)
     if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
+  if (run->device && send_inputs(run)) return STATUS_FAILED;
   progress_set("preparing", run->info->name, 0, 0);
   if (quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan))
     return complain_library();
-  const int status = run_plan(run, plan, request->repeats ? request->repeats : 1, request->explain);
+  int status = run_plan(run, plan, request->repeats ? request->repeats : 1, request->explain);
   quern_plan_release(plan);
+  if (!status && run->device) status = fetch_outputs(run);
   return status;
 }
 
@@ -252,8 +316,10 @@ static void print_times(const run *run, const run_request *request) {
   double bytes = 0;
   for (int32_t k = 0; k < run->n_in + run->n_out; k++) bytes += (double)run->arrays[k].bytes;
   if (run->explanation) fputs(run->explanation, stdout);
-  if (!request->explain && !request->repeats) return;
-  printf("run_ms: %.6f\n", 1e3 * run->median_s);
+  if (run->device)
+    printf("to_device_ms: %.6f\nkernel_ms: %.6f\nto_host_ms: %.6f\n", run->to_device_ms, 1e3 * run->median_s, run->to_host_ms);
+  else if (request->explain || request->repeats)
+    printf("run_ms: %.6f\n", 1e3 * run->median_s);
   if (request->explain) printf("gbps: %.3f\n", run->median_s > 0 ? 1e-9 * bytes / run->median_s : 0.0);
 }
 
@@ -264,6 +330,8 @@ int command_run(int argc, char **argv) {
   if (status == STATUS_GOOD) {
     progress_begin();
     status = open_operands(&run, &request);
+    if (!status && request.device.device_type == kDLCUDA && !(run.device = device_open(request.device.device_id)))
+      status = STATUS_FAILED;
     if (!status) status = begin_outputs(&run);
     if (!status) status = compute(&run, &request);
     if (!status) status = write_outputs(&run);
@@ -279,6 +347,7 @@ int command_run(int argc, char **argv) {
   free(run.explanation);
   quern_op_release(run.op);
   quern_ctx_release(run.ctx);
+  device_close(run.device);
   spec_list_free(&request.specs);
   return status;
 }

@@ -25,6 +25,8 @@ static const struct {
      "  --param a=0.5    the value of a parameter: the expression has `param a;`\n"
      "  --jit off        only what is built and the interpreter; sync: compiles first; async: compiles meanwhile\n"
      "  --threads N      at most N threads\n"
+     "  --device cuda:N  moves the arrays to a CUDA device (cuda: the first), computes there and moves the results back;\n"
+     "                   prints what each of the three took\n"
      "  --repeat N       computes N times and prints the median time\n"
      "  --explain        prints how it was computed\n"},
     {"ops", command_ops, ops_usage, "lists the ops, or tells all of one\n"},
