@@ -11,7 +11,7 @@
 #include "binding.h"
 #include "command_line.h"
 #include "commands.h"
-#include "device.h"
+#include "device_arrays.h"
 #include "ndarray.h"
 #include "say.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.c: see device.h. The driver's types are declared by their size; of its functions the names are those that its own
+ * device_arrays.c: see device_arrays.h. The driver's types are declared by their size; of its functions the names are those that its own
  * header maps to. */
-#include "device.h"
+#include "device_arrays.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
