@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_arrays.c: see device_arrays.h. The driver's types are declared by their size; of its functions the names are those that its own
- * header maps to. */
+ * device_arrays.c: see device_arrays.h. The driver's types are declared by their size; its functions have the names that its
+ * own header maps to. */
 #include "device_arrays.h"
 
 #include <dlfcn.h>

@@ -1,0 +1,159 @@
+"""The cases of gpu.py: what is computed, on arrays of which dtypes, shapes and strides; and what is right, by Python's own
+floats for some elements, and by PyTorch for all where it is there."""
+import math
+import random
+
+from gpu_driver import DTYPES, pack, unpack
+
+SIZE = {name: bits // 8 for name, (_, bits) in DTYPES.items()}
+EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(a + b)", "gelu": "y = gelu(a * b + c) * d"}
+HOLD_CONTIGUOUS, HOLD_STRIDED, HOLD_TRANSPOSED = 0.95, 0.90, 0.80  # of a copy's bandwidth
+
+
+def gelu(x):
+    return 0.5 * x * (1 + math.erf(x * math.sqrt(0.5)))
+
+
+REFERENCES = {"add": lambda a, b: a + b, "scale": lambda a, b: a * b, "bias_gelu": lambda a, b: gelu(a + b),
+              "gelu": lambda a, b, c, d: gelu(a * b + c) * d}
+# What an f32, f16 or bf16 result may be off by, as a part of 1 + its size: rounding, once, and PyTorch's own errors.
+TOLERANCE = {"f32": 4e-6, "f16": 1.1e-3, "bf16": 8.5e-3}
+
+
+class Layout:
+    """An array without memory; strides in elements."""
+
+    def __init__(self, dtype, shape, strides=None, storage=None):
+        self.dtype, self.shape = dtype, tuple(shape)
+        if strides is None:
+            strides = [math.prod(shape[k + 1:]) for k in range(len(shape))]
+        self.strides = tuple(strides)
+        self.storage = storage or math.prod(shape)  # elements
+        self.bytes = math.prod(shape) * SIZE[dtype]
+
+
+class Case:
+    def __init__(self, name, kind, hold, inputs, output, in_small=True):
+        self.name, self.kind, self.hold, self.inputs, self.output, self.in_small = name, kind, hold, inputs, output, in_small
+        self.bytes = sum(x.bytes for x in inputs) + output.bytes
+
+
+def sliced(dtype, rows, columns, pitch):
+    return Layout(dtype, (rows, columns), (pitch, 1), rows * pitch)
+
+
+def transposed(dtype, rows, columns):
+    return Layout(dtype, (rows, columns), (1, rows), rows * columns)
+
+
+def make_cases(n, is_small):
+    """n: bytes of an array of the larger kind; all are far larger than an L2 unless is_small."""
+    side = 1 << (int(math.log2(n // 4)) // 2)  # of a square of f32
+    cases = []
+    for dtype in ("f32", "f16", "bf16"):
+        flat = Layout(dtype, (n // SIZE[dtype],))
+        cases.append(Case(f"add {dtype}", "add", HOLD_CONTIGUOUS, [flat] * 2, flat, dtype == "f32"))
+    for dtype in ("f32", "f16", "bf16"):
+        flat = Layout(dtype, (n // SIZE[dtype],))
+        cases.append(Case(f"gelu(a*b+c)*d {dtype}", "gelu", HOLD_CONTIGUOUS, [flat] * 4, flat, dtype == "bf16"))
+    for dtype in ("f32", "f16", "bf16"):
+        rows = side * 4 // SIZE[dtype]
+        square = Layout(dtype, (rows, side))
+        cases.append(Case(f"gelu(a + row) {dtype}", "bias_gelu", HOLD_STRIDED, [square, Layout(dtype, (side,))], square,
+                          dtype == "f32"))
+        cases.append(Case(f"a * column {dtype}", "scale", HOLD_STRIDED, [square, Layout(dtype, (rows, 1), (1, 1))], square,
+                          dtype == "f16"))
+    for dtype in ("f32", "f16", "bf16"):
+        rows = side * 4 // SIZE[dtype]
+        square = Layout(dtype, (rows, side))
+        cases.append(Case(f"a.T + b {dtype}", "add", HOLD_TRANSPOSED, [transposed(dtype, rows, side), square], square,
+                          dtype == "f32"))
+    mixed = n // 4
+    cases.append(Case("f16 + f32 -> f32", "add", HOLD_STRIDED, [Layout("f16", (mixed,)), Layout("f32", (mixed,))],
+                      Layout("f32", (mixed,))))
+    cases.append(Case("f16 + bf16 -> f32", "add", HOLD_STRIDED, [Layout("f16", (mixed,)), Layout("bf16", (mixed,))],
+                      Layout("f32", (mixed,)), False))
+    pitch = 64 if is_small else 1024
+    columns, rows = pitch - 24, n // 4 // pitch
+    for dtype in ("f32", "f16"):
+        part = sliced(dtype, rows, columns, pitch)
+        cases.append(Case(f"sliced rows, a[:, :{columns}] + b {dtype}", "add", HOLD_STRIDED, [part, part],
+                          Layout(dtype, (rows, columns)), dtype == "f32"))
+    return [case for case in cases if case.in_small or not is_small]
+
+
+def launch_case():
+    return Case("8 elements, f32", "add", None, [Layout("f32", (8,))] * 2, Layout("f32", (8,)))
+
+
+# ---- Arrays ----
+
+PERIOD = 997  # a prime: no extent here is a multiple of it
+BASE = [(k * 7 % PERIOD) / 400 - 1.2 for k in range(PERIOD)]
+
+
+class Array:
+    """A layout with memory on the device, PyTorch's where it is there, and the k-th pattern in it."""
+
+    def __init__(self, layout, driver, torch, k):
+        self.dtype, self.shape, self.strides, self.driver, self.tensor = layout.dtype, layout.shape, layout.strides, driver, None
+        n_bytes = layout.storage * SIZE[layout.dtype]
+        self.values = unpack(self.dtype, pack(self.dtype, BASE[131 * k % PERIOD:] + BASE[:131 * k % PERIOD]))
+        if torch:
+            kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[self.dtype]
+            flat = torch.empty(layout.storage, dtype=kind, device=f"cuda:{driver.ordinal}")
+            self.tensor, self.address = torch.as_strided(flat, self.shape, self.strides), flat.data_ptr()
+        else:
+            self.address = driver.allocate(n_bytes)
+        driver.fill(self.address, n_bytes, pack(self.dtype, self.values))
+
+    def offset(self, index):
+        """Of an index of the result, which this array may be broadcast to; in elements."""
+        own = index[len(index) - len(self.shape):]
+        return sum((i if n > 1 else 0) * s for i, n, s in zip(own, self.shape, self.strides))
+
+    def value(self, index):
+        return self.values[self.offset(index) % PERIOD]
+
+    def read(self, index):
+        size = SIZE[self.dtype]
+        return unpack(self.dtype, self.driver.read(self.address + size * self.offset(index), size))[0]
+
+    def release(self):
+        if self.tensor is None:
+            self.driver.free(self.address)
+        self.tensor = None
+
+
+class Wrong(Exception):
+    pass
+
+
+def check_some(case, inputs, output, n=200):
+    """Elements here and there, the first and the last among them."""
+    choose = random.Random(5)
+    indices = [tuple(0 for _ in output.shape), tuple(d - 1 for d in output.shape)]
+    indices += [tuple(choose.randrange(d) for d in output.shape) for _ in range(n)]
+    for index in indices:
+        got, right = output.read(index), REFERENCES[case.kind](*[x.value(index) for x in inputs])
+        if not abs(got - right) <= TOLERANCE[output.dtype] * (1 + abs(right)):
+            raise Wrong(f"{case.name}: {got} at {index}, {right} wanted")
+
+
+def torch_reference(torch, case, inputs):
+    """In f32, for all elements."""
+    def gelu_of(x):
+        return torch.nn.functional.gelu(x)
+
+    x = [array.tensor.float() for array in inputs]
+    if case.kind == "gelu":
+        return gelu_of(x[0] * x[1] + x[2]) * x[3]
+    return {"add": lambda: x[0] + x[1], "scale": lambda: x[0] * x[1], "bias_gelu": lambda: gelu_of(x[0] + x[1])}[case.kind]()
+
+
+def check_all(case, tensor, reference):
+    dtype = case.output.dtype
+    worst = ((tensor.float() - reference).abs() / (1 + reference.abs())).max().item()
+    # PyTorch rounds between operations where its own result is not one kernel: two roundings more.
+    if not worst <= 4 * TOLERANCE[dtype]:
+        raise Wrong(f"{case.name}: off by {worst:.2g}")
