@@ -59,16 +59,17 @@ static void start(qn_jit *jit, qn_entry *entry) {
   if (entry->state == QN_ENTRY_MAKING) start_job(jit, entry);
 }
 
-/* Sees to it that somebody makes the code, if anybody can; in mode sync, waits until that is done, with all that is
- * said and kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
-static void want(qn_entry *entry) {
-  qn_jit *jit = entry->table->jit;
-  for (int waits = 0;; waits = 1) {
-    if (entry->state == QN_ENTRY_WANTED) start(jit, entry);
+/* Sees to it that somebody makes the code, if anybody can; in mode sync, or if it `waits` anyway, until that is done, with all
+ * that is said and kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
+static void want(qn_entry *entry, int waits) {
+  for (int is_waiting = 0; entry->table && !entry->table->jit->is_dying; is_waiting = 1) {
+    qn_jit *jit = entry->table->jit;
     int is_mine;
+    if (entry->state == QN_ENTRY_WANTED) start(jit, entry);
     const int has_work = qn_work_has(entry, &is_mine);
-    const int is_under_way = entry->state == QN_ENTRY_MAKING || (waits && has_work);
-    if (jit->mode != QUERN_JIT_SYNC || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
+    const int is_under_way = entry->state == QN_ENTRY_MAKING || (is_waiting && has_work);
+    if ((jit->mode != QUERN_JIT_SYNC && !waits) || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
+    if (!has_work) qn_jit_queue_hurry(&entry->job);
     qn_jit_queue_wait();
   }
 }
@@ -98,9 +99,9 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   else
     entry = qn_table_add(&jit->table, request, digest, key);
   if (entry) {
-    qn_record_add(&jit->record, &recorded, digest, entry->name, key);
+    if (!entry->capability) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
     qn_entry_look_frozen(entry);
-    want(entry);
+    want(entry, 0);
   }
   const char *unsaid = jit->unsaid;
   jit->unsaid = NULL;
@@ -118,7 +119,16 @@ void qn_code_want(qn_code *code) {
   qn_entry *entry = (qn_entry *)code;
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_jit_queue_lock();
-  if (entry->table && entry->state == QN_ENTRY_WANTED) want(entry);
+  if (entry->state == QN_ENTRY_WANTED) want(entry, 0);
+  qn_jit_queue_unlock();
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+}
+
+void qn_code_wait(qn_code *code) {
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_jit_queue_lock();
+  want((qn_entry *)code, 1);
   qn_jit_queue_unlock();
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;
@@ -228,8 +238,9 @@ quern_status qn_jit_record(qn_jit *jit, const char *path) {
     qn_jit_queue_lock();
     qn_record_set(&jit->record, absolute);
     for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
-      for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain)
-        qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+      for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain) {
+        if (!entry->capability) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+      }
     }
     qn_jit_queue_unlock();
     qn_record_write(&jit->record, &recorded, &jit->log);

@@ -14,7 +14,7 @@
 
 /* ---- Keys ---- */
 
-static const char class_letters[] = "cbs"; /* ORDER qn_class */
+static const char class_letters[] = "cbst"; /* ORDER qn_class */
 
 static char *put_dtypes(char *at, const uint8_t *dtypes, int32_t n) {
   for (int32_t k = 0; k < n; k++) {
@@ -29,7 +29,7 @@ static char *put_dtypes(char *at, const uint8_t *dtypes, int32_t n) {
 char *qn_code_key(const qn_code_request *request) {
   const int32_t n = request->n_in + request->n_out;
   const size_t length = strlen(request->canonical);
-  size_t size = length + (size_t)n + sizeof "\n > \n2d \nspecs \n" + 32;
+  size_t size = length + (size_t)n + sizeof "\n > \n2d \nspecs \ncuda sm_2147483647 i64\n" + 32;
   for (int32_t k = 0; k < n; k++) size += strlen(qn_dtype_infos[request->dtypes[k]].name) + 1;
   char *key = malloc(size), *at = key;
   if (!key) return NULL;
@@ -40,15 +40,17 @@ char *qn_code_key(const qn_code_request *request) {
   memcpy(at, " > ", 3);
   at = put_dtypes(at + 3, request->dtypes + request->n_in, request->n_out);
   *at++ = '\n';
-  *at++ = (char)('0' + request->rank);
+  *at++ = request->rank ? (char)('0' + request->rank) : 'n';
   *at++ = 'd';
   *at++ = ' ';
   for (int32_t k = 0; k < n; k++) *at++ = class_letters[request->classes[k]];
   const unsigned long long high = request->specs.high, low = request->specs.low;
   if (high || low)
-    snprintf(at, size - (size_t)(at - key), "\nspecs %016llx%016llx\n", high, low);
+    at += snprintf(at, size - (size_t)(at - key), "\nspecs %016llx%016llx\n", high, low);
   else
-    memcpy(at, "\nspecs -\n", sizeof "\nspecs -\n");
+    at += snprintf(at, size - (size_t)(at - key), "\nspecs -\n");
+  if (request->capability)
+    snprintf(at, size - (size_t)(at - key), "cuda sm_%d%s\n", (int)request->capability, request->is_wide ? " i64" : "");
   return key;
 }
 
@@ -101,6 +103,8 @@ qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_diges
   entry->n_in = request->n_in;
   entry->n_out = request->n_out;
   entry->rank = request->rank;
+  entry->capability = request->capability;
+  entry->is_wide = request->is_wide;
   memcpy(entry->dtypes, request->dtypes, (size_t)n);
   for (int32_t k = 0; k < n; k++) entry->classes[k] = class_letters[request->classes[k]];
   entry->info.tier = "";
@@ -165,10 +169,15 @@ void qn_entry_put_down(qn_entry *entry) {
   if (--entry->references == 0) enter_idle(entry);
 }
 
+void qn_made_free(qn_made made) {
+  qn_object_unload(made.loaded);
+  qn_cuda_image_free(made.image);
+}
+
 void qn_entry_bury(qn_entry *dead) {
   while (dead) {
     qn_entry *next = dead->chain;
-    if (dead->loaded) qn_object_unload(dead->loaded);
+    qn_made_free(dead->made);
     free(dead);
     dead = next;
   }
@@ -214,27 +223,43 @@ void qn_entry_set_failed(qn_entry *entry, const char *why) {
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
-void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel, qn_loaded *loaded,
-                        qn_entry **dead) {
+static void set_ready(qn_entry *entry, const char *tier) {
   entry->state = QN_ENTRY_READY;
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
   entry->info.tier = tier;
+}
+
+void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel) {
+  set_ready(entry, tier);
   entry->info.isa = isa;
   atomic_store_explicit(&entry->code.kernel, kernel, memory_order_release);
-  if (!loaded) return;
-  entry->loaded = loaded;
-  entry->info.bytes = qn_object_size(loaded);
+}
+
+void qn_entry_set_made(qn_entry *entry, const char *tier, qn_made made, qn_entry **dead) {
+  set_ready(entry, tier);
+  entry->made = made;
+  if (made.loaded) {
+    qn_kernel *kernel;
+    void *address = qn_object_entry(made.loaded);
+    memcpy(&kernel, &address, sizeof kernel); /* no cast makes a function of it */
+    entry->info.bytes = qn_object_size(made.loaded);
+    atomic_store_explicit(&entry->code.kernel, kernel, memory_order_release);
+  } else {
+    entry->info.bytes = qn_cuda_image_size(made.image);
+    atomic_store_explicit(&entry->code.image, made.image, memory_order_release);
+  }
   entry->table->bytes += entry->info.bytes;
   evict(entry->table, dead);
 }
 
 void qn_entry_look_frozen(qn_entry *entry) {
   const unsigned count = qn_jit_frozen_count();
-  if (entry->frozen_seen == count || (entry->state != QN_ENTRY_WANTED && entry->state != QN_ENTRY_FAILED)) return;
+  if (entry->capability || entry->frozen_seen == count) return;
+  if (entry->state != QN_ENTRY_WANTED && entry->state != QN_ENTRY_FAILED) return;
   qn_isa isa;
   qn_kernel *kernel = qn_jit_frozen_find(entry->key, entry->digest, &isa);
   entry->frozen_seen = count;
   if (!kernel) return;
   qn_entry_say(entry, "built ahead");
-  qn_entry_set_ready(entry, "frozen", isa, kernel, NULL, NULL);
+  qn_entry_set_ready(entry, "frozen", isa, kernel);
 }

@@ -3,6 +3,7 @@
 #ifndef QN_JIT_CODE_H
 #define QN_JIT_CODE_H
 
+#include "cuda_image.h"
 #include "jit.h"
 #include "jit_queue.h"
 #include "object_loader.h"
@@ -13,6 +14,14 @@ typedef enum qn_entry_state {
   QN_ENTRY_READY,
   QN_ENTRY_FAILED
 } qn_entry_state;
+
+/* What a compiler's bytes have become: one of these; none: nothing. */
+typedef struct qn_made {
+  qn_loaded *loaded;    /* for this CPU */
+  qn_cuda_image *image; /* for CUDA devices */
+} qn_made;
+static inline int qn_made_is_any(qn_made made) { return made.loaded || made.image; }
+void qn_made_free(qn_made made);
 
 typedef struct qn_entry {
   qn_code code;            /* first: a qn_code * is a qn_entry * */
@@ -25,11 +34,11 @@ typedef struct qn_entry {
   qn_entry_state state;
   int looked;              /* 1: it is not on disk */
   unsigned frozen_seen;    /* how many tables of kernels built ahead do not have it */
-  qn_loaded *loaded;
+  qn_made made;            /* the entry's own */
   size_t size;             /* of the entry */
   qn_code_info info;
   char name[sizeof "qj_" + 16];
-  int32_t n_in, n_out, rank;
+  int32_t n_in, n_out, rank, capability, is_wide;
   uint8_t dtypes[QN_MAX_OPERANDS];
   char classes[QN_MAX_OPERANDS + 1];
   char *key, *canonical;   /* behind the entry */
@@ -71,11 +80,12 @@ void qn_entry_say(qn_entry *entry, const char *format, ...) __attribute__((forma
 void qn_entry_set_wanted(qn_entry *entry, const char *why);
 void qn_entry_set_making(qn_entry *entry, const char *how);
 void qn_entry_set_failed(qn_entry *entry, const char *why);
-/* The entry takes `loaded` and counts its bytes; NULL: the kernel is not its own, and nobody dies of it. */
-void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel, qn_loaded *loaded,
-                        qn_entry **dead);
+/* A kernel that is not the entry's own; nobody dies of it. */
+void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel);
+/* The entry takes `made`, and counts its bytes. */
+void qn_entry_set_made(qn_entry *entry, const char *tier, qn_made made, qn_entry **dead);
 
-/* Looks among the kernels built ahead, if there are some where it has not looked yet. */
+/* Looks among the kernels built ahead, if there are some where it has not looked yet. There are none for CUDA. */
 void qn_entry_look_frozen(qn_entry *entry);
 
 #endif

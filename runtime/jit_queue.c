@@ -109,16 +109,29 @@ static int make_thread(void) {
          qn_thread_start(&queue.thread, 0, work); /* a program with much thread-local memory */
 }
 
-const char *qn_jit_queue_add(qn_jit_job *job) {
+static void put(qn_jit_job *job) {
   qn_jit_job **at = &queue.first;
-  if (queue.stopping) return "the process ends";
-  if (!queue.has_thread) queue.has_thread = make_thread();
-  if (!queue.has_thread) return "no thread could be made";
   while (*at && (!job->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
   job->next = *at;
   *at = job;
+}
+
+const char *qn_jit_queue_add(qn_jit_job *job) {
+  if (queue.stopping) return "the process ends";
+  if (!queue.has_thread) queue.has_thread = make_thread();
+  if (!queue.has_thread) return "no thread could be made";
+  put(job);
   pthread_cond_signal(&queue.work);
   return NULL;
+}
+
+void qn_jit_queue_hurry(qn_jit_job *job) {
+  qn_jit_job **at = &queue.first;
+  while (*at && *at != job) at = &(*at)->next;
+  if (!*at || job->is_urgent) return;
+  *at = job->next;
+  job->is_urgent = 1;
+  put(job);
 }
 
 int qn_jit_queue_is_ending(void) { return queue.stopping; }

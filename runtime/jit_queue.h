@@ -32,6 +32,9 @@ void qn_jit_queue_tell(void);
  * why it will not be run (then it is not in the queue); static. */
 const char *qn_jit_queue_add(qn_jit_job *job);
 
+/* A job that waits in the queue is urgent from now on. */
+void qn_jit_queue_hurry(qn_jit_job *job);
+
 /* Whether the process ends: a host's log is not to be called any more. */
 int qn_jit_queue_is_ending(void);
 

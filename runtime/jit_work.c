@@ -16,9 +16,9 @@
 #include "build_id.h"
 #include "core/isa.h"
 #include "core/status.h"
+#include "cuda_nvrtc.h"
 #include "jit_cc.h"
 #include "jit_clang.h"
-#include "object_loader.h"
 
 /* A disk where looks take long is left to the background thread: after MOST_SLOW of them. */
 #define SLOW_LOOK_NS 1000000
@@ -31,9 +31,10 @@ typedef struct work {
   pthread_t thread;
   int uses_context; /* its generator, its log: not to go on after qn_jit_destroy */
   /* What came of it: */
-  qn_loaded *loaded;
+  qn_made made;
   qn_bytes object; /* for the disk */
   const char *tier;
+  int32_t turn;    /* cuda_image.h */
   int64_t compiles;
   int64_t ns;      /* that source and compilers took */
   int is_quiet;    /* it failed as it must: there is nothing here to compile with */
@@ -125,116 +126,181 @@ static void forget_works(void) {
   qn_entry_bury(dead);
 }
 
-/* ---- Compilers ---- */
+/* ---- Targets and compilers: all that differs between them ---- */
+
+typedef struct target {
+  const char *suffix; /* of a dumped source */
+  int (*machine)(char *text, size_t size); /* the key's line on disk: what the code must fit; 0: there is no such machine */
+  qn_made (*load)(const work *w, const qn_bytes *object, char *why, size_t why_size);
+} target;
+
+static int cpu_machine(char *text, size_t size) {
+  snprintf(text, size, "isa %s", qn_isa_name(qn_isa_detect()));
+  return 1;
+}
+
+static qn_made cpu_load(const work *w, const qn_bytes *object, char *why, size_t why_size) {
+  return (qn_made){.loaded = qn_object_load(object->data, object->size, w->entry->name, why, why_size)};
+}
+
+/* The chip is in the kernel's key. A driver runs what an NVRTC of no later version has made, and PTX does not outlive it. */
+static int cuda_machine(char *text, size_t size) {
+  quern_status status;
+  const qn_cuda_driver *driver = qn_cuda_open(&status);
+  if (driver) snprintf(text, size, "driver %d.%d", driver->version / 1000, driver->version % 1000 / 10);
+  return driver != NULL;
+}
+
+static qn_made cuda_load(const work *w, const qn_bytes *object, char *why, size_t why_size) {
+  return (qn_made){.image = qn_cuda_image_make(object->data, object->size, w->entry->name, why, why_size)};
+}
+
+static const target cpu = {".c", cpu_machine, cpu_load}, cuda = {".cu", cuda_machine, cuda_load};
+static const target *target_of(const work *w) { return w->entry->capability ? &cuda : &cpu; }
 
 typedef struct compiler {
   const char *tier;
+  const target *target;
+  int (*is_meant)(const qn_jit *jit);
+  /* Who would compile, opening nothing; 0: that is not known, or nobody. */
   int (*identity)(const qn_jit *jit, char *text, size_t size);
-  int (*compile)(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size);
+  /* Of one without an identity: whether it is worth asking. It may be opened for that. */
+  int (*may_be_there)(char *why, size_t why_size);
+  int (*compile)(const work *w, const qn_bytes *source, qn_bytes *object, char *why, size_t why_size);
 } compiler;
 
-static int clang_identity(const qn_jit *jit, char *text, size_t size) {
-  (void)jit;
-  return qn_clang_identity(text, size);
-}
-
-static int clang_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
-                         size_t why_size) {
-  (void)jit;
-  return qn_clang_compile(request, object, why, why_size);
-}
+static int is_named(const qn_jit *jit) { return jit->cc != NULL; }
 
 static int cc_identity(const qn_jit *jit, char *text, size_t size) { return qn_cc_identity(jit->cc, text, size); }
 
-static int cc_compile(const qn_jit *jit, const qn_compile_request *request, qn_bytes *object, char *why,
-                      size_t why_size) {
-  return qn_cc_compile(jit->cc, request, object, why, why_size);
+static int cc_may_be_there(char *why, size_t why_size) { return (void)why, (void)why_size, 0; }
+
+static int cc_compile(const work *w, const qn_bytes *source, qn_bytes *object, char *why, size_t why_size) {
+  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
+  return qn_cc_compile(w->jit->cc, &request, object, why, why_size);
+}
+
+static int is_meant_always(const qn_jit *jit) { return (void)jit, 1; }
+
+static int clang_identity(const qn_jit *jit, char *text, size_t size) { return (void)jit, qn_clang_identity(text, size); }
+
+/* One that was never asked does not know yet what it lacks: then it is asked. */
+static int clang_may_be_there(char *why, size_t why_size) {
+  const char *state = qn_clang_state();
+  snprintf(why, why_size, "%s", state);
+  return strcmp(state, "ready") == 0 || strcmp(state, "not loaded yet") == 0;
+}
+
+static int clang_compile(const work *w, const qn_bytes *source, qn_bytes *object, char *why, size_t why_size) {
+  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
+  (void)w;
+  return qn_clang_compile(&request, object, why, why_size);
+}
+
+static int nvrtc_identity(const qn_jit *jit, char *text, size_t size) { return (void)jit, qn_nvrtc_identity(text, size); }
+
+static int nvrtc_compile(const work *w, const qn_bytes *source, qn_bytes *object, char *why, size_t why_size) {
+  char file[sizeof w->entry->name + sizeof ".cu"];
+  snprintf(file, sizeof file, "%s.cu", w->entry->name);
+  const qn_nvrtc_request request = {source->data, file, w->entry->capability, w->turn};
+  return qn_nvrtc_compile(&request, object, why, why_size);
 }
 
 /* In the order in which they are asked: who names a C compiler means it. */
-static const compiler compilers[] = {{"cc", cc_identity, cc_compile}, {"clang", clang_identity, clang_compile}};
-#define N_COMPILERS (sizeof compilers / sizeof compilers[0])
-static const compiler *compilers_of(const qn_jit *jit) { return jit->cc ? compilers : compilers + 1; }
-static const compiler *const compilers_end = compilers + N_COMPILERS;
+static const compiler compilers[] = {
+  {"cc", &cpu, is_named, cc_identity, cc_may_be_there, cc_compile},
+  {"clang", &cpu, is_meant_always, clang_identity, clang_may_be_there, clang_compile},
+  {"nvrtc", &cuda, is_meant_always, nvrtc_identity, qn_nvrtc_is_there, nvrtc_compile},
+};
 
-/* Whether any is there; the first one's identity, else "". */
+/* The first from `by` on that is meant for this work; NULL: none. */
+static const compiler *compiler_from(const work *w, const compiler *by) {
+  static const compiler *const end = compilers + sizeof compilers / sizeof compilers[0];
+  while (by < end && !(by->target == target_of(w) && by->is_meant(w->jit))) by++;
+  return by < end ? by : NULL;
+}
+
+/* Whether any is known to be there; the first one's identity, else "". */
 static int find_compiler(work *w) {
-  for (const compiler *by = compilers_of(w->jit); by != compilers_end; by++) {
+  for (const compiler *by = compilers; (by = compiler_from(w, by)); by++) {
     if (by->identity(w->jit, w->identity, sizeof w->identity)) return 1;
   }
   w->identity[0] = 0;
   return 0;
 }
 
+/* The same, or that one may be there; else w->why. */
+static int has_compiler(work *w) {
+  int may_be_there = 0;
+  char why[1024] = "";
+  if (find_compiler(w)) return 1;
+  for (const compiler *by = compilers; (by = compiler_from(w, by)); by++) may_be_there |= by->may_be_there(why, sizeof why);
+  if (!may_be_there) snprintf(w->why, sizeof w->why, "no compiler: %s", why);
+  const int is_asked_for = w->jit->cc && target_of(w) == &cpu;
+  w->is_quiet = !is_asked_for && !find_compiler(w); /* it may have been opened */
+  return may_be_there;
+}
+
 /* ---- What a work does, without the lock ---- */
 
 /* What finds code on disk: the kernel's key, and what for and by which library it was made; malloc'ed. */
-static char *disk_key(const qn_entry *entry, size_t *size) {
-  const size_t most = entry->size + sizeof "isa generic\nbuild \n" QN_BUILD_ID;
-  const char *isa = qn_isa_name(qn_isa_detect());
-  char *key = malloc(most);
-  if (key) *size = (size_t)snprintf(key, most, "%sisa %s\nbuild %s\n", entry->key, isa, QN_BUILD_ID);
+static char *disk_key(const work *w, size_t *size) {
+  char machine[64];
+  const size_t most = w->entry->size + sizeof machine + sizeof "\nbuild \n" QN_BUILD_ID;
+  char *key = target_of(w)->machine(machine, sizeof machine) ? malloc(most) : NULL;
+  if (key) *size = (size_t)snprintf(key, most, "%s%s\nbuild %s\n", w->entry->key, machine, QN_BUILD_ID);
   return key;
 }
 
-/* 1: there is code, made by who would make it now; where nobody would, by anybody: only the clock tells compilers
- * apart. */
+/* 1: there is code, made by who would make it now; where that is nobody, or not known before it is opened, by anybody: only the
+ * clock tells compilers apart. */
 static int load_from_disk(work *w) {
   qn_bytes object = {NULL, 0};
   size_t key_size = 0;
-  char *key = disk_key(w->entry, &key_size);
+  char *key = disk_key(w, &key_size);
   const char *check = find_compiler(w) ? w->identity : NULL;
   if (key && qn_jit_cache_get(w->jit->cache, key, key_size, check, check ? strlen(check) : 0, &object)) {
-    w->loaded = qn_object_load(object.data, object.size, w->entry->name, w->why, sizeof w->why);
+    w->made = target_of(w)->load(w, &object, w->why, sizeof w->why);
     w->tier = "disk";
     free(object.data);
   }
   free(key);
-  return w->loaded != NULL;
+  return qn_made_is_any(w->made);
 }
 
 /* 0: w->why says why there is none. */
 static int generate(work *w, qn_bytes *source) {
   const qn_entry *entry = w->entry;
   const char *dtypes[QN_MAX_OPERANDS];
-  if (!find_compiler(w)) {
-    const char *why = qn_clang_state();
-    w->is_quiet = !w->jit->cc;
-    /* One that was never asked does not know yet what it lacks: then it is asked. */
-    if (strcmp(why, "ready") != 0 && strcmp(why, "not loaded yet") != 0) {
-      snprintf(w->why, sizeof w->why, "no compiler: %s", why);
-      return 0;
-    }
-  }
+  if (!has_compiler(w)) return 0;
   for (int32_t k = 0; k < entry->n_in + entry->n_out; k++) dtypes[k] = qn_dtype_infos[entry->dtypes[k]].name;
   const qn_source_request request = {.symbol = entry->name, .canonical = entry->canonical, .dtypes = dtypes,
                                      .n_in = entry->n_in, .n_out = entry->n_out, .classes = entry->classes,
-                                     .rank = entry->rank};
-  const quern_status status = qn_generator_source(w->jit->generator, &request, source, NULL);
+                                     .rank = entry->rank, .is_cuda = entry->capability != 0, .is_wide = entry->is_wide};
+  const quern_status status = qn_generator_source(w->jit->generator, &request, source, &w->turn);
   if (status != QUERN_OK) {
     snprintf(w->why, sizeof w->why, "%s", quern_last_error());
     w->is_quiet = status == QUERN_E_UNSUPPORTED;
     return 0;
   }
-  qn_record_dump(&w->jit->record, entry->name, ".c", source->data, source->size, &w->jit->log);
+  qn_record_dump(&w->jit->record, entry->name, target_of(w)->suffix, source->data, source->size, &w->jit->log);
   return 1;
 }
 
 /* Asks the compilers one by one; w->why is what those that failed had to say. */
 static void compile(work *w, const qn_bytes *source) {
-  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
   char why[2048];
   w->why[0] = 0;
-  for (const compiler *by = compilers_of(w->jit); by != compilers_end && !w->loaded; by++) {
+  for (const compiler *by = compilers; (by = compiler_from(w, by)); by++) {
     why[0] = 0;
     if (!by->identity(w->jit, w->identity, sizeof w->identity)) w->identity[0] = 0;
     w->compiles = 1;
-    if (by->compile(w->jit, &request, &w->object, why, sizeof why)) {
+    if (by->compile(w, source, &w->object, why, sizeof why)) {
       w->tier = by->tier;
-      w->loaded = qn_object_load(w->object.data, w->object.size, w->entry->name, why, sizeof why);
-      if (!w->loaded) free(w->object.data);
+      w->made = by->target->load(w, &w->object, why, sizeof why);
+      if (qn_made_is_any(w->made)) return;
+      free(w->object.data);
     }
-    if (w->loaded) return;
     w->object = (qn_bytes){NULL, 0};
     const size_t said = strlen(w->why);
     snprintf(w->why + said, sizeof w->why - said, "%s%s: %s", said ? "; " : "", by->tier, why);
@@ -243,7 +309,7 @@ static void compile(work *w, const qn_bytes *source) {
 
 static void keep_on_disk(const work *w) {
   size_t key_size = 0;
-  char *key = w->object.data && w->identity[0] ? disk_key(w->entry, &key_size) : NULL;
+  char *key = w->object.data && w->identity[0] ? disk_key(w, &key_size) : NULL;
   if (key)
     qn_jit_cache_put(w->jit->cache, key, key_size, w->identity, strlen(w->identity), w->object.data, w->object.size);
   free(key);
@@ -252,12 +318,12 @@ static void keep_on_disk(const work *w) {
 static void tell_log(const work *w) {
   const qn_log *log = &w->jit->log;
   const char *name = w->entry->name;
-  const int line = (int)strcspn(w->why, "\n"), tenths = tenths_of_ms(w->ns);
-  if (w->loaded && w->compiles && w->why[0] && !atomic_exchange(&w->jit->said_worse, 1))
+  const int line = (int)strcspn(w->why, "\n"), tenths = tenths_of_ms(w->ns), is_made = qn_made_is_any(w->made);
+  if (is_made && w->compiles && w->why[0] && !atomic_exchange(&w->jit->said_worse, 1))
     qn_log_say(log, QN_LOG_WARNING, "%s: compiled by %s, since %.*s", name, w->tier, line, w->why);
-  else if (w->loaded && w->compiles)
+  else if (is_made && w->compiles)
     qn_log_say(log, QN_LOG_INFO, "%s: compiled by %s in %d.%d ms", name, w->tier, tenths / 10, tenths % 10);
-  else if (w->loaded)
+  else if (is_made)
     qn_log_say(log, QN_LOG_DEBUG, "%s: found in the disk cache", name);
   else if (!w->is_quiet)
     qn_log_say(log, QN_LOG_WARNING, "%s: not compiled: %.*s", name, line, w->why);
@@ -297,31 +363,28 @@ static void try_compilers(work *w) {
 /* Hands over the code or the reason. */
 static void publish(work *w) {
   qn_entry *entry = w->entry, *dead = NULL;
-  qn_loaded *lost = NULL;
+  qn_made lost = {NULL, NULL};
   entry->info.compiles += w->compiles;
   entry->info.compile_ms += (double)w->ns / 1e6;
   if (w->jit->is_dying) {
-    lost = w->loaded;
-    w->loaded = NULL;
+    lost = w->made;
+    w->made = (qn_made){NULL, NULL};
     qn_entry_set_failed(entry, "its context was released");
-  } else if (!w->loaded) {
+  } else if (!qn_made_is_any(w->made)) {
     qn_entry_set_failed(entry, w->why);
   } else {
     const int tenths = tenths_of_ms(w->ns);
-    qn_kernel *kernel;
-    void *address = qn_object_entry(w->loaded);
-    memcpy(&kernel, &address, sizeof kernel); /* no cast makes a function of it */
     if (w->compiles)
       qn_entry_say(entry, "compiled by %s in %d.%d ms", w->tier, tenths / 10, tenths % 10);
     else
       qn_entry_say(entry, "found in the disk cache");
-    qn_entry_set_ready(entry, w->tier, qn_isa_detect(), kernel, w->loaded, &dead);
+    qn_entry_set_made(entry, w->tier, w->made, &dead);
   }
   qn_jit_queue_tell();
-  if (!dead && !lost) return;
+  if (!dead && !qn_made_is_any(lost)) return;
   qn_jit_queue_unlock();
   qn_entry_bury(dead);
-  if (lost) qn_object_unload(lost);
+  qn_made_free(lost);
   qn_jit_queue_lock();
 }
 
@@ -339,7 +402,7 @@ static void conclude(work *w) {
 
 static void make(work *w) {
   if (!w->entry->looked) try_disk(w);
-  if (!w->loaded && !w->jit->is_dying) try_compilers(w);
+  if (!qn_made_is_any(w->made) && !w->jit->is_dying) try_compilers(w);
   publish(w);
   conclude(w);
   end(w);
@@ -360,7 +423,7 @@ void qn_work_look(qn_entry *entry) {
   qn_status_keep(&kept);
   begin(w, entry);
   try_disk(w);
-  if (w->loaded) {
+  if (qn_made_is_any(w->made)) {
     publish(w);
     conclude(w);
   }

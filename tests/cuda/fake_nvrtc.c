@@ -48,9 +48,12 @@ static int count_call(const char *function) {
 static int planned(const char *function) {
   const char *plan = getenv("FAKE_NVRTC_FAIL");
   const int count = count_call(function);
-  int nth = 0, code = 0;
+  int code = 0;
   char name[40];
-  return plan && sscanf(plan, "%39[^:]:%d:%d", name, &nth, &code) == 3 && !strcmp(name, function) && count == nth ? code : 0;
+  char which[16];
+  if (!plan || sscanf(plan, "%39[^:]:%15[^:]:%d", name, which, &code) != 3 || strcmp(name, function)) return 0;
+  const int nth = atoi(which);
+  return count == nth || (strchr(which, '+') && count > nth) ? code : 0;
 }
 #define CALL(function)                   \
   do {                                   \
