@@ -355,6 +355,7 @@ function M.generate(root, options)
   local file_of_record, cuda_table, cuda_rows = {}, nil, nil
   if targets.c then file_of_record = c_files(root, plan, options, prefix, read, files, lists, inputs) end
   if targets.cuda then cuda_table, cuda_rows = cuda_files(plan, prefix, read, files, lists) end
+  if options.library then cuda_table = { backend = "qn_cuda_driver_backend", functions = {}, rows_of = {} } end
   core_files(root, plan, options, prefix, read, files, lists, targets.c, cuda_table)
   if not options.library then
     files["CMakeLists.txt"] = tree.cmake_lists(prefix, lists)

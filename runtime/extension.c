@@ -2,6 +2,7 @@
 #include "extension.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/registry.h"
@@ -22,6 +23,7 @@ typedef struct extension {
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
   spec *specs;
   qn_digest digest; /* of all that have been loaded */
+  _Atomic(quern_op *) stand_ins[]; /* by built-in op */
 } extension;
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
@@ -40,6 +42,10 @@ static void extension_destroy(qn_extension *base) {
     next = at->next;
     spec_free(at);
   }
+  for (int32_t k = 0; k < qn_n_builtins; k++) {
+    quern_op *op = atomic_load(&extension->stand_ins[k]);
+    if (op) qn_fused_ops_free(op);
+  }
   qn_jit_destroy(extension->jit);
   qn_generator_destroy(extension->generator);
   pthread_mutex_destroy(&extension->loading);
@@ -47,7 +53,7 @@ static void extension_destroy(qn_extension *base) {
 }
 
 static qn_extension *extension_make(quern_ctx *ctx) {
-  extension *extension = calloc(1, sizeof *extension);
+  extension *extension = calloc(1, sizeof *extension + (size_t)qn_n_builtins * sizeof extension->stand_ins[0]);
   if (!extension) return NULL;
   extension->base.destroy = extension_destroy;
   extension->digest = QN_DIGEST_START;
@@ -70,6 +76,18 @@ qn_jit *qn_extension_jit(quern_ctx *ctx) {
 }
 
 /* ---- Ops ---- */
+
+const quern_op *qn_extension_stand_in(const quern_op *op) {
+  extension *extension = extension_of(op->ctx);
+  if (!extension) return NULL;
+  _Atomic(quern_op *) *place = &extension->stand_ins[op->builtin - qn_builtins];
+  quern_op *known = atomic_load_explicit(place, memory_order_acquire);
+  if (known) return known;
+  quern_op *made = qn_fused_ops_of_builtin(op, extension->generator, extension->jit);
+  if (!made || atomic_compare_exchange_strong(place, &known, made)) return made;
+  qn_fused_ops_free(made); /* another thread was quicker */
+  return known;
+}
 
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {
   extension *extension = extension_of(ctx);

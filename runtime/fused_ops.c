@@ -10,24 +10,36 @@
 
 #include "core/resolve.h"
 #include "core/status.h"
+#include "core/strbuf.h"
 #include "core/tensor.h"
 #include "interpreter.h"
 #include "typing.h"
 
-/* Code for operands that lie in one way. */
+/* Code for operands that lie in one way, on the CPU or on CUDA devices of one capability. */
 typedef struct layout {
   struct layout *next;
   qn_compiled compiled;
   qn_code *code;
+  int32_t capability; /* 0: the CPU's */
+  uint8_t is_wide;
   char name[32];
   uint8_t classes[QN_MAX_OPERANDS];
 } layout;
+
+/* Which. */
+typedef struct place {
+  const uint8_t *classes;
+  int32_t rank, capability;
+  uint8_t is_wide;
+} place;
 
 /* The op for operands of certain dtypes. */
 typedef struct entry {
   struct entry *next;
   qn_specialised specialised;
-  qn_interpreted *interpreted; /* NULL: one built op computes it */
+  qn_interpreted *interpreted; /* NULL: one built op computes it: */
+  const qn_builtin *built;
+  qn_slot cast_slot;           /* of an op that casts: its parameter's */
   _Atomic(layout *) layouts;
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t results[QN_MAX_OPERANDS]; /* the dtypes that the outputs have of themselves */
@@ -38,7 +50,7 @@ typedef struct fused_op {
   quern_op op;
   qn_generator *generator; /* these two are its context's */
   qn_jit *jit;
-  _Atomic(qn_expression *) expression; /* of a spec's op: read at its first use */
+  _Atomic(qn_expression *) expression; /* of an op with a name: read at its first use; of one that casts: never */
   qn_spec_op *spec;                    /* NULL: an expression of the host's */
   qn_digest digest;                    /* of the specs that a spec's op depends on */
   _Atomic(entry *) entries;
@@ -52,8 +64,11 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 
 /* ---- What an expression is ---- */
 
-/* The text by which a spec's op is an expression: `param a; NAME(x, y, a)`. */
-static char *spec_text(const quern_op_info *info) {
+/* Whether it is an op whose dtype the output's owner chooses, which no expression can say. */
+static int is_cast(const fused_op *fused) { return fused->op.builtin && fused->op.builtin->rule == QN_RULE_CAST; }
+
+/* The text by which an op with a name is an expression: `param a; NAME(x, y, a)`. */
+static char *named_text(const quern_op_info *info) {
   size_t bytes = strlen(info->name) + 8;
   for (int32_t k = 0; k < info->n_in; k++) bytes += strlen(info->args[k].name) + 2;
   for (int32_t k = 0; k < info->n_params; k++) bytes += 2 * strlen(info->params[k].name) + 12;
@@ -71,7 +86,7 @@ static quern_status expression_of(fused_op *fused, const qn_expression **express
   qn_expression *known = atomic_load_explicit(&fused->expression, memory_order_acquire), *made = NULL;
   *expression = known;
   if (known) return QUERN_OK;
-  char *text = spec_text(fused->op.info);
+  char *text = named_text(fused->op.info);
   if (!text) return no_memory(fused->op.info->name);
   quern_status status = qn_expression_parse(fused->op.ctx, text, &made);
   free(text);
@@ -145,6 +160,7 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
   specialised->n_nodes = typed->n_values;
   const qn_builtin *builtin = single_builtin(expression, typed);
   if (builtin) {
+    entry->built = builtin;
     specialised->is_built = 1;
     specialised->heavy = builtin->heavy;
     return qn_resolve(builtin, entry->dtypes, &specialised->signature);
@@ -160,6 +176,30 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
   return QUERN_OK;
 }
 
+/* For an op that casts. */
+static quern_status fill_cast(const fused_op *fused, entry *entry) {
+  qn_specialised *specialised = &entry->specialised;
+  quern_status status = qn_resolve(fused->op.builtin, entry->dtypes, &specialised->signature);
+  entry->built = fused->op.builtin;
+  entry->cast_slot = (qn_slot){0, specialised->signature.param};
+  specialised->dtypes = entry->dtypes;
+  specialised->is_built = 1;
+  specialised->n_nodes = 1;
+  specialised->n_slots = fused->op.info->n_params;
+  specialised->slots = &entry->cast_slot;
+  return status;
+}
+
+static quern_status fill_expression(fused_op *fused, entry *entry) {
+  const qn_expression *expression;
+  qn_typed *typed = NULL;
+  quern_status status = expression_of(fused, &expression);
+  if (status == QUERN_OK) status = qn_typing_run(expression, entry->dtypes, &typed);
+  if (status == QUERN_OK) status = fill_entry(fused, expression, typed, entry);
+  qn_typing_free(typed);
+  return status;
+}
+
 static const entry *find_entry(fused_op *fused, const uint8_t *dtypes, int32_t n) {
   const entry *at = atomic_load_explicit(&fused->entries, memory_order_acquire);
   while (at && memcmp(at->dtypes, dtypes, (size_t)n) != 0) at = at->next;
@@ -167,15 +207,10 @@ static const entry *find_entry(fused_op *fused, const uint8_t *dtypes, int32_t n
 }
 
 static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n, const entry **out) {
-  const qn_expression *expression;
-  qn_typed *typed = NULL;
   entry *made = calloc(1, sizeof *made);
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
-  quern_status status = expression_of(fused, &expression);
-  if (status == QUERN_OK) status = qn_typing_run(expression, dtypes, &typed);
-  if (status == QUERN_OK) status = fill_entry(fused, expression, typed, made);
-  qn_typing_free(typed);
+  quern_status status = is_cast(fused) ? fill_cast(fused, made) : fill_expression(fused, made);
   if (status) {
     entry_free(made);
     return status;
@@ -231,31 +266,54 @@ static entry *entry_of(const qn_specialised *specialised) {
   return (entry *)(uintptr_t)((const char *)specialised - offsetof(entry, specialised));
 }
 
-static const layout *find_layout(entry *entry, const uint8_t *classes, int32_t n, int32_t rank) {
+static const layout *find_layout(entry *entry, const place *place, int32_t n) {
   const layout *at = atomic_load_explicit(&entry->layouts, memory_order_acquire);
-  while (at && (at->compiled.variant.rank != rank || memcmp(at->classes, classes, (size_t)n) != 0)) at = at->next;
+  while (at && (at->compiled.variant.rank != place->rank || at->capability != place->capability ||
+                at->is_wide != place->is_wide || memcmp(at->classes, place->classes, (size_t)n) != 0))
+    at = at->next;
   return at;
 }
 
-static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *classes, int32_t n, int32_t rank) {
+/* What an op that moves or casts is asked for by: gen/source_cuda.lua. Expressions would give every NaN one form. */
+static void write_itself(const quern_op_info *info, char *text, size_t size) {
+  qn_strbuf buf = {text, size, 0};
+  text[0] = 0;
+  qn_strbuf_add(&buf, "%s(", info->name);
+  for (int32_t k = 0; k < info->n_in; k++) qn_strbuf_add(&buf, "%s%s", k ? "," : "", info->args[k].name);
+  qn_strbuf_add(&buf, ")");
+}
+
+/* The code of a kernel, asked for. NULL for lack of memory. */
+static qn_code *acquire(fused_op *fused, const entry *entry, const place *place) {
   const quern_op_info *info = fused->op.info;
   const qn_expression *expression = atomic_load(&fused->expression);
-  const qn_code_request request = {.canonical = expression->canonical, .specs = specs_of(expression), .n_in = info->n_in,
-                                   .n_out = info->n_out, .dtypes = entry->dtypes, .classes = classes, .rank = rank};
+  char itself[256];
+  const int moves = entry->built && (entry->built->rule == QN_RULE_MOVE || entry->built->rule == QN_RULE_CAST);
+  if (moves) write_itself(&entry->built->info, itself, sizeof itself);
+  const qn_code_request request = {
+      .canonical = moves ? itself : expression->canonical, .specs = expression ? specs_of(expression) : (qn_digest){0, 0},
+      .n_in = info->n_in, .n_out = info->n_out, .dtypes = entry->dtypes, .classes = place->classes, .rank = place->rank,
+      .capability = place->capability, .is_wide = place->is_wide};
+  return qn_jit_acquire(fused->jit, &request);
+}
+
+static const layout *make_layout(fused_op *fused, entry *entry, const place *place, int32_t n) {
   layout *made = calloc(1, sizeof *made);
-  if (!made || !(made->code = qn_jit_acquire(fused->jit, &request))) {
+  if (!made || !(made->code = acquire(fused, entry, place))) {
     free(made);
     return NULL;
   }
   qn_code_info facts;
   qn_code_describe(made->code, &facts);
   strncpy(made->name, facts.name, sizeof made->name - 1);
-  memcpy(made->classes, classes, (size_t)n);
-  const qn_variant variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)rank};
+  memcpy(made->classes, place->classes, (size_t)n);
+  made->capability = place->capability;
+  made->is_wide = place->is_wide;
+  const qn_variant variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)place->rank};
   made->compiled = (qn_compiled){.variant = variant, .isa = facts.isa, .kernel = &made->code->kernel};
   made->next = atomic_load(&entry->layouts);
   do {
-    const layout *other = find_layout(entry, classes, n, rank);
+    const layout *other = find_layout(entry, place, n);
     if (other) {
       qn_code_release(made->code);
       free(made);
@@ -266,14 +324,27 @@ static const layout *make_layout(fused_op *fused, entry *entry, const uint8_t *c
   return made;
 }
 
-static const qn_compiled *compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes, int32_t rank) {
+/* may_ask 0: only what has been asked for before. */
+static const layout *layout_of(const quern_op *op, const qn_specialised *specialised, const place *place, int may_ask) {
   fused_op *fused = fused_of(op);
   entry *entry = entry_of(specialised);
   int32_t n = fused->op.info->n_in + fused->op.info->n_out;
-  const layout *layout = find_layout(entry, classes, n, rank);
-  if (!layout) layout = make_layout(fused, entry, classes, n, rank);
+  const layout *layout = find_layout(entry, place, n);
+  if (!layout && may_ask) layout = make_layout(fused, entry, place, n);
   if (layout) qn_code_ask(layout->code);
+  return layout;
+}
+
+static const qn_compiled *compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes, int32_t rank) {
+  const layout *layout = layout_of(op, specialised, &(place){.classes = classes, .rank = rank}, 1);
   return layout ? &layout->compiled : NULL;
+}
+
+qn_code *qn_fused_ops_cuda_code(const quern_op *op, const qn_specialised *specialised, const qn_launch_form *form,
+                                int32_t capability, int may_ask) {
+  const place place = {.classes = form->classes, .rank = form->rank, .is_wide = form->is_wide, .capability = capability};
+  const layout *layout = layout_of(op, specialised, &place, may_ask);
+  return layout ? layout->code : NULL;
 }
 
 static void facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts) {
@@ -388,6 +459,14 @@ quern_op *qn_fused_ops_of_spec(quern_ctx *ctx, qn_generator *generator, qn_jit *
   fused->digest = digest;
   fused->op.builtin = &spec->rule;
   fused->op.info = &spec->rule.info;
+  return &fused->op;
+}
+
+quern_op *qn_fused_ops_of_builtin(const quern_op *op, qn_generator *generator, qn_jit *jit) {
+  fused_op *fused = fused_make(op->ctx, generator, jit);
+  if (!fused) return NULL;
+  fused->op.builtin = op->builtin;
+  fused->op.info = &op->builtin->info;
   return &fused->op;
 }
 

@@ -21,7 +21,7 @@ struct qn_cuda_backend {
   /* Makes a decision ready whose nest has elements: finds, compiles, loads. `call` may be NULL. Errors: CAPTURING where its
    * stream is being captured and something would have to be compiled or loaded; UNSUPPORTED, COMPILER, MEMORY, DRIVER, DEVICE. */
   quern_status (*prepare)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run);
-  /* Puts it on the call's stream. ptr: the operands' first items; of one on the CPU that is a value, where that lies. */
+  /* Puts it on the call's stream; qn_cuda_launch is how to call it. ptr: the operands' first items; of one on the CPU that is a value, where that lies. */
   quern_status (*launch)(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
                          const qn_params *params, const quern_call *call);
   /* How much of a workspace helps: bytes. */
@@ -29,5 +29,17 @@ struct qn_cuda_backend {
   /* The lines of quern_op_explain. */
   quern_status (*explain)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
 };
+
+/* Has the backend launch it, if addresses are multiples of their items' sizes: no instruction of a GPU takes others. */
+quern_status qn_cuda_launch(const qn_decision *decision, const qn_cuda_run *run, char *const *ptr, const qn_params *params,
+                            const quern_call *call);
+
+/* For backends: the whole of a kernel's arguments, with the first items' addresses or values, and the parameters. */
+void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, char *const *ptr, const qn_params *params,
+                       uint64_t args[QN_LAUNCH_ARGS]);
+
+/* Moves the addresses to the next place of the dimensions over which the launch is repeated, at[0 ... repeat_rank), which is 0 to
+ * begin with. 0: that was the last. */
+int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
 
 #endif

@@ -213,7 +213,7 @@ __attribute__((noinline)) static quern_status call_cuda(const qn_decision *decis
   qn_cuda_run run;
   quern_status status = qn_cuda->prepare(decision->op, decision, call, &run);
   if (status) return status;
-  return qn_cuda->launch(decision->op, decision, &run, decision->job.nest.ptr, &decision->params, call);
+  return qn_cuda_launch(decision, &run, decision->job.nest.ptr, &decision->params, call);
 }
 
 static quern_status call_own(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {

@@ -45,18 +45,18 @@ int32_t qn_launch_max_rank(int32_t n_operands) {
 /* ---- Cuts ---- */
 
 /* The nest's dimension that is dimension d of a kernel; those beyond the nest's are of extent 1. */
-static int32_t place(const cut *c, int32_t d) {
+static int32_t kernel_dimension(const cut *c, int32_t d) {
   if (d == 1) return c->turned;
   return d == c->turned ? 1 : d;
 }
 
-static int64_t extent(const qn_nest *nest, const cut *c, int32_t d) {
-  const int32_t at = place(c, d);
+static int64_t kernel_extent(const qn_nest *nest, const cut *c, int32_t d) {
+  const int32_t at = kernel_dimension(c, d);
   return at < nest->rank ? nest->n[at] : 1;
 }
 
-static int64_t step(const qn_nest *nest, const cut *c, int32_t k, int32_t d) {
-  const int32_t at = place(c, d);
+static int64_t kernel_stride(const qn_nest *nest, const cut *c, int32_t k, int32_t d) {
+  const int32_t at = kernel_dimension(c, d);
   return at < nest->rank ? nest->stride[k][at] : 0;
 }
 
@@ -91,19 +91,19 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
   c->rank = form->rank ? form->rank : rank < c->room ? rank : c->room;
   c->turned = c->is_tiled ? find_turned(nest, sizes, form) : 1;
   if (!c->turned) return 0;
-  const uint64_t n0 = (uint64_t)extent(nest, c, 0);
+  const uint64_t n0 = (uint64_t)kernel_extent(nest, c, 0);
   if (c->is_tiled) {
     c->slot = TILE * TILE;
     c->row_slots = (n0 + TILE - 1) / TILE;
-    c->columns = ((uint64_t)extent(nest, c, 1) + TILE - 1) / TILE;
+    c->columns = ((uint64_t)kernel_extent(nest, c, 1) + TILE - 1) / TILE;
   } else { /* enough wherever in a slot a row begins */
     c->slot = slot_of(nest->n_operands, sizes, form->classes);
     c->row_slots = (n0 + 2 * c->slot - 2) / c->slot;
-    c->columns = (uint64_t)extent(nest, c, 1);
+    c->columns = (uint64_t)kernel_extent(nest, c, 1);
   }
   c->n_slots = c->row_slots;
   if (c->rank > 1) c->n_slots *= c->columns;
-  for (int32_t d = 2; d < c->rank; d++) c->n_slots *= (uint64_t)extent(nest, c, d);
+  for (int32_t d = 2; d < c->rank; d++) c->n_slots *= (uint64_t)kernel_extent(nest, c, d);
   return 1;
 }
 
@@ -112,9 +112,9 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
 static int is_narrow(const qn_nest *nest, const cut *c) {
   if (c->n_slots > INT32_MAX) return 0;
   for (int32_t d = 0; d < c->rank; d++) {
-    if (extent(nest, c, d) > INT32_MAX) return 0;
+    if (kernel_extent(nest, c, d) > INT32_MAX) return 0;
     for (int32_t k = 0; k < nest->n_operands; k++) {
-      const int64_t s = step(nest, c, k, d);
+      const int64_t s = kernel_stride(nest, c, k, d);
       if (s != (int32_t)s) return 0;
     }
   }
@@ -138,7 +138,7 @@ static int32_t count_tiled(const qn_nest *nest, const uint8_t *sizes, int32_t n_
 }
 
 /* Makes inputs tiled where that helps: outputs are contiguous, and so is an input, along another dimension. */
-static int choose_tiles(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, uint8_t *classes) {
+static int choose_turned(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, uint8_t *classes) {
   if (nest->rank < 2 || nest->n[0] < MIN_TILE_SIDE || nest->n_elements < MIN_TILED_ELEMENTS) return 0;
   for (int32_t k = n_in; k < nest->n_operands; k++)
     if (classes[k] != QN_CLASS_CONTIGUOUS) return 0;
@@ -162,7 +162,7 @@ void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, 
   form->rank = (uint8_t)(nest->rank == 0 ? 1 : nest->rank > 3 ? 0 : nest->rank);
   form->n_operands = (uint8_t)n;
   for (int32_t k = 0; k < n; k++) form->classes[k] = class_of(nest, sizes, values, k);
-  if (!choose_tiles(nest, sizes, n - n_out, form->classes) && nest->rank > 1) {
+  if (!choose_turned(nest, sizes, n - n_out, form->classes) && nest->rank > 1) {
     /* Many short rows go element by element: strided, all of them, as if they were, so that there is one kernel for it. A
      * single short row is no work in any way, and has the kernel of the long ones. */
     const uint32_t slot = slot_of(n, sizes, form->classes);
@@ -277,8 +277,8 @@ static uint64_t flags_of(const qn_nest *nest, const uint8_t *sizes, int32_t n_ou
 static void pack_repeats(const qn_nest *nest, const cut *c, qn_launch *launch) {
   launch->repeat_rank = nest->rank > c->rank ? nest->rank - c->rank : 0;
   for (int32_t j = 0; j < launch->repeat_rank; j++) {
-    launch->repeat_n[j] = extent(nest, c, c->rank + j);
-    for (int32_t k = 0; k < nest->n_operands; k++) launch->repeat_stride[k][j] = step(nest, c, k, c->rank + j);
+    launch->repeat_n[j] = kernel_extent(nest, c, c->rank + j);
+    for (int32_t k = 0; k < nest->n_operands; k++) launch->repeat_stride[k][j] = kernel_stride(nest, c, k, c->rank + j);
   }
 }
 
@@ -302,12 +302,12 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   at[2] = flags_of(nest, sizes, n_out, values);
   at[3] = (uint64_t)c.rank;
   at += FIXED_FIELDS;
-  for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)extent(nest, &c, d);
+  for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)kernel_extent(nest, &c, d);
   at += c.room;
   for (int32_t k = 0; k < n; k++, at += c.room)
-    for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)step(nest, &c, k, d);
+    for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)kernel_stride(nest, &c, k, d);
   for (int32_t d = 0; d < c.rank && form->rank != 1; d++) /* a kernel of rank 1 divides nothing */
-    pack_divisor(d == 0 ? c.row_slots : d == 1 ? c.columns : (uint64_t)extent(nest, &c, d), form->is_wide, at + 2 * d);
+    pack_divisor(d == 0 ? c.row_slots : d == 1 ? c.columns : (uint64_t)kernel_extent(nest, &c, d), form->is_wide, at + 2 * d);
   at += 2 * c.room;
   launch->at_params = (int32_t)(at - launch->args);
   launch->n_args = launch->at_params + n_params;

@@ -235,7 +235,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
     ptr[k] = data + plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ptr))) return status;
-  if (plan->cuda) return qn_cuda->launch(decision->op, decision, plan->cuda, ptr, params, call);
+  if (plan->cuda) return qn_cuda_launch(decision, plan->cuda, ptr, params, call);
   qn_engine_run(job, kernel, ptr, params, qn_registry_slices(plan->op));
   return QUERN_OK;
 }

@@ -179,35 +179,16 @@ static quern_status prepare(const quern_op *op, const qn_decision *decision, con
   return QUERN_OK;
 }
 
-/* What stands for the operands in a kernel's arguments: addresses on the device, or the bits of a value. */
-static cudaError_t set_operands(const qn_decision *decision, char *const *ptr, uint64_t *args) {
-  for (int32_t k = 0; k < decision->job.nest.n_operands; k++) {
-    void *address = ptr[k];
-    if (decision->values >> k & 1) {
-      args[k] = 0;
-      memcpy(&args[k], ptr[k], decision->sizes[k]); /* little-endian, as all that CUDA runs on */
-      continue;
-    }
-    if (decision->pinned >> k & 1) {
-      const cudaError_t error = cudaHostGetDevicePointer(&address, ptr[k], 0);
-      if (error) return error;
-    }
+/* Pinned memory may lie elsewhere for the device. */
+static cudaError_t translate_pinned(const qn_decision *decision, char *const *ptr, uint64_t *args) {
+  for (int32_t k = 0; k < decision->job.n_operands; k++) {
+    void *address;
+    if (!(decision->pinned >> k & 1)) continue;
+    const cudaError_t error = cudaHostGetDevicePointer(&address, ptr[k], 0);
+    if (error) return error;
     args[k] = (uint64_t)(uintptr_t)address;
   }
   return cudaSuccess;
-}
-
-/* The next of the places over which a launch is repeated; 0: that was the last. */
-static int next_place(const qn_launch *launch, uint32_t values, int64_t *at, uint64_t *args) {
-  for (int32_t d = 0; d < launch->repeat_rank; d++) {
-    const int is_end = ++at[d] == launch->repeat_n[d];
-    const int64_t steps = is_end ? 1 - launch->repeat_n[d] : 1;
-    for (int32_t k = 0; k < launch->form.n_operands; k++)
-      if (!(values >> k & 1)) args[k] += (uint64_t)(steps * launch->repeat_stride[k][d]);
-    if (!is_end) return 1;
-    at[d] = 0;
-  }
-  return 0;
 }
 
 static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *run, uint64_t *args, cudaStream_t stream) {
@@ -221,7 +202,7 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   cudaError_t error;
   do {
     error = cudaLaunchKernel(kernel->function, grid, block, list, 0, stream);
-  } while (!error && next_place(launch, decision->values, at, args));
+  } while (!error && qn_cuda_next(decision, launch, at, args));
   return error;
 }
 
@@ -232,9 +213,8 @@ static quern_status launch(const quern_op *op, const qn_decision *decision, cons
   int was;
   quern_status status = enter(op, device, &was);
   if (status) return status;
-  memcpy(args, run->launch.args, (size_t)run->launch.n_args * sizeof *args);
-  memcpy(args + run->launch.at_params, params->slot, (size_t)(run->launch.n_args - run->launch.at_params) * sizeof *args);
-  cudaError_t error = set_operands(decision, ptr, args);
+  qn_cuda_arguments(decision, run, ptr, params, args);
+  cudaError_t error = translate_pinned(decision, ptr, args);
   if (!error) error = launch_all(decision, run, args, call ? (cudaStream_t)call->stream : NULL);
   leave(device, was);
   return error ? refuse(op, error, ((const qn_cuda_variant *)run->kernel)->name) : QUERN_OK;
