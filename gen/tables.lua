@@ -169,7 +169,8 @@ local function op_rows(types, ops, built, records_of, cuda)
     if #lines > 0 then out[#out + 1] = definition:format("qn_variant", "variants", op.c_name, table.concat(lines, "\n")) end
     local cuda_rows = cuda.rows_of[op.name]
     if cuda_rows then
-      out[#out + 1] = definition:format("qn_cuda_variant", "cuda_variants", op.c_name, "  " .. table.concat(cuda_rows, ",\n  ") .. ",")
+      local text = "  " .. table.concat(cuda_rows, ",\n  ") .. ","
+      out[#out + 1] = definition:format("qn_cuda_variant", "cuda_variants", op.c_name, text)
     end
     conditions[op] = bool_in
   end
@@ -207,7 +208,8 @@ local function op_rows(types, ops, built, records_of, cuda)
       #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
       #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0,
       #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-      cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows) or "")
+      cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
+        or "")
   end
   out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
   if cuda.backend then out[#out + 1] = string.format("extern const qn_cuda_backend %s;", cuda.backend) end
@@ -282,8 +284,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda)
 #include "kernel_abi.h"
 #include "registry.h"
 
-]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n" .. op_rows(types, ops, built, records_of, cuda)
-    .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
+]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
+    .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
 end
 
 -- The typed functions: one per op.

@@ -112,7 +112,7 @@ function M.source_list(prefix, lists)
   if lists.runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
   if #lists.cuda > 0 then
     table.insert(lines, 2, "# cuda FILE: compiled by nvcc for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
-    table.insert(lines, 3, "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does); linked with CUDA's runtime.")
+    table.insert(lines, 3, "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does). Both want CUDA's runtime and C++'s.")
   end
   for _, kind in ipairs { "core", "runtime", "kernel", "cuda", "cuda_core" } do
     for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end
@@ -160,7 +160,8 @@ local CMAKE_PROPERTIES = [[
 local CMAKE_CUDA = [[
 target_sources(quern_tree PRIVATE ${QUERN_CUDA} ${QUERN_CUDA_CORE})
 set_target_properties(quern_tree PROPERTIES CUDA_STANDARD 17)
-target_link_libraries(quern_tree PUBLIC CUDA::cudart_static)
+# what nvcc makes needs C++'s runtime, whatever links it
+target_link_libraries(quern_tree PUBLIC CUDA::cudart_static $<$<PLATFORM_ID:Linux>:stdc++>)
 ]]
 
 -- lists: core, kernel, cuda, cuda_core

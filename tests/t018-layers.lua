@@ -16,7 +16,7 @@ local LAYERS = {
   { "registry", "params", "resolve", "op_table" },
   { "job", "pack", "engine", "fused", "launch" },
   { "dispatch", "infer", "cuda" },
-  { "plan", "explain" },
+  { "plan", "explain", "cuda_tree" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not
   { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "write_all" },
@@ -63,7 +63,7 @@ local function read(name)
 end
 
 local wrong, n_includes = {}, 0
-for _, path in ipairs(lines_of "ls runtime/core/*.[ch] runtime/*.[ch] runtime/*.cc") do
+for _, path in ipairs(lines_of "ls runtime/core/*.[ch] runtime/tree/*.c runtime/*.[ch] runtime/*.cc") do
   local stem = path:match "([%w_]+)%.[ch]+$"
   if not layer_of[stem] then wrong[#wrong + 1] = path .. " has no layer" end
   for include in ("\n" .. read(path)):gmatch '\n%s*#%s*include "([^"]+)"' do

@@ -1,5 +1,6 @@
-/* cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by CUDA's
- * runtime. See cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and keeps nothing on a device. */
+/* cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by
+ * CUDA's runtime. See cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and keeps nothing on a
+ * device. */
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -114,7 +115,9 @@ static int is_capturing(cudaStream_t stream) {
   return error == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone;
 }
 
-static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call, unsigned *resident) {
+/* Asked at the first call of a kernel on a device, then known. */
+static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call,
+                         unsigned *resident) {
   known *known = find_known(kernel, device);
   *resident = known ? atomic_load_explicit(&known->resident, memory_order_relaxed) : 0;
   if (*resident) return QUERN_OK;
@@ -233,8 +236,8 @@ static quern_status explain(const quern_op *op, const qn_decision *decision, con
   (void)call;
   quern_status status = pick(op, decision, &kernel, &form);
   if (status) return status;
-  qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\nvariant: %s\ndevice: %s\n", kernel->name,
-                qn_tensor_device_text(decision->device, device));
+  qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\nvariant: %s\ndevice: %s\n",
+                kernel->name, qn_tensor_device_text(decision->device, device));
   return QUERN_OK;
 }
 

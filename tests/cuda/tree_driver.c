@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tree_driver.c: a generated tree, of the prefix "mine", called through its public functions on tensors of a CUDA device: with C
+ * kernels in it, all memory is as after the same call on the CPU; without (-DONLY_CUDA), known sums. The CUDA part runs on the
+ * CPU, by fake_runtime.c. Part of t750-cuda-tree. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_runtime_api.h"
+#include "mine.h"
+#include "../tap.h"
+
+enum { REGION = 1 << 17, MOST = 4, MAX_RANK = 6 };
+
+static rng random_state;
+static int below(int n) { return (int)rng_below(&random_state, (uint64_t)n); }
+
+static const DLDataType BOOL = {kDLBool, 8, 1}, I32 = {kDLInt, 32, 1}, F16 = {kDLFloat, 16, 1}, F32 = {kDLFloat, 32, 1};
+
+/* ---- Operands, twice: for the CPU and for the device ---- */
+
+typedef struct operand {
+  DLTensor on_cpu, on_device;
+  int64_t shape[MAX_RANK], strides[MAX_RANK];
+  char *memory[2];
+} operand;
+static operand operands[MOST];
+
+static void fill(operand *o, DLDataType type) {
+  for (int i = 0; i < REGION; i += type.bits / 8) {
+    uint64_t bits = rng_u64(&random_state);
+    float value = (float)(below(4001) - 2000) / 64;
+    if (type.code == kDLFloat && type.bits == 32 && below(3)) memcpy(&bits, &value, 4);
+    if (type.code == kDLInt && below(2)) bits = (uint64_t)(below(100) - 50);
+    memcpy(o->memory[0] + i, &bits, type.bits / 8);
+  }
+  memcpy(o->memory[1], o->memory[0], REGION);
+}
+
+/* Strides in any order of the dimensions, with gaps, of any sign; some of an input's are 0. */
+static void lay_out(operand *o, DLDataType type, int rank, const int64_t *shape, int is_output) {
+  int order[MAX_RANK];
+  int64_t next = 1, low = 0;
+  for (int d = 0; d < rank; d++) order[d] = rank - 1 - d;
+  for (int d = rank - 1; d > 0 && below(2); d--) {
+    const int e = below(d + 1), was = order[d];
+    order[d] = order[e], order[e] = was;
+  }
+  for (int k = 0; k < rank; k++) {
+    const int d = order[k];
+    o->shape[d] = shape[d];
+    if (below(5) == 0) next += 1 + below(3);
+    o->strides[d] = !is_output && below(6) == 0 ? 0 : below(6) == 0 ? -next : next;
+    if (o->strides[d] < 0) low -= o->strides[d] * (shape[d] > 0 ? shape[d] - 1 : 0);
+    if (o->strides[d]) next *= shape[d] > 0 ? shape[d] : 1;
+  }
+  o->on_cpu = (DLTensor){o->memory[0], {kDLCPU, 0}, rank, type, o->shape, o->strides, 0};
+  o->on_cpu.byte_offset = (uint64_t)(low + below(17)) * (type.bits / 8);
+  o->on_device = o->on_cpu;
+  o->on_device.data = o->memory[1];
+  o->on_device.device = (DLDevice){kDLCUDA, 1};
+  if (is_output) return;
+  const int kind = below(8);
+  if (kind < 2) o->on_device.device.device_type = kind ? kDLCUDAHost : kDLCUDAManaged;
+  if (kind < 2) o->on_device.device.device_id = 0;
+  if (o != operands && kind == 2) { /* one value, on the CPU */
+    o->on_cpu.ndim = o->on_device.ndim = 0;
+    o->on_device.device = (DLDevice){kDLCPU, 0};
+  }
+}
+
+/* ---- The same call on both ---- */
+
+static int has_c(void) {
+#if defined(ONLY_CUDA)
+  return 0;
+#else
+  return 1;
+#endif
+}
+
+typedef struct subject {
+  const char *op;
+  int n_in;
+  DLDataType types[MOST];
+} subject;
+
+static void one_call(const subject *s, mine_op *op) {
+  static const int extents[] = {0, 1, 2, 3, 7, 16, 17, 33, 64, 100, 300};
+  const int rank = below(MAX_RANK), n = s->n_in + 1, is_prepared = below(2);
+  int64_t shape[MAX_RANK], total = 1;
+  for (int d = 0; d < rank; d++) {
+    shape[d] = d >= rank - 2 ? extents[1 + below(10)] : 1 + below(4);
+    if (below(40) == 0) shape[d] = 0;
+    while (total * shape[d] > 6000) shape[d] /= 2;
+    total *= shape[d];
+  }
+  DLTensor *on_cpu[MOST], *on_device[MOST];
+  for (int k = 0; k < n; k++) {
+    fill(&operands[k], s->types[k]);
+    lay_out(&operands[k], s->types[k], rank, shape, k == s->n_in);
+    on_cpu[k] = &operands[k].on_cpu, on_device[k] = &operands[k].on_device;
+  }
+  const int twin = s->n_in ? below(2 * s->n_in) : MOST;
+  if (twin < s->n_in && memcmp(&s->types[twin], &s->types[s->n_in], sizeof(DLDataType)) == 0) { /* in place */
+    on_cpu[twin] = on_cpu[s->n_in];
+    on_device[twin] = on_device[s->n_in];
+  }
+  const mine_scalar value = {MINE_F64, {.f = {0.25 * below(20), 0}}};
+  const mine_call call = {.size = sizeof call, .params = mine_op_describe(op)->n_params ? &value : NULL,
+                          .n_params = mine_op_describe(op)->n_params, .stream = &operands};
+  mine_status status = mine_op_call(op, s->n_in, on_cpu, 1, on_cpu + s->n_in, &call);
+  if (status) {
+    group_fail("%s: %s", s->op, mine_last_error());
+    return;
+  }
+  fake_runtime.device = below(2);
+  const int device = fake_runtime.device, n_launches = fake_runtime.n_launches;
+  if (is_prepared) {
+    void *data[MOST];
+    mine_plan *plan;
+    for (int k = 0; k < n; k++) data[k] = (char *)on_device[k]->data + on_device[k]->byte_offset;
+    status = mine_op_prepare(op, s->n_in, on_device, 1, on_device + s->n_in, &call, &plan);
+    if (!status) {
+      status = mine_plan_run(plan, data, data + s->n_in, &call);
+      mine_plan_release(plan);
+    }
+  } else {
+    status = mine_op_call(op, s->n_in, on_device, 1, on_device + s->n_in, &call);
+  }
+  if (status) group_fail("%s on the device: %s", s->op, mine_last_error());
+  if (fake_runtime.device != device) group_fail("%s: another device is current than was", s->op);
+  if (fake_runtime.n_launches != n_launches + (total > 0))
+    group_fail("%s: %d launches", s->op, fake_runtime.n_launches - n_launches);
+  if (total && (fake_runtime.launched_on != 1 || fake_runtime.stream != call.stream)) group_fail("%s: on another stream", s->op);
+  for (int k = 0; k < n; k++)
+    if (memcmp(operands[k].memory[0], operands[k].memory[1], REGION))
+      group_fail("%s: operand %d differs, rank %d", s->op, k, rank);
+}
+
+static void check_ops(void) {
+  const subject subjects[] = {
+      {"add", 2, {F32, F32, F32}},          {"add", 2, {F16, F16, F16}},
+      {"add", 2, {I32, I32, I32}},          {"gelu", 1, {F32, F32}},
+      {"less", 2, {F32, F32, BOOL}},        {"less", 2, {I32, I32, BOOL}},
+      {"leaky_relu", 1, {F32, F32}},        {"leaky_relu", 1, {F16, F16}},
+      {"copy", 1, {F32, F32}},              {"copy", 1, {F16, F16}},
+      {"copy", 1, {BOOL, BOOL}},            {"where", 3, {BOOL, F32, F32, F32}},
+      {"where", 3, {BOOL, F16, F16, F16}},  {"where", 3, {BOOL, BOOL, BOOL, BOOL}},
+      {"astype", 1, {F32, F16}},            {"astype", 1, {F16, I32}},
+      {"astype", 1, {I32, BOOL}},           {"astype", 1, {I32, I32}},
+      {"astype", 1, {F16, F16}},            {"astype", 1, {BOOL, BOOL}},
+      {"full", 0, {F32}},                   {"full", 0, {F16}},
+      {"full", 0, {BOOL}}};
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    mine_op *op;
+    if (mine_op_find(NULL, subjects[i].op, &op)) bail("%s", mine_last_error());
+    group_begin("%s to %d bits, as on the CPU", subjects[i].op, subjects[i].types[subjects[i].n_in].bits);
+    for (int turn = 0; turn < 60; turn++, group_count(1)) one_call(&subjects[i], op);
+    group_end();
+    mine_op_release(op);
+  }
+}
+
+/* ---- What is refused, and said ---- */
+
+static DLTensor vector(int k, DLDataType type, DLDevice device) {
+  static int64_t n = 1000;
+  return (DLTensor){operands[k].memory[0], device, 1, type, &n, NULL, 0};
+}
+
+static void check_sentences(void) {
+  const DLDevice cuda = {kDLCUDA, 0}, third = {kDLCUDA, 2}, cpu = {kDLCPU, 0};
+  DLTensor a = vector(0, F32, cuda), b = vector(1, F16, cuda), c = vector(2, F32, cuda), *in[2] = {&a, &b}, *out[1] = {&c};
+  mine_op *add, *gelu;
+  mine_op_find(NULL, "add", &add);
+  mine_op_find(NULL, "gelu", &gelu);
+  is_int(mine_add(&a, &b, &c, NULL), MINE_E_UNSUPPORTED, "dtypes that no kernel takes together");
+  is_str(mine_last_error(), "add: no CUDA kernels are built for f32, f16, f32; cast the operands to one dtype with astype", "  said");
+  DLTensor i = vector(0, I32, cuda);
+  in[0] = &i;
+  is_int(mine_op_call(gelu, 1, in, 1, out, NULL), MINE_E_UNSUPPORTED, "a float's function of an integer");
+  in[0] = &a;
+  b = vector(1, F32, cuda);
+  char text[1000];
+  size_t bytes = 1;
+  is_int(mine_op_explain(add, 2, in, 1, out, NULL, text, sizeof text), MINE_OK, "explain");
+  has_str(text, "variant: mine_qc_add_f32_f32_f32_1d_ccc\ndevice: cuda:0\n", "  names the kernel");
+  is_int(mine_op_workspace(add, 2, in, 1, out, NULL, &bytes), MINE_OK, "a workspace");
+  is_int((int)bytes, 0, "  is not wanted");
+  mine_shape shape = {.size = sizeof shape};
+  is_int(mine_op_infer(add, 2, in, 1, &shape), MINE_OK, "infer");
+  ok(shape.device.device_type == kDLCUDA && shape.ndim == 1 && shape.shape[0] == 1000, "  says where and what");
+
+  const mine_call call = {.size = sizeof call, .stream = &shape};
+  fake_runtime.is_capturing = 1;
+  DLTensor x = vector(0, F16, cuda), y = vector(1, F16, cuda), z = vector(2, F16, cuda);
+  const int n_asked = fake_runtime.n_asked;
+  is_int(mine_add(&x, &y, &z, &call), MINE_E_CAPTURING, "a kernel that is not loaded, while a stream is captured");
+  has_str(mine_last_error(), "prepare it before", "  said");
+  fake_runtime.is_capturing = 0;
+  is_int(mine_add(&x, &y, &z, &call), MINE_OK, "not while one is captured");
+  is_int(fake_runtime.n_asked, n_asked + 1, "  asked once");
+  fake_runtime.is_capturing = 1;
+  is_int(mine_add(&x, &y, &z, &call), MINE_OK, "a kernel that is loaded, while a stream is captured");
+  is_int(fake_runtime.n_asked, n_asked + 1, "  not asked again");
+  fake_runtime.is_capturing = 0;
+
+  fake_runtime.launch_error = cudaErrorLaunchFailure;
+  is_int(mine_add(&x, &y, &z, &call), MINE_E_DRIVER, "a launch that fails");
+  is_str(mine_last_error(), "add: mine_qc_add_f16_f16_f16_1d_ccc: cudaErrorLaunchFailure: what went wrong", "  said");
+  is_int(fake_runtime.last_error, cudaSuccess, "  to the host alone");
+  fake_runtime.launch_error = cudaErrorMemoryAllocation;
+  is_int(mine_add(&x, &y, &z, &call), MINE_E_MEMORY, "for lack of memory");
+  fake_runtime.launch_error = cudaSuccess;
+  fake_runtime.device = 1;
+  a.device = b.device = c.device = third;
+  is_int(mine_add(&a, &b, &c, NULL), MINE_E_DEVICE, "no such device");
+  is_int(fake_runtime.device, 1, "  leaves the current one");
+
+  a = vector(0, F32, cpu), b = vector(1, F32, cpu), c = vector(2, F32, cpu);
+  is_int(mine_add(&a, &b, &c, NULL), has_c() ? MINE_OK : MINE_E_DEVICE, "tensors on the CPU");
+  if (!has_c()) has_str(mine_last_error(), "add: its tensors are on the cpu, which no kernels are built for", "  said");
+  DLTensor h = vector(1, F16, cpu);
+  is_int(mine_astype(&a, &h, NULL), has_c() ? MINE_OK : MINE_E_DEVICE, "a cast there");
+  b = vector(1, F32, cuda);
+  is_int(mine_add(&a, &b, &c, NULL), MINE_E_DEVICE, "some there and some not");
+  mine_op_release(add);
+  mine_op_release(gelu);
+}
+
+static void check_sums(void) {
+  const DLDevice cuda = {kDLCUDA, 0};
+  float *x = (float *)operands[0].memory[0], *y = (float *)operands[1].memory[0], *z = (float *)operands[2].memory[0];
+  int n_bad = 0;
+  for (int i = 0; i < 1000; i++) x[i] = (float)i, y[i] = 0.5f;
+  DLTensor a = vector(0, F32, cuda), b = vector(1, F32, cuda), c = vector(2, F32, cuda), h = vector(3, F16, cuda);
+  is_int(mine_add(&a, &b, &c, NULL), MINE_OK, "a sum");
+  for (int i = 0; i < 1000; i++) n_bad += z[i] != (float)i + 0.5f;
+  is_int(mine_astype(&a, &h, NULL), MINE_OK, "a cast");
+  is_int(mine_astype(&h, &c, NULL), MINE_OK, "  and back");
+  for (int i = 0; i < 1000; i++) n_bad += z[i] != (float)i;
+  is_int(n_bad, 0, "all as they should be");
+}
+
+int main(void) {
+  rng_seed(&random_state, 750);
+  for (int k = 0; k < MOST; k++)
+    for (int side = 0; side < 2; side++)
+      if (!(operands[k].memory[side] = calloc(1, REGION))) bail("no memory");
+  check_sentences();
+  check_sums();
+  if (has_c()) check_ops();
+  return done_testing();
+}
