@@ -413,8 +413,10 @@ static void forks(void) {
 
 /* The process ends while a kernel is compiled, with others in the queue. */
 static void ends(void) {
-  subject s = subject_make(QUERN_JIT_ASYNC, NULL);
-  for (int i = 0; i < 4; i++) acquire_cuda(s.jit, i);
+  static qn_code *held[4];
+  both[0] = subject_make(QUERN_JIT_ASYNC, NULL);
+  for (int i = 0; i < 4; i++) held[i] = acquire_cuda(both[0].jit, i);
+  CHECK(held[3]);
   usleep(50000);
 }
 
@@ -466,7 +468,8 @@ int main(void) {
   good(writes, "sources and messages are written, records are not");
   good(outlives, "code outlives its context");
   good(compiles_from_threads, "threads of two contexts");
-  good(forks, "a process forks while it compiles");
+  if (UNDER_TSAN) skip(1, "TSan does not let a forked child start a thread");
+  else good(forks, "a process forks while it compiles");
   good(ends, "a process ends while it compiles");
   snprintf(command, sizeof command, "rm -rf '%s'", cache);
   if (system(command)) bail("%s is left", cache);
