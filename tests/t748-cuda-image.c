@@ -181,6 +181,27 @@ static void retains_in_captures(void) {
   CHECK_INT(end_capture(stream), 0);
 }
 
+static pthread_barrier_t barrier;
+static void *enter_there(void *unused) {
+  (void)unused;
+  qn_cuda_scope scope;
+  pthread_barrier_wait(&barrier);
+  if (qn_cuda_enter(1, NULL, &scope)) return NULL;
+  qn_cuda_leave(&scope);
+  return scope.context;
+}
+
+static void enters_from_threads(void) {
+  pthread_t threads[8];
+  void *each[8];
+  the_fake();
+  pthread_barrier_init(&barrier, NULL, 8);
+  for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, enter_there, NULL);
+  for (int i = 0; i < 8; i++) pthread_join(threads[i], &each[i]);
+  for (int i = 0; i < 8; i++) CHECK(each[i] && each[i] == each[0]);
+  CHECK_INT(n_calls("cuDevicePrimaryCtxRetain") - n_calls("cuDevicePrimaryCtxRelease"), 1);
+}
+
 /* ---- From text to image ---- */
 
 static const char text[] =
@@ -600,7 +621,6 @@ static void forgets_destroyed_contexts(void) {
 }
 
 static qn_cuda_image *shared;
-static pthread_barrier_t barrier;
 static void *load_there(void *ordinal) {
   const qn_cuda_kernel_info *info;
   pthread_barrier_wait(&barrier);
@@ -681,6 +701,7 @@ int main(void) {
     good(both[i], knows_devices, "what a device is like");
     good(both[i], knows_captures, "captures");
     good(both[i], retains_in_captures, "a primary context is made beside a capture");
+    good(both[i], enters_from_threads, "threads retain the primary context at once");
   }
   good(fakes, refuses_damage, "images that are damaged");
   if (system("c++ --version >/dev/null 2>&1")) {

@@ -182,6 +182,24 @@ static void waits_in_log(void) {
   subject_end(&s);
 }
 
+/* What the machine's own NVRTC makes, where there is one: the fake driver cannot load it. */
+static void compiles_in_earnest(void) {
+  char why[1024];
+  if (!qn_nvrtc_is_there(why, sizeof why)) {
+    fprintf(findings, "none: %s", why);
+    return;
+  }
+  subject s = subject_make(QUERN_JIT_SYNC, NULL);
+  qn_code *code = acquire_cuda(s.jit, 5);
+  const qn_cuda_kernel_info *info;
+  CHECK(image_of(code));
+  CHECK_HAS(info_of(code).reason, "compiled by nvrtc in ");
+  if (image_of(code)) CHECK_INT(kernel_of_image(code, &info), QUERN_E_COMPILER);
+  CHECK_HAS(quern_last_error(), "CUDA_ERROR_INVALID_IMAGE");
+  qn_code_release(code);
+  subject_end(&s);
+}
+
 /* ---- What keeps a kernel from being made ---- */
 
 static void lacks(const char *why, const char *hears, int n_warnings) {
@@ -286,28 +304,41 @@ static void misses_what_is_damaged(void) {
 
 static char dump_folder[300], record_file[300];
 
-static long size_of(const char *folder, const char *name, const char *suffix) {
-  char path[700];
-  struct stat file;
-  snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
-  return stat(path, &file) ? -1 : (long)file.st_size;
+/* A file of the dump, with the kernel's name in it made "qj_"; "": it is not there. Of the last five. */
+static char *dumped(const char *name, const char *suffix) {
+  static char texts[5][1 << 18];
+  static int turn;
+  char path[700], *text = memset(texts[turn++ % 5], 0, sizeof texts[0]), *at;
+  snprintf(path, sizeof path, "%s/%s%s", dump_folder, name, suffix);
+  FILE *file = fopen(path, "r");
+  if (file && fread(text, 1, sizeof texts[0] - 1, file) == 0) bail("%s cannot be read", path);
+  if (file) fclose(file);
+  while ((at = strstr(text, name))) memmove(at + 3, at + strlen(name), strlen(at + strlen(name)) + 1);
+  return text;
 }
 
 static void writes(void) {
+  struct stat recorded;
   mkdir(dump_folder, 0700);
   setenv("QUERN_DUMP", dump_folder, 1);
   setenv("QUERN_RECORD", record_file, 1);
   subject s = subject_make(QUERN_JIT_SYNC, NULL);
-  qn_code *code = acquire_cuda(s.jit, 5);
-  CHECK(image_of(code));
-  CHECK(size_of(dump_folder, info_of(code).name, ".cu") > 1000);
-  CHECK(size_of(dump_folder, info_of(code).name, ".c") == -1 && size_of(dump_folder, info_of(code).name, ".log") == -1);
-  qn_jit_record(s.jit, record_file);
-  CHECK(size_of(record_file, "", "") <= (long)sizeof "quern-record 1\n"); /* no kernel of it */
-  const qn_code_request wrong = cuda_request("x0 * x1 + 6", 70);
-  qn_code *other = qn_jit_acquire(s.jit, &wrong);
-  CHECK(size_of(dump_folder, info_of(other).name, ".log") > 10);
-  qn_code_release(code), qn_code_release(other);
+  qn_code_request request = cuda_request("x0 * x1 + 5", H);
+  qn_code *code = qn_jit_acquire(s.jit, &request);
+  request.is_wide = 1;
+  qn_code *wide = qn_jit_acquire(s.jit, &request);
+  request.capability = 70;
+  qn_code *failed = qn_jit_acquire(s.jit, &request);
+  CHECK(image_of(code) && image_of(wide) && !image_of(failed));
+  char *text = dumped(info_of(code).name, ".cu"), *wide_text = dumped(info_of(wide).name, ".cu");
+  CHECK_HAS(text, "extern \"C\" __global__");
+  CHECK(wide_text[0] && strcmp(text, wide_text));
+  CHECK(!dumped(info_of(code).name, ".c")[0] && !dumped(info_of(code).name, ".log")[0]);
+  CHECK_HAS(dumped(info_of(failed).name, ".log"), "NVRTC 13.0 compiles for ");
+  CHECK(stat(record_file, &recorded) && errno == ENOENT); /* there is no kernel to record */
+  CHECK(!qn_jit_record(s.jit, record_file));
+  CHECK(!stat(record_file, &recorded) && recorded.st_size <= (long)sizeof "quern-record 1\n");
+  qn_code_release(code), qn_code_release(wide), qn_code_release(failed);
   subject_end(&s);
 }
 
@@ -429,7 +460,7 @@ static void good_with(const char *a, void (*body)(void), const char *what) {
 }
 
 int main(void) {
-  char without_nvrtc[300], command[2000];
+  char without_nvrtc[300], own_nvrtc[300], command[2000];
   find_fakes();
   setenv("QUERN_CACHE_DIR", "none", 1);
   unsetenv("QUERN_JIT"), unsetenv("QUERN_CC"), unsetenv("QUERN_DUMP"), unsetenv("QUERN_RECORD");
@@ -444,12 +475,19 @@ int main(void) {
            without_nvrtc, fakes, without_nvrtc, without_nvrtc, without_nvrtc);
   if (system(command)) bail("%s cannot be made", without_nvrtc);
 
+  snprintf(own_nvrtc, sizeof own_nvrtc, "%s/own", scratch);
+  snprintf(command, sizeof command, "mkdir '%s' && ln -s '%s/libcuda.so.1' '%s'", own_nvrtc, fakes, own_nvrtc);
+  if (system(command)) bail("%s cannot be made", own_nvrtc);
+
   good(has_keys, "keys");
   good(obeys_mode_off, "mode off");
   good_with("FAKE_CUDA_DEVICES=0", lacks_driver, "no device");
   is_str(run_case(without_nvrtc, NULL, NULL, lacks_nvrtc), "", "no NVRTC");
   good_with("FAKE_NVRTC_FAIL=nvrtcCompileProgram:1:6", fails_to_compile, "NVRTC refuses the text");
   good(knows_no_such_chip, "a chip that NVRTC does not know, an op that there is not");
+  const char *earnest = run_case(own_nvrtc, NULL, NULL, compiles_in_earnest);
+  if (!strncmp(earnest, "none: ", 6)) skip(1, "no NVRTC: %s", earnest + 6);
+  else is_str(earnest, "", "the machine's own NVRTC takes a kernel");
   if (system("c++ --version >/dev/null 2>&1")) {
     skip(13, "there is no c++ to compile kernels with");
     leave_parts();
