@@ -64,7 +64,7 @@ class Session:
         for make in gpu_peers.PEERS:
             try:
                 peer = make(self.torch, self.driver.stream.value)
-                peer.seconds = self.options.seconds / (1 + len(gpu_peers.PEERS)) * (2 if make is gpu_peers.Compiled else 1)
+                peer.seconds = self.options.seconds * make.share
                 self.peers.append(peer)
                 self.versions.append(peer.version)
             except Exception as e:
@@ -165,15 +165,19 @@ def measure_case(session, case):
 
 
 def measure_launches(session):
-    """For each way to add 8 elements to 8: the host's and the device's microseconds."""
+    """For each way to add 8 elements to 8: the host's and the device's microseconds; and the first calls' milliseconds."""
     case, driver, quern = launch_case(), session.driver, session.quern
     calls, repeats, graph = (20, 2, 5) if session.options.small else (500, 21, 200)
     inputs = [Array(layout, driver, session.torch, k) for k, layout in enumerate(case.inputs)]
     output = Array(case.output, driver, session.torch, 7)
     reference = torch_reference(session.torch, case, inputs) if session.torch else None
-    runs, lines = [], []
+    runs, lines, first_ms = [], [], {}
     try:
+        start = time.perf_counter_ns()
         built = quern.bind(quern.find("add"), inputs, output)
+        quern.check(built.runner()())
+        driver.synchronize()
+        first_ms["Quern"] = (time.perf_counter_ns() - start) / 1e6
         fused = quern.bind(quern.compile("y = gelu(a * b + a) * b"), inputs, output)
         runs = [("Quern, prepared", built.runner()), ("Quern, by op", built.caller()),
                 ("Quern, an expression, prepared", fused.runner()), ("Quern, an expression, by op", fused.caller())]
@@ -188,6 +192,7 @@ def measure_launches(session):
         contender = session.make_peer(peer, case, inputs, output, reference)
         if contender.run:
             runs.append((peer.name, contender.run))
+            first_ms[peer.name] = contender.first_ms
     empty = ctypes.CDLL(None).memcpy  # as many arguments as quern_plan_run has; nothing to do
     empty.argtypes, empty.restype = [ctypes.c_void_p] * 4, ctypes.c_int32
     place = ctypes.create_string_buffer(8)
@@ -205,7 +210,7 @@ def measure_launches(session):
             device = None
             session.reasons.append(f"{name}, {case.name}, in a graph: {first_line(e)}")
         lines.append((name, host, device))
-    return lines
+    return lines, first_ms
 
 
 # ---- The first call, each in a process of its own ----
@@ -269,7 +274,11 @@ def bandwidth_table(rows, names):
             cells += ["", "", "", f"{case.hold:.2f}", "NO", ""]
         out.append(cells + [us(row.us.get(name)) for name in names])
     head = ["case", "MB", "predicted us (a copy's)", "Quern us", "TB/s", "of a copy", "hold", "holds", "best peer / Quern"]
-    return table(head + [name + " us" for name in names], out) + [f"{held} of {len(rows)} hold.", ""]
+    text = table(head + [name + " us" for name in names], out)
+    if rows:
+        speed = statistics.median(row.case.bytes / row.copy_us / 1e6 for row in rows)
+        text += [f"{held} of {len(rows)} hold. A copy reads and writes {speed:.2f} TB/s.", ""]
+    return text
 
 
 def kernels_table(rows):
@@ -289,17 +298,17 @@ def launch_table(lines):
     return text
 
 
-def first_table(lines, rows, names):
+def first_table(lines, first_ms, rows, names):
     text = table(["Quern, 8 elements, from the text to the result", "ms", "tier"],
                  [[what, f"{ms:.1f}", tier] for what, ms, tier in lines])
-    mine = [("in this process, the first", rows[0])] if rows else []
-    mine += [("in this process, a later one", row) for row in rows if row.case.kind == "gelu"][:1]
-    known = [name for name in ["Quern", *names] if any(row.first_ms.get(name) for _, row in mine)]
-    cells = [[f"{what}: {row.case.name}"] + [us(row.first_ms.get(name)) for name in known] for what, row in mine]
+    mine = [("in this process, the first: add", first_ms)]
+    mine += [(f"in this process, a later one: {row.case.name}", row.first_ms) for row in rows if row.case.kind == "gelu"][:1]
+    known = [name for name in ["Quern", *names] if any(ms.get(name) for _, ms in mine)]
+    cells = [[what] + [us(ms.get(name)) for name in known] for what, ms in mine]
     return text + table(["first call, nothing in any cache, ms"] + known, cells)
 
 
-def report(session, rows, launches, firsts):
+def report(session, rows, launches, first_ms, firsts):
     names = [peer.name for peer in session.peers]
     out = [f"{session.driver.describe()}; {session.quern.version()}" + "".join("; " + v for v in session.versions)
            + f"; Python {platform.python_version()}.", "",
@@ -314,7 +323,7 @@ def report(session, rows, launches, firsts):
     if launches:
         out += ["## Launches", ""] + launch_table(launches)
     if firsts:
-        out += ["## The first call", ""] + first_table(firsts, rows, names)
+        out += ["## The first call", ""] + first_table(firsts, first_ms, rows, names)
     if session.reasons:
         out += ["## Not measured", ""] + [f"- {reason}" for reason in dict.fromkeys(session.reasons)] + [""]
     out += [f"All of this took {time.monotonic() - session.started:.0f} s."]
@@ -327,7 +336,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--bytes", type=int, default=1 << 28, help="of one array")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=400, help="peers are left out when they are over")
+    parser.add_argument("--seconds", type=float, default=380, help="peers are left out when they are over")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--small", action="store_true", help="tiny arrays and few runs: to see whether it works")
     parser.add_argument("--first", help=argparse.SUPPRESS)
@@ -342,19 +351,19 @@ def main():
             os.environ[name] = os.path.join(folder, name.lower())
             os.mkdir(os.environ[name])
         session = Session(options, os.path.join(folder, "quern"))
-        rows, launches, firsts = [], [], []
+        rows, launches, first_ms, firsts = [], [], {}, []
+        if options.filter in "launches":  # first, while each peer has time
+            launches, first_ms = measure_launches(session)
         for case in make_cases(options.bytes, options.small):
             if options.filter in case.name:
                 rows.append(measure_case(session, case))
                 sys.stderr.write(f"{case.name}: {rows[-1].error or us(rows[-1].us['Quern']) + ' us'}\n")
-        if options.filter in "launches":
-            launches = measure_launches(session)
         if options.filter in "first":
             try:
                 firsts = measure_first(options)
             except QuernError as e:
                 session.reasons.append(f"The first call: {e}")
-        text = report(session, rows, launches, firsts)
+        text = report(session, rows, launches, first_ms, firsts)
     sys.stdout.write(text)
     if options.out:
         with open(options.out, "w") as f:

@@ -1,6 +1,7 @@
 """The cases of gpu.py elsewhere, each in the form that is quickest there: into memory that is there already where that can be
 said, compiled before it is timed. A peer is made with the stream that all use (and may raise whatever it lacks); make(kind,
-inputs, out) gives a function that computes into out, or returns its result. All work on PyTorch's tensors."""
+inputs, out) gives a function that computes into out, or returns its result. All work on PyTorch's tensors. share: of the
+benchmark's seconds, for compiling and tuning."""
 import math
 import re
 
@@ -10,7 +11,7 @@ class Unsupported(Exception):
 
 
 class Eager:
-    name = "PyTorch"
+    name, share = "PyTorch", 0.1
 
     def __init__(self, torch, stream):
         self.torch, self.version = torch, "PyTorch " + torch.__version__
@@ -35,7 +36,7 @@ class Eager:
 
 
 class Compiled:
-    name = "torch.compile"
+    name, share = "torch.compile", 0.25
 
     def __init__(self, torch, stream):
         self.torch, self.version = torch, "torch.compile with max_autotune_pointwise"
@@ -65,7 +66,7 @@ C_BODIES = {"add": "a + b", "scale": "a * b", "bias_gelu": "gelu_of(a + b)", "ge
 
 
 class Jiterator:
-    name = "jiterator"
+    name, share = "jiterator", 0.1
 
     def __init__(self, torch, stream):
         self.torch, self.version = torch, "torch.cuda.jiterator"
@@ -92,7 +93,7 @@ def on_cupy(cupy, tensors):
 
 
 class CupyKernel:
-    name = "CuPy kernel"
+    name, share = "CuPy kernel", 0.1
 
     def __init__(self, torch, stream):
         import cupy
@@ -111,7 +112,7 @@ class CupyKernel:
 
 
 class CupyFuse:
-    name = "CuPy fuse"
+    name, share = "CuPy fuse", 0.1
 
     def __init__(self, torch, stream):
         import cupy
@@ -134,7 +135,7 @@ class CupyFuse:
 
 
 class Triton:
-    name = "Triton"
+    name, share = "Triton", 0.25
 
     def __init__(self, torch, stream):
         import triton
