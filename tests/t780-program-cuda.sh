@@ -128,6 +128,10 @@ for key in to_device_ms kernel_ms to_host_ms gbps; do prints "^$key: [0-9.]+$"; 
 quern 0 'in another process' run 'y = gelu(x * w)' x=x.npy w=w.npy y=y.npy --device cuda --explain
 prints '^tier: disk$'
 
+# ---- info
+quern 0 'info' info
+prints '^cuda: ready: driver 13\.0, 2 devices, NVRTC 13\.0$'
+
 # ---- what cannot be
 rm -f no.npy
 refused() { # refused NAME WORDS VARIABLE=VALUE: by the driver, as the variable has it

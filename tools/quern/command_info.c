@@ -17,8 +17,8 @@ static const command_option no_options[] = {{NULL, 0}};
 
 static quern_status fill_description(void *ctx, char *text, size_t size) { return quern_ctx_describe(ctx, text, size); }
 
-/* The library opens its modules at first need, and whether it can is asked here: a small expression is compiled, past
- * every cache. Failures are what the description tells. */
+/* The library opens its modules, and CUDA, at first need, and whether it can is asked here: a small expression is compiled, past
+ * every cache, for the CPU and for the first CUDA device. Failures are what the description tells. */
 static void wake_modules(void) {
   const quern_options options = {.size = sizeof options, .jit = QUERN_JIT_SYNC, .threads = 1, .cache_dir = ""};
   int64_t shape[1] = {1};
@@ -32,6 +32,9 @@ static void wake_modules(void) {
   y.data = &items[1];
   if (quern_ctx_create(&options, &ctx) == QUERN_OK && quern_op_compile(ctx, "y = x * x + x", &op) == QUERN_OK) {
     if (quern_op_source(op, 1, in, 1, out, &source) == QUERN_OK) quern_free(source);
+    if (quern_op_prepare(op, 1, in, 1, out, NULL, &plan) == QUERN_OK) quern_plan_release(plan);
+    x.device = y.device = (DLDevice){kDLCUDA, 0};
+    x.data = y.data = NULL; /* a plan keeps none */
     if (quern_op_prepare(op, 1, in, 1, out, NULL, &plan) == QUERN_OK) quern_plan_release(plan);
   }
   quern_op_release(op);
