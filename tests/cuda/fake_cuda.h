@@ -6,7 +6,8 @@
  * Variables, read when the driver is first called: FAKE_CUDA_DEVICES (2), FAKE_CUDA_VERSION (13000),
  * FAKE_CUDA_MISSING=cuX,cuY: cuGetProcAddress does not know these; FAKE_CUDA_LOG=file: calls are appended there, too;
  * FAKE_CUDA_FAIL: a plan of failures, function:nth:CODE with commas between them: the nth call of a function (or `*`: of any)
- * gives CODE (OUT_OF_MEMORY); nth+: and all later ones, too. FAKE_NVRTC_VERSION (13.0), FAKE_NVRTC_FAIL=function:nth:NUMBER, nth+ likewise,
+ * gives CODE (OUT_OF_MEMORY); nth+: and all later ones, too. FAKE_CUDA_SLOW=function: takes 50 ms before it begins.
+ * FAKE_NVRTC_VERSION (13.0), FAKE_NVRTC_FAIL=function:nth:NUMBER, nth+ likewise,
  * FAKE_NVRTC_ARCHS=n: it knows the first n of its chips, FAKE_NVRTC_UNKNOWN=option: not this one. */
 #ifndef QUERN_TESTS_FAKE_CUDA_H
 #define QUERN_TESTS_FAKE_CUDA_H
