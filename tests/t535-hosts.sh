@@ -67,14 +67,15 @@ static const char *use_generator(void) {
   static char all[8000];
   static const char spec[] = "unary \"acme.swish\" { doc = \"d\", params = { k = 1.5 }, dtypes = floating, body = [[ x * sigmoid(k * x) * 0.7 ]] }";
   static const char *const dtypes[] = {"f32", "f16"};
-  qn_source_request request = {"qj_0123456789abcdef", "param p0 ; v0 = acme.swish ( x0 , 2.25 ) * 1e-3 + p0", dtypes, 1, 1, "cc", 1};
+  qn_source_request request = {.symbol = "qj_0123456789abcdef", .canonical = "param p0 ; v0 = acme.swish ( x0 , 2.25 ) * 1e-3 + p0",
+                               .dtypes = dtypes, .n_in = 1, .n_out = 1, .classes = "cc", .rank = 1};
   qn_generator *g = qn_generator_create();
   qn_spec_op **ops = NULL;
   qn_bytes program = {NULL, 0}, source = {NULL, 0};
   int32_t n = 0;
   all[0] = 0;
   if (qn_generator_load_spec(g, "a.lua", spec, sizeof spec - 1, &ops, &n) || n != 1 || qn_generator_program(g, "acme.swish", "f32", &program) ||
-      qn_generator_source(g, &request, &source)) {
+      qn_generator_source(g, &request, &source, NULL)) {
     fprintf(stderr, "%s\n", quern_last_error());
   } else {
     snprintf(all, sizeof all, "%s%s%llx\n", program.data, source.data, (unsigned long long)ops[0]->rule.info.params[0].value.v.u);
@@ -311,7 +312,7 @@ static void write_one(const char *folder, const char *text, const char *dtypes, 
   for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) list[n++] = word;
   snprintf(symbol, sizeof symbol, "qj_%016x", n_written);
   qn_source_request request = {symbol, text, list, n_in, n - n_in, classes, rank};
-  if (qn_generator_source(g, &request, &source)) {
+  if (qn_generator_source(g, &request, &source, NULL)) {
     fprintf(stderr, "%s (%s): %s\n", text, dtypes, quern_last_error());
     exit(1);
   }
