@@ -2,7 +2,8 @@
  *
  * t700-cuda-primitives.c: every primitive and cast of templates/kernel_cuda.h, as builds for the CPU and as PTX. Run by
  * t700-cuda-primitives.sh, which names a folder of builds of cuda/primitives.cu (N-cuda-*.so), of kernel_subject.c (c.so) and of what NVRTC
- * made. Cases and references are t010's: the C primitives are held against the same ones, bit for bit. */
+ * made; with QUERN_TEST_GPU=1 that runs on the GPU, too. Cases and references are t010's: the C primitives are held against the same
+ * ones, bit for bit. */
 #define _GNU_SOURCE
 #include <glob.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "t010-kernel-primitives.c"
 #undef main
 #undef truncate
+#include "cuda/primitives_device.h"
 
 typedef unsigned long long u64;
 typedef void ternary(u64 a, u64 b, u64 c, u64 y, long long n);
@@ -21,6 +23,8 @@ typedef void copy(u64 a, u64 c, u64 y, long long n);
 enum { N = 60000 };
 static void *object_of[64];
 static char x[3][N * 8], got[N * 8], wanted[N * 8];
+
+static int is_device(int b) { return !object_of[b]; }
 
 static void *symbol(int b, const char *name) {
   void *s = dlsym(object_of[b], name);
@@ -54,8 +58,8 @@ static void check_intrinsic(const char *name, const dtype *t, rng *r) {
     char full[80];
     snprintf(full, sizeof full, "run_%s", name);
     ternary *run;
-    *(void **)&run = symbol(b, full);
-    run((u64)x[0], (u64)x[1], (u64)x[2], (u64)got, N);
+    if (is_device(b)) device_run_named(full, 0, t->bits / 8, x[0], x[1], x[2], got, N);
+    else *(void **)&run = symbol(b, full), run((u64)x[0], (u64)x[1], (u64)x[2], (u64)got, N);
     group_count(N);
     for (int64_t i = 0; i < N; i++) {
       uint64_t g = load(got, i, t->bits), w = load(wanted, i, t->bits);
@@ -67,7 +71,8 @@ static void check_intrinsic(const char *name, const dtype *t, rng *r) {
   group_end();
 }
 
-/* Vectors arrive turned round; an address that is not a multiple of their size stops the program, for loads and for stores. */
+/* Vectors arrive turned round; an address that is not a multiple of their size stops the program, for loads and for stores (and is
+ * not tried on a device). */
 static const struct vector { const char *type; int size, n; } vectors[] = {
   {"u8", 1, 1}, {"u8", 1, 2}, {"u8", 1, 4}, {"u8", 1, 8}, {"u8", 1, 16}, {"u16", 2, 1}, {"u16", 2, 2}, {"u16", 2, 4}, {"u16", 2, 8},
   {"f32", 4, 1}, {"f32", 4, 2}, {"f32", 4, 4}, {"f64", 8, 1}, {"f64", 8, 2},
@@ -93,13 +98,14 @@ static void check_vectors(int b, rng *r) {
   for (int v = 0; v < N_VECTORS; v++) {
     int bytes = vectors[v].size * vectors[v].n, n = 1024 / bytes;
     char name[64];
-    copy *run;
+    copy *run = NULL;
     snprintf(name, sizeof name, "copy_%s_%d", vectors[v].type, vectors[v].n);
-    *(void **)&run = symbol(b, name);
+    if (!is_device(b)) *(void **)&run = symbol(b, name);
     for (size_t i = 0; i < sizeof from; i++) from[i] = (char)rng_u64(r);
     for (int streamed = 0; streamed < 2; streamed++) {
       memset(to, 0x5a, sizeof to);
-      run((u64)(from + bytes), (u64)streamed, (u64)to, n);
+      if (run) run((u64)(from + bytes), (u64)streamed, (u64)to, n);
+      else device_run_named(name, 1, bytes, from + bytes, NULL, (void *)(uintptr_t)streamed, to, n);
       for (int i = 0; i < (int)sizeof to; i++) {
         int element = i % bytes / vectors[v].size, turned = (vectors[v].n - 1 - element) * vectors[v].size + i % vectors[v].size;
         char w = i < n * bytes ? from[bytes + i / bytes * bytes + turned] : 0x5a;
@@ -107,7 +113,7 @@ static void check_vectors(int b, rng *r) {
         if (to[i] != w) group_fail("%s: byte %d", name, i);
       }
     }
-    for (int off = 1; off < bytes; off *= 2) {
+    for (int off = 1; run && off < bytes; off *= 2) {
       group_count(2);
       if (!aborts(run, (u64)(from + off), (u64)to)) group_fail("%s: takes a load %d bytes off", name, off);
       if (!aborts(run, (u64)from, (u64)(to + off))) group_fail("%s: takes a store %d bytes off", name, off);
@@ -213,6 +219,11 @@ int main(int argc, char **argv) {
   snprintf(pattern, sizeof pattern, "%s/*.so", folder);
   if (glob(pattern, 0, NULL, &found)) bail("no builds in %s", folder); /* sorted: c.so comes last */
   for (size_t i = 0; i < found.gl_pathc && n_builds < 64; i++, n_builds++) {
+    if (i == found.gl_pathc - 1 && getenv("QUERN_TEST_GPU")) { /* C's stays the last */
+      const char *why;
+      if ((builds[n_builds].s = device_subject(folder, &why))) builds[n_builds++].path = "the GPU";
+      else fail("the GPU: %s", why);
+    }
     if (!(object_of[n_builds] = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL))) bail("%s", dlerror());
     builds[n_builds].path = strrchr(found.gl_pathv[i], '/') + 1;
     builds[n_builds].s = symbol(n_builds, "kernel_subject");

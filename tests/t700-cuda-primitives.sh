@@ -35,8 +35,10 @@ END
 {
   ${CC:-cc} -std=c11 -O2 $warnings -fPIC -shared -o "$work/c.so" "$here/kernel_subject.c" &&
     ${CC:-cc} -std=c11 -O1 $warnings -o "$work/nvrtc_driver" "$here/cuda/nvrtc_driver.c" -ldl &&
-    ${CC:-cc} -std=c11 -O2 -ffp-contract=off $warnings -I "$here" -o "$work/t700" "$here/t700-cuda-primitives.c" "$here/tap.c" \
-      -ldl -lm -lpthread
+    ${CC:-cc} -std=c11 -O2 $warnings -D_GNU_SOURCE -I "$here" -I "$here/../include" -c -o "$work/device.o" \
+      "$here/cuda/primitives_device.c" &&
+    ${CC:-cc} -std=c11 -O2 -ffp-contract=off $warnings -I "$here" -o "$work/t700" "$here/t700-cuda-primitives.c" "$work/device.o" \
+      "$here/tap.c" -ldl -lm -lpthread
 } 2>"$work/log" || failed 'the C side compiles'
 
 # sm_NN.ptx and sm_NN.log where NVRTC takes it, sm_NN.error where it does not; refused-OPTION where the header refuses an option, as it
