@@ -61,10 +61,9 @@ static quern_status find_kernel(const quern_op *op, const qn_code *code, const q
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
   const int32_t threads = (int32_t)(x * y);
-  quern_status status = qn_cuda_image_kernel(image_of(code), scope, threads, 0, kernel);
-  if (status != QUERN_E_CAPTURING) return named(op, status);
+  if ((*kernel = qn_cuda_image_find(image_of(code), scope, threads))) return QUERN_OK;
   if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(op->info->name, "loaded");
-  return named(op, qn_cuda_image_kernel(image_of(code), scope, threads, 1, kernel));
+  return named(op, qn_cuda_image_load(image_of(code), scope, threads, kernel));
 }
 
 /* The launch without its code. */

@@ -264,18 +264,16 @@ static quern_status load(qn_cuda_image *image, const qn_cuda_scope *scope, int32
   return status;
 }
 
-quern_status qn_cuda_image_kernel(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, int may_load,
-                                  const qn_cuda_kernel_info **info) {
+const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block) {
   loaded *to = atomic_load_explicit(&image->loaded, memory_order_acquire);
   if (!to && (to = find_loaded(atomic_load(&all_loaded), image))) atomic_store_explicit(&image->loaded, to, memory_order_release);
   const place *known = to ? find_place(atomic_load_explicit(&to->places, memory_order_acquire), scope, block) : NULL;
-  if (known) {
-    *info = &known->info;
-    return QUERN_OK;
-  }
-  if (!may_load)
-    return qn_status_fail(QUERN_E_CAPTURING, "%s: it is not loaded on cuda:%d, which cannot be done while the stream is captured",
-                          image->symbol, (int)scope->ordinal);
+  return known ? &known->info : NULL;
+}
+
+quern_status qn_cuda_image_load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block,
+                                const qn_cuda_kernel_info **info) {
+  if ((*info = qn_cuda_image_find(image, scope, block))) return QUERN_OK;
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
   const quern_status status = load(image, scope, block, info);
   qn_thread_unshield(kept_cancel);

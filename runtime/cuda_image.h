@@ -43,10 +43,12 @@ typedef struct qn_cuda_kernel_info {
   int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
 } qn_cuda_kernel_info;
 
-/* The kernel in the scope's context, loaded there if it is not. block: threads of one. may_load 0: CAPTURING if it is not loaded
- * yet. *info: static. Without a lock and without a call of the driver once it is loaded. Errors: CAPTURING, COMPILER (the device
- * cannot run it), MEMORY, DEVICE, DRIVER. errno is kept. */
-quern_status qn_cuda_image_kernel(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, int may_load,
-                                  const qn_cuda_kernel_info **info);
+/* The kernel in the scope's context; static. NULL: it is not loaded there. block: threads of one. Takes no lock and calls no
+ * driver. */
+const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block);
+
+/* The same, loaded if it is not: not while a stream of this thread's is captured. Errors: COMPILER (the device cannot run it),
+ * MEMORY, DEVICE, DRIVER. errno is kept. */
+quern_status qn_cuda_image_load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, const qn_cuda_kernel_info **info);
 
 #endif

@@ -35,7 +35,7 @@ static quern_status kernel_of_image(const qn_code *code, const qn_cuda_kernel_in
   *info = NULL;
   quern_status status = qn_cuda_enter(0, NULL, &scope);
   if (status) return status;
-  status = qn_cuda_image_kernel(image_of(code), &scope, 256, 1, info);
+  status = qn_cuda_image_load(image_of(code), &scope, 256, info);
   qn_cuda_leave(&scope);
   return status;
 }
