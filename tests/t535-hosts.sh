@@ -283,7 +283,7 @@ for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
 for _, op in ipairs(model.ops) do
   for _, K in ipairs(variants.kernel_dtypes(model.types, op, built)) do
     list:write(op.name, " ", K, "\n")
-    wanted:write(op.name, " ", K, "\n", assert(s:program(op.name, K)))
+    wanted:write(op.name, " ", K, "\n", (assert(s:program(op.name, K))))
   end
 end
 list:close()
@@ -311,7 +311,8 @@ static void write_one(const char *folder, const char *text, const char *dtypes, 
   strcpy(words, dtypes);
   for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) list[n++] = word;
   snprintf(symbol, sizeof symbol, "qj_%016x", n_written);
-  qn_source_request request = {symbol, text, list, n_in, n - n_in, classes, rank};
+  qn_source_request request = {.symbol = symbol, .canonical = text, .dtypes = list, .n_in = n_in, .n_out = n - n_in,
+                               .classes = classes, .rank = rank};
   if (qn_generator_source(g, &request, &source, NULL)) {
     fprintf(stderr, "%s (%s): %s\n", text, dtypes, quern_last_error());
     exit(1);
