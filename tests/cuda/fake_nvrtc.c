@@ -203,14 +203,14 @@ static int run_compiler(const char *folder) {
   snprintf(source, sizeof source, "%s/calls.cc", folder);
   snprintf(object, sizeof object, "%s/kernels.so", folder);
   snprintf(log, sizeof log, "%s/log", folder);
-  char *argv[] = {"c++", "-x", "c++", "-std=c++17", "-DQC_HOST", "-I" FAKE_INCLUDE, "-O1", "-ffp-contract=off", "-shared",
-      "-fPIC", source,
-                  "-o", object, NULL};
+  /* Not optimised, and not with all of the machine's memory: -O1 takes minutes and 20 GB for some powers of integers. */
+  char *argv[] = {"sh", "-c", "ulimit -v 4000000; exec c++ \"$@\"", "c++", "-x", "c++", "-std=c++17", "-DQC_HOST",
+      "-I" FAKE_INCLUDE, "-O0", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", object, NULL};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t pid = 0;
-  int status = -1, failed = posix_spawnp(&pid, "c++", &actions, NULL, argv, environ);
+  int status = -1, failed = posix_spawnp(&pid, "sh", &actions, NULL, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed) return write_file(folder, "log", "fake NVRTC: there is no c++\n") ? INTERNAL : OUT_OF_MEMORY;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
