@@ -3,9 +3,9 @@
 #
 # gpu.sh: what only a machine with a GPU can show, in one command of at most 8 minutes, as TAP:
 #   sh tests/gpu.sh [BUILD]      BUILD: a build, made here or carried from another machine; default ./build
-# Each part is one test, with its own output indented above it; the exit status is 0 where all passed. Wants no Lua, no Clang and no
-# network; compilers and compute-sanitizer where they are. Without a GPU it says why and fails; but where QUERN_CUDA_PATH names the
-# fake driver of a build (BUILD/tests/fake) the parts run in their small forms. QUERN_GPU_PARTS: the parts to run, by name.
+# Each part is one test, with its own output indented above it; the exit status is 0 where all passed. Wants no Lua, no Clang and
+# no network; compilers and compute-sanitizer where they are. Without a GPU it says why and fails; but where QUERN_CUDA_PATH names
+# the fake driver of a build (BUILD/tests/fake) the parts run in their small forms. QUERN_GPU_PARTS: the parts to run, by name.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -87,17 +87,17 @@ shards=$(nproc)
 [ $is_fake -eq 0 ] || shards=1
 
 part header 10 env $gpu "$build/tests/t735-cuda-header"
-part calls 60 env $gpu "$build/tests/t770-cuda-calls"
+part calls 40 env $gpu "$build/tests/t770-cuda-calls"
 if [ $is_fake -eq 1 ]; then
   absent primitives 'the driver is the fake one'
 elif ! command -v c++ >/dev/null; then
   absent primitives 'no C++ compiler here'
 else
-  part primitives 90 env $gpu sh "$here/t700-cuda-primitives.sh"
+  part primitives 60 env $gpu sh "$here/t700-cuda-primitives.sh"
 fi
-part ops 130 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-110}" sh "$0" --shards $shards $shards "$build/tests/t760-cuda-ops"
-part expressions 60 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/t765-cuda-expressions"
-part bits 110 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-80}" "$build/tests/t765-cuda-expressions"
+part ops 110 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-90}" sh "$0" --shards $shards $shards "$build/tests/t760-cuda-ops"
+part expressions 50 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/t765-cuda-expressions"
+part bits 100 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-75}" "$build/tests/t765-cuda-expressions"
 
 PATH=$PATH:/usr/local/cuda/bin
 sanitizer=$(command -v compute-sanitizer)
@@ -109,10 +109,10 @@ elif [ -z "$sanitizer" ]; then
   absent racecheck 'no compute-sanitizer here'
 else
   # What calls refuse is no error here: reports are of what kernels do.
-  part memcheck 60 env $gpu QUERN_TEST_SECONDS=35 sh "$0" --shards 4 300 "$sanitizer" --tool memcheck --report-api-errors no \
+  part memcheck 50 env $gpu QUERN_TEST_SECONDS=25 sh "$0" --shards 4 300 "$sanitizer" --tool memcheck --report-api-errors no \
     --error-exitcode 9 "$build/tests/t760-cuda-ops"
-  part racecheck 40 env $gpu QUERN_TEST_SECONDS=20 QUERN_TEST_LAYOUT=transposed sh "$0" --shards 2 40 "$sanitizer" --tool racecheck \
-    --error-exitcode 9 "$build/tests/t760-cuda-ops"
+  part racecheck 40 env $gpu QUERN_TEST_SECONDS=15 QUERN_TEST_LAYOUT=transposed sh "$0" --shards 2 40 "$sanitizer" \
+    --tool racecheck --error-exitcode 9 "$build/tests/t760-cuda-ops"
 fi
 echo "1..$number"
 echo "# $number parts, $n_bad failed, $n_skipped skipped; $n_tests tests in $(($(date +%s) - started)) s"

@@ -95,7 +95,8 @@ static void run(problem *p) {
   snprintf(why, sizeof why, "%s", wanted ? quern_last_error() : "");
   const quern_status got = call_there(p, device, n_out);
   if (got != wanted) { /* parameters may not suit dtypes: neither way then */
-    snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
+    snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "",
+             status_name(wanted), why);
     report(p, what);
   }
   for (int k = 0; k < p->n && got == wanted; k++) {
@@ -140,7 +141,8 @@ static int rows(problem *p, int step, rng *r) {
   static const int64_t widths[] = {64, 301, 1, 5, 17, 128, 31, 1000};
   if (step >= 8) return 0;
   for (int k = 0; k < p->n; k++) {
-    const int64_t shape[2] = {step < 4 ? 3 : 40, widths[step]}, strides[2] = {widths[step] + (step % 2 ? 1 + (int)rng_below(r, 7) : 16), 1};
+    const int64_t gap = step % 2 ? 1 + (int)rng_below(r, 7) : 16;
+    const int64_t shape[2] = {step < 4 ? 3 : 40, widths[step]}, strides[2] = {widths[step] + gap, 1};
     lay(p, k, 2, shape, strides, r);
   }
   return 1;
@@ -227,7 +229,8 @@ static int strided(problem *p, int step, rng *r) {
   if (step >= 4) return 0;
   const int64_t shape = step == 3 ? 1003 : 90;
   for (int k = 0; k < p->n; k++) {
-    const int64_t stride = step == 0 ? 2 : step == 1 ? (k == p->n - 1 ? 1 : 3) : step == 2 ? (k == p->n - 1 ? 5 : 1) : 1 + (int)rng_below(r, 3);
+    const int is_last = k == p->n - 1;
+    const int64_t strides[] = {2, is_last ? 1 : 3, is_last ? 5 : 1, 1 + (int64_t)rng_below(r, 3)}, stride = strides[step];
     lay(p, k, 1, &shape, &stride, r);
   }
   return 1;
@@ -328,7 +331,8 @@ static int choose_dtypes(problem *p, ref_dtype main, int is_mixed, rng *r) {
 static void choose_params(problem *p, rng *r) {
   static const double values[] = {0.25, -3, 7, 1e30, 0, -0.0, INFINITY, NAN};
   p->call = (quern_call){.size = sizeof p->call};
-  if (p->info->n_params == 0 || p->info->n_params > 2 || (rng_below(r, 4) == 0 && p->info->params[0].value.kind != QUERN_NONE)) return;
+  if (p->info->n_params == 0 || p->info->n_params > 2) return;
+  if (rng_below(r, 4) == 0 && p->info->params[0].value.kind != QUERN_NONE) return;
   for (int k = 0; k < p->info->n_params; k++)
     p->params[k] = rng_below(r, 3) ? scalar_f(values[rng_below(r, 8)]) : scalar_i(rng_range(r, -5, 100));
   p->call.params = p->params;
@@ -385,15 +389,17 @@ static void small_form(void) {
   }
 }
 
+/* In an order that meets all ops early, should time be short. */
 static void large_form(void) {
-  int64_t number = 0;
-  for (int op = 0; op < n_ops; op++)
-    for (int d = 0; d < REF_N_DTYPES; d++)
-      for (int layout = 0; layout < N_LAYOUTS; layout++, number++) {
-        if (only_layout && strcmp(only_layout, layouts[layout].name)) continue;
-        if ((only_layout ? number / N_LAYOUTS : number) % n_shards != shard || (only >= 0 && only != number) || is_over()) continue;
-        one_case(number, op, (ref_dtype)d, layout);
-      }
+  const int64_t n = (int64_t)n_ops * REF_N_DTYPES * N_LAYOUTS;
+  int64_t turn = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t number = i * 7919 % n; /* a prime */
+    const int layout = (int)(number % N_LAYOUTS), op = (int)(number / N_LAYOUTS / REF_N_DTYPES);
+    if (only_layout && strcmp(only_layout, layouts[layout].name)) continue;
+    if (turn++ % n_shards != shard || (only >= 0 && only != number) || is_over()) continue;
+    one_case(number, op, (ref_dtype)(number / N_LAYOUTS % REF_N_DTYPES), layout);
+  }
 }
 
 /* Offsets beyond 31 bits: rows that lie a gigabyte apart. Only the rows are looked at. */
@@ -414,7 +420,8 @@ static void test_far_rows(void) {
   const DLDataType u8 = ref_dtype_dl(REF_U8);
   int64_t near[2] = {N + 2 * PAD, 1}, sizes_of[2] = {shape[0], shape[1]}, far[2] = {strides[0], strides[1]};
   DLTensor host[2] = {{in, {kDLCPU, 0}, 2, u8, sizes_of, near, PAD}, {out, {kDLCPU, 0}, 2, u8, sizes_of, near, PAD}};
-  DLTensor device[2] = {{device_in, {kDLCUDA, 0}, 2, u8, sizes_of, far, PAD}, {device_out, {kDLCUDA, 0}, 2, u8, sizes_of, far, PAD}};
+  DLTensor device[2] = {{device_in, {kDLCUDA, 0}, 2, u8, sizes_of, far, PAD},
+                        {device_out, {kDLCUDA, 0}, 2, u8, sizes_of, far, PAD}};
   DLTensor *host_in = &host[0], *host_out = &host[1], *in_there = &device[0], *out_there = &device[1];
   if (quern_op_call(op, 1, &host_in, 1, &host_out, NULL)) bail("%s", quern_last_error());
   const quern_status status = quern_op_call(op, 1, &in_there, 1, &out_there, NULL);
@@ -427,7 +434,8 @@ static void test_far_rows(void) {
 
 int main(void) {
   const char *text = getenv("QUERN_TEST_SHARD");
-  if (text && (sscanf(text, "%" SCNd64 "/%" SCNd64, &shard, &n_shards) != 2 || n_shards < 1)) bail("QUERN_TEST_SHARD=%s", text);
+  if (text && (sscanf(text, "%" SCNd64 "/%" SCNd64, &shard, &n_shards) != 2 || n_shards < 1))
+    bail("QUERN_TEST_SHARD=%s", text);
   only = number_from("QUERN_TEST_CASE", -1);
   only_layout = getenv("QUERN_TEST_LAYOUT");
   most_kernels = number_from("QUERN_TEST_KERNELS", 120);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t765-cuda-expressions: random expressions on CUDA tensors give the bytes that the interpreter gives on the CPU; conversions of all
- * f16 and bf16 give what the CPU gives. With QUERN_TEST_GPU=1 also conversions of all f32 and i32 to all dtypes, and functions of
- * all f32. QUERN_TEST_DAGS: how many expressions; QUERN_TEST_SECONDS: how long the last part may take; QUERN_TEST_SHARD=k/n: each
- * n-th expression, and what is exhaustive in the first shard only; QUERN_TEST_PART=expressions or bits: that part alone. */
+ * t765-cuda-expressions: random expressions on CUDA tensors give the bytes that the interpreter gives on the CPU; conversions of
+ * all f16 and bf16 give what the CPU gives. With QUERN_TEST_GPU=1 also conversions of all f32 and i32 to all dtypes, and
+ * functions of all f32. QUERN_TEST_DAGS: how many expressions; QUERN_TEST_SECONDS: how long the last part may take;
+ * QUERN_TEST_SHARD=k/n: each n-th expression, and the rest in the first shard only; QUERN_TEST_PART=expressions or bits: that part
+ * alone. */
 #include "cuda/device.h"
 #include "random_trees.h"
 
@@ -114,7 +115,8 @@ static size_t first_difference(const char *a, const char *b, size_t n) {
   pthread_t threads[MOST_THREADS];
   const int n_parts = n < (1 << 22) ? 1 : MOST_THREADS;
   for (int i = 0; i < n_parts; i++) {
-    part[i] = (comparison){a, b, n / (size_t)n_parts * (size_t)i, i == n_parts - 1 ? n : n / (size_t)n_parts * (size_t)(i + 1), 0};
+    const size_t each = n / (size_t)n_parts, from = each * (size_t)i;
+    part[i] = (comparison){a, b, from, i == n_parts - 1 ? n : from + each, 0};
     if (n_parts == 1) compare(&part[i]);
     else if (pthread_create(&threads[i], NULL, compare, &part[i])) bail("no thread");
   }

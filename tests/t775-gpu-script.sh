@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t775-gpu-script.sh: gpu.sh itself: what it says and how it ends, by the fake driver: parts that pass, a part that fails, no device.
-# The parts' own tests run as tests of their own.
+# t775-gpu-script.sh: gpu.sh itself: what it says and how it ends, by the fake driver: parts that pass, a part that fails, no
+# device. The parts' own tests run as tests of their own.
 set -u
 : "${QUERN_SOURCE_DIR:?the top folder of the sources}" "${QUERN_BUILD_DIR:?the folder of the build}"
 work=$(mktemp -d) || { echo 'Bail out! no temporary folder'; exit 1; }
@@ -38,7 +38,7 @@ ok $? '  the plan'
 has '^# 4 parts, 0 failed, [1-9] skipped; [1-9][0-9]* tests in [0-9]* s$'
 ok $? '  and the totals'
 ! gpu QUERN_CUDA_PATH="$fake" QUERN_GPU_PARTS=expressions QUERN_TEST_DAGS=1 FAKE_CUDA_FAIL='cuLaunchKernel:1+:LAUNCH_FAILED' &&
-  has '^not ok 1 - expressions: 1 of 1 tests failed' && has '^# 1 parts, 1 failed'
+  has '^not ok 1 - expressions: 2 of 2 tests failed' && has '^# 1 parts, 1 failed'
 ok $? 'a part that fails makes it fail'
 ! gpu QUERN_CUDA_PATH="$fake" FAKE_CUDA_DEVICES=0 && has '^not ok 1 - a GPU: no device: '
 ok $? 'no device: it says why, and fails'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.h: what the tests of calls on CUDA tensors share: the driver, by dlopen and by its public functions only, so that a GPU's
- * and the fake one serve alike; a stream, memory; copies in a device's memory of operands and of all bytes around them.
- * Header-only, as tensors.h. No header of CUDA.
+ * device.h: what the tests of calls on CUDA tensors share: the driver, by dlopen and by its public functions only, so that a
+ * GPU's and the fake one serve alike; memory; copies in a device's memory of operands and of all bytes around them. Header-only,
+ * as tensors.h. No header of CUDA.
  *
  * QUERN_TEST_GPU=1: the machine's driver, and a test's large form; else, where QUERN_CUDA_PATH is not set, the fake driver of the
  * build (fake_cuda.h), and the small form: its kernels are compiled by c++, a few a second. */

@@ -29,7 +29,8 @@ static void run(const char *name, const int *sizes, const void *a, const void *b
   device_read(y, there[3], (size_t)(n * sizes[3]));
 }
 
-void device_run_named(const char *name, int is_copy, int bytes, const void *a, const void *b, const void *c, void *y, long long n) {
+void device_run_named(const char *name, int is_copy, int bytes, const void *a, const void *b, const void *c, void *y,
+                      long long n) {
   const int sizes[4] = {bytes, bytes, bytes, bytes};
   if (!is_copy) {
     run(name, sizes, a, b, c, y, n);
@@ -44,8 +45,8 @@ void device_run_named(const char *name, int is_copy, int bytes, const void *a, c
 
 /* ---- The table ---- */
 
-enum { SIZE_bool = 1, SIZE_i8 = 1, SIZE_u8 = 1, SIZE_i16 = 2, SIZE_u16 = 2, SIZE_f16 = 2, SIZE_bf16 = 2, SIZE_i32 = 4, SIZE_u32 = 4,
-       SIZE_f32 = 4, SIZE_i64 = 8, SIZE_u64 = 8, SIZE_f64 = 8 };
+enum { SIZE_bool = 1, SIZE_i8 = 1, SIZE_u8 = 1, SIZE_i16 = 2, SIZE_u16 = 2, SIZE_f16 = 2, SIZE_bf16 = 2, SIZE_i32 = 4,
+       SIZE_u32 = 4, SIZE_f32 = 4, SIZE_i64 = 8, SIZE_u64 = 8, SIZE_f64 = 8 };
 #define LOOP(NAME, A, B, C, Y)                                                                                  \
   static void on_##NAME(const void *a, const void *b, const void *c, void *y, __INT64_TYPE__ n) {               \
     run("run_" #NAME, (const int[4]){A, B, C, Y}, a, b, c, y, n);                                               \
