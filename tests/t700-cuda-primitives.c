@@ -219,7 +219,7 @@ int main(int argc, char **argv) {
   snprintf(pattern, sizeof pattern, "%s/*.so", folder);
   if (glob(pattern, 0, NULL, &found)) bail("no builds in %s", folder); /* sorted: c.so comes last */
   for (size_t i = 0; i < found.gl_pathc && n_builds < 64; i++, n_builds++) {
-    if (i == found.gl_pathc - 1 && getenv("QUERN_TEST_GPU")) { /* C's stays the last */
+    if (i == found.gl_pathc - 1 && getenv("QUERN_TEST_GPU") && *getenv("QUERN_TEST_GPU") == '1') { /* C's stays the last */
       const char *why;
       if ((builds[n_builds].s = device_subject(folder, &why))) builds[n_builds++].path = "the GPU";
       else fail("the GPU: %s", why);

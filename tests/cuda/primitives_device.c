@@ -20,10 +20,10 @@ static void launch(const char *name, void **arguments, long long n) {
 static void run(const char *name, const int *sizes, const void *a, const void *b, const void *c, void *y, long long n) {
   const void *from[3] = {a, b, c};
   uint64_t address[4];
+  if (n * 8 > MOST_BYTES) bail("%s: %lld elements", name, n);
   for (int k = 0; k < 4; k++) address[k] = (uintptr_t)there[k];
   for (int k = 0; k < 3; k++)
     if (sizes[k]) device_write(there[k], from[k], (size_t)(n * sizes[k]));
-  if (n * 8 > MOST_BYTES) bail("%s: %lld elements", name, n);
   void *arguments[5] = {&address[0], &address[1], &address[2], &address[3], &n};
   launch(name, arguments, n);
   device_read(y, there[3], (size_t)(n * sizes[3]));
