@@ -30,9 +30,19 @@ function M.sources(read)
   return templates, headers
 end
 
+-- The elements of a tile along dimension 1 (32 along dimension 0): as many as fit shared memory, of the inputs that are tiled
+-- together. ORDER tile_columns of runtime/core/launch.c
+function M.tile_columns(types, record)
+  local bytes = 0
+  for k, dtype in ipairs(record.dtypes) do
+    if record.classes:sub(k, k) == "t" then bytes = bytes + types.by_name[dtype].size end
+  end
+  return bytes <= 16 and 64 or 32
+end
+
 -- How a record is cut into work: elements in a slot, slots in a turn of a thread. Whoever launches it must know them.
 function M.slots(types, record, n_in)
-  if record.template == "transpose" then return 32 * 32, 1 end
+  if record.template == "transpose" then return 32 * M.tile_columns(types, record), 1 end
   local V, widest = 1, 1
   for _, dtype in ipairs(record.dtypes) do widest = math.max(widest, types.by_name[dtype].size) end
   if not record.classes:find "s" then V = 16 // widest end
@@ -83,11 +93,16 @@ local function element_text(types, dtype, value)
   return string.format("(%s)%s", t.c, value)
 end
 
+-- A float of 16 bits as f32, whatever its NaN becomes.
+local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
+
 -- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
-local function input_text(types, operand, node, value, moved)
+local function input_text(types, operand, node, value, moved, is_looked_at)
   if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
-  -- as it lies where the type is the same: what is computed of a NaN is made canonical when it is stored
-  local text = operand.dtype == node.type and value or cast_text(types, operand.dtype, moved or node.type, value)
+  -- What is computed of a NaN is made canonical when it is stored.
+  local widened = not moved and not is_looked_at and node.type == "f32" and WIDENED[operand.dtype]
+  local text = operand.dtype == node.type and value or widened and widened:format(value)
+    or cast_text(types, operand.dtype, moved or node.type, value)
   if moved and text ~= value then text = bits_text(types, moved, text) end
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
@@ -119,8 +134,8 @@ local function address_text(operand, has_j)
   return string.format("%s + q_offset(j, a.stride[%d][1])", text, operand.index)
 end
 
--- What the templates have of an operand besides.
-local function with_loads(record, list, V)
+-- What the templates have of an operand besides. columns: of a tile
+local function with_loads(record, list, V, columns)
   local is_turned = record.template == "transpose"
   for _, operand in ipairs(list) do
     local o, T = operand, operand.element
@@ -136,6 +151,7 @@ local function with_loads(record, list, V)
       if V > 1 and not is_turned then o.address = o.row end
     elseif is_turned then
       o.load, o.value = load, o.vectors .. "[u]"
+      o.pitch = columns and columns + math.max(1, 4 // o.size)
       if o.class == "t" then o.value = string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) end
     elseif V > 1 and o.class == "c" then
       o.declaration = string.format("qc_vec<%s, %d> %s[${U}];", T, V, o.vectors)
@@ -163,10 +179,12 @@ local function values_of(types, entry, comment, tables)
   local used = dag and operands_of.used(dag)
   local list = operands_of.of_record(types, record, names, n_in, dag and dag.inputs, used)
   local V, U = M.slots(types, record, n_in)
-  with_loads(record, list, V)
+  local columns = record.template == "transpose" and M.tile_columns(types, record)
+  with_loads(record, list, V, columns)
   local values = {
     name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
+    columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
     params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
   }
   for k, operand in ipairs(list) do
@@ -183,18 +201,20 @@ local function values_of(types, entry, comment, tables)
     list[2].value = cast_text(types, record.from, record.to, "in_x")
     return values
   end
-  local variable_of = {}
+  local variable_of, order = {}, dag_of.order(dag.outputs)
+  local bare = target_cuda.looked_at(order)
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = list[k].name
     if used[node] then
-      table.insert(list[k].is_hoisted and values.hoisted or values.body, input_text(types, list[k], node, list[k].value, record.moved))
+      local text = input_text(types, list[k], node, list[k].value, record.moved, bare[node])
+      table.insert(list[k].is_hoisted and values.hoisted or values.body, text)
     end
   end
   for k, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
     if used[node] then table.insert(values.params, param_text(node, k)) end
   end
-  local lines, emitter = target_cuda.emit(types, dag_of.order(dag.outputs), variable_of, { tables = tables, roots = dag.outputs })
+  local lines, emitter = target_cuda.emit(types, order, variable_of, { tables = tables, roots = dag.outputs })
   table.move(lines, 1, #lines, #values.body + 1, values.body)
   for k, node in ipairs(dag.outputs) do
     list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node), record.moved)
@@ -211,7 +231,7 @@ function M.kernel(types, entry, templates, tables)
   local comment = c.comment_lines(what)
   local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
   if record.template == "transpose" then
-    comment[#comment + 1] = "Blocks of 32 x 8 threads; a slot is a tile of 32 x 32 elements."
+    comment[#comment + 1] = "Blocks of 32 x 8 threads; a slot is a tile of 32 x " .. M.tile_columns(types, record) .. " elements."
   else
     comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
       V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")

@@ -60,6 +60,19 @@ M.SPELLING = {
   ne_bool = { bool = "$1 != $2" },
 }
 
+-- Signs that cost nothing where the result is an operand: the hardware changes them as it reads. To a NaN they may do anything,
+-- which its one form, when it is stored, hides.
+M.FREE = { neg = { f32 = "-($1)", f64 = "-($1)" }, abs = { f32 = "qc_abs_f32($1)", f64 = "qc_abs_f64($1)" } }
+
+-- The nodes whose very bits an operation looks at, also those of a NaN.
+function M.looked_at(nodes)
+  local set = {}
+  for _, node in ipairs(nodes) do
+    if node.op == "raw" then set[node.args[1]] = true end
+  end
+  return set
+end
+
 local Emitter = {}
 Emitter.__index = Emitter
 
@@ -73,6 +86,8 @@ function Emitter:argument(node)
 end
 
 function Emitter:expression(node)
+  local free = M.FREE[node.op] and not self.looked_at[node] and M.FREE[node.op][node.type]
+  if free then return (free:gsub("$1", self:argument(node.args[1]), 1)) end
   return spelling.expression(self.types, M.SPELLING, node, {}, self.tables, function(k) return self:argument(node.args[k]) end)
 end
 
@@ -103,7 +118,7 @@ end
 -- options: tables (list -> C name), roots (the nodes that are wanted). Returns lines and the emitter, whose :argument(node)
 -- names a result.
 function M.emit(types, nodes, names, options)
-  local self = setmetatable({ types = types, name = {}, tables = options.tables or {} }, Emitter)
+  local self = setmetatable({ types = types, name = {}, tables = options.tables or {}, looked_at = M.looked_at(nodes) }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
   local block_of, inside = blocks_of(nodes, options.roots), {}
   for _, node in ipairs(nodes) do

@@ -66,6 +66,26 @@ QC_CONVERT(f32, bf16_s, "cvt.rn.bf16.f32", "f", "=h")
 QC_CONVERT(f16_s, f32, "cvt.f32.f16", "h", "=f")
 #undef QC_CONVERT
 
+/* |x|; NaN stays some NaN. */
+QC_PTX f32 qc_abs_f32(f32 x) {
+  f32 y;
+  asm("abs.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+QC_PTX f64 qc_abs_f64(f64 x) {
+  f64 y;
+  asm("abs.f64 %0, %1;" : "=d"(y) : "d"(x));
+  return y;
+}
+
+/* a b in 64 bits, one instruction, and one with the sum that follows. From C++ the compiler makes five of them: it widens a stride that
+   does not change before the loop, and then multiplies in 64 bits. */
+QC_PTX i64 qc_multiply_wide(i32 a, i32 b) {
+  i64 y;
+  asm("mul.wide.s32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
+  return y;
+}
+
 #if defined(QC_SM_80)
 /* NaN propagates, -0 < +0; there is no such instruction for f64 */
 #define QC_MINMAX(NAME)                                                     \
@@ -79,10 +99,11 @@ QC_MINMAX(min)
 #undef QC_MINMAX
 #endif
 
-/* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the text. What is
-   loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either again. */
+/* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the text. A load
+   does not say that it reads memory: what kernels write there they write by these stores, and arguments would be read again after each.
+   What is loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either again. */
 #define QC_LOAD(T, N, PTX, ...) \
-  QC_PTX void qc_ld(u64 from, T (&x)[N]) { asm volatile("ld.global.L1::no_allocate." PTX : __VA_ARGS__ : "l"(from) : "memory"); }
+  QC_PTX void qc_ld(u64 from, T (&x)[N]) { asm volatile("ld.global.L1::no_allocate." PTX : __VA_ARGS__ : "l"(from)); }
 #define QC_STORE(T, N, PTX, ...)                                                                                   \
   QC_PTX void qc_st(u64 to, const T (&x)[N]) { asm volatile("st.global." PTX ::"l"(to), __VA_ARGS__ : "memory"); } \
   QC_PTX void qc_st_cs(u64 to, const T (&x)[N]) { asm volatile("st.global.cs." PTX ::"l"(to), __VA_ARGS__ : "memory"); }
@@ -101,7 +122,7 @@ QC_STORE(u64, 1, "b64 [%0], %1;", "l"(x[0]))
 QC_STORE(u64, 2, "v2.b64 [%0], {%1, %2};", "l"(x[0]), "l"(x[1]))
 QC_PTX void qc_ld(u64 from, u8 (&x)[1]) {
   u16 word;
-  asm volatile("ld.global.L1::no_allocate.b8 %0, [%1];" : "=h"(word) : "l"(from) : "memory");
+  asm volatile("ld.global.L1::no_allocate.b8 %0, [%1];" : "=h"(word) : "l"(from));
   x[0] = (u8)word;
 }
 #undef QC_LOAD

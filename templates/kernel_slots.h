@@ -11,7 +11,7 @@ Q_FN u64 q_divide(u64 x, const u64 (&by)[2]) { return __umul64hi(2 * x, by[0]) >
 
 /* Bytes from a row's or an operand's beginning. In 32 bits a place and a stride fit an i32 each: one multiply-add with the
    address. */
-Q_FN i64 q_offset(u32 at, i64 stride) { return (i64)(i32)at * (i32)stride; }
+Q_FN i64 q_offset(u32 at, i64 stride) { return qc_multiply_wide((i32)at, (i32)stride); }
 Q_FN i64 q_offset(u64 at, i64 stride) { return (i64)at * stride; }
 
 /* An element that may be a value: then it is not in memory, but the low bytes of what stands for its address. is_value: bit 0. */

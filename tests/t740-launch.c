@@ -214,10 +214,18 @@ static void slot_of_rows(view *a, u64 slot, u64 at[], met *meet, void *arg) {
   }
 }
 
+/* Of a tile along dimension 1: 64 elements where those of the tiled inputs are 16 bytes together at most. */
+static u64 side_of(const view *a) {
+  int32_t bytes = 0;
+  for (int32_t k = 0; k < a->p->nest.n_operands; k++) bytes += a->launch->form.classes[k] == T ? a->p->sizes[k] : 0;
+  return bytes <= 16 ? 64 : 32;
+}
+
 static void slot_of_tiles(view *a, u64 slot, u64 at[], met *meet, void *arg) {
   const problem *p = a->p;
   const uint8_t *classes = a->launch->form.classes;
-  const u64 n0 = a->n[0], n1 = a->n[1], rows = divide(a->is_wide, slot, a->divide), columns = (n1 + 31) / 32;
+  const u64 n0 = a->n[0], n1 = a->n[1], rows = divide(a->is_wide, slot, a->divide);
+  const u64 side = side_of(a), columns = (n1 + side - 1) / side;
   u64 base[QN_MAX_OPERANDS], addresses[QN_MAX_OPERANDS];
   at[0] = slot - rows * a->row_slots, at[1] = rows;
   if (a->launch->form.rank != 2) {
@@ -229,8 +237,8 @@ static void slot_of_tiles(view *a, u64 slot, u64 at[], met *meet, void *arg) {
     base[k] = a->ptr[k];
     for (int32_t d = 2; d < (int32_t)a->rank; d++) base[k] += (u64)offset(a, at[d], stride_of(a, k, d));
   }
-  for (u64 e = 0; e < 1024 && meet; e++) {
-    const u64 i = at[0] * 32 + e % 32, j = at[1] * 32 + e / 32;
+  for (u64 e = 0; e < 32 * side && meet; e++) {
+    const u64 i = at[0] * 32 + e % 32, j = at[1] * side + e / 32;
     if (i >= n0 || j >= n1) continue;
     for (int32_t k = 0; k < p->nest.n_operands; k++) {
       const u64 step0 = classes[k] == C ? p->sizes[k] : classes[k] == B ? 0 : stride_of(a, k, 0);
@@ -353,7 +361,7 @@ static const char *check_dimensions(const view *a) {
 static const char *check_slots(view *a) {
   u64 per[QUERN_MAX_NDIM], total = 1, at[QUERN_MAX_NDIM];
   for (int32_t d = 0; d < (int32_t)a->rank; d++) {
-    per[d] = d == 0 ? a->row_slots : a->launch->is_tiled && d == 1 ? (a->n[1] + 31) / 32 : a->n[d];
+    per[d] = d == 0 ? a->row_slots : a->launch->is_tiled && d == 1 ? (a->n[1] + side_of(a) - 1) / side_of(a) : a->n[d];
     total *= per[d];
   }
   const u64 V = a->launch->slot;
@@ -482,15 +490,15 @@ static const char *check_launch(const problem *p, const qn_launch_form *form, in
 static const char *check_choice(const problem *p, const qn_launch_form *form) {
   const qn_nest *nest = &p->nest;
   uint32_t widest = 1;
-  int is_tiled = 0, is_strided = 0, tiled_bytes = 0;
+  int is_tiled = 0, is_strided = 0, tiled_items = 0;
   if (form->rank != (nest->rank > 3 ? 0 : nest->rank ? nest->rank : 1)) return "the rank";
   for (int32_t k = 0; k < nest->n_operands; k++) {
     is_tiled |= form->classes[k] == T, is_strided |= form->classes[k] == S;
     if (p->sizes[k] > widest) widest = p->sizes[k];
-    if (form->classes[k] == T) tiled_bytes += p->sizes[k] * 32 * 33;
+    if (form->classes[k] == T) tiled_items += p->sizes[k];
     if ((p->values >> k & 1) && form->classes[k] != B) return "a value is not b";
   }
-  if (tiled_bytes > 48 * 1024) return "too much shared memory";
+  if (tiled_items * (tiled_items <= 16 ? 32 * 68 : 32 * 33) > 48 * 1024) return "too much shared memory";
   if (is_tiled && (nest->n[0] < 16 || nest->n_elements < 1024)) return "small tiles";
   const int is_short = nest->rank > 1 && nest->n[0] < 4 * 16 / widest;
   if (!is_tiled && !is_strided && is_short) return "short rows";

@@ -9,7 +9,9 @@
 #include "launch.h"
 
 #define THREADS 256       /* of a block: kernels are bound to 256 */
-#define TILE 32           /* elements of a tile's side */
+#define TILE 32           /* elements of a tile along dimension 0, and of the smaller ones along dimension 1 */
+#define WIDE_TILE 64      /* of the others */
+#define WIDE_TILE_BYTES 16 /* of the items of tiled inputs, together, up to which tiles are wide */
 #define VECTOR 16         /* bytes of one access */
 #define MAX_STRIDES 384   /* ORDER MAX_STRIDES of variants_cuda.lua: arguments stay within QN_LAUNCH_ARGS */
 #define FIXED_FIELDS 4    /* slots, row_slots, flags, rank */
@@ -33,7 +35,7 @@ typedef struct cut {
   int32_t turned; /* the dimension of the nest that is the kernel's 1; dimension 1 is in its place */
   int is_tiled;
   uint32_t slot;
-  uint64_t row_slots, columns; /* columns: of tiles, along dimension 1 */
+  uint64_t row_slots, columns; /* columns: of slots, along dimension 1 */
   uint64_t n_slots;
 } cut;
 
@@ -82,6 +84,13 @@ static uint32_t slot_of(int32_t n_operands, const uint8_t *sizes, const uint8_t 
   return widest < VECTOR ? VECTOR / widest : 1;
 }
 
+/* Elements of a tile along dimension 1. ORDER tile_columns of gen/kernels_cuda.lua */
+static uint32_t tile_columns(int32_t n_operands, const uint8_t *sizes, const uint8_t *classes) {
+  int32_t bytes = 0;
+  for (int32_t k = 0; k < n_operands; k++) bytes += classes[k] == QN_CLASS_TILED ? sizes[k] : 0;
+  return bytes <= WIDE_TILE_BYTES ? WIDE_TILE : TILE;
+}
+
 /* 0: a kernel of that form cannot go over this nest. Whether its counts hold all of it is not looked at. */
 static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_form *form, cut *c) {
   c->is_tiled = memchr(form->classes, QN_CLASS_TILED, (size_t)nest->n_operands) != NULL;
@@ -93,9 +102,10 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
   if (!c->turned) return 0;
   const uint64_t n0 = (uint64_t)kernel_extent(nest, c, 0);
   if (c->is_tiled) {
-    c->slot = TILE * TILE;
+    const uint32_t side = tile_columns(nest->n_operands, sizes, form->classes);
+    c->slot = TILE * side;
     c->row_slots = (n0 + TILE - 1) / TILE;
-    c->columns = ((uint64_t)kernel_extent(nest, c, 1) + TILE - 1) / TILE;
+    c->columns = ((uint64_t)kernel_extent(nest, c, 1) + side - 1) / side;
   } else { /* enough wherever in a slot a row begins */
     c->slot = slot_of(nest->n_operands, sizes, form->classes);
     c->row_slots = (n0 + 2 * c->slot - 2) / c->slot;

@@ -70,6 +70,10 @@ QC_TWIN u64 __umul64hi(u64 a, u64 b) {
   return (u64)((u128)a * b >> 64);
 }
 
+QC_TWIN f32 qc_abs_f32(f32 x) { return __uint_as_float(__float_as_uint(x) & 0x7fffffffu); }
+QC_TWIN f64 qc_abs_f64(f64 x) { return __longlong_as_double(__double_as_longlong(x) & 0x7fffffffffffffffll); }
+QC_TWIN i64 qc_multiply_wide(i32 a, i32 b) { return (i64)a * b; }
+
 /* ---- Arithmetic: the device's NaN of f32 is 0x7fffffff ---- */
 
 QC_TWIN f32 qc_host_nan(f32 x) { return x == x ? x : __uint_as_float(0x7fffffffu); }

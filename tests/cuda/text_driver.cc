@@ -298,8 +298,11 @@ static bool problem(const kernel *k, int turn) {
   memset(words, 0, sizeof words);
   u64 *w = words;
   const i64 row_slots = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
+  i64 turned = 0; /* bytes of what is tiled: then tiles are 32 x 64, or 32 */
+  for (int j = 0; j < count; j++) turned += k->classes[j] == 't' ? o[j].type.bits / 8 : 0;
+  const i64 columns = turned <= 16 ? 64 : 32;
   i64 slots = total == 0 ? 0 : row_slots;
-  for (int d = 1; d < rank; d++) slots *= k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d];
+  for (int d = 1; d < rank; d++) slots *= k->slot == 0 && d == 1 ? (n[1] + columns - 1) / columns : n[d];
   u64 flags = (u64)(turn % 2);
   for (int j = 0; j < count; j++, w++) {
     if (o[j].is_value) memcpy(w, o[j].first, o[j].type.bits / 8), flags |= 256ull << j;
@@ -314,7 +317,7 @@ static bool problem(const kernel *k, int turn) {
   for (int j = 0; j < count; j++, w += k->room)
     for (int d = 0; d < rank; d++) w[d] = (u64)o[j].stride[d];
   for (int d = 0; d < rank; d++)
-    magic(w + 2 * d, (u64)(d == 0 ? row_slots : k->slot == 0 && d == 1 ? (n[1] + 31) / 32 : n[d]), k->index_bits == 32 ? 31 : 63);
+    magic(w + 2 * d, (u64)(d == 0 ? row_slots : k->slot == 0 && d == 1 ? (n[1] + columns - 1) / columns : n[d]), k->index_bits == 32 ? 31 : 63);
   w += 2 * k->room;
   for (int p = 0; p < n_params; p++) *w++ = k->params[p];
 

@@ -13,7 +13,7 @@ struct q_args_3_2_0 {
 extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_2d_bcc(const __grid_constant__ q_args_3_2_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;
   const u32 step = (u32)blockDim.x, turn = (u32)gridDim.x * step * 4;
-  const bool is_streamed = (a.flags & 1) != 0;
+  const bool is_streamed = ((u32)a.flags & 1) != 0;
   u32 first = (u32)blockIdx.x * step * 4 + threadIdx.x;
   if (first >= slots) return;
   for (; first < slots; first += turn) {

@@ -14,7 +14,7 @@ struct q_args_2_32_1 {
 extern "C" __global__ void __launch_bounds__(256, 1) qc_leaky_relu_f16_f16_nd_ss_i64(const __grid_constant__ q_args_2_32_1 a) {
   const u64 n0 = (u64)a.n[0], slots = (u64)a.slots;
   const u64 step = (u64)blockDim.x, turn = (u64)gridDim.x * step * 4;
-  const bool is_streamed = (a.flags & 1) != 0;
+  const bool is_streamed = ((u32)a.flags & 1) != 0;
   u64 first = (u64)blockIdx.x * step * 4 + threadIdx.x;
   if (first >= slots) return;
   const f32 p_slope = q_from_f32((u32)a.param[0]);
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_leaky_relu_f16_f16_nd_ss
     }
 #pragma unroll
     for (u32 u = 0; u < 4; u++) {
-      const f32 in_x = q_cast_f16_f32(got_x[u]);
+      const f32 in_x = qc_f32_of_f16_s(got_x[u]);
       const bool t4 = in_x > 0.0f;
       const f32 t5 = __fmul_rn(p_slope, in_x);
       const f32 t6 = t4 ? in_x : t5;

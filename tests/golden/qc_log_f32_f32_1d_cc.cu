@@ -13,7 +13,7 @@ struct q_args_2_1_0 {
 extern "C" __global__ void __launch_bounds__(256, 1) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;
   const u32 step = (u32)blockDim.x, turn = (u32)gridDim.x * step * 1;
-  const bool is_streamed = (a.flags & 1) != 0;
+  const bool is_streamed = ((u32)a.flags & 1) != 0;
   u32 first = (u32)blockIdx.x * step * 1 + threadIdx.x;
   if (first >= slots) return;
   const u64 row_x = a.ptr[0];
