@@ -1,6 +1,6 @@
-/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels that are compiled at run time for the
- * call's very dtypes and layout. No interpreter runs there: a call whose kernel is not there yet waits for it. Keeps nothing
- * itself: code is its op's, loaded kernels are their image's. */
+/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels that are compiled at run time for
+ * the call's very dtypes and layout. No interpreter runs there: a call whose kernel is not there yet waits for it. Keeps
+ * nothing itself: code is its op's, loaded kernels are their image's. */
 #include "core/cuda.h"
 
 #include "core/fused.h"
@@ -56,14 +56,11 @@ static quern_status find_code(const quern_op *op, const qn_decision *decision, c
 }
 
 /* The kernel in the scope's context, loaded if that may be. */
-static quern_status find_kernel(const quern_op *op, const qn_code *code, const qn_cuda_scope *scope, const qn_launch *launch,
-                                void *stream, const qn_cuda_kernel_info **kernel) {
-  uint32_t x, y;
-  qn_launch_block(launch, &x, &y);
-  const int32_t threads = (int32_t)(x * y);
-  if ((*kernel = qn_cuda_image_find(image_of(code), scope, threads))) return QUERN_OK;
+static quern_status find_kernel(const quern_op *op, const qn_code *code, const qn_cuda_scope *scope, void *stream,
+                                const qn_cuda_kernel_info **kernel) {
+  if ((*kernel = qn_cuda_image_find(image_of(code), scope, QN_LAUNCH_THREADS))) return QUERN_OK;
   if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(op->info->name, "loaded");
-  return named(op, qn_cuda_image_load(image_of(code), scope, threads, kernel));
+  return named(op, qn_cuda_image_load(image_of(code), scope, QN_LAUNCH_THREADS, kernel));
 }
 
 /* The launch without its code. */
@@ -86,7 +83,7 @@ static quern_status prepare(const quern_op *op, const qn_decision *decision, con
   if (status) return status;
   plan_launch(op, decision, run);
   status = find_code(op, decision, &run->launch.form, facts, &scope, stream, &code);
-  if (status == QUERN_OK) status = find_kernel(op, code, &scope, &run->launch, stream, &kernel);
+  if (status == QUERN_OK) status = find_kernel(op, code, &scope, stream, &kernel);
   qn_cuda_leave(&scope);
   run->kernel = code;
   return status;
@@ -115,11 +112,16 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
   return status;
 }
 
-/* In the scope's context: once, or over the dimensions that one launch does not hold. */
-static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch, const qn_cuda_facts *facts,
-                               const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel, void *stream, uint64_t *args) {
+static uint32_t grid_of(const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+  return qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+}
+
+/* In the scope's context: once, or over the dimensions that one launch does not hold. */
+static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
+                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
+                               void *stream, uint64_t *args) {
+  const uint32_t grid = grid_of(launch, facts, kernel);
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -142,7 +144,7 @@ static quern_status launch(const quern_op *op, const qn_decision *decision, cons
   quern_status status = enter(op, decision, stream, &facts, &scope);
   if (status) return status;
   qn_cuda_arguments(decision, run, ptr, params, args);
-  status = find_kernel(op, run->kernel, &scope, &run->launch, stream, &kernel);
+  status = find_kernel(op, run->kernel, &scope, stream, &kernel);
   if (status == QUERN_OK) status = translate_pinned(op->info, decision, &scope, ptr, args);
   if (status == QUERN_OK) status = launch_all(op, decision, &run->launch, facts, &scope, kernel, stream, args);
   qn_cuda_leave(&scope);
@@ -173,17 +175,15 @@ static quern_status add_kernel(qn_strbuf *buf, const quern_op *op, const qn_deci
   uint32_t x, y;
   quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
   if (status) return status;
-  status = find_kernel(op, code, &scope, launch, stream_of(call), &kernel);
+  status = find_kernel(op, code, &scope, stream_of(call), &kernel);
   qn_cuda_leave(&scope);
   if (status) return status;
   qn_launch_block(launch, &x, &y);
-  const int32_t blocks = kernel->blocks_per_multiprocessor;
-  const int32_t threads = facts->threads_per_multiprocessor;
-  qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
+  const int32_t resident = QN_LAUNCH_THREADS * kernel->blocks_per_multiprocessor, most = facts->threads_per_multiprocessor;
+  qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n", grid_of(launch, facts, kernel), x, y, launch->slot,
                 kernel->turn);
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
-                kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
+                kernel->shared_bytes, most > 0 ? resident * 100 / most : 0);
   return QUERN_OK;
 }
 
@@ -203,7 +203,7 @@ static quern_status explain(const quern_op *op, const qn_decision *decision, con
                 is_there || info.tier[0] ? "" : "; a call waits for it");
   add_form(buf, info.name, &run.launch.form);
   qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
-                facts->name, facts->capability, run.launch.args[run.launch.form.n_operands + 2] & 1 ? "yes" : "no");
+                facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
   if (is_there) status = add_kernel(buf, op, decision, &run.launch, code, call);
   const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
   qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,

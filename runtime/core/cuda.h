@@ -21,7 +21,8 @@ struct qn_cuda_backend {
   /* Makes a decision ready whose nest has elements: finds, compiles, loads. `call` may be NULL. Errors: CAPTURING where its
    * stream is being captured and something would have to be compiled or loaded; UNSUPPORTED, COMPILER, MEMORY, DRIVER, DEVICE. */
   quern_status (*prepare)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run);
-  /* Puts it on the call's stream; qn_cuda_launch is how to call it. ptr: the operands' first items; of one on the CPU that is a value, where that lies. */
+  /* Puts it on the call's stream; qn_cuda_launch is how to call it. ptr: the operands' first items; of one on the CPU that is a
+   * value, where that lies. */
   quern_status (*launch)(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
                          const qn_params *params, const quern_call *call);
   /* How much of a workspace helps: bytes. */

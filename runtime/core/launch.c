@@ -8,13 +8,13 @@
 
 #include "launch.h"
 
-#define THREADS 256       /* of a block: kernels are bound to 256 */
 #define TILE 32           /* elements of a tile along dimension 0, and of the smaller ones along dimension 1 */
 #define WIDE_TILE 64      /* of the others */
 #define WIDE_TILE_BYTES 16 /* of the items of tiled inputs, together, up to which tiles are wide */
 #define VECTOR 16         /* bytes of one access */
 #define MAX_STRIDES 384   /* ORDER MAX_STRIDES of variants_cuda.lua: arguments stay within QN_LAUNCH_ARGS */
-#define FIXED_FIELDS 4    /* slots, row_slots, flags, rank */
+#define FIXED_FIELDS 4    /* slots, row_slots, flags, rank: behind the addresses */
+#define AT_FLAGS 2
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8     /* the bit of input 0 */
 
@@ -309,7 +309,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   uint64_t *at = launch->args + n;
   at[0] = c.n_slots;
   at[1] = c.row_slots;
-  at[2] = flags_of(nest, sizes, n_out, values);
+  at[AT_FLAGS] = flags_of(nest, sizes, n_out, values);
   at[3] = (uint64_t)c.rank;
   at += FIXED_FIELDS;
   for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)kernel_extent(nest, &c, d);
@@ -323,18 +323,22 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   launch->n_args = launch->at_params + n_params;
 }
 
+int qn_launch_is_streamed(const qn_launch *launch) {
+  return (launch->args[launch->form.n_operands + AT_FLAGS] & FLAG_STREAMED) != 0;
+}
+
 /* ---- Grids ---- */
 
 void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y) {
-  *x = launch->is_tiled ? TILE : THREADS;
-  *y = launch->is_tiled ? THREADS / TILE : 1;
+  *x = launch->is_tiled ? TILE : QN_LAUNCH_THREADS;
+  *y = launch->is_tiled ? QN_LAUNCH_THREADS / TILE : 1;
 }
 
 uint32_t qn_launch_grid(const qn_launch *launch, uint32_t turn, uint32_t resident) {
-  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)THREADS * turn; /* slots of a block at a time */
+  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * turn; /* slots of a block at a time */
   const uint64_t blocks = launch->n_slots / share + (launch->n_slots % share != 0);
   /* a 32-bit kernel's step from turn to turn is below 2^31; so is every grid */
-  uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)THREADS * turn);
+  uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)QN_LAUNCH_THREADS * turn);
   if (resident < most) most = resident ? resident : 1;
   if (blocks <= most) return blocks ? (uint32_t)blocks : 1;
   /* as many times for each block, or once less for some in the last wave */

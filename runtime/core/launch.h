@@ -1,6 +1,5 @@
 /* launch.h: from a loop nest to the launch of a CUDA kernel: how the operands are run over, the kernel's packed arguments, its
- * grid. Knows no driver and no pointers; what a kernel does with its arguments is said in HACKING.md and at the head of
- * templates/elementwise.cu.in's generator, gen/kernels_cuda.lua. */
+ * grid. Knows no driver and no pointers. What a kernel does with its arguments is said in HACKING.md, "A CUDA kernel". */
 #ifndef QN_LAUNCH_H
 #define QN_LAUNCH_H
 
@@ -8,6 +7,9 @@
 
 /* The arguments of any kernel, in fields of 8 bytes: 4 KB, what every driver takes. */
 #define QN_LAUNCH_ARGS 512
+
+/* Threads of every block: what the templates' __launch_bounds__ says. */
+#define QN_LAUNCH_THREADS 256
 
 /* Which kernel of an op: what is after the dtypes in its name. */
 typedef struct qn_launch_form {
@@ -19,7 +21,7 @@ typedef struct qn_launch_form {
 
 typedef struct qn_launch {
   qn_launch_form form;
-  uint8_t is_tiled;  /* blocks of 32 x 8 threads over tiles; else of 256 */
+  uint8_t is_tiled;  /* blocks of 32 x 8 threads over tiles; else of 256 x 1 */
   uint32_t slot;     /* elements of a slot; of a tile */
   uint64_t n_slots;
   int32_t n_args;    /* fields in use: the kernel's whole struct */
@@ -52,7 +54,10 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
 void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, const qn_launch_form *form,
                     int32_t n_params, qn_launch *launch);
 
-/* Threads of a block. */
+/* Whether its outputs are written past the cache. */
+int qn_launch_is_streamed(const qn_launch *launch);
+
+/* How the threads of a block lie. */
 void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y);
 
 /* Blocks of the grid, at least 1: as many as there is work for, or, where that is more than run at once, so many that all have

@@ -101,7 +101,7 @@ static cudaError_t ask_resident(const qn_cuda_variant *kernel, int device, unsig
   enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   int blocks = 0, processors = 0;
   cudaThreadExchangeStreamCaptureMode(&mode); /* another stream's capture is not to be lost by it */
-  cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function, 256, 0);
+  cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function, QN_LAUNCH_THREADS, 0);
   cudaThreadExchangeStreamCaptureMode(&mode);
   if (!error) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   *resident = blocks > 0 && processors > 0 ? (unsigned)blocks * (unsigned)processors : 1;
