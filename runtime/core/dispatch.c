@@ -150,6 +150,17 @@ quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *d
   return qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
 }
 
+/* Whether anything is built that runs here, for operands of which none is a CUDA device's. */
+static quern_status check_cpu_kernels(const quern_op_info *info) {
+  if (!qn_packs.stream)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for; copy them to a CUDA "
+                          "device", info->name);
+  if (!qn_job_kernel(qn_packs.stream, NULL))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
+                          info->name, qn_isa_name(qn_isa_machine()));
+  return QUERN_OK;
+}
+
 /* Not inlined: what it needs on the stack is to be free again when the job runs. */
 __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                           const quern_call *call, int needs_data, qn_decision *decision,
@@ -162,12 +173,7 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
-  if (!operands.has_cuda && !qn_packs.stream)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for; copy them to a CUDA device",
-                          info->name);
-  if (!operands.has_cuda && !qn_job_kernel(qn_packs.stream, NULL))
-    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
-                          info->name, qn_isa_name(qn_isa_machine()));
+  if (!operands.has_cuda && (status = check_cpu_kernels(info))) return status;
   if ((status = resolve(op, &operands, decision, &signature))) return status;
   if ((status = check_shapes(info, &operands))) return status;
   if ((status = check_device(info, &operands, decision))) return status;
@@ -246,7 +252,7 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
   return call_own(op, in, out, call);
 }
 
-/* Of the library's own kernels: those on CUDA devices have a use for one. */
+/* Of the library's own kernels: those on the CPU have no use for one, of others the backend says. */
 static quern_status own_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                   size_t *bytes) {
   const quern_op_info *info = qn_registry_own_info(op);
