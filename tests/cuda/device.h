@@ -68,6 +68,7 @@ static struct {
   fake_cuda_log_function *log;
   fake_cuda_clear_function *clear;
   fake_cuda_count_function *count;
+  fake_cuda_plan_function *plan;
 } cuda;
 
 /* Whether the large form of a test is to run, and a number that the environment may set. */
@@ -114,6 +115,7 @@ UNUSED static const char *device_open(void) {
   *(void **)&cuda.log = dlsym(library, "fake_cuda_log");
   *(void **)&cuda.clear = dlsym(library, "fake_cuda_clear");
   *(void **)&cuda.count = dlsym(library, "fake_cuda_count");
+  *(void **)&cuda.plan = dlsym(library, "fake_cuda_plan");
   if (cuda.log && system("c++ --version >/dev/null 2>&1")) return "there is no c++ to compile the fake driver's kernels with";
   int code = cuda.init(0);
   if (!code) code = cuda.device_count(&cuda.n_devices);
