@@ -12,8 +12,10 @@ local main = require "gen.main"
 local number = require "gen.number"
 local service = require "gen.service"
 local shell = require "shell"
+local source_cuda = require "gen.source_cuda"
 local tap = require "tap"
 local texts = require "texts"
+local variants_cuda = require "gen.variants_cuda"
 
 local compiler = os.getenv "CXX" or "c++"
 if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then tap.skip_all("no C++ compiler: " .. compiler) end
@@ -39,7 +41,8 @@ local EXPRESSIONS = {
   { "x0 * x1 + x2", 3,
     { "f32 f32 f32 f32", "f16 f16 f16 f16", "bf16 f32 f16 f32", "i32 i64 u8 i64", "f64 f32 i32 f64", "f16 f16 f16 f64" } },
   { "gelu ( x0 * x1 + x2 ) * x3", 4, { "f32 f32 f32 f32 f32", "bf16 bf16 bf16 bf16 bf16", "f64 f64 f64 f64 f64" } },
-  { "v0 = x0 + x1 ; v1 = v0 > 0 ; v2 = sqrt ( abs ( v0 ) )", 2, { "f32 f32 f32 bool f32", "f16 f32 f32 bool f64", "i32 i32 i64 u8 f32" } },
+  { "v0 = x0 + x1 ; v1 = v0 > 0 ; v2 = sqrt ( abs ( v0 ) )", 2,
+    { "f32 f32 f32 bool f32", "f16 f32 f32 bool f64", "i32 i32 i64 u8 f32" } },
   { "v0 = x0 ; v1 = x0 * 2", 1, { "f32 f32 f32", "u8 i32 u8", "bf16 f32 bf16" } },
   { "param p0 ; leaky_relu ( x0 - x1 , p0 ) * ( x2 + p0 )", 3,
     { "f32 f32 f32 f32", "f16 f16 f16 f16", "f64 f32 f32 f64" } },
@@ -130,9 +133,21 @@ ask_op("copy", "copy(x)", 1, { "i64", "bf16" })
 tap.ok(#refused == 0 and #kernels > 100, "%d kernels", #kernels)
 for _, said in ipairs(refused) do tap.diag("%s", said) end
 
+-- What is said in C again, for the other end of a launch.
+for file, constants in pairs {
+  ["launch.h"] = { QN_LAUNCH_ARGS = source_cuda.MAX_ARGUMENTS },
+  ["launch.c"] = { MAX_STRIDES = variants_cuda.MAX_STRIDES, FLAG_VALUES = kernels_cuda.VALUE_FLAG },
+} do
+  local text = shell.read(root .. "/runtime/core/" .. file)
+  for name, wanted in pairs(constants) do
+    tap.is(tonumber(text:match("#define " .. name .. " +(%d+)")), wanted, file .. " has the generator's " .. name)
+  end
+end
+
 ---------------------------------------------------------------------------------------------------- on the CPU
 
--- A kernel's own part of the text, which stands behind the headers that all have; with the names in it that all have made its own.
+-- A kernel's own part of the text, which stands behind the headers that all have; with the names in it that all have made its
+-- own.
 local END_OF_HEADERS = "struct q_args_"
 local head = kernels[1].text:match("^(.-)\n" .. END_OF_HEADERS)
 local cuda_parts, c_parts, declarations, rows, unlike = { head }, {}, {}, {}, 0

@@ -3,25 +3,21 @@
 -- whenever it is made. As a program it prints the digest of each file's text.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
-package.path = root .. "/?.lua;" .. package.path
+package.path = root .. "/?.lua;" .. root .. "/tests/?.lua;" .. package.path
 
 local cuda = require "gen.cuda"
 local digest = require "gen.digest"
 local kernels_cuda = require "gen.kernels_cuda"
 local main = require "gen.main"
 local number = require "gen.number"
+local shell = require "shell"
 local variants_cuda = require "gen.variants_cuda"
 
 local M = {}
 
 M.KERNELS_A_FILE = 60
 
-local function read(name)
-  local file = assert(io.open(root .. "/" .. name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local function read(name) return shell.read(root .. "/" .. name) end
 
 -- A stream of numbers that is the same everywhere.
 local function stream(seed)
@@ -108,8 +104,8 @@ function M.kernel_row(record, of)
   for k, bits in ipairs(of.params) do params[k] = string.format("0x%xull", bits) end
   return string.format('KERNEL(%s, %d, %d, "%s", %s, "%s", %d, "%s", %d, %d, %d, %d, %s)', record.name,
     kernels_cuda.n_arguments(record, #params), of.n_out, of.op, of.in_c or "NULL", table.concat(record.dtypes, " "),
-    tonumber(record.rank) or 0, record.classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32, of.slot, of.turn,
-    #params > 0 and table.concat(params, ", ") or "0")
+    tonumber(record.rank) or 0, record.classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32,
+    of.slot, of.turn, #params > 0 and table.concat(params, ", ") or "0")
 end
 
 -- The row for an entry.
