@@ -40,12 +40,12 @@ template <int N> struct words_of { u64 w[N]; };
 #define KERNEL(name, n, ...) extern "C" void name(const words_of<n> a);
 #include "kernels.inc"
 #undef KERNEL
-#define KERNEL(name, n, n_out, op, in_c, dtypes, rank, classes, room, index_bits, slot, turn, ...)                                      \
-  {#name, op, in_c, dtypes, classes, n, n_out, rank, room, index_bits, slot, turn, {__VA_ARGS__},                                      \
-   [](const u64 *w) {                                                                                                                  \
-     words_of<n> a;                                                                                                                     \
-     memcpy(&a, w, sizeof a);                                                                                                           \
-     name(a);                                                                                                                           \
+#define KERNEL(name, n, n_out, op, in_c, dtypes, rank, classes, room, index_bits, slot, turn, ...)                            \
+  {#name, op, in_c, dtypes, classes, n, n_out, rank, room, index_bits, slot, turn, {__VA_ARGS__},                             \
+   [](const u64 *w) {                                                                                                         \
+     words_of<n> a;                                                                                                           \
+     memcpy(&a, w, sizeof a);                                                                                                 \
+     name(a);                                                                                                                 \
    }},
 static const kernel kernels[] = {
 #include "kernels.inc"
@@ -60,8 +60,8 @@ static int below(int n) { return (int)(next_random() % (u64)n); }
 
 struct dtype { const char *name; DLDataType type; };
 static const dtype dtypes[] = {
-    {"bool", {kDLBool, 8, 1}}, {"u8", {kDLUInt, 8, 1}}, {"i32", {kDLInt, 32, 1}}, {"i64", {kDLInt, 64, 1}}, {"f16", {kDLFloat, 16, 1}},
-    {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}}, {"f64", {kDLFloat, 64, 1}},
+    {"bool", {kDLBool, 8, 1}}, {"u8", {kDLUInt, 8, 1}}, {"i32", {kDLInt, 32, 1}}, {"i64", {kDLInt, 64, 1}},
+    {"f16", {kDLFloat, 16, 1}}, {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}}, {"f64", {kDLFloat, 64, 1}},
     /* bits of a size: the dtype that the C side is asked with */
     {"b8", {kDLUInt, 8, 1}}, {"b16", {kDLFloat, 16, 1}}, {"b32", {kDLInt, 32, 1}}, {"b64", {kDLInt, 64, 1}}};
 
@@ -72,12 +72,15 @@ static DLDataType dtype_of(const char *name, size_t length) {
   exit(2);
 }
 
-static const u64 special_f64[] = {0, 1ull << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000, 0xfff0000000000000,
-                                  0x7ff8000000000000, 0xfff8000000012345, 0x7ff0000000000001, 1, 0x000fffffffffffff, 0x0010000000000000,
-                                  0x7fefffffffffffff, 0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000000000, 0x43e0000000000000};
-static const u64 special_f32[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001,
-                                  1, 0x007fffff, 0x00800000, 0x7f7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x477fe000, 0x33800000};
-static const u64 special_int[] = {0, 1, ~0ull, 2, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x7fffffffffffffff, 1ull << 63, 63, 64};
+static const u64 special_f64[] = {
+    0, 1ull << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
+    0xfff8000000012345, 0x7ff0000000000001, 1, 0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x41dfffffffc00000,
+    0x41e0000000000000, 0xc1e0000000000000, 0x43e0000000000000};
+static const u64 special_f32[] = {
+    0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001, 1, 0x007fffff, 0x00800000,
+    0x7f7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x477fe000, 0x33800000};
+static const u64 special_int[] = {
+    0, 1, ~0ull, 2, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x7fffffffffffffff, 1ull << 63, 63, 64};
 
 static void fill(char *at, DLDataType type) {
   u64 bits = next_random();
@@ -236,96 +239,138 @@ static void tell(const kernel *k, const operand *o, int count, int rank, const i
   printf("#   something beside the outputs' elements was written\n");
 }
 
-static bool problem(const kernel *k, int turn) {
-  static const int extents[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 65, 100, 257, 1000, 2500};
-  static const int thread_counts[] = {1, 32, 64, 256};
-  const int count = (int)strlen(k->classes), n_in = count - k->n_out;
-  int rank = k->rank ? k->rank : 1 + below(7);
-  if (k->slot == 0 && rank < 2) rank = 2;
-  i64 n[MAX_RANK], total = 1;
-  for (int d = 0; d < rank; d++) {
-    n[d] = d == 0 || (k->slot == 0 && d == 1) ? extents[below(k->slot ? 16 : 13)] : 1 + below(4);
-    if (below(40) == 0) n[d] = 0;
-    while (total * n[d] > 4000) n[d] = n[d] / 2;
-    total *= n[d];
-  }
+/* Operands of random layouts, and the extents that they share. */
+struct problem {
+  const kernel *k;
+  int turn, count, n_in, rank, n_params;
+  i64 n[MAX_RANK], total;
   operand o[MAX_OPERANDS];
-  const char *at = k->dtypes;
-  for (int j = 0; j < count; j++) {
-    size_t length = strcspn(at, " ");
-    o[j].type = dtype_of(at, length);
-    o[j].cls = k->classes[j];
-    at += length + (at[length] == ' ');
-    lay_out(&o[j], rank, n, j >= n_in);
-    o[j].is_value = j < n_in && (o[j].cls == 'b' || o[j].cls == 's') && below(4) == 0;
-    if (o[j].is_value) memset(o[j].stride, 0, sizeof o[j].stride), o[j].low = 0, o[j].high = o[j].type.bits / 8;
-    o[j].wanted = packed[j];
-    o[j].twin = -1;
+};
+
+static void choose_extents(problem *p) {
+  static const int extents[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 65, 100, 257, 1000, 2500};
+  const kernel *k = p->k;
+  p->rank = k->rank ? k->rank : 1 + below(7);
+  if (k->slot == 0 && p->rank < 2) p->rank = 2;
+  p->total = 1;
+  for (int d = 0; d < p->rank; d++) {
+    p->n[d] = d == 0 || (k->slot == 0 && d == 1) ? extents[below(k->slot ? 16 : 13)] : 1 + below(4);
+    if (below(40) == 0) p->n[d] = 0;
+    while (p->total * p->n[d] > 4000) p->n[d] = p->n[d] / 2;
+    p->total *= p->n[d];
   }
-  /* in place: an output is an input of its class whose elements are as large; both lie as the output does */
-  for (int out = n_in; out < count; out++)
-    for (int j = 0; j < n_in && o[out].twin < 0; j++) {
+}
+
+static void choose_layouts(problem *p) {
+  const char *at = p->k->dtypes;
+  for (int j = 0; j < p->count; j++) {
+    operand *o = &p->o[j];
+    const size_t length = strcspn(at, " ");
+    o->type = dtype_of(at, length);
+    o->cls = p->k->classes[j];
+    at += length + (at[length] == ' ');
+    lay_out(o, p->rank, p->n, j >= p->n_in);
+    o->is_value = j < p->n_in && (o->cls == 'b' || o->cls == 's') && below(4) == 0;
+    if (o->is_value) memset(o->stride, 0, sizeof o->stride), o->low = 0, o->high = o->type.bits / 8;
+    o->wanted = packed[j];
+    o->twin = -1;
+  }
+}
+
+/* In place: an output is an input of its class whose elements are as large; both lie as the output does. */
+static void choose_twins(problem *p) {
+  operand *o = p->o;
+  for (int out = p->n_in; out < p->count; out++)
+    for (int j = 0; j < p->n_in && o[out].twin < 0; j++) {
       bool is_taken = o[j].is_value;
-      for (int other = n_in; other < out; other++) is_taken = is_taken || o[other].twin == j;
+      for (int other = p->n_in; other < out; other++) is_taken = is_taken || o[other].twin == j;
       if (is_taken || o[j].type.bits != o[out].type.bits || o[j].cls != o[out].cls || below(2)) continue;
       o[out].twin = j;
       memcpy(o[j].stride, o[out].stride, sizeof o[j].stride);
       o[j].low = o[out].low, o[j].high = o[out].high;
     }
-  for (int j = 0; j < count; j++) {
-    const i64 size = o[j].type.bits / 8, span = o[j].low + o[j].high;
-    if (span > REGION - 64 * 16) return true; /* too far apart */
-    /* against the page after, against the page before, or so many elements from there */
-    int where = below(4);
-    i64 start = where == 0 ? REGION - span : where == 1 ? 0 : (turn + below(3)) % 17 * size;
-    o[j].region = regions[j];
-    o[j].first = o[j].region + start + o[j].low;
-    if (o[j].twin >= 0) o[j].region = o[o[j].twin].region, o[j].first = o[o[j].twin].first;
-    else for (i64 b = 0; b + size <= span; b += size) fill(o[j].region + start + b, o[j].type);
-  }
-  const int n_params = k->words - (count * (1 + k->room) + 4 + 3 * k->room);
-  if (n_params < 0 || n_params > MAX_PARAMS) return printf("# %s: %d words of arguments\n", k->name, k->words), false;
-  if (!compute(k, o, count, rank, n, total, n_params)) return false;
-  for (int j = n_in; j < count; j++) {
-    const i64 size = o[j].type.bits / 8;
-    memcpy(expected[j], o[j].region, REGION);
-    for (i64 i = 0; i < total; i++)
-      memcpy(expected[j] + (o[j].first - o[j].region) + offset_of(&o[j], rank, n, i), o[j].wanted + i * size, (size_t)size);
-  }
+}
 
-  /* the kernel's arguments */
-  static u64 words[4096];
-  memset(words, 0, sizeof words);
-  u64 *w = words;
+/* Where the operands are, and what is there; false: some are too far apart. */
+static bool place(problem *p) {
+  for (int j = 0; j < p->count; j++) {
+    operand *o = &p->o[j];
+    const i64 size = o->type.bits / 8, span = o->low + o->high;
+    if (span > REGION - 64 * 16) return false;
+    /* against the page after, against the page before, or so many elements from there */
+    const int where = below(4);
+    const i64 start = where == 0 ? REGION - span : where == 1 ? 0 : (p->turn + below(3)) % 17 * size;
+    o->region = regions[j];
+    o->first = o->region + start + o->low;
+    if (o->twin >= 0) o->region = p->o[o->twin].region, o->first = p->o[o->twin].first;
+    else for (i64 b = 0; b + size <= span; b += size) fill(o->region + start + b, o->type);
+  }
+  return true;
+}
+
+/* The outputs' memory as it has to be, in `expected`. */
+static void expect(const problem *p) {
+  for (int j = p->n_in; j < p->count; j++) {
+    const operand *o = &p->o[j];
+    const i64 size = o->type.bits / 8;
+    memcpy(expected[j], o->region, REGION);
+    for (i64 i = 0; i < p->total; i++)
+      memcpy(expected[j] + (o->first - o->region) + offset_of(o, p->rank, p->n, i), o->wanted + i * size, (size_t)size);
+  }
+}
+
+/* The kernel's arguments. */
+static void pack_arguments(const problem *p, u64 *w) {
+  const kernel *k = p->k;
+  i64 turned = 0; /* bytes of what is tiled: up to 16, tiles are 32 x 64, else 32 x 32 */
+  for (int j = 0; j < p->count; j++) turned += k->classes[j] == 't' ? p->o[j].type.bits / 8 : 0;
+  const i64 *n = p->n, side = turned <= 16 ? 64 : 32, columns = k->slot ? n[1] : (n[1] + side - 1) / side;
   const i64 row_slots = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
-  i64 turned = 0; /* bytes of what is tiled: then tiles are 32 x 64, or 32 */
-  for (int j = 0; j < count; j++) turned += k->classes[j] == 't' ? o[j].type.bits / 8 : 0;
-  const i64 columns = turned <= 16 ? 64 : 32;
-  i64 slots = total == 0 ? 0 : row_slots;
-  for (int d = 1; d < rank; d++) slots *= k->slot == 0 && d == 1 ? (n[1] + columns - 1) / columns : n[d];
-  u64 flags = (u64)(turn % 2);
-  for (int j = 0; j < count; j++, w++) {
-    if (o[j].is_value) memcpy(w, o[j].first, o[j].type.bits / 8), flags |= 256ull << j;
-    else *w = (u64)(uintptr_t)o[j].first;
+  u64 flags = (u64)(p->turn % 2);
+  i64 slots = p->total == 0 ? 0 : row_slots;
+  for (int d = 1; d < p->rank; d++) slots *= d == 1 ? columns : n[d];
+  for (int j = 0; j < p->count; j++, w++) {
+    const operand *o = &p->o[j];
+    if (o->is_value) memcpy(w, o->first, o->type.bits / 8), flags |= 256ull << j;
+    else *w = (u64)(uintptr_t)o->first;
   }
   *w++ = (u64)slots;
   *w++ = (u64)row_slots;
   *w++ = flags;
-  *w++ = (u64)rank;
-  for (int d = 0; d < rank; d++) w[d] = (u64)n[d];
+  *w++ = (u64)p->rank;
+  for (int d = 0; d < p->rank; d++) w[d] = (u64)n[d];
   w += k->room;
-  for (int j = 0; j < count; j++, w += k->room)
-    for (int d = 0; d < rank; d++) w[d] = (u64)o[j].stride[d];
-  for (int d = 0; d < rank; d++)
-    magic(w + 2 * d, (u64)(d == 0 ? row_slots : k->slot == 0 && d == 1 ? (n[1] + columns - 1) / columns : n[d]), k->index_bits == 32 ? 31 : 63);
+  for (int j = 0; j < p->count; j++, w += k->room)
+    for (int d = 0; d < p->rank; d++) w[d] = (u64)p->o[j].stride[d];
+  for (int d = 0; d < p->rank; d++)
+    magic(w + 2 * d, (u64)(d == 0 ? row_slots : d == 1 ? columns : n[d]), k->index_bits == 32 ? 31 : 63);
   w += 2 * k->room;
-  for (int p = 0; p < n_params; p++) *w++ = k->params[p];
+  for (int i = 0; i < p->n_params; i++) *w++ = k->params[i];
+}
 
+static bool check(const kernel *k, int turn) {
+  static const int thread_counts[] = {1, 32, 64, 256};
+  static u64 words[4096];
+  problem p = {};
+  p.k = k;
+  p.turn = turn;
+  p.count = (int)strlen(k->classes);
+  p.n_in = p.count - k->n_out;
+  p.n_params = k->words - (p.count * (1 + k->room) + 4 + 3 * k->room);
+  if (p.n_params < 0 || p.n_params > MAX_PARAMS) return printf("# %s: %d words of arguments\n", k->name, k->words), false;
+  choose_extents(&p);
+  choose_layouts(&p);
+  choose_twins(&p);
+  if (!place(&p)) return true;
+  if (!compute(k, p.o, p.count, p.rank, p.n, p.total, p.n_params)) return false;
+  expect(&p);
+  memset(words, 0, sizeof words);
+  pack_arguments(&p, words);
   const int blocks = 1 + below(3), threads = thread_counts[below(4)];
   if (!launch(k, words, blocks, threads, (grid_order)(turn % 3))) return false;
-  for (int j = n_in; j < count; j++) {
-    if (!memcmp(o[j].region, expected[j], REGION)) continue;
-    tell(k, o, count, rank, n, total, turn);
+  for (int j = p.n_in; j < p.count; j++) {
+    if (!memcmp(p.o[j].region, expected[j], REGION)) continue;
+    tell(k, p.o, p.count, p.rank, p.n, p.total, turn);
     return false;
   }
   return true;
@@ -345,7 +390,7 @@ int main(int argc, char **argv) {
   int bad = 0, run = 0;
   for (const kernel &k : kernels)
     for (int turn = 0; turn < problems; turn++, run++) {
-      if (problem(&k, turn)) continue;
+      if (check(&k, turn)) continue;
       bad++;
       break;
     }
