@@ -26,7 +26,7 @@ typedef struct layout {
   uint8_t classes[QN_MAX_OPERANDS];
 } layout;
 
-/* Which. */
+/* Which of an entry's layouts: its key. */
 typedef struct place {
   const uint8_t *classes;
   int32_t rank, capability;
@@ -309,7 +309,8 @@ static const layout *make_layout(fused_op *fused, entry *entry, const place *pla
   memcpy(made->classes, place->classes, (size_t)n);
   made->capability = place->capability;
   made->is_wide = place->is_wide;
-  const qn_variant variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes, .rank = (uint8_t)place->rank};
+  const qn_variant variant = {.name = made->name, .dtypes = entry->dtypes, .classes = made->classes,
+                              .rank = (uint8_t)place->rank};
   made->compiled = (qn_compiled){.variant = variant, .isa = facts.isa, .kernel = &made->code->kernel};
   made->next = atomic_load(&entry->layouts);
   do {
