@@ -320,7 +320,8 @@ local function core_files(root, plan, options, prefix, read, files, lists, has_c
   files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
 end
 
--- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns { files, plan, inputs } or nil, errors.
+-- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns
+-- { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = M.load(root, options.specs)
   if #errors > 0 then return nil, errors end

@@ -285,7 +285,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda)
 #include "registry.h"
 
 ]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n" .. table.concat(typed, "\n") .. "\n"
+    .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n"
+    .. table.concat(typed, "\n") .. "\n"
 end
 
 -- The typed functions: one per op.

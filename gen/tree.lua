@@ -111,8 +111,10 @@ function M.source_list(prefix, lists)
   if #lists.kernel == 0 then lines = { lines[1], "# core FILE: compiled once." } end
   if lists.runtime then table.insert(lines, 4, "# runtime FILE: compiled once, with the library's runtime.") end
   if #lists.cuda > 0 then
-    table.insert(lines, 2, "# cuda FILE: compiled by nvcc for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
-    table.insert(lines, 3, "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does). Both want CUDA's runtime and C++'s.")
+    table.insert(lines, 2,
+      "# cuda FILE: compiled by nvcc for compute capability 7.5 or later, without -use_fast_math and -ftz=true.")
+    table.insert(lines, 3,
+      "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does). Both want CUDA's runtime and C++'s.")
   end
   for _, kind in ipairs { "core", "runtime", "kernel", "cuda", "cuda_core" } do
     for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end
@@ -169,8 +171,8 @@ function M.cmake_lists(prefix, lists)
   local upper, has_c, has_cuda = prefix:upper(), #lists.kernel > 0, #lists.cuda > 0
   local out = { table.concat(M.banner("builds the static library " .. prefix, nil, "#", ""), "\n") .. "\n" }
   local function put(text) out[#out + 1] = M.rename(text, prefix) end
-  local alias = [[set_target_properties(quern_tree PROPERTIES OUTPUT_NAME ]] .. prefix .. ")\nadd_library(" .. prefix .. "::" .. prefix
-    .. " ALIAS quern_tree)\n"
+  local alias = "set_target_properties(quern_tree PROPERTIES OUTPUT_NAME " .. prefix .. ")\n"
+    .. "add_library(" .. prefix .. "::" .. prefix .. " ALIAS quern_tree)\n"
   if has_cuda then
     put "cmake_minimum_required(VERSION 3.18)\nproject(quern_tree C CUDA)\nfind_package(Threads REQUIRED)\n"
     put "find_package(CUDAToolkit REQUIRED)\n\n"

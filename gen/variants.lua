@@ -76,7 +76,8 @@ function M.class_product(n_in, letters, allowed)
     local longer = {}
     for _, head in ipairs(list) do
       for letter in letters:gmatch "." do
-        if (not allowed or allowed[letter]) and (k <= n_in or letter == "c" or letter == "s") then longer[#longer + 1] = head .. letter end
+        local may_be = k <= n_in or letter == "c" or letter == "s"
+        if may_be and (not allowed or allowed[letter]) then longer[#longer + 1] = head .. letter end
       end
     end
     list = longer

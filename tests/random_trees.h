@@ -73,7 +73,8 @@ static int strong_number(tree *t, rng *r, int depth) {
 
 static int condition(tree *t, rng *r, int depth) {
   int a = strong_number(t, r, depth - 1), b = rng_below(r, 2) ? weak(t, r, t->nodes[a].dtype) : strong_number(t, r, depth - 1);
-  return add(t, (node){.kind = COMPARE, .op = (int)rng_below(r, 6), .n_args = 2, .args = {a, b}, .dtype = REF_BOOL, .type = REF_BOOL});
+  return add(t, (node){.kind = COMPARE, .op = (int)rng_below(r, 6), .n_args = 2, .args = {a, b}, .dtype = REF_BOOL,
+                       .type = REF_BOOL});
 }
 
 /* One more reader of what an output is: y = m; z = (m + 1) * m; m a move, often: those are copied to their outputs. */
@@ -230,7 +231,8 @@ UNUSED static const char *const branch_texts[] = {
   "z = y > 0.5 ? pow(x, y) : 7; w = x > 0 ? 7 : pow(y, x)", "z = pow(x > 0 ? pow(y, x) : 3, y)",
   "z = isnan(log(x)) ? pow(y, x) : log(y)", "z = where(x < 1, clip(y < 1 ? log(x) : 0, -5, 5), log(y))",
   "z = x > 0 ? log(x) : 7; w = x > 0 ? 7 : log(x)", "z = y > 0 ? log(x) : 0; w = y > 0 ? 0 : log(x); v = x > 1 ? pow(x, y) : z"};
-UNUSED static const double branch_values[] = {0, -0.0, 1, -1, 0.5, 2.5, 3, 1e-40, -1e-40, 1e-310, 1e38, -3, INFINITY, -INFINITY, NAN};
+UNUSED static const double branch_values[] = {0,      -0.0,   1,    -1, 0.5,      2.5,       3,
+                                              1e-40, -1e-40, 1e-310, 1e38, -3, INFINITY, -INFINITY, NAN};
 
 /* ---- A case ---- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t700-cuda-primitives.c: every primitive and cast of templates/kernel_cuda.h, as builds for the CPU and as PTX. Run by
- * t700-cuda-primitives.sh, which names a folder of builds of cuda/primitives.cu (N-cuda-*.so), of kernel_subject.c (c.so) and of what NVRTC
- * made; with QUERN_TEST_GPU=1 that runs on the GPU, too. Cases and references are t010's: the C primitives are held against the same
- * ones, bit for bit. */
+ * t700-cuda-primitives.sh, which names a folder of builds of cuda/primitives.cu (N-cuda-*.so), of kernel_subject.c (c.so) and
+ * of what NVRTC made; with QUERN_TEST_GPU=1 that runs on the GPU, too. Cases and references are t010's: the C primitives are
+ * held against the same ones, bit for bit. */
 #define _GNU_SOURCE
 #include <glob.h>
 #include <signal.h>
@@ -71,8 +71,8 @@ static void check_intrinsic(const char *name, const dtype *t, rng *r) {
   group_end();
 }
 
-/* Vectors arrive turned round; an address that is not a multiple of their size stops the program, for loads and for stores (and is
- * not tried on a device). */
+/* Vectors arrive turned round; an address that is not a multiple of their size stops the program, for loads and for stores (and
+ * is not tried on a device). */
 static const struct vector { const char *type; int size, n; } vectors[] = {
   {"u8", 1, 1}, {"u8", 1, 2}, {"u8", 1, 4}, {"u8", 1, 8}, {"u8", 1, 16}, {"u16", 2, 1}, {"u16", 2, 2}, {"u16", 2, 4}, {"u16", 2, 8},
   {"f32", 4, 1}, {"f32", 4, 2}, {"f32", 4, 4}, {"f64", 8, 1}, {"f64", 8, 2},

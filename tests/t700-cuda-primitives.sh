@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t700-cuda-primitives.sh: builds tests/cuda/primitives.cu for the CPU with each C++ compiler found, and kernel_subject.c, its C twin, and
-# gives the former to NVRTC for four architectures; t700-cuda-primitives.c compares the builds and reads the PTX. Needs neither CUDA nor
-# a GPU.
+# t700-cuda-primitives.sh: builds tests/cuda/primitives.cu for the CPU with each C++ compiler found, and kernel_subject.c, its C
+# twin, and gives the former to NVRTC for four architectures; t700-cuda-primitives.c compares the builds and reads the PTX.
+# Needs neither CUDA nor a GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t700.XXXXXX") || exit 1
@@ -41,8 +41,8 @@ END
       "$here/tap.c" -ldl -lm -lpthread
 } 2>"$work/log" || failed 'the C side compiles'
 
-# sm_NN.ptx and sm_NN.log where NVRTC takes it, sm_NN.error where it does not; refused-OPTION where the header refuses an option, as it
-# should; absent: why there is no NVRTC
+# sm_NN.ptx and sm_NN.log where NVRTC takes it, sm_NN.error where it does not; refused-OPTION where the header refuses an
+# option, as it should; absent: why there is no NVRTC
 nvrtc() { "$work/nvrtc_driver" -O --minimal -h kernel_cuda.h="$header" -h kernel_subject.def="$here/kernel_subject.def" "$@" "$subject"; }
 for arch in sm_75 sm_80 sm_90 sm_100; do
   nvrtc -O --gpu-architecture=$arch -p "$work/$arch.ptx" -c "$work/$arch.cubin" >"$work/reason" 2>"$work/$arch.log"

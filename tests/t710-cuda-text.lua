@@ -16,8 +16,8 @@ if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then tap.skip
 local folder, run = shell.folder(), shell.run
 local function write(name, text) shell.write(folder .. "/" .. name, text) end
 
-local on_cpu = string.format("%s -x c++ -std=c++17 -DQC_HOST -I%s/tests/cuda -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas",
-                             compiler, root)
+local on_cpu = string.format("%s -x c++ -std=c++17 -DQC_HOST -I%s/tests/cuda -ffp-contract=off -Wall -Wextra -Werror "
+  .. "-Wno-unknown-pragmas", compiler, root)
 
 -- Generates, compiles and runs a choice of kernels beside a C tree of the same ops.
 local function check(what, model, options, spec, problems)
@@ -43,8 +43,8 @@ local function check(what, model, options, spec, problems)
   for _, said in ipairs(failures) do tap.diag("%s", said) end
   write(out .. "/c_kernels.inc", "")
   write(out .. "/kernels.inc", table.concat(rows, "\n") .. "\n")
-  ok, text = run(string.format("cd %s/%s && %s -std=c++17 -O1 -Wall -Wextra -Werror -I. %s/tests/cuda/text_driver.cc %s ref.o -o run -pthread",
-                               folder, out, compiler, root, table.concat(objects, " ")))
+  ok, text = run(string.format("cd %s/%s && %s -std=c++17 -O1 -Wall -Wextra -Werror -I. %s/tests/cuda/text_driver.cc %s ref.o "
+    .. "-o run -pthread", folder, out, compiler, root, table.concat(objects, " ")))
   if not ok then tap.diag("%s", text:sub(1, 3000)) end
   local n_run
   if ok then

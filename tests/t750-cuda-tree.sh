@@ -66,7 +66,8 @@ try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
 check both '' core kernel cuda cuda_core
 try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
-[ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$work/said" 2>&1; ok $? '  has no C kernels'
+[ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$work/said" 2>&1
+ok $? '  has no C kernels'
 try '  the core' core alone ''
 check alone -DONLY_CUDA core cuda cuda_core
 try 'a tree without CUDA' generate --target c --out "$work/c"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t765-cuda-expressions: random expressions on CUDA tensors give the bytes that the interpreter gives on the CPU; conversions of
- * all f16 and bf16 give what the CPU gives. With QUERN_TEST_GPU=1 also conversions of all f32 and i32 to all dtypes, and
+ * t765-cuda-expressions: random expressions on CUDA tensors give the bytes that the interpreter gives on the CPU; conversions
+ * of all f16 and bf16 give what the CPU gives. With QUERN_TEST_GPU=1 also conversions of all f32 and i32 to all dtypes, and
  * functions of all f32. QUERN_TEST_DAGS: how many expressions; QUERN_TEST_SECONDS: how long the last part may take;
- * QUERN_TEST_SHARD=k/n: each n-th expression, and the rest in the first shard only; QUERN_TEST_PART=expressions or bits: that part
- * alone. */
+ * QUERN_TEST_SHARD=k/n: each n-th expression, and the rest in the first shard only; QUERN_TEST_PART=expressions or bits: that
+ * part alone. */
 #include "cuda/device.h"
 #include "random_trees.h"
 

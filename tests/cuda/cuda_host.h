@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_host.h: what CUDA text means on a CPU. kernel_cuda.h includes it in place of its PTX where QC_HOST is defined, after its types.
- * Owns CUDA's words, the place of a thread, the barrier, the rounding intrinsics, and a twin for each function of that section: plain code
- * that does what the PTX manual says, NaN payloads included; loads and stores check their alignment and abort.
- * Whoever runs a kernel sets qc_host before each thread (one such object a program or shared object) and its barrier: what switches fibers.
- * Blocks run one after another: __shared__ is static. Compile with -ffp-contract=off. */
+ * cuda_host.h: what CUDA text means on a CPU. kernel_cuda.h includes it in place of its PTX where QC_HOST is defined, after its
+ * types. Owns CUDA's words, the place of a thread, the barrier, the rounding intrinsics, and a twin for each function of that
+ * section: plain code that does what the PTX manual says, NaN payloads included; loads and stores check their alignment and
+ * abort. Whoever runs a kernel sets qc_host before each thread (one such object a program or shared object) and its barrier:
+ * what switches fibers. Blocks run one after another: __shared__ is static. Compile with -ffp-contract=off. */
 #ifndef QUERN_TESTS_CUDA_HOST_H
 #define QUERN_TESTS_CUDA_HOST_H
 
@@ -43,7 +43,8 @@ __attribute__((weak)) qc_host_thread qc_host = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1},
 #define gridDim qc_host.grid_dim
 
 [[noreturn]] QC_TWIN void qc_host_fail(const char *what, u64 at, int bytes) {
-  fprintf(stderr, "cuda_host.h: %s of %d bytes at 0x%llx, thread %u %u of block %u %u %u\n", what, bytes, at, threadIdx.x, threadIdx.y,
+  fprintf(stderr, "cuda_host.h: %s of %d bytes at 0x%llx, thread %u %u of block %u %u %u\n", what, bytes, at, threadIdx.x,
+          threadIdx.y,
           blockIdx.x, blockIdx.y, blockIdx.z);
   abort();
 }
@@ -138,8 +139,9 @@ QC_TWIN u64 qc_u64_of_f64(f64 x) { return qc_host_truncate<u64>(x, (u64)1 << 63)
 
 /* ---- Halves ---- */
 
-/* To a float of 16 bits with `precision` bits of significand and 2^least its smallest subnormal: an integer multiple of the unit there, to
-   nearest even; that integer added to the unit's exponent field is the result's magnitude, also where it carries. */
+/* To a float of 16 bits with `precision` bits of significand and 2^least its smallest subnormal: an integer multiple of the
+   unit there, to nearest even; that integer added to the unit's exponent field is the result's magnitude, also where it
+   carries. */
 QC_TWIN u16 qc_host_half(f32 x, int precision, int least) {
   const int infinity = (1 << 15) - (1 << (precision - 1));
   const u16 sign = signbit(x) ? 0x8000 : 0;

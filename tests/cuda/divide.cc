@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * divide.cc: q_divide of templates/kernel_slots.h on random numbers of every size, next to multiples of the divisor as often as not.
- * Part of t710-cuda-text; compiled with -DQC_HOST. argv[1]: the seed. */
+ * divide.cc: q_divide of templates/kernel_slots.h on random numbers of every size, next to multiples of the divisor as often as
+ * not. Part of t710-cuda-text; compiled with -DQC_HOST. argv[1]: the seed. */
 #include "../../templates/kernel_cuda.h"
 #include "../../templates/kernel_slots.h"
 #include "problem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grid.h: runs the threads of a grid on the CPU: block after block, the threads of a block in some order, and as fibers where they
- * meet barriers. C and C++. Must not know kernels: a thread is a function and its argument; where it is stands in the object that
- * cuda_host.h calls qc_host. Not for two threads at a time. */
+ * grid.h: runs the threads of a grid on the CPU: block after block, the threads of a block in some order, and as fibers where
+ * they meet barriers. C and C++. Must not know kernels: a thread is a function and its argument; where it is stands in the
+ * object that cuda_host.h calls qc_host. Not for two threads at a time. */
 #ifndef QUERN_TESTS_CUDA_GRID_H
 #define QUERN_TESTS_CUDA_GRID_H
 
@@ -14,8 +14,8 @@ enum { GRID_MAX_THREADS = 1024, GRID_STACK = 128 << 10 };
 /* In which order the threads of a block run first; it changes with every barrier. */
 enum grid_order { GRID_FORWARD, GRID_BACKWARD, GRID_SHUFFLED };
 
-/* What became of a grid: it cannot be run here (stacks, or threads in a block); a thread ended while others of its block stood at a
- * barrier, which waited for no more; all is well. */
+/* What became of a grid: it cannot be run here (stacks, or threads in a block); a thread ended while others of its block stood
+ * at a barrier, which waited for no more; all is well. */
 enum grid_end { GRID_REFUSED, GRID_PARTED, GRID_DONE };
 
 /* As cuda_host.h's qc_host_thread. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * nvrtc_driver.c: owns the tests' way to NVRTC: compiles one CUDA text, without include paths, and says what came of it.
- *   nvrtc_driver [-O OPTION]... [-h NAME=FILE]... [-p PTX] [-c CUBIN] [-t] SOURCE
- * -O hands on an option (--gpu-architecture=sm_90), -h gives the text of FILE to #include "NAME", -p and -c write what was made, -t prints
- * the milliseconds taken. The log, warnings included, goes to standard error. Status: 0 compiled, 1 refused, 77 no NVRTC here (the reason is
- * printed), 2 anything else. libnvrtc is found by its soname, in $QUERN_CUDA_PATH/lib64 only where that is set, else also in
- * /usr/local/cuda/lib64. No header of CUDA is used. */
+ * nvrtc_driver [-O OPTION]... [-h NAME=FILE]... [-p PTX] [-c CUBIN] [-t] SOURCE -O hands on an option
+ * (--gpu-architecture=sm_90), -h gives the text of FILE to #include "NAME", -p and -c write what was made, -t prints the
+ * milliseconds taken. The log, warnings included, goes to standard error. Status: 0 compiled, 1 refused, 77 no NVRTC here (the
+ * reason is printed), 2 anything else. libnvrtc is found by its soname, in $QUERN_CUDA_PATH/lib64 only where that is set, else
+ * also in /usr/local/cuda/lib64. No header of CUDA is used. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -69,7 +69,8 @@ static void load(void *library) {
   }
 }
 
-static void write_result(program p, const char *path, int (*size_of)(program, size_t *), int (*get)(program, char *), int is_text) {
+static void write_result(program p, const char *path, int (*size_of)(program, size_t *), int (*get)(program, char *),
+                         int is_text) {
   size_t size = 0;
   char *bytes;
   if (size_of(p, &size) || !(bytes = calloc(1, size + 1)) || get(p, bytes)) die("nothing made for", path);

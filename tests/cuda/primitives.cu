@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * primitives.cu: every primitive and cast of templates/kernel_cuda.h, vectors and the intrinsics that kernels spell themselves, each as a
- * kernel over arrays. t700-cuda-primitives.sh gives it to NVRTC, and with QC_HOST builds a shared object whose table
+ * primitives.cu: every primitive and cast of templates/kernel_cuda.h, vectors and the intrinsics that kernels spell themselves,
+ * each as a kernel over arrays. t700-cuda-primitives.sh gives it to NVRTC, and with QC_HOST builds a shared object whose table
  * t700-cuda-primitives.c compares. The two files it includes are found by name: NVRTC is handed their texts. */
 #include "kernel_cuda.h"
 

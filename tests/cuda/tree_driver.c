@@ -176,7 +176,8 @@ static void check_sentences(void) {
   mine_op_find(NULL, "add", &add);
   mine_op_find(NULL, "gelu", &gelu);
   is_int(mine_add(&a, &b, &c, NULL), MINE_E_UNSUPPORTED, "dtypes that no kernel takes together");
-  is_str(mine_last_error(), "add: no CUDA kernels are built for f32, f16, f32; cast the operands to one dtype with astype", "  said");
+  is_str(mine_last_error(), "add: no CUDA kernels are built for f32, f16, f32; cast the operands to one dtype with astype",
+         "  said");
   DLTensor i = vector(0, I32, cuda);
   in[0] = &i;
   is_int(mine_op_call(gelu, 1, in, 1, out, NULL), MINE_E_UNSUPPORTED, "a float's function of an integer");
