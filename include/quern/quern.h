@@ -48,7 +48,7 @@ typedef int32_t quern_status;
 #define QUERN_E_SHAPE (-3)        /* shapes do not broadcast, or an output is not of the broadcast shape */
 #define QUERN_E_DEVICE (-4)       /* operands on different devices, or a device that no backend here serves */
 #define QUERN_E_LAYOUT (-5)       /* strides or rank that cannot be served */
-#define QUERN_E_ALIGNMENT (-6)    /* an implementation (of a registered op) wants better alignment */
+#define QUERN_E_ALIGNMENT (-6)    /* a CUDA device, or a registered op's implementation, wants better alignment */
 #define QUERN_E_OVERLAP (-7)      /* an output overlaps itself, or an input other than at the same addresses */
 #define QUERN_E_READONLY (-8)     /* an output is flagged read-only */
 #define QUERN_E_MEMORY (-9)       /* an allocation of the library's own failed */
@@ -181,7 +181,7 @@ typedef struct quern_op_info {
   int32_t n_in, n_out, n_params;
   const quern_arg_info *args; /* n_in inputs, then n_out outputs */
   const quern_param_info *params;
-  size_t preferred_alignment; /* bytes; a hint: every alignment is served */
+  size_t preferred_alignment; /* bytes; a hint: on the CPU every alignment is served */
   const char *backward;       /* the op that computes its derivative, or NULL */
 } quern_op_info;
 
@@ -190,7 +190,7 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
 
 /* ---- Calling ----------------------------------------------------------------------------------------------------
  * Tensors: strides count elements, byte_offset counts bytes; NULL strides mean compact row-major. Any rank up to
- * QUERN_MAX_NDIM, any strides (zero, negative), any alignment, any size including 0. Descriptors and the arrays they
+ * QUERN_MAX_NDIM, any strides (zero, negative), any alignment on the CPU, any size including 0. Descriptors and the arrays they
  * point to are borrowed for the call and only read; inputs' memory is only read, outputs' only written. Inputs
  * broadcast against each other and promote without a copy; an output must have exactly the broadcast shape, and may
  * have any dtype that the result casts to without changing kind downward (bool < integer < float).
@@ -208,7 +208,8 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * never synchronised. The context is the stream's, else the caller's current one if that is of this device, else the
  * device's primary one; the caller's current context is left as it was. A kernel that is not there yet is compiled for
  * the device, which the call waits for, in mode async, too; while the stream is being captured, CAPTURING is returned
- * instead. quern_op_prepare compiles and loads, so that runs can be captured. Errors of the driver: DRIVER, or MEMORY. */
+ * instead. quern_op_prepare compiles and loads, so that runs can be captured. An item whose address is no multiple of its
+ * size: ALIGNMENT, at the launch, since no instruction of a GPU reads it. Errors of the driver: DRIVER, or MEMORY. */
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */
