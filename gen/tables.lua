@@ -144,54 +144,56 @@ function M.accepted(types, op, built)
   return inputs, outputs
 end
 
-local function op_rows(types, ops, built, records_of, cuda)
-  local out = {}
-  local conditions = {}
-  for _, op in ipairs(ops) do
-    local inputs, outputs = M.accepted(types, op, built)
-    local rows = {}
-    local bool_in, alias = 0, (1 << #op.inputs) - 1
-    for k, input in ipairs(op.inputs) do
-      local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
-      if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
-      rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
-    end
-    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", op.output, table.concat(outputs, " "), alias)
-    out[#out + 1] = string.format("static const quern_arg_info args_%s[] = {\n%s\n};", op.c_name, table.concat(rows, "\n"))
-    if #op.params > 0 then
-      local lines = {}
-      for _, param in ipairs(op.params) do lines[#lines + 1] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
-      out[#out + 1] = string.format("static const quern_param_info params_%s[] = {\n%s\n};", op.c_name, table.concat(lines, "\n"))
-    end
-    local lines = {}
-    for _, record in ipairs(records_of[op.name]) do lines[#lines + 1] = "  " .. M.variant_row(record) .. "," end
-    local definition = "static const %s %s_%s[] = {\n%s\n};\n"
-    if #lines > 0 then out[#out + 1] = definition:format("qn_variant", "variants", op.c_name, table.concat(lines, "\n")) end
-    local cuda_rows = cuda.rows_of[op.name]
-    if cuda_rows then
-      local text = "  " .. table.concat(cuda_rows, ",\n  ") .. ","
-      out[#out + 1] = definition:format("qn_cuda_variant", "cuda_variants", op.c_name, text)
-    end
-    conditions[op] = bool_in
+-- What an op's row refers to, and the inputs that are conditions as bits.
+local function op_definitions(types, op, built, records, cuda_rows)
+  local out, rows, bool_in = {}, {}, 0
+  local inputs, outputs = M.accepted(types, op, built)
+  local alias = (1 << #op.inputs) - 1
+  for k, input in ipairs(op.inputs) do
+    local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
+    if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
   end
-  out[#out + 1] = "const qn_builtin qn_builtins[] = {"
-  for _, op in ipairs(ops) do
-    local mask, first, at, heavy, cuda_rows = {}, {}, 0, false, cuda.rows_of[op.name]
-    for _, name in ipairs(op.dtypes) do
-      if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
-    end
-    local records = records_of[op.name]
-    for _, t in ipairs(types.list) do
-      first[#first + 1] = tostring(at)
-      while records[at + 1] and records[at + 1].K == t.name do
-        heavy = heavy or records[at + 1].heavy
-        at = at + 1
-      end
-    end
+  rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", op.output, table.concat(outputs, " "), alias)
+  local function define(type_name, name, lines, gap)
+    if #lines == 0 then return end
+    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};%s", type_name, name, op.c_name,
+                                  table.concat(lines, "\n"), gap)
+  end
+  define("quern_arg_info", "args", rows, "")
+  local params, variant_rows, cuda_lines = {}, {}, {}
+  for k, param in ipairs(op.params) do params[k] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
+  for k, record in ipairs(records) do variant_rows[k] = "  " .. M.variant_row(record) .. "," end
+  for k, row in ipairs(cuda_rows or {}) do cuda_lines[k] = "  " .. row .. "," end
+  define("quern_param_info", "params", params, "")
+  define("qn_variant", "variants", variant_rows, "\n")
+  define("qn_cuda_variant", "cuda_variants", cuda_lines, "\n")
+  return out, bool_in
+end
+
+-- Where the variants of each kernel dtype begin, in the order of dtypes, and whether any is heavy.
+local function first_variants(types, op, records)
+  local first, at, heavy = {}, 0, false
+  for _, t in ipairs(types.list) do
     first[#first + 1] = tostring(at)
-    if at > 0xffff then error("bug: more variants of " .. op.name .. " than the table can count") end
-    if at ~= #records then error("bug: variants of " .. op.name .. " are not grouped by kernel dtype") end
-    out[#out + 1] = string.format([[
+    while records[at + 1] and records[at + 1].K == t.name do
+      heavy = heavy or records[at + 1].heavy
+      at = at + 1
+    end
+  end
+  first[#first + 1] = tostring(at)
+  if at > 0xffff then error("bug: more variants of " .. op.name .. " than the table can count") end
+  if at ~= #records then error("bug: variants of " .. op.name .. " are not grouped by kernel dtype") end
+  return first, heavy
+end
+
+-- A qn_builtin's initialiser.
+local function builtin_row(types, op, built, records, cuda_rows, bool_in)
+  local mask, first, heavy = {}, first_variants(types, op, records)
+  for _, name in ipairs(op.dtypes) do
+    if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
+  end
+  return string.format([[
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
@@ -205,12 +207,23 @@ local function op_rows(types, ops, built, records_of, cuda)
     .first = {%s},
     .heavy = %d,%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)), #op.inputs, #op.params, op.c_name,
-      #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
-      #mask > 0 and table.concat(mask, " | ") or "0", conditions[op], op.result == "bool" and 1 or 0,
-      #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-      cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
-        or "")
+    #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
+    #mask > 0 and table.concat(mask, " | ") or "0", bool_in, op.result == "bool" and 1 or 0,
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+    cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
+      or "")
+end
+
+local function op_rows(types, ops, built, records_of, cuda)
+  local out, rows = {}, {}
+  for k, op in ipairs(ops) do
+    local records, cuda_rows = records_of[op.name], cuda.rows_of[op.name]
+    local definitions, bool_in = op_definitions(types, op, built, records, cuda_rows)
+    table.move(definitions, 1, #definitions, #out + 1, out)
+    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in)
   end
+  out[#out + 1] = "const qn_builtin qn_builtins[] = {"
+  table.move(rows, 1, #rows, #out + 1, out)
   out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
   if cuda.backend then out[#out + 1] = string.format("extern const qn_cuda_backend %s;", cuda.backend) end
   out[#out + 1] = string.format("const qn_cuda_backend *const qn_cuda = %s;\n", cuda.backend and "&" .. cuda.backend or "NULL")
@@ -277,7 +290,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda)
   for _, name in ipairs(cuda.functions) do names[#names + 1] = "void " .. name .. "(void); /* in CUDA */" end
   local typed = {}
   for index, op in ipairs(ops) do
-    typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name, index - 1)
+    typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name,
+                                      index - 1)
   end
   return table.concat(banner, "\n") .. [[
 
