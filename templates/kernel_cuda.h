@@ -1,9 +1,9 @@
-/* kernel_cuda.h: what every generated CUDA kernel needs; its text stands at the head of each generated file.
-   Owns the laws of arithmetic as NVRTC and nvcc see them, the element types, the primitives and casts that generated text is written in
-   (twins of those of kernel.h and kernel_cast.h: same names, same bits) and the loads and stores of vectors. Conditions are bool.
-   Knows no header of CUDA and none of the system. All PTX stands in the section of that name; with QC_HOST, cuda_host.h stands in for it
-   and for CUDA, so that the same text runs on a CPU. Sums, products and quotients of floats are spelt __fadd_rn ... in kernels: the
-   compilers contract a + b * c, but never those. */
+/* kernel_cuda.h: what every generated CUDA kernel needs; its text stands at the head of each generated file. Owns the laws of
+   arithmetic as NVRTC and nvcc see them, the element types, the primitives and casts that generated text is written in (twins
+   of those of kernel.h and kernel_cast.h: same names, same bits) and the loads and stores of vectors. Conditions are bool.
+   Knows no header of CUDA and none of the system. All PTX stands in the section of that name; with QC_HOST, cuda_host.h stands
+   in for it and for CUDA, so that the same text runs on a CPU. Sums, products and quotients of floats are spelt __fadd_rn ...
+   in kernels: the compilers contract a + b * c, but never those. */
 #ifndef QUERN_KERNEL_CUDA_H
 #define QUERN_KERNEL_CUDA_H
 
@@ -42,9 +42,9 @@ typedef u16 bf16_s; /* storage: bfloat16 */
 #else
 #define QC_PTX __device__ __forceinline__
 
-/* Float to integer: truncates and saturates. Spelt as asm so that no compiler takes what is outside the range for undefined, or pairs it
-   with a cast back. NaN gives 0 from f32 to 32 bits, otherwise the top bit alone. To a half: to nearest, NaN gives 0x7fff; from f16: some
-   NaN. */
+/* Float to integer: truncates and saturates. Spelt as asm so that no compiler takes what is outside the range for undefined, or
+   pairs it with a cast back. NaN gives 0 from f32 to 32 bits, otherwise the top bit alone. To a half: to nearest, NaN gives
+   0x7fff; from f16: some NaN. */
 #define QC_CONVERT(A, B, PTX, TAKES, GIVES)    \
   QC_PTX B qc_##B##_of_##A(A x) {              \
     B y;                                       \
@@ -99,9 +99,10 @@ QC_MINMAX(min)
 #undef QC_MINMAX
 #endif
 
-/* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the text. A load
-   does not say that it reads memory: what kernels write there they write by these stores, and arguments would be read again after each.
-   What is loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either again. */
+/* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the
+   text. A load does not say that it reads memory: what kernels write there they write by these stores, and arguments would be
+   read again after each. What is loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either
+   again. */
 #define QC_LOAD(T, N, PTX, ...) \
   QC_PTX void qc_ld(u64 from, T (&x)[N]) { asm volatile("ld.global.L1::no_allocate." PTX : __VA_ARGS__ : "l"(from)); }
 #define QC_STORE(T, N, PTX, ...)                                                                                   \
@@ -148,8 +149,8 @@ template <typename T, int V> union qc_access {
   word words[V * sizeof(T) / sizeof(word)];
 };
 
-/* Addresses are numbers, as kernels are given them. V elements are 1, 2, 4, 8 or 16 bytes, aligned to as many; streamed: stored to be read
-   by nobody soon. */
+/* Addresses are numbers, as kernels are given them. V elements are 1, 2, 4, 8 or 16 bytes, aligned to as many; streamed: stored
+   to be read by nobody soon. */
 template <typename T, int V> Q_FN qc_vec<T, V> qc_load(u64 from) {
   qc_access<T, V> x;
   qc_ld(from, x.words);
@@ -239,8 +240,8 @@ Q_FN f64 q_fma_f64(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 
 /* ---- Integers: everything wraps, nothing is undefined ---- */
 
-/* X: the type, U: unsigned of its width, W: what arithmetic is done in (never a signed type, never promoted to one), BITS: its width.
-   The *c shifts take a count known to be inside the width; the others give 0 (or the sign) for any other count. */
+/* X: the type, U: unsigned of its width, W: what arithmetic is done in (never a signed type, never promoted to one), BITS: its
+   width. The *c shifts take a count known to be inside the width; the others give 0 (or the sign) for any other count. */
 #define Q_INTEGER(X, U, W, BITS)                                           \
   Q_FN X q_add_##X(X a, X b) { return (X)((W)a + (W)b); }                  \
   Q_FN X q_sub_##X(X a, X b) { return (X)((W)a - (W)b); }                  \
@@ -289,9 +290,9 @@ Q_INTEGER_UNSIGNED(u64, 64)
 
 /* ---- Casts ---- */
 
-/* q_cast_A_B for every ordered pair of bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 (bool, f16, bf16 in their storage types). Each
-   rounds once from the exact value, ties to even; a NaN result is the canonical one of its format; float to integer truncates, saturates
-   and takes NaN to 0; integers wrap; to bool is != 0. */
+/* q_cast_A_B for every ordered pair of bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 (bool, f16, bf16 in their storage
+   types). Each rounds once from the exact value, ties to even; a NaN result is the canonical one of its format; float to
+   integer truncates, saturates and takes NaN to 0; integers wrap; to bool is != 0. */
 
 /* ---- Between integers, to and from bool ---- */
 
@@ -336,13 +337,17 @@ Q_FN f16_s q_cast_f32_f16(f32 x) { return q_sel_u16(x == x, qc_f16_s_of_f32(x), 
 Q_FN bf16_s q_cast_f32_bf16(f32 x) { return q_sel_u16(x == x, qc_bf16_s_of_f32(x), 0x7fc0); }
 #else
 /* Half of the last place that stays is added, or one less where that place is even. */
-Q_FN bf16_s q_cast_f32_bf16(f32 x) { return x == x ? (bf16_s)((q_raw_f32(x) + 0x7fff + (q_raw_f32(x) >> 16 & 1)) >> 16) : (bf16_s)0x7fc0; }
+Q_FN bf16_s q_cast_f32_bf16(f32 x) {
+  const u32 bits = q_raw_f32(x);
+  return x == x ? (bf16_s)((bits + 0x7fff + (bits >> 16 & 1)) >> 16) : (bf16_s)0x7fc0;
+}
 #endif
 Q_FN f32 q_cast_f16_f32(f16_s x) { return q_canon_f32(qc_f32_of_f16_s(x)); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_from_f32((u32)x << 16)); }
 
-/* What is wider than f32 goes to a half through an f32 rounded to odd: towards zero, and the lowest bit set where that lost something. 24
-   bits are enough for both halves (11 and 8, and two more); below f32's normal numbers a bf16 still has 16 bits less. */
+/* What is wider than f32 goes to a half through an f32 rounded to odd: towards zero, and the lowest bit set where that lost
+   something. 24 bits are enough for both halves (11 and 8, and two more); below f32's normal numbers a bf16 still has 16 bits
+   less. */
 #define Q_ODD(A, TO_F32)                                  \
   Q_FN f32 q_odd_##A(A x) {                               \
     f32 y = TO_F32(x);                                    \
