@@ -78,8 +78,8 @@ QC_PTX f64 qc_abs_f64(f64 x) {
   return y;
 }
 
-/* a b in 64 bits, one instruction, and one with the sum that follows. From C++ the compiler makes five of them: it widens a stride that
-   does not change before the loop, and then multiplies in 64 bits. */
+/* a b in 64 bits, one instruction, and one with the sum that follows. From C++ the compiler makes five of them: it widens a
+   stride that does not change before the loop, and then multiplies in 64 bits. */
 QC_PTX i64 qc_multiply_wide(i32 a, i32 b) {
   i64 y;
   asm("mul.wide.s32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
