@@ -145,6 +145,12 @@ def measure_case(session, case):
             if c.run:
                 driver.times_us(c.run, warm)
                 c.times += driver.times_us(c.run, repeats)
+    if quern.run:
+        try:  # what was timed has run, and done its work
+            session.quern.check(quern.run())
+            check_some(case, inputs, output)
+        except (QuernError, Wrong) as e:
+            quern.times, row.error = [], f"after it was timed: {e}"
     row.copy_us = statistics.median(copies)
     for c in contenders:
         row.first_ms[c.name] = c.first_ms
@@ -201,6 +207,8 @@ def measure_launches(session):
     for name, run in runs:
         try:
             host = driver.host_us(run, calls, repeats)
+            if name.startswith("Quern"):
+                quern.check(run())
         except Exception as e:
             session.reasons.append(f"{name}, {case.name}: {first_line(e)}")
             continue

@@ -320,15 +320,21 @@ local function core_files(root, plan, options, prefix, read, files, lists, has_c
   files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)
 end
 
+-- What is wrong with a prefix for names; nil: nothing. The library's own are taken.
+local function prefix_trouble(prefix, is_library)
+  local is_ours = prefix == "quern" or prefix:find "^q[nkcj]?$"
+  if prefix:find "^[a-z][a-z0-9_]*$" and #prefix <= 32 and (is_library or not is_ours) then return nil end
+  return string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, qj, q", source.shown(prefix))
+end
+
 -- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns
 -- { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = M.load(root, options.specs)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "quern"
-  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or (not options.library and (prefix == "quern" or prefix:find "^q[nkc]?$")) then
-    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, q", source.shown(prefix)) }
-  end
+  local bad_prefix = prefix_trouble(prefix, options.library)
+  if bad_prefix then return nil, { bad_prefix } end
   local targets = parse_set("--target", split(options.target or "c"), { c = true, cuda = true }, errors)
   if targets.cuda and (options.single or options.library) then errors[#errors + 1] = "--target cuda: not with --single or --library" end
   if next(targets) == nil and #errors == 0 then errors[1] = "--target: expected c, cuda or both" end
@@ -526,9 +532,8 @@ function M.freeze(root, options)
   local model, inputs, errors = M.load(root, options.specs)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "frozen"
-  if not prefix:find "^[a-z][a-z0-9_]*$" or #prefix > 32 or prefix:find "^q[nkj]?$" or prefix == "quern" then
-    return nil, { string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qj, q", source.shown(prefix)) }
-  end
+  local bad_prefix = prefix_trouble(prefix)
+  if bad_prefix then return nil, { bad_prefix } end
   local specs = {}
   for k, name in ipairs(options.specs or {}) do
     specs[k] = { text = assert(emit.read(name)), ops = {} }

@@ -2,7 +2,7 @@
  *
  * tree_driver.c: a generated tree, of the prefix "mine", called through its public functions on tensors of a CUDA device: with C
  * kernels in it, all memory is as after the same call on the CPU; without (-DONLY_CUDA), known sums. The CUDA part runs on the
- * CPU, by fake_runtime.c. Part of t750-cuda-tree. */
+ * CPU, by fake_runtime.c. Part of t755-cuda-tree. */
 #include <stdlib.h>
 #include <string.h>
 

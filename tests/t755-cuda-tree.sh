@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t750-cuda-tree.sh: a generated tree with kernels for CUDA, called on tensors of a device through its public functions: with C
+# t755-cuda-tree.sh: a generated tree with kernels for CUDA, called on tensors of a device through its public functions: with C
 # kernels, which have to give the same bits, and without. Its CUDA text and its launcher are compiled for the CPU, with a fake of
 # CUDA's runtime. Where nvcc is (QUERN_CUDA_PATH, else /usr/local/cuda), it compiles and links the same tree.
 set -u
