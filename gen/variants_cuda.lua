@@ -84,12 +84,23 @@ local function kept(shapes, policy)
   return list
 end
 
--- The dtypes that an op's kernels of compute dtype K store.
-local function stored_dtypes(types, op, K, wanted)
-  if op.moves or op.casts then return { K } end
-  local list = { K }
+-- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
+-- a floating op also takes integers, as f32.
+local function stored(types, op, K, wanted)
+  local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
+  if op.moves or op.casts then return list end
   for _, name in ipairs(op.dtypes) do
-    if wanted[name] and name ~= K and types.by_name[name].compute == K then list[#list + 1] = name end
+    if wanted[name] and name ~= K and types.by_name[name].compute == K then
+      list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
+    end
+  end
+  if K ~= "f32" or variants.rule(types, op) ~= "FLOATING" then return list end
+  for _, t in ipairs(types.list) do
+    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool") then
+      local dtypes = variants.operand_dtypes(op, t.name)
+      dtypes[#dtypes] = op.result or K
+      list[#list + 1] = { D = t.name, dtypes = dtypes }
+    end
   end
   return list
 end
@@ -124,11 +135,11 @@ function M.of_op(types, op, wanted, policy, dag_for)
     local weight = variants.weight(dag_for(op, K))
     local heavy = weight > variants.HEAVY_NODES
     local shapes = kept(policy.variants == "full" and full_shapes(n, policy) or lean_shapes(n, heavy, policy.ranks), policy)
-    for _, D in ipairs(stored_dtypes(types, op, K, wanted)) do
+    for _, one in ipairs(stored(types, op, K, wanted)) do
       for _, shape in ipairs(shapes) do
         records[#records + 1] = M.record(op.c_name, {
-          op = op, K = K, D = D, dtypes = variants.operand_dtypes(op, D), rank = shape[1], classes = shape[2], is_wide = shape[3],
-          heavy = heavy, weight = weight,
+          op = op, K = K, D = one.D, dtypes = table.move(one.dtypes, 1, #one.dtypes, 1, {}), rank = shape[1], classes = shape[2],
+          is_wide = shape[3], heavy = heavy, weight = weight,
         })
       end
     end
