@@ -69,26 +69,34 @@ local function dtypes_key(types, dtypes)
   return table.concat(bytes)
 end
 
+-- The kernels of a file by the dtypes of the tensors that they serve: list of { record, dtypes }, sorted by dtypes.
+function M.rows(plan, file)
+  local rows = {}
+  for order, entry in ipairs(file.entries) do
+    for _, dtypes in ipairs(served_dtypes(plan, file.op, entry.record)) do
+      rows[#rows + 1] = { key = dtypes_key(plan.model.types, dtypes), order = order, record = entry.record, dtypes = dtypes }
+    end
+  end
+  table.sort(rows, function(a, b)
+    if a.key ~= b.key then return a.key < b.key end
+    return a.order < b.order
+  end)
+  return rows
+end
+
 -- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> initialisers of
 -- qn_cuda_variant, by dtypes }
 function M.table_rows(plan, prefix, files)
   local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
   for _, file in ipairs(files) do
-    local rows = {}
-    for order, entry in ipairs(file.entries) do
-      local record = entry.record
-      local name, _, turn = renamed(record.name, prefix), kernels_cuda.slots(types, record, #record.dtypes - 1)
-      table.insert(result.functions, name)
-      for _, dtypes in ipairs(served_dtypes(plan, file.op, record)) do
-        rows[#rows + 1] = { key = dtypes_key(types, dtypes), order = order, text = tables.cuda_row(record, dtypes, name, turn) }
-      end
+    local lines = {}
+    for _, entry in ipairs(file.entries) do table.insert(result.functions, renamed(entry.record.name, prefix)) end
+    for k, row in ipairs(M.rows(plan, file)) do
+      local record = row.record
+      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - 1)
+      lines[k] = tables.cuda_row(record, row.dtypes, renamed(record.name, prefix), turn)
     end
-    table.sort(rows, function(a, b)
-      if a.key ~= b.key then return a.key < b.key end
-      return a.order < b.order
-    end)
-    for k, row in ipairs(rows) do rows[k] = row.text end
-    result.rows_of[file.op.name] = rows
+    result.rows_of[file.op.name] = lines
   end
   return result
 end

@@ -19,6 +19,7 @@ local evaluate = require "gen.evaluate"
 local source = require "gen.source"
 local order = require "gen.order"
 local digest = require "gen.digest"
+local fatbin = require "gen.fatbin"
 
 local M = {}
 
@@ -244,7 +245,7 @@ end
 local function library_files(root, plan, templates, files)
   local types, kernel_names = plan.model.types, {}
   local list, kernel_entries = primitives.of_plan(plan)
-  plan.primitive_records = {}
+  plan.primitive_files, plan.primitive_records = kernel_entries, {}
   for _, file in ipairs(kernel_entries) do
     kernel_names[#kernel_names + 1] = file.name
     files[file.name] = kernels.file(types, tree.c_banner "kernels of one operation each, for expressions", file.entries,
@@ -301,6 +302,17 @@ local function cuda_files(plan, prefix, read, files, lists)
   return cuda.table_rows(plan, prefix, of_kernels), cuda.manifest_rows(plan, prefix, of_kernels)
 end
 
+-- What the library may have for CUDA in a folder beside its modules, added likewise (fatbin: the names of sources).
+local function fatbin_files(root, plan, read, files, lists)
+  local sources = fatbin.sources(plan, plan.primitive_files, kernels_cuda.sources(read))
+  lists.fatbin = {}
+  for k, source_file in ipairs(sources) do
+    local name = fatbin.FOLDER .. source_file.stem .. ".cu"
+    files[name], lists.fatbin[k] = source_file.text, name
+  end
+  files[fatbin.INDEX] = fatbin.index(plan, sources, build_id(root))
+end
+
 -- What all kernels of a tree have above them: the tables, the core, the public header. has_c: there are C kernels; cuda_table:
 -- what op_table.c says of CUDA, or nil
 local function core_files(root, plan, options, prefix, read, files, lists, has_c, cuda_table)
@@ -336,7 +348,8 @@ function M.generate(root, options)
   local bad_prefix = prefix_trouble(prefix, options.library)
   if bad_prefix then return nil, { bad_prefix } end
   local targets = parse_set("--target", split(options.target or "c"), { c = true, cuda = true }, errors)
-  if targets.cuda and (options.single or options.library) then errors[#errors + 1] = "--target cuda: not with --single or --library" end
+  if targets.cuda and options.single then errors[#errors + 1] = "--target cuda: not with --single" end
+  if options.library and not targets.c then errors[#errors + 1] = "--target: the library has C kernels in any case" end
   if next(targets) == nil and #errors == 0 then errors[1] = "--target: expected c, cuda or both" end
   if #errors > 0 then return nil, errors end
   local plan
@@ -361,15 +374,19 @@ function M.generate(root, options)
   local files, lists = {}, { core = {}, kernel = {}, cuda = {}, cuda_core = {} }
   local file_of_record, cuda_table, cuda_rows = {}, nil, nil
   if targets.c then file_of_record = c_files(root, plan, options, prefix, read, files, lists, inputs) end
-  if targets.cuda then cuda_table, cuda_rows = cuda_files(plan, prefix, read, files, lists) end
-  if options.library then cuda_table = { backend = "qn_cuda_driver_backend", functions = {}, rows_of = {} } end
+  if options.library then
+    cuda_table = { backend = "qn_cuda_driver_backend", functions = {}, rows_of = {} }
+    if targets.cuda then fatbin_files(root, plan, read, files, lists) end
+  elseif targets.cuda then
+    cuda_table, cuda_rows = cuda_files(plan, prefix, read, files, lists)
+  end
   core_files(root, plan, options, prefix, read, files, lists, targets.c, cuda_table)
   if not options.library then
     files["CMakeLists.txt"] = tree.cmake_lists(prefix, lists)
     files["NOTICE"] = tree.NOTICE
   end
   if options.single then files = tree.single(prefix, files, lists.core, lists.kernel) end
-  if not options.single then files["sources.txt"] = tree.source_list(prefix, lists) end
+  if not options.single then files["sources.txt"] = tree.source_list(prefix, lists, fatbin.flags()) end
 
   local names = order.keys(files)
   names[#names + 1] = "manifest.json"

@@ -91,8 +91,9 @@ function M.core_file(prefix, name, text)
   return table.concat(M.c_banner("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. M.rename(text, prefix)
 end
 
--- The plain source list: what to compile with which flags. lists: core, kernel, cuda, cuda_core, and the library's runtime or nil
-function M.source_list(prefix, lists)
+-- The plain source list: what to compile with which flags. lists: core, kernel, cuda, cuda_core, and the library's runtime and
+-- fatbin, or nil; fatbin_flags: nvcc's for the last
+function M.source_list(prefix, lists, fatbin_flags)
   local upper = prefix:upper()
   local lines = {
     table.concat(M.banner("sources and their flags", nil, "#", ""), "\n"),
@@ -116,7 +117,11 @@ function M.source_list(prefix, lists)
     table.insert(lines, 3,
       "# cuda_core FILE: C, compiled once by what finds CUDA's headers (nvcc does). Both want CUDA's runtime and C++'s.")
   end
-  for _, kind in ipairs { "core", "runtime", "kernel", "cuda", "cuda_core" } do
+  if lists.fatbin then
+    table.insert(lines, 4, "# fatbin FILE: compiled by nvcc with the flags of level fatbin; beside the index, in cuda/ where the modules are.")
+    lines[#lines + 1] = "flags fatbin " .. fatbin_flags
+  end
+  for _, kind in ipairs { "core", "runtime", "kernel", "cuda", "cuda_core", "fatbin" } do
     for _, name in ipairs(lists[kind] or {}) do lines[#lines + 1] = kind .. " " .. name end
   end
   return table.concat(lines, "\n") .. "\n"

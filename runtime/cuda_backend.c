@@ -1,11 +1,15 @@
-/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels that are compiled at run time for
- * the call's very dtypes and layout. No interpreter runs there: a call whose kernel is not there yet waits for it. Keeps
- * nothing itself: code is its op's, loaded kernels are their image's. */
+/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels built ahead, where there are some
+ * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
+ * there: a call waits for its kernel, unless one built ahead for more general layouts can run until then. Keeps nothing itself:
+ * code is its op's, loaded kernels are their image's. */
 #include "core/cuda.h"
+
+#include <string.h>
 
 #include "core/fused.h"
 #include "core/status.h"
 #include "core/tensor.h"
+#include "cuda_built.h"
 #include "cuda_context.h"
 #include "cuda_image.h"
 #include "extension.h"
@@ -32,60 +36,143 @@ static quern_status enter(const quern_op *op, const qn_decision *decision, void 
   return named(op, status);
 }
 
-/* ---- Making ready ---- */
+/* ---- What could run a decision ---- */
+
+/* The kernel that would be made for it, and of those built ahead for its dtypes the best. */
+typedef struct choice {
+  qn_launch_form form;
+  const qn_cuda_variant *built; /* NULL: there is none: */
+  const char *why;
+  qn_launch_form built_form;
+  int is_exact; /* it is just the kernel that would be made */
+} choice;
+
+static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
+  return a->rank == b->rank && a->is_wide == b->is_wide && memcmp(a->classes, b->classes, a->n_operands) == 0;
+}
+
+static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, choice *choice) {
+  const int32_t n_operands = decision->job.n_operands, n_out = op->info->n_out;
+  const qn_nest *nest = &decision->job.nest;
+  const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
+  int32_t n;
+  qn_launch_choose(nest, decision->sizes, n_out, decision->values, &choice->form);
+  choice->built = NULL;
+  choice->is_exact = 0;
+  choice->why = "no built op computes all of it";
+  if (!builtin) return;
+  const qn_cuda_variant *rows =
+      qn_cuda_built_find(builtin->info.name, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
+  if (!n) return;
+  choice->why = "none takes operands that lie so";
+  choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, decision->values, &choice->built_form);
+  choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
+}
+
+/* The launch without its code. */
+static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
+  run->kernel = run->detail = NULL;
+  run->launch = (qn_launch){.n_args = 0};
+  qn_launch_pack(&decision->job.nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
+                 &run->launch);
+}
+
+/* ---- Making ready ----
+ * A run has the code of the kernel that is made for it (`kernel`), or one built ahead (`detail`), whose launch it has then; or
+ * both, and the launch of the first: until the code is there the other one runs. */
 
 static quern_status refuse_capturing(const char *name, const char *what) {
   return qn_status_fail(QUERN_E_CAPTURING, "%s: its kernel is not %s yet, and its stream is being captured; prepare the call, or "
                         "make it once, before the capture", name, what);
 }
 
-/* The kernel's code, with its image. `scope`: the call's. */
-static quern_status find_code(const quern_op *op, const qn_decision *decision, const qn_launch_form *form,
-                              const qn_cuda_facts *facts, const qn_cuda_scope *scope, void *stream, qn_code **code) {
-  const char *name = op->info->name;
-  *code = qn_fused_ops_cuda_code(op, decision->specialised, form, facts->capability, 0);
-  if (*code && image_of(*code)) return QUERN_OK;
-  if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(name, "compiled");
-  *code = qn_fused_ops_cuda_code(op, decision->specialised, form, facts->capability, 1);
-  if (!*code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
-  if (!image_of(*code)) qn_code_wait(*code);
-  if (image_of(*code)) return QUERN_OK;
-  qn_code_info info;
-  qn_code_describe(*code, &info);
-  return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
-}
-
-/* The kernel in the scope's context, loaded if that may be. */
-static quern_status find_kernel(const quern_op *op, const qn_code *code, const qn_cuda_scope *scope, void *stream,
-                                const qn_cuda_kernel_info **kernel) {
-  if ((*kernel = qn_cuda_image_find(image_of(code), scope, QN_LAUNCH_THREADS))) return QUERN_OK;
+/* An image's kernel in the scope's context, loaded if that may be. Errors do not name the op, but CAPTURING. */
+static quern_status find_kernel(const quern_op *op, qn_cuda_image *image, const qn_cuda_scope *scope, const qn_launch *launch,
+                                void *stream, const qn_cuda_kernel_info **kernel) {
+  if (!image) return qn_status_fail(QUERN_E_MEMORY, "out of memory for a kernel");
+  if ((*kernel = qn_cuda_image_find(image, scope, QN_LAUNCH_THREADS))) return QUERN_OK;
   if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(op->info->name, "loaded");
-  return named(op, qn_cuda_image_load(image_of(code), scope, QN_LAUNCH_THREADS, kernel));
+  return qn_cuda_image_load(image, scope, QN_LAUNCH_THREADS, kernel);
 }
 
-/* The launch without its code. */
-static void plan_launch(const quern_op *op, const qn_decision *decision, qn_cuda_run *run) {
-  const quern_op_info *info = op->info;
-  qn_launch_form form;
-  *run = (qn_cuda_run){.kernel = NULL};
-  qn_launch_choose(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form);
-  qn_launch_pack(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form, decision->specialised->n_slots,
-                 &run->launch);
+static quern_status named_but_capturing(const quern_op *op, quern_status status) {
+  return status == QUERN_E_CAPTURING ? status : named(op, status);
+}
+
+/* Loads the kernel built ahead, for which *run is planned then. 0: its file is of no use, and the choice has none any more. */
+static int prepare_built(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
+                         choice *choice, qn_cuda_run *run, quern_status *status) {
+  const qn_cuda_kernel_info *kernel;
+  qn_sentence kept;
+  if (!choice->built) return 0;
+  qn_status_keep(&kept);
+  plan_launch(op, decision, &choice->built_form, run);
+  *status = find_kernel(op, qn_cuda_built_image(choice->built), scope, &run->launch, stream, &kernel);
+  run->detail = choice->built;
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) {
+    *status = named_but_capturing(op, *status);
+    return 1;
+  }
+  qn_cuda_built_refuse(choice->built);
+  qn_status_restore(&kept);
+  choice->built = NULL;
+  choice->is_exact = 0;
+  choice->why = "their file is of no use";
+  return 0;
+}
+
+/* The kernel that is made for the decision, loaded; it has been compiled. */
+static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
+                                 const choice *choice, const qn_code *code, qn_cuda_run *run) {
+  const qn_cuda_kernel_info *kernel;
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  return named_but_capturing(op, find_kernel(op, image_of(code), scope, &run->launch, stream, &kernel));
+}
+
+/* There is no code yet: a kernel built ahead runs in its place. */
+static void stand_by(const quern_op *op, const qn_decision *decision, const choice *choice, const qn_code *code,
+                     qn_cuda_run *run) {
+  qn_code_info info;
+  qn_code_describe(code, &info);
+  if (info.failed) return; /* for good */
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  run->detail = choice->built;
+}
+
+static quern_status prepare_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
+                                 const qn_cuda_scope *scope, void *stream, qn_cuda_run *run) {
+  const char *name = op->info->name;
+  choice choice;
+  quern_status status;
+  choose(op, decision, facts, &choice);
+  if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
+  qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  const int is_there = code && image_of(code);
+  if (!is_there && qn_cuda_is_capturing(scope->driver, stream))
+    return prepare_built(op, decision, scope, stream, &choice, run, &status) ? status : refuse_capturing(name, "compiled");
+  if (!is_there) code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 1);
+  if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
+  if (!image_of(code) && prepare_built(op, decision, scope, stream, &choice, run, &status)) {
+    if (status == QUERN_OK) stand_by(op, decision, &choice, code, run);
+    return status;
+  }
+  if (!image_of(code)) qn_code_wait(code);
+  if (image_of(code)) return prepare_made(op, decision, scope, stream, &choice, code, run);
+  qn_code_info info;
+  qn_code_describe(code, &info);
+  return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
 }
 
 static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
   void *stream = stream_of(call);
   const qn_cuda_facts *facts;
-  const qn_cuda_kernel_info *kernel;
   qn_cuda_scope scope;
-  qn_code *code;
   quern_status status = enter(op, decision, stream, &facts, &scope);
   if (status) return status;
-  plan_launch(op, decision, run);
-  status = find_code(op, decision, &run->launch.form, facts, &scope, stream, &code);
-  if (status == QUERN_OK) status = find_kernel(op, code, &scope, stream, &kernel);
+  status = prepare_here(op, decision, facts, &scope, stream, run);
   qn_cuda_leave(&scope);
-  run->kernel = code;
   return status;
 }
 
@@ -112,16 +199,11 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
   return status;
 }
 
-static uint32_t grid_of(const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
-  const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  return qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
-}
-
 /* In the scope's context: once, or over the dimensions that one launch does not hold. */
-static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
-                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
-                               void *stream, uint64_t *args) {
-  const uint32_t grid = grid_of(launch, facts, kernel);
+static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch, const qn_cuda_facts *facts,
+                               const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel, void *stream, uint64_t *args) {
+  const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
+  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -134,19 +216,59 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
   return QUERN_OK;
 }
 
+/* What a launch has at hand. */
+typedef struct attempt {
+  const quern_op *op;
+  const qn_decision *decision;
+  const qn_cuda_facts *facts;
+  const qn_cuda_scope *scope;
+  char *const *ptr;
+  const qn_params *params;
+  void *stream;
+} attempt;
+
+/* The image's kernel, for whose form *run has the launch. */
+static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_cuda_image *image) {
+  const qn_cuda_kernel_info *kernel;
+  uint64_t args[QN_LAUNCH_ARGS];
+  quern_status status = find_kernel(at->op, image, at->scope, &run->launch, at->stream, &kernel);
+  if (status) return named_but_capturing(at->op, status);
+  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
+  status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  if (status) return status;
+  return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->stream, args);
+}
+
+/* The kernel built ahead in the place of the one that is made: packed anew each time, since it is for a while. Not inlined, for
+ * its stack. */
+__attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
+  const qn_nest *nest = &at->decision->job.nest;
+  qn_launch_form form;
+  qn_cuda_run run;
+  if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, at->decision->values, &form))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
+  plan_launch(at->op, at->decision, &form, &run);
+  return launch_image(at, &run, qn_cuda_built_image(built));
+}
+
+static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
+  const qn_cuda_variant *built = run->detail;
+  qn_cuda_image *image = run->kernel ? image_of(run->kernel) : NULL;
+  if (!run->kernel) return launch_image(at, run, qn_cuda_built_image(built));
+  if (!image) return launch_built(at, built);
+  quern_status status = launch_image(at, run, image);
+  /* It was compiled since the call was prepared, and cannot be loaded during the capture. */
+  return status == QUERN_E_CAPTURING && built ? launch_built(at, built) : status;
+}
+
 static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
                            const qn_params *params, const quern_call *call) {
   void *stream = stream_of(call);
   const qn_cuda_facts *facts;
-  const qn_cuda_kernel_info *kernel;
   qn_cuda_scope scope;
-  uint64_t args[QN_LAUNCH_ARGS];
   quern_status status = enter(op, decision, stream, &facts, &scope);
   if (status) return status;
-  qn_cuda_arguments(decision, run, ptr, params, args);
-  status = find_kernel(op, run->kernel, &scope, stream, &kernel);
-  if (status == QUERN_OK) status = translate_pinned(op->info, decision, &scope, ptr, args);
-  if (status == QUERN_OK) status = launch_all(op, decision, &run->launch, facts, &scope, kernel, stream, args);
+  status = launch_any(&(attempt){op, decision, facts, &scope, ptr, params, stream}, run);
   qn_cuda_leave(&scope);
   return status;
 }
@@ -167,47 +289,83 @@ static void add_form(qn_strbuf *buf, const char *name, const qn_launch_form *for
 }
 
 /* What is known of a kernel once it is loaded. */
-static quern_status add_kernel(qn_strbuf *buf, const quern_op *op, const qn_decision *decision, const qn_launch *launch,
-                               const qn_code *code, const quern_call *call) {
-  const qn_cuda_facts *facts;
-  qn_cuda_scope scope;
-  const qn_cuda_kernel_info *kernel;
+static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
   uint32_t x, y;
-  quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
-  if (status) return status;
-  status = find_kernel(op, code, &scope, stream_of(call), &kernel);
-  qn_cuda_leave(&scope);
-  if (status) return status;
   qn_launch_block(launch, &x, &y);
-  const int32_t resident = QN_LAUNCH_THREADS * kernel->blocks_per_multiprocessor, most = facts->threads_per_multiprocessor;
-  qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n", grid_of(launch, facts, kernel), x, y, launch->slot,
+  const int32_t blocks = kernel->blocks_per_multiprocessor;
+  const int32_t threads = facts->threads_per_multiprocessor;
+  qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
+                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
                 kernel->turn);
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
-                kernel->shared_bytes, most > 0 ? resident * 100 / most : 0);
+                kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
+}
+
+/* What a call would run: *run is ready, or has neither code nor a kernel built ahead. *code: of the kernel that is made, if that
+ * was asked for. */
+static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+                         void *stream, choice *choice, qn_code **code, qn_cuda_run *run) {
+  quern_status status;
+  *code = NULL;
+  choose(op, decision, facts, choice);
+  if (choice->is_exact && prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
+  *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice->form, facts->capability, 1);
+  if (!*code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", op->info->name);
+  if (image_of(*code)) return prepare_made(op, decision, scope, stream, choice, *code, run);
+  if (prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
+  plan_launch(op, decision, &choice->form, run);
+  return QUERN_OK;
+}
+
+static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info) {
+  if (run->detail && choice->is_exact)
+    qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\n");
+  else if (run->detail)
+    qn_strbuf_add(buf, "tier: built\nreason: a more general kernel built ahead, %s: %s\n",
+                  info->failed ? "and there is none for the operands as they lie" : "until there is one for the operands as they lie",
+                  info->reason);
+  else
+    qn_strbuf_add(buf, "tier: %s\nreason: %s%s\n", run->kernel ? info->tier : "none", info->reason,
+                  run->kernel || info->failed ? "" : "; a call waits for it");
+  if (run->detail)
+    add_form(buf, choice->built->name, &choice->built_form);
+  else
+    add_form(buf, info->name, &choice->form);
+  qn_strbuf_add(buf, "built: %s%s\n", choice->built ? choice->built->name : "none: ", choice->built ? "" : choice->why);
+}
+
+static quern_status explain_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
+                                 const qn_cuda_scope *scope, void *stream, qn_strbuf *buf) {
+  const qn_cuda_kernel_info *kernel = NULL;
+  qn_code_info info = {.tier = ""};
+  char device[QN_TENSOR_DEVICE_CHARS];
+  choice choice;
+  qn_cuda_run run;
+  qn_code *code;
+  quern_status status = look(op, decision, facts, scope, stream, &choice, &code, &run);
+  if (status) return status;
+  if (code) qn_code_describe(code, &info);
+  qn_cuda_image *image = run.detail ? qn_cuda_built_image(run.detail) : run.kernel ? image_of(run.kernel) : NULL;
+  if (image) status = named_but_capturing(op, find_kernel(op, image, scope, &run.launch, stream, &kernel));
+  if (status) return status;
+  add_tier(buf, &choice, &run, &info);
+  qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
+                facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
+  if (kernel) add_kernel(buf, &run.launch, facts, kernel);
+  const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
+  qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,
+                (long long)(us / 1000), (long long)(us % 1000), (long long)info.compiles);
   return QUERN_OK;
 }
 
 static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  void *stream = stream_of(call);
   const qn_cuda_facts *facts;
-  qn_cuda_run run;
-  qn_code_info info;
-  char device[QN_TENSOR_DEVICE_CHARS];
-  quern_status status = named(op, qn_cuda_device_facts(decision->device.device_id, &facts));
+  qn_cuda_scope scope;
+  quern_status status = enter(op, decision, stream, &facts, &scope);
   if (status) return status;
-  plan_launch(op, decision, &run);
-  qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &run.launch.form, facts->capability, 1);
-  if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", op->info->name);
-  const int is_there = image_of(code) != NULL;
-  qn_code_describe(code, &info);
-  qn_strbuf_add(buf, "tier: %s\nreason: %s%s\n", is_there ? info.tier : "none", info.reason,
-                is_there || info.tier[0] ? "" : "; a call waits for it");
-  add_form(buf, info.name, &run.launch.form);
-  qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
-                facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
-  if (is_there) status = add_kernel(buf, op, decision, &run.launch, code, call);
-  const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
-  qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,
-                (long long)(us / 1000), (long long)(us % 1000), (long long)info.compiles);
+  status = explain_here(op, decision, facts, &scope, stream, buf);
+  qn_cuda_leave(&scope);
   return status;
 }
 

@@ -11,10 +11,12 @@
 #include "cuda_image.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/thread.h"
 #include "digest.h"
@@ -98,10 +100,19 @@ typedef struct loaded {
 
 static _Atomic(loaded *) all_loaded;
 
+/* A shelf's module in one context. */
+struct qn_shelf_module {
+  struct qn_shelf_module *next;
+  qn_cuda_context context;
+  uint64_t id;
+  qn_cuda_module module;
+};
+
 struct qn_cuda_image {
   _Atomic(loaded *) loaded; /* NULL: nobody has asked for its kernel */
+  qn_cuda_shelf *shelf;     /* NULL: it has code of its own: */
   qn_digest digest;
-  qn_cuda_code code; /* behind the image */
+  qn_cuda_code code; /* behind the image; of a shelf's: only the turn */
   char symbol[64];
   size_t size;
 };
@@ -132,6 +143,18 @@ qn_cuda_image *qn_cuda_image_make(const char *bytes, size_t size, const char *sy
   return image;
 }
 
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn) {
+  const int kept_errno = errno;
+  qn_cuda_image *image = strlen(symbol) < sizeof image->symbol ? calloc(1, sizeof *image) : NULL;
+  errno = kept_errno;
+  if (!image) return NULL;
+  image->shelf = shelf;
+  image->code.turn = turn;
+  image->size = sizeof *image;
+  strcpy(image->symbol, symbol);
+  return image;
+}
+
 void qn_cuda_image_free(qn_cuda_image *image) { free(image); }
 
 size_t qn_cuda_image_size(const qn_cuda_image *image) { return image->size; }
@@ -142,10 +165,21 @@ static loaded *find_loaded(loaded *first, const qn_cuda_image *image) {
   return first;
 }
 
+/* A shelf's image is the only one of its kernel. */
+static loaded *loaded_of_shelf(qn_cuda_image *image) {
+  loaded *known = NULL, *own = calloc(1, sizeof *own);
+  if (!own) return NULL;
+  memcpy(own->symbol, image->symbol, sizeof own->symbol);
+  if (atomic_compare_exchange_strong(&image->loaded, &known, own)) return own;
+  free(own);
+  return known;
+}
+
 /* NULL: out of memory. */
 static loaded *loaded_of(qn_cuda_image *image) {
   loaded *known = atomic_load_explicit(&image->loaded, memory_order_acquire), *own = NULL;
   if (known) return known;
+  if (image->shelf) return loaded_of_shelf(image);
   loaded *first = atomic_load(&all_loaded);
   while (!(known = find_loaded(first, image))) {
     if (!own && !(own = calloc(1, sizeof *own))) return NULL;
@@ -175,6 +209,104 @@ static quern_status fail(const qn_cuda_image *image, const qn_cuda_scope *scope,
   return qn_cuda_fail(scope->driver, result, what);
 }
 
+/* A fatbin's header says how long it is; the driver believes it. */
+static int is_whole_fatbin(const qn_bytes *bytes) {
+  uint32_t words[2];
+  uint64_t size;
+  if (bytes->size < 16) return 0;
+  memcpy(words, bytes->data, sizeof words);
+  memcpy(&size, bytes->data + 8, sizeof size);
+  const uint64_t head = words[1] >> 16;
+  return words[0] == 0xba55ed50u && head >= 16 && head < bytes->size && size <= bytes->size - head;
+}
+
+static quern_status read_shelf(const qn_cuda_shelf *shelf, qn_bytes *bytes) {
+  struct stat st;
+  *bytes = (qn_bytes){NULL, 0};
+  const int file = open(shelf->path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return qn_status_fail(QUERN_E_IO, "%s cannot be read", shelf->path);
+  const int is_file = fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+  char *data = is_file ? malloc((size_t)st.st_size) : NULL;
+  size_t size = 0;
+  ssize_t n = 1;
+  while (data && size < (size_t)st.st_size && n > 0) {
+    do {
+      n = read(file, data + size, (size_t)st.st_size - size);
+    } while (n < 0 && errno == EINTR);
+    size += n > 0 ? (size_t)n : 0;
+  }
+  close(file);
+  *bytes = (qn_bytes){data, size};
+  if (is_file && !data) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", shelf->path);
+  if (data && is_whole_fatbin(bytes)) return QUERN_OK;
+  free(data);
+  return qn_status_fail(QUERN_E_IO, "%s is damaged", shelf->path);
+}
+
+/* The image's bytes; of a shelf's they are to be freed. */
+static quern_status code_of(const qn_cuda_image *image, qn_bytes *bytes) {
+  if (image->shelf) return read_shelf(image->shelf, bytes);
+  *bytes = (qn_bytes){(char *)(uintptr_t)image->code.data, image->code.size};
+  return QUERN_OK;
+}
+
+static void drop_code(const qn_cuda_image *image, qn_bytes *bytes) {
+  if (image->shelf) free(bytes->data);
+}
+
+/* A name that a file does not have is the file's fault. */
+static quern_status fail_name(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_result result,
+                              const char *function) {
+  if (!image->shelf || result != QN_CUDA_NOT_FOUND) return fail(image, scope, result, function);
+  return qn_status_fail(QUERN_E_IO, "%s has no kernel %s", image->shelf->path, image->symbol);
+}
+
+/* *library NULL: there is to be a module instead. A shelf's is kept, an image's own is the caller's. */
+static quern_status open_library(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_library *library) {
+  const qn_cuda_driver *d = scope->driver;
+  qn_cuda_library first = NULL;
+  qn_bytes bytes;
+  *library = image->shelf ? atomic_load_explicit(&image->shelf->library, memory_order_acquire) : NULL;
+  if (*library) return QUERN_OK;
+  quern_status status = code_of(image, &bytes);
+  if (status) return status;
+  const qn_cuda_result result = d->library_load(library, bytes.data, NULL, NULL, 0, NULL, NULL, 0);
+  drop_code(image, &bytes);
+  if (result) *library = NULL;
+  if (result) return result == QN_CUDA_NO_BINARY_FOR_GPU ? QUERN_OK : fail(image, scope, result, "cuLibraryLoadData");
+  if (!image->shelf || atomic_compare_exchange_strong(&image->shelf->library, &first, *library)) return QUERN_OK;
+  d->library_unload(*library);
+  *library = first;
+  return QUERN_OK;
+}
+
+/* A shelf's module in the scope's context. */
+static quern_status open_module(qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_module *module) {
+  const qn_cuda_driver *d = scope->driver;
+  struct qn_shelf_module *first = image->shelf ? atomic_load(&image->shelf->modules) : NULL, *own = NULL;
+  for (const struct qn_shelf_module *at = first; at; at = at->next) {
+    if (at->context != scope->context || at->id != scope->id) continue;
+    *module = at->module;
+    return QUERN_OK;
+  }
+  qn_bytes bytes;
+  if (image->shelf && !(own = calloc(1, sizeof *own))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", image->symbol);
+  quern_status status = code_of(image, &bytes);
+  if (!status) {
+    const qn_cuda_result result = d->module_load(module, bytes.data);
+    drop_code(image, &bytes);
+    if (result) status = fail(image, scope, result, "cuModuleLoadData");
+  }
+  if (status || !own) {
+    free(own);
+    return status;
+  }
+  /* Two threads may both load it: each module is good. */
+  *own = (struct qn_shelf_module){first, scope->context, scope->id, *module};
+  while (!atomic_compare_exchange_weak(&image->shelf->modules, &own->next, own)) continue;
+  return QUERN_OK;
+}
+
 /* *kernel NULL: it is to be a module: there are no libraries, or this one would not only go where it is wanted (a host has
  * libraries loaded eagerly, into contexts of all devices, and another chip refuses it). */
 static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, qn_cuda_kernel *kernel) {
@@ -183,17 +315,13 @@ static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope
   qn_cuda_kernel first = NULL;
   if ((*kernel = atomic_load_explicit(&to->kernel, memory_order_acquire))) return QUERN_OK;
   if (!d->library_load || !d->library_unload || !d->library_kernel || !d->kernel_function) return QUERN_OK;
-  qn_cuda_result result = d->library_load(&library, image->code.data, NULL, NULL, 0, NULL, NULL, 0);
-  if (result == QN_CUDA_NO_BINARY_FOR_GPU) return QUERN_OK;
-  if (result) return fail(image, scope, result, "cuLibraryLoadData");
-  if ((result = d->library_kernel(kernel, library, image->symbol))) {
-    d->library_unload(library);
-    return fail(image, scope, result, "cuLibraryGetKernel");
-  }
-  if (!atomic_compare_exchange_strong(&to->kernel, &first, *kernel)) {
-    d->library_unload(library);
-    *kernel = first;
-  }
+  quern_status status = open_library(image, scope, &library);
+  if (status || !library) return status;
+  const qn_cuda_result result = d->library_kernel(kernel, library, image->symbol);
+  const int is_first = !result && atomic_compare_exchange_strong(&to->kernel, &first, *kernel);
+  if (!is_first && !image->shelf) d->library_unload(library);
+  if (result) return fail_name(image, scope, result, "cuLibraryGetKernel");
+  if (!is_first) *kernel = first;
   return QUERN_OK;
 }
 
@@ -214,7 +342,7 @@ static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, 
 }
 
 /* Fills *p, and adds it to the places of `to`. *module: loaded for it. */
-static quern_status fill(const qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, place *p, qn_cuda_module *module) {
+static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, place *p, qn_cuda_module *module) {
   const qn_cuda_driver *d = scope->driver;
   qn_cuda_kernel kernel;
   qn_cuda_function function = NULL;
@@ -227,9 +355,9 @@ static quern_status fill(const qn_cuda_image *image, const qn_cuda_scope *scope,
     if ((result = d->kernel_function(&function, kernel))) return fail(image, scope, result, "cuKernelGetFunction");
     p->info.function = (qn_cuda_function)(void *)kernel;
   } else {
-    if ((result = d->module_load(module, image->code.data))) return fail(image, scope, result, "cuModuleLoadData");
+    if ((status = open_module(image, scope, module))) return status;
     if ((result = d->module_function(&function, *module, image->symbol)))
-      return fail(image, scope, result, "cuModuleGetFunction");
+      return fail_name(image, scope, result, "cuModuleGetFunction");
     p->info.function = function;
   }
   return ask(image, scope, function, p);
@@ -257,7 +385,7 @@ static quern_status load(qn_cuda_image *image, const qn_cuda_scope *scope, int32
   const place *known = status ? NULL : publish(to, scope, own);
   if (known) *info = &known->info;
   if (known != own) {
-    if (module) scope->driver->module_unload(module);
+    if (module && !image->shelf) scope->driver->module_unload(module);
     free(own);
   }
   qn_cuda_unrelax(scope->driver, kept_mode);
@@ -266,7 +394,8 @@ static quern_status load(qn_cuda_image *image, const qn_cuda_scope *scope, int32
 
 const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block) {
   loaded *to = atomic_load_explicit(&image->loaded, memory_order_acquire);
-  if (!to && (to = find_loaded(atomic_load(&all_loaded), image))) atomic_store_explicit(&image->loaded, to, memory_order_release);
+  if (!to && !image->shelf && (to = find_loaded(atomic_load(&all_loaded), image)))
+    atomic_store_explicit(&image->loaded, to, memory_order_release);
   const place *known = to ? find_place(atomic_load_explicit(&to->places, memory_order_acquire), scope, block) : NULL;
   return known ? &known->info : NULL;
 }

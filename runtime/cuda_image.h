@@ -1,7 +1,9 @@
-/* cuda_image.h: a CUDA kernel's machine code as NVRTC made it: packed with a header for the disk cache, checked when it comes
- * back, loaded by the driver where it is wanted. Knows no tensors and no launches. */
+/* cuda_image.h: a CUDA kernel's machine code, as NVRTC made it: packed with a header for the disk cache, checked when it comes
+ * back; or in a file of kernels that nvcc has made. Loaded by the driver where it is wanted. Knows no tensors and no launches. */
 #ifndef QN_CUDA_IMAGE_H
 #define QN_CUDA_IMAGE_H
+
+#include <stdatomic.h>
 
 #include "bytes.h"
 #include "cuda_context.h"
@@ -36,6 +38,17 @@ void qn_cuda_image_free(qn_cuda_image *image);
 /* Of the host's memory. */
 size_t qn_cuda_image_size(const qn_cuda_image *image);
 
+/* A fatbin of several kernels. What the driver has loaded of it serves all of them: one library for the process, or, where there
+ * are no libraries, a module per context. Never freed. */
+typedef struct qn_cuda_shelf {
+  const char *path;
+  _Atomic(qn_cuda_library) library;
+  _Atomic(struct qn_shelf_module *) modules;
+} qn_cuda_shelf;
+
+/* One of its kernels, for good; both strings stay where they are. Opens nothing. NULL: out of memory. */
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn);
+
 /* A kernel in one context. */
 typedef struct qn_cuda_kernel_info {
   qn_cuda_function function;
@@ -47,8 +60,9 @@ typedef struct qn_cuda_kernel_info {
  * driver. */
 const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block);
 
-/* The same, loaded if it is not: not while a stream of this thread's is captured. Errors: COMPILER (the device cannot run it),
- * MEMORY, DEVICE, DRIVER. errno is kept. */
-quern_status qn_cuda_image_load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, const qn_cuda_kernel_info **info);
+/* The same, loaded if it is not: not while a stream of this thread's is captured. Errors: COMPILER (the device cannot run it), IO
+ * (a shelf's file is not there, or not whole), MEMORY, DEVICE, DRIVER. errno is kept. */
+quern_status qn_cuda_image_load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block,
+                                const qn_cuda_kernel_info **info);
 
 #endif

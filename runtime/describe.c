@@ -4,6 +4,7 @@
 #include "core/isa.h"
 #include "core/status.h"
 #include "core/strbuf.h"
+#include "cuda_built.h"
 #include "cuda_driver.h"
 #include "extension.h"
 #include "jit_cache.h"
@@ -37,6 +38,7 @@ quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   text[0] = 0;
   if (!jit) return qn_status_fail(QUERN_E_MEMORY, "ctx_describe: out of memory");
   const qn_jit_cache *cache = qn_jit_disk(jit);
+  char built[1024];
   const char *dir = qn_jit_cache_dir(cache), *trouble = qn_jit_cache_trouble(cache);
   qn_strbuf_add(&buf, "version: %d.%d.%d\n", QUERN_VERSION_MAJOR, QUERN_VERSION_MINOR, QUERN_VERSION_PATCH);
   qn_strbuf_add(&buf, "isa: %s\nmachine: %s\n", qn_isa_name(qn_isa_detect()), qn_isa_name(qn_isa_machine()));
@@ -46,6 +48,8 @@ quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   add_module(&buf, "clang", "quern-clang.so", qn_clang_state());
   add_cc(&buf, qn_registry_options(ctx));
   qn_cuda_describe(&buf);
+  qn_cuda_built_state(built, sizeof built);
+  qn_strbuf_add(&buf, "cuda_built: %s\n", built);
   qn_strbuf_add(&buf, "cache: %s\ncache_state: %s\n", *dir ? dir : "none", *trouble ? trouble : "used");
   if (buf.length < size) return QUERN_OK;
   return qn_status_fail(QUERN_E_LIMIT, "ctx_describe: the description needs %zu bytes, %zu were given", buf.length + 1, size);

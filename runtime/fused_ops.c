@@ -348,6 +348,24 @@ qn_code *qn_fused_ops_cuda_code(const quern_op *op, const qn_specialised *specia
   return layout ? layout->code : NULL;
 }
 
+const qn_builtin *qn_fused_ops_builtin(const quern_op *op, const qn_specialised *specialised) {
+  const fused_op *fused = fused_of(op);
+  const entry *entry = entry_of(specialised);
+  const qn_builtin *builtin = fused->spec ? NULL : fused->op.builtin;
+  qn_signature signature;
+  qn_sentence kept;
+  if (entry->built) return entry->built;
+  if (!builtin || specialised->n_slots != builtin->info.n_params) return NULL;
+  qn_status_keep(&kept);
+  if (qn_resolve(builtin, entry->dtypes, &signature)) {
+    qn_status_restore(&kept);
+    return NULL;
+  }
+  for (int32_t k = 0; k < specialised->n_slots; k++)
+    if (specialised->slots[k].param != k || specialised->slots[k].dtype != signature.param) return NULL;
+  return builtin;
+}
+
 static void facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts) {
   (void)op;
   *facts = (qn_fused_facts){.tier = ""};

@@ -26,6 +26,9 @@ quern_op *qn_fused_ops_of_builtin(const quern_op *op, qn_generator *generator, q
 qn_code *qn_fused_ops_cuda_code(const quern_op *op, const qn_specialised *specialised, const qn_launch_form *form,
                                 int32_t capability, int may_ask);
 
+/* The built-in op whose kernels for these very dtypes compute all of it, given its parameters as they are; NULL: there is none. */
+const qn_builtin *qn_fused_ops_builtin(const quern_op *op, const qn_specialised *specialised);
+
 /* The C text of the kernel for contiguous operands of these dtypes (inputs, then outputs), as qn_generator_source gives it.
  * `op` is fused. */
 quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_bytes *source);

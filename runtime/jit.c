@@ -148,6 +148,7 @@ void qn_code_release(qn_code *code) {
 void qn_code_describe(const qn_code *code, qn_code_info *info) {
   qn_jit_queue_lock();
   *info = ((const qn_entry *)code)->info;
+  info->failed = ((const qn_entry *)code)->state == QN_ENTRY_FAILED;
   qn_jit_queue_unlock();
 }
 

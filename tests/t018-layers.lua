@@ -25,6 +25,7 @@ local LAYERS = {
     "primitives" },
   { "cuda_context" },
   { "cuda_image" },
+  { "cuda_built" },
   { "cuda_nvrtc" },
   { "op_lines", "spec_ops" },
   { "generator" },

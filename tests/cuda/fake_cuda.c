@@ -468,7 +468,8 @@ static int runs_here(int arch, int is_ptx) {
   return arch <= here && (is_ptx || arch / 10 == here / 10);
 }
 static int load(module **made, const void *image, int is_for_current) {
-  const fake_cubin *head = image;
+  static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
+  const fake_cubin *head = memcmp(image, fatbin, 4) ? image : (const void *)((const char *)image + 16);
   int code = unsafe_call();
   if (code) return code;
   if (memcmp(head->magic, FAKE_CUBIN_MAGIC, sizeof head->magic)) return INVALID_IMAGE;
