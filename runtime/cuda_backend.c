@@ -1,7 +1,7 @@
 /* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels built ahead, where there are some
  * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
- * there: a call waits for its kernel, unless one built ahead for more general layouts can run until then. Keeps nothing itself:
- * code is its op's, loaded kernels are their image's. */
+ * there: a call waits for its kernel, unless until then one built ahead for more general layouts can run, or, in a workspace of
+ * the caller's, several of them (cuda_steps.h). Keeps nothing itself: code is its op's, loaded kernels are their image's. */
 #include "core/cuda.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "cuda_built.h"
 #include "cuda_context.h"
 #include "cuda_image.h"
+#include "cuda_steps.h"
 #include "extension.h"
 #include "fused_ops.h"
 
@@ -79,16 +80,24 @@ static void plan_launch(const quern_op *op, const qn_decision *decision, const q
 
 /* ---- Making ready ----
  * A run has the code of the kernel that is made for it (`kernel`), or one built ahead (`detail`), whose launch it has then; or
- * both, and the launch of the first: until the code is there the other one runs. */
+ * both, and the launch of the first: until the code is there the other one runs. Where there is only code, and it is not there
+ * yet, or not even code, it goes by steps. */
 
 static quern_status refuse_capturing(const char *name, const char *what) {
   return qn_status_fail(QUERN_E_CAPTURING, "%s: its kernel is not %s yet, and its stream is being captured; prepare the call, or "
                         "make it once, before the capture", name, what);
 }
 
+/* It has not been made, and will not be. */
+static quern_status refuse_made(const char *name, const qn_code *code) {
+  qn_code_info info;
+  qn_code_describe(code, &info);
+  return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
+}
+
 /* An image's kernel in the scope's context, loaded if that may be. Errors do not name the op, but CAPTURING. */
-static quern_status find_kernel(const quern_op *op, qn_cuda_image *image, const qn_cuda_scope *scope, const qn_launch *launch,
-                                void *stream, const qn_cuda_kernel_info **kernel) {
+static quern_status find_kernel(const quern_op *op, qn_cuda_image *image, const qn_cuda_scope *scope, void *stream,
+                                const qn_cuda_kernel_info **kernel) {
   if (!image) return qn_status_fail(QUERN_E_MEMORY, "out of memory for a kernel");
   if ((*kernel = qn_cuda_image_find(image, scope, QN_LAUNCH_THREADS))) return QUERN_OK;
   if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(op->info->name, "loaded");
@@ -107,7 +116,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
   if (!choice->built) return 0;
   qn_status_keep(&kept);
   plan_launch(op, decision, &choice->built_form, run);
-  *status = find_kernel(op, qn_cuda_built_image(choice->built), scope, &run->launch, stream, &kernel);
+  *status = find_kernel(op, qn_cuda_built_image(choice->built), scope, stream, &kernel);
   run->detail = choice->built;
   if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) {
     *status = named_but_capturing(op, *status);
@@ -127,7 +136,34 @@ static quern_status prepare_made(const quern_op *op, const qn_decision *decision
   const qn_cuda_kernel_info *kernel;
   plan_launch(op, decision, &choice->form, run);
   run->kernel = code;
-  return named_but_capturing(op, find_kernel(op, image_of(code), scope, &run->launch, stream, &kernel));
+  return named_but_capturing(op, find_kernel(op, image_of(code), scope, stream, &kernel));
+}
+
+/* Whether a call goes by steps in its workspace; what it has said before stays said. */
+static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts, const quern_call *call, qn_cuda_chunks *chunks,
+                         const char **why) {
+  *why = "no workspace is given";
+  if (!call || !call->workspace) return 0;
+  *why = qn_cuda_steps_refuse(decision, facts->capability, call->workspace_bytes, chunks);
+  return !*why;
+}
+
+/* The kernels of its steps, loaded. 0: it does not go by steps. code: may be NULL. */
+static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+                         const quern_call *call, const choice *choice, const qn_code *code, qn_cuda_run *run,
+                         quern_status *status) {
+  qn_cuda_chunks chunks;
+  qn_sentence kept;
+  const char *why;
+  if (!goes_by_steps(decision, facts, call, &chunks, &why)) return 0;
+  qn_status_keep(&kept);
+  *status = qn_cuda_steps_run(decision, facts, scope, call->stream, NULL, &decision->params, call->workspace,
+                              call->workspace_bytes);
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) return 1;
+  qn_status_restore(&kept);
+  return 0;
 }
 
 /* There is no code yet: a kernel built ahead runs in its place. */
@@ -142,36 +178,38 @@ static void stand_by(const quern_op *op, const qn_decision *decision, const choi
 }
 
 static quern_status prepare_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
-                                 const qn_cuda_scope *scope, void *stream, qn_cuda_run *run) {
+                                 const qn_cuda_scope *scope, const quern_call *call, qn_cuda_run *run) {
   const char *name = op->info->name;
+  void *stream = stream_of(call);
   choice choice;
   quern_status status;
   choose(op, decision, facts, &choice);
   if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
   qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
   const int is_there = code && image_of(code);
-  if (!is_there && qn_cuda_is_capturing(scope->driver, stream))
-    return prepare_built(op, decision, scope, stream, &choice, run, &status) ? status : refuse_capturing(name, "compiled");
+  if (!is_there && qn_cuda_is_capturing(scope->driver, stream)) {
+    if (prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
+    if (prepare_steps(op, decision, facts, scope, call, &choice, NULL, run, &status)) return status;
+    return refuse_capturing(name, "compiled");
+  }
   if (!is_there) code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 1);
   if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
   if (!image_of(code) && prepare_built(op, decision, scope, stream, &choice, run, &status)) {
     if (status == QUERN_OK) stand_by(op, decision, &choice, code, run);
     return status;
   }
+  if (!image_of(code) && prepare_steps(op, decision, facts, scope, call, &choice, code, run, &status)) return status;
   if (!image_of(code)) qn_code_wait(code);
   if (image_of(code)) return prepare_made(op, decision, scope, stream, &choice, code, run);
-  qn_code_info info;
-  qn_code_describe(code, &info);
-  return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
+  return refuse_made(name, code);
 }
 
 static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
-  void *stream = stream_of(call);
   const qn_cuda_facts *facts;
   qn_cuda_scope scope;
-  quern_status status = enter(op, decision, stream, &facts, &scope);
+  quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
   if (status) return status;
-  status = prepare_here(op, decision, facts, &scope, stream, run);
+  status = prepare_here(op, decision, facts, &scope, call, run);
   qn_cuda_leave(&scope);
   return status;
 }
@@ -200,8 +238,8 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
 }
 
 /* In the scope's context: once, or over the dimensions that one launch does not hold. */
-static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch, const qn_cuda_facts *facts,
-                               const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel, void *stream, uint64_t *args) {
+static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
+                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel, void *stream, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
   const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};
@@ -224,6 +262,7 @@ typedef struct attempt {
   const qn_cuda_scope *scope;
   char *const *ptr;
   const qn_params *params;
+  const quern_call *call; /* NULL: as one without anything */
   void *stream;
 } attempt;
 
@@ -231,7 +270,7 @@ typedef struct attempt {
 static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_cuda_image *image) {
   const qn_cuda_kernel_info *kernel;
   uint64_t args[QN_LAUNCH_ARGS];
-  quern_status status = find_kernel(at->op, image, at->scope, &run->launch, at->stream, &kernel);
+  quern_status status = find_kernel(at->op, image, at->scope, at->stream, &kernel);
   if (status) return named_but_capturing(at->op, status);
   qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
   status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
@@ -251,14 +290,49 @@ __attribute__((noinline)) static quern_status launch_built(const attempt *at, co
   return launch_image(at, &run, qn_cuda_built_image(built));
 }
 
+/* Step by step, in the call's workspace. 0: it does not go so. */
+static int launch_steps(const attempt *at, const qn_cuda_run *run, quern_status *status) {
+  uint64_t args[QN_LAUNCH_ARGS];
+  qn_cuda_chunks chunks;
+  qn_sentence kept;
+  const char *why;
+  if (!goes_by_steps(at->decision, at->facts, at->call, &chunks, &why)) return 0;
+  qn_status_keep(&kept);
+  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
+  *status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  if (*status == QUERN_OK)
+    *status = qn_cuda_steps_run(at->decision, at->facts, at->scope, at->stream, args, at->params, at->call->workspace,
+                                at->call->workspace_bytes);
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) return 1;
+  qn_status_restore(&kept);
+  return 0;
+}
+
+/* There was no code when the call was prepared, and is none yet; nor a kernel in its place. Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status launch_waiting(const attempt *at, const qn_cuda_run *run) {
+  const char *name = at->op->info->name;
+  qn_code *code = (qn_code *)(uintptr_t)run->kernel;
+  quern_status status;
+  if (launch_steps(at, run, &status)) return status;
+  if (qn_cuda_is_capturing(at->scope->driver, at->stream)) return refuse_capturing(name, "compiled");
+  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 1);
+  if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
+  if (!image_of(code)) qn_code_wait(code);
+  return image_of(code) ? launch_image(at, run, image_of(code)) : refuse_made(name, code);
+}
+
 static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
   const qn_cuda_variant *built = run->detail;
-  qn_cuda_image *image = run->kernel ? image_of(run->kernel) : NULL;
-  if (!run->kernel) return launch_image(at, run, qn_cuda_built_image(built));
-  if (!image) return launch_built(at, built);
-  quern_status status = launch_image(at, run, image);
+  const qn_code *code = run->kernel;
+  if (!code && built) return launch_image(at, run, qn_cuda_built_image(built));
+  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 0);
+  qn_cuda_image *image = code ? image_of(code) : NULL;
+  if (!image) return built ? launch_built(at, built) : launch_waiting(at, run);
+  quern_status status = launch_image(at, run, image), by_steps;
+  if (status != QUERN_E_CAPTURING) return status;
   /* It was compiled since the call was prepared, and cannot be loaded during the capture. */
-  return status == QUERN_E_CAPTURING && built ? launch_built(at, built) : status;
+  if (built) return launch_built(at, built);
+  return launch_steps(at, run, &by_steps) ? by_steps : status;
 }
 
 static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
@@ -268,14 +342,25 @@ static quern_status launch(const quern_op *op, const qn_decision *decision, cons
   qn_cuda_scope scope;
   quern_status status = enter(op, decision, stream, &facts, &scope);
   if (status) return status;
-  status = launch_any(&(attempt){op, decision, facts, &scope, ptr, params, stream}, run);
+  status = launch_any(&(attempt){op, decision, facts, &scope, ptr, params, call, stream}, run);
   qn_cuda_leave(&scope);
   return status;
 }
 
 static quern_status workspace(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  (void)op, (void)decision, (void)call;
+  const qn_cuda_facts *facts;
+  qn_sentence kept;
+  choice choice;
+  (void)call;
   *bytes = 0;
+  qn_status_keep(&kept);
+  if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
+    qn_status_restore(&kept); /* the call says it */
+    return QUERN_OK;
+  }
+  choose(op, decision, facts, &choice);
+  const qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
   return QUERN_OK;
 }
 
@@ -317,13 +402,19 @@ static quern_status look(const quern_op *op, const qn_decision *decision, const 
   return QUERN_OK;
 }
 
-static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info) {
+static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info,
+                     const qn_cuda_chunks *steps, const char *why_not_steps) {
   if (run->detail && choice->is_exact)
     qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\n");
   else if (run->detail)
     qn_strbuf_add(buf, "tier: built\nreason: a more general kernel built ahead, %s: %s\n",
-                  info->failed ? "and there is none for the operands as they lie" : "until there is one for the operands as they lie",
+                  info->failed ? "and there is none for the operands as they lie"
+                               : "until there is one for the operands as they lie",
                   info->reason);
+  else if (!run->kernel && steps->n)
+    qn_strbuf_add(buf, "tier: steps\nreason: kernels built ahead do it step by step, %s: %s\nsteps: %d\nchunks: %lld\n"
+                  "chunk: %lld\n", info->failed ? "and there is none of its own" : "until its own is compiled", info->reason,
+                  steps->n_steps, (long long)steps->n, (long long)steps->n_elements);
   else
     qn_strbuf_add(buf, "tier: %s\nreason: %s%s\n", run->kernel ? info->tier : "none", info->reason,
                   run->kernel || info->failed ? "" : "; a call waits for it");
@@ -332,10 +423,14 @@ static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *ru
   else
     add_form(buf, info->name, &choice->form);
   qn_strbuf_add(buf, "built: %s%s\n", choice->built ? choice->built->name : "none: ", choice->built ? "" : choice->why);
+  if (!run->detail && !run->kernel && !steps->n) qn_strbuf_add(buf, "steps: none: %s\n", why_not_steps);
 }
 
 static quern_status explain_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
-                                 const qn_cuda_scope *scope, void *stream, qn_strbuf *buf) {
+                                 const qn_cuda_scope *scope, const quern_call *call, qn_strbuf *buf) {
+  void *stream = stream_of(call);
+  qn_cuda_chunks steps = {0, 0, 0};
+  const char *why = "";
   const qn_cuda_kernel_info *kernel = NULL;
   qn_code_info info = {.tier = ""};
   char device[QN_TENSOR_DEVICE_CHARS];
@@ -346,9 +441,10 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   if (status) return status;
   if (code) qn_code_describe(code, &info);
   qn_cuda_image *image = run.detail ? qn_cuda_built_image(run.detail) : run.kernel ? image_of(run.kernel) : NULL;
-  if (image) status = named_but_capturing(op, find_kernel(op, image, scope, &run.launch, stream, &kernel));
+  if (image) status = named_but_capturing(op, find_kernel(op, image, scope, stream, &kernel));
   if (status) return status;
-  add_tier(buf, &choice, &run, &info);
+  if (!run.detail && !run.kernel && !goes_by_steps(decision, facts, call, &steps, &why)) steps.n = 0;
+  add_tier(buf, &choice, &run, &info, &steps, why);
   qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
                 facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
   if (kernel) add_kernel(buf, &run.launch, facts, kernel);
@@ -359,12 +455,11 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
 }
 
 static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
-  void *stream = stream_of(call);
   const qn_cuda_facts *facts;
   qn_cuda_scope scope;
-  quern_status status = enter(op, decision, stream, &facts, &scope);
+  quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
   if (status) return status;
-  status = explain_here(op, decision, facts, &scope, stream, buf);
+  status = explain_here(op, decision, facts, &scope, call, buf);
   qn_cuda_leave(&scope);
   return status;
 }

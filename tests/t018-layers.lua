@@ -39,6 +39,7 @@ local LAYERS = {
   { "jit", "jit_code", "jit_work" },
   { "fused_ops" },
   { "extension" },
+  { "cuda_steps" },
   { "describe", "cuda_backend" },
   { "quern" },
 }

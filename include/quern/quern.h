@@ -208,7 +208,10 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * never synchronised. The context is the stream's, else the caller's current one if that is of this device, else the
  * device's primary one; the caller's current context is left as it was. A kernel that is not there yet is compiled for
  * the device, which the call waits for, in mode async, too; while the stream is being captured, CAPTURING is returned
- * instead. quern_op_prepare compiles and loads, so that runs can be captured. An item whose address is no multiple of its
+ * instead. Where CUDA kernels of the single ops are built ahead (the build option QUERN_CUDA_FATBIN), calls of one op wait
+ * for nothing, and an expression goes by those of its steps until its own kernel is compiled, or where none can be, in chunks
+ * through quern_call.workspace, memory of that device: quern_op_workspace says how much of it helps, 0 where none does.
+ * quern_op_prepare compiles and loads, so that runs can be captured. An item whose address is no multiple of its
  * size: ALIGNMENT, at the launch, since no instruction of a GPU reads it. Errors of the driver: DRIVER, or MEMORY. */
 
 typedef struct quern_call {
