@@ -96,15 +96,18 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
     qn_float_env was = qn_float_env_enter();
     quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
     qn_float_env_leave(was);
+    const size_t length = buf.length;
+    const int is_cuda = !status && qn_dispatch_is_cuda(&decision);
+    if (op->registered && !status) qn_strbuf_add(&buf, "otherwise: as follows\n");
+    if (is_cuda) status = add_cuda(&buf, &decision, call);
     if (status && !op->registered) return status;
-    if (op->registered) qn_strbuf_add(&buf, "otherwise: %s\n", status ? quern_last_error() : "as follows");
     if (status) {
+      buf.length = length; /* a driver may have failed in the midst of it */
+      qn_strbuf_add(&buf, "otherwise: %s\n", quern_last_error());
       qn_status_restore(&kept);
-    } else if (qn_dispatch_is_cuda(&decision)) {
-      if ((status = add_cuda(&buf, &decision, call))) return status;
-    } else if (op->fused) {
+    } else if (op->fused && !is_cuda) {
       add_fused(&buf, op, &decision);
-    } else {
+    } else if (!is_cuda) {
       qn_strbuf_add(&buf, "tier: built\nreason: %s\n", reason_of(&decision.job));
       add_job(&buf, &op->builtin->info, &decision.job, qn_registry_slices(op));
     }
