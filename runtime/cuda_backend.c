@@ -73,7 +73,6 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
 /* The launch without its code. */
 static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
-  run->launch = (qn_launch){.n_args = 0};
   qn_launch_pack(&decision->job.nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
                  &run->launch);
 }
@@ -239,7 +238,8 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
 
 /* In the scope's context: once, or over the dimensions that one launch does not hold. */
 static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
-                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel, void *stream, uint64_t *args) {
+                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
+                               void *stream, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
   const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};

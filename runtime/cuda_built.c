@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "build_id.h"
+#include "core/launch.h"
 #include "core/status.h"
 #include "core/thread.h"
 #include "module.h"
@@ -308,23 +309,16 @@ const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes,
     if (all->ops[i].n_operands == n_operands && strcmp(all->ops[i].name, op) == 0) found = &all->ops[i];
   *why = "there are none for these dtypes";
   if (!found) return NULL;
-  const qn_cuda_variant *rows = all->rows + found->first_row;
-  int32_t low = 0, high = found->n_rows, end;
-  while (low < high) {
-    const int32_t middle = low + (high - low) / 2;
-    if (memcmp(rows[middle].dtypes, dtypes, (size_t)n_operands) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (end = low; end < found->n_rows && memcmp(rows[end].dtypes, dtypes, (size_t)n_operands) == 0;) end++;
-  if (end == low) return NULL;
-  if ((trouble = trouble_of_file(&rows[low]))) {
+  int32_t n_found;
+  const qn_cuda_variant *first =
+      qn_launch_of_dtypes(all->rows + found->first_row, found->n_rows, dtypes, n_operands, &n_found);
+  if (n_found == 0) return NULL;
+  if ((trouble = trouble_of_file(first))) {
     *why = trouble;
     return NULL;
   }
-  *n = end - low;
-  return rows + low;
+  *n = n_found;
+  return first;
 }
 
 const qn_cuda_variant *qn_cuda_built_named(const char *name, int32_t capability, const char **why) {

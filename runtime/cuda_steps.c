@@ -172,17 +172,14 @@ typedef struct walk {
 } walk;
 
 static quern_status find(const walk *w, const qn_cuda_variant *variant, const qn_cuda_kernel_info **kernel) {
-  uint32_t x, y;
   qn_cuda_image *image = qn_cuda_built_image(variant);
   const char *name = w->decision->op->info->name;
   if (!image) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", name);
-  qn_launch_block(&w->launch, &x, &y);
-  const int32_t threads = (int32_t)(x * y);
-  if ((*kernel = qn_cuda_image_find(image, w->scope, threads))) return QUERN_OK;
+  if ((*kernel = qn_cuda_image_find(image, w->scope, QN_LAUNCH_THREADS))) return QUERN_OK;
   if (qn_cuda_is_capturing(w->scope->driver, w->stream))
     return qn_status_fail(QUERN_E_CAPTURING, "%s: one of its steps is not loaded yet, and its stream is being captured; prepare "
                           "the call, or make it once, before the capture", name);
-  quern_status status = qn_cuda_image_load(image, w->scope, threads, kernel);
+  quern_status status = qn_cuda_image_load(image, w->scope, QN_LAUNCH_THREADS, kernel);
   if (status == QUERN_OK) return QUERN_OK;
   if (status == QUERN_E_IO || status == QUERN_E_COMPILER) qn_cuda_built_refuse(variant);
   qn_sentence said;

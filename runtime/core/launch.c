@@ -226,6 +226,22 @@ static int32_t cost_of(const qn_launch_form *form, const cut *c, const qn_launch
   return cost;
 }
 
+const qn_cuda_variant *qn_launch_of_dtypes(const qn_cuda_variant *variants, int32_t n_variants, const uint8_t *dtypes,
+                                           int32_t n_operands, int32_t *n) {
+  const size_t size = (size_t)n_operands;
+  int32_t low = 0, high = n_variants, end;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    if (memcmp(variants[middle].dtypes, dtypes, size) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (end = low; end < n_variants && memcmp(variants[end].dtypes, dtypes, size) == 0;) end++;
+  *n = end - low;
+  return variants + low;
+}
+
 const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n_variants, const uint8_t *dtypes,
                                       const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values,
                                       qn_launch_form *form) {

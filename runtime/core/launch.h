@@ -42,6 +42,10 @@ int32_t qn_launch_max_rank(int32_t n_operands);
  * instead of an address): of class b, of kernels built ahead also s. No address is looked at, nor are nest->ptr. */
 void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, qn_launch_form *form);
 
+/* The first of an op's kernels built ahead, sorted by dtypes, that take these; *n: how many there are. */
+const qn_cuda_variant *qn_launch_of_dtypes(const qn_cuda_variant *variants, int32_t n_variants, const uint8_t *dtypes,
+                                           int32_t n_operands, int32_t *n);
+
 /* The same of kernels built ahead, all of them for other dtypes or these: the best that can run the nest, and its form. Of equal
  * ones the first. A kernel of rank 1, 2 or 3 runs no nest of more dimensions, one for 32 bits none that is too large. NULL: there
  * is none; *form is as it was. */

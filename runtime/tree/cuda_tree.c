@@ -136,27 +136,11 @@ static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int 
   return status;
 }
 
-/* The first of an op's kernels for these dtypes, by which they are sorted; *n: how many there are. */
-static const qn_cuda_variant *find_dtypes(const qn_builtin *builtin, const uint8_t *dtypes, int32_t *n) {
-  const size_t size = (size_t)(builtin->info.n_in + builtin->info.n_out);
-  int32_t low = 0, high = builtin->n_cuda_variants;
-  while (low < high) {
-    const int32_t middle = low + (high - low) / 2;
-    if (memcmp(builtin->cuda_variants[middle].dtypes, dtypes, size) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (high = low; high < builtin->n_cuda_variants; high++)
-    if (memcmp(builtin->cuda_variants[high].dtypes, dtypes, size) != 0) break;
-  *n = high - low;
-  return builtin->cuda_variants + low;
-}
-
 static quern_status pick(const quern_op *op, const qn_decision *decision, const qn_cuda_variant **kernel, qn_launch_form *form) {
   const quern_op_info *info = &op->builtin->info;
   int32_t n;
-  const qn_cuda_variant *first = find_dtypes(op->builtin, decision->dtypes, &n);
+  const qn_cuda_variant *first = qn_launch_of_dtypes(op->builtin->cuda_variants, op->builtin->n_cuda_variants, decision->dtypes,
+                                                     info->n_in + info->n_out, &n);
   if (!n) return refuse_dtypes(op, decision);
   *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->job.nest, decision->sizes, info->n_out, decision->values, form);
   if (*kernel) return QUERN_OK;
