@@ -237,6 +237,29 @@ typedef struct quern_shape {
  * the caller's choice (astype), it is read from out[i].dtype. */
 QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
 
+/* The same for a call on these very data: of an op of QUERN_CLASS_DYNAMIC the inputs' values are read, and every extent is
+ * exact; quern_op_infer gives -1 for an extent that depends on values. Outputs of these shapes are what quern_op_call then
+ * fills: it counts again, and answers SHAPE, with nothing written, where the values are others by then. `call` may be
+ * NULL. */
+QUERN_API quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
+                                        const quern_call *call);
+
+/* An allocator of tensors, in the form of the DLPack exchange API (managed_tensor_allocator): a tensor of the prototype's
+ * dtype, ndim, shape and device (its data is NULL, strides mean nothing). Returns 0; or calls set_error(error_ctx, kind,
+ * message), kind being the name of a Python exception, and returns -1. */
+struct DLManagedTensorVersioned;
+typedef int (*quern_allocator)(DLTensor *prototype, struct DLManagedTensorVersioned **managed, void *error_ctx,
+                               void (*set_error)(void *error_ctx, const char *kind, const char *message));
+
+/* Computes any op into outputs that `allocate` makes: measured, allocated, computed in one call. out[k] is the caller's, to
+ * be given to its deleter. shapes: NULL, or as in quern_op_infer: a dtype that is the caller's choice is read from it, the
+ * shapes of the outputs are written to it. What the allocator gives is checked as any output. It is called on this
+ * thread. Errors: those of quern_op_measure and quern_op_call; when the allocator fails, MEMORY with its message; what was
+ * allocated until then has been deleted. */
+QUERN_API quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
+                                           struct DLManagedTensorVersioned **out, quern_allocator allocate,
+                                           const quern_call *call);
+
 /* How many bytes of workspace a call with these operands can use; 0 is allowed. `call` may be NULL. */
 QUERN_API quern_status quern_op_workspace(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
                                           DLTensor *const *out, const quern_call *call, size_t *bytes);
@@ -290,6 +313,9 @@ typedef struct quern_op_def {
                             const quern_call *call, size_t *bytes);
   /* Called when nothing refers to the op any more. May be NULL. */
   void (*release)(void *self);
+  /* The exact shapes for these data, of an op of QUERN_CLASS_DYNAMIC. NULL: what infer says. */
+  quern_status (*measure)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
+                          const quern_call *call);
 } quern_op_def;
 
 /* Adds the op to a context (NULL: the process-wide default). Names and structs are copied. On failure `release` is not

@@ -1,0 +1,23 @@
+/* errors.h: Quern's status codes as Python's exceptions; the sentence is kept, and the attribute `status` is the code. */
+#ifndef QUERN_PYTHON_ERRORS_H
+#define QUERN_PYTHON_ERRORS_H
+
+#include <quern/quern.h>
+
+#include "limited.h"
+
+/* Sets the exception for this thread's last failure and returns NULL: DTYPE TypeError; SHAPE, ARGUMENT, DEVICE, LAYOUT,
+ * ALIGNMENT, OVERLAP, READONLY, EXISTS, LIMIT, WORKSPACE ValueError; VERSION BufferError; MEMORY MemoryError; UNSUPPORTED
+ * NotImplementedError; NOTFOUND KeyError (in an expression NameError); IO OSError; COMPILER, DRIVER, CAPTURING RuntimeError;
+ * SYNTAX SyntaxError, with filename, lineno, offset and text where the sentence has them. An exception that a callback has
+ * set meanwhile is left as it is. */
+PyObject *raise_status(quern_status status);
+
+/* The same where tensors are exchanged: what cannot be handed over (DTYPE, LAYOUT, DEVICE, ALIGNMENT, READONLY, VERSION,
+ * UNSUPPORTED) is a BufferError. */
+PyObject *raise_exchange(quern_status status);
+
+/* The same for quern_op_compile: NOTFOUND is a NameError. */
+PyObject *raise_compile(quern_status status);
+
+#endif
