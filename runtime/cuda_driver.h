@@ -74,6 +74,7 @@ enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* of a thread: what it may do while other
   X(copy_to_device, "cuMemcpyHtoDAsync", 3020, 1,                                                                         \
     (qn_cuda_address to, const void *from, size_t bytes, qn_cuda_stream stream))                                          \
   X(copy_to_host, "cuMemcpyDtoHAsync", 3020, 1, (void *to, qn_cuda_address from, size_t bytes, qn_cuda_stream stream))    \
+  X(copy, "cuMemcpyAsync", 4000, 1, (qn_cuda_address to, qn_cuda_address from, size_t bytes, qn_cuda_stream stream))      \
   X(module_load, "cuModuleLoadData", 2000, 1, (qn_cuda_module *module, const void *image))                                \
   X(module_unload, "cuModuleUnload", 2000, 1, (qn_cuda_module module))                                                    \
   X(module_function, "cuModuleGetFunction", 2000, 1,                                                                      \

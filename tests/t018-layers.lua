@@ -23,7 +23,9 @@ local LAYERS = {
   { "module" },
   { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "cuda_driver", "gen_embedded", "gen_module",
     "primitives" },
-  { "cuda_context" },
+  { "cuda_context", "descriptor", "managed" },
+  { "managed_memory" },
+  { "managed_copy" },
   { "cuda_image" },
   { "cuda_built" },
   { "cuda_nvrtc" },
@@ -41,7 +43,7 @@ local LAYERS = {
   { "extension" },
   { "cuda_steps" },
   { "describe", "cuda_backend" },
-  { "quern" },
+  { "quern", "managed_call", "managed_export" },
 }
 -- The C++ file and what the generator makes at build time include what is not ours.
 local FOREIGN = { lua = true, lauxlib = true, lualib = true }
@@ -71,7 +73,7 @@ for _, path in ipairs(lines_of "ls runtime/core/*.[ch] runtime/tree/*.c runtime/
   for include in ("\n" .. read(path)):gmatch '\n%s*#%s*include "([^"]+)"' do
     local other = include:match "([%w_]+)%.h$"
     n_includes = n_includes + 1
-    if include:find "/quern/quern%.h$" or include:find "^quern/" or FOREIGN[other] or include:find "^clang/" or include:find "^llvm/" then
+    if include:find "/quern/quern%.h$" or include:find "/quern/dlpack_exchange%.h$" or include:find "^quern/" or FOREIGN[other] or include:find "^clang/" or include:find "^llvm/" then
       -- the public header stands below all
     elseif not layer_of[other] then
       wrong[#wrong + 1] = path .. " includes " .. include .. ", which has no layer"

@@ -72,10 +72,7 @@ static const char *shape_text(int32_t ndim, const int64_t *shape, char text[SHAP
   return text;
 }
 
-#define DTYPE_CHARS 48
-
-/* A name for any DLDataType: ours where there is one, else DLPack's, else its numbers. */
-static const char *dtype_text(DLDataType type, char text[DTYPE_CHARS]) {
+const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]) {
   static const char *const codes[] = {
       "int",         "uint",          "float",           "opaque_handle",   "bfloat",          "complex",
       "bool",        "float8_e3m4",   "float8_e4m3",     "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
@@ -84,13 +81,13 @@ static const char *dtype_text(DLDataType type, char text[DTYPE_CHARS]) {
   const unsigned code = type.code, bits = type.bits, lanes = type.lanes;
   char *end = text;
   if (code >= sizeof codes / sizeof codes[0]) {
-    end += snprintf(text, DTYPE_CHARS, "code %u, %u bits", code, bits);
+    end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "code %u, %u bits", code, bits);
   } else if (code >= kDLFloat8_e3m4 || (code == kDLBool && bits == 8)) {
-    end += snprintf(text, DTYPE_CHARS, "%s", codes[code]);
+    end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "%s", codes[code]);
   } else {
-    end += snprintf(text, DTYPE_CHARS, "%s%u", codes[code], bits);
+    end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "%s%u", codes[code], bits);
   }
-  if (lanes != 1) snprintf(end, (size_t)(text + DTYPE_CHARS - end), " x %u lanes", lanes);
+  if (lanes != 1) snprintf(end, (size_t)(text + QN_TENSOR_DTYPE_CHARS - end), " x %u lanes", lanes);
   return text;
 }
 
@@ -103,9 +100,9 @@ static uint8_t dtype_of(DLDataType type) {
 }
 
 static quern_status refuse_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index) {
-  char text[DTYPE_CHARS];
+  char text[QN_TENSOR_DTYPE_CHARS];
   const uint8_t dtype = dtype_of(type);
-  dtype_text(type, text);
+  qn_tensor_dtype_text(type, text);
   if (dtype != QN_DTYPE_NONE) {
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not built into this library",
                           qn_dtype_infos[dtype].name);

@@ -47,6 +47,11 @@ const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char te
 #define QN_TENSOR_DEVICE_CHARS 40
 const char *qn_tensor_device_text(DLDevice device, char text[QN_TENSOR_DEVICE_CHARS]);
 
+/* The same of a DLDataType, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits", and its lanes
+ * if it has not one: "float32 x 4 lanes". */
+#define QN_TENSOR_DTYPE_CHARS 48
+const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
+
 /* The qn_dtype of a DLDataType. DTYPE when it has lanes, is unknown, or is not built into this library. */
 quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
                                   uint8_t *dtype);
