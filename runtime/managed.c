@@ -216,8 +216,9 @@ static quern_status import(const char *function, struct DLManagedTensorVersioned
   if (status) return status;
   status = read_import(function, &source->dl_tensor, (source->flags & padded) != 0, options, &tensor);
   if (status) return status;
-  if (source->version.minor == DLPACK_MINOR_VERSION && tensor.dtype.code == source->dl_tensor.dtype.code &&
-      (tensor.strides || tensor.ndim == 0)) {
+  const DLDataType was = source->dl_tensor.dtype;
+  const int is_same_dtype = tensor.dtype.code == was.code && tensor.dtype.bits == was.bits;
+  if (source->version.minor == DLPACK_MINOR_VERSION && is_same_dtype && (tensor.strides || tensor.ndim == 0)) {
     *managed = source;
     return QUERN_OK;
   }

@@ -1,4 +1,4 @@
-/* managed_export.c: tensors for a consumer who says where he wants them, and new ones: see dlpack_exchange.h. */
+/* managed_export.c: tensors for a consumer elsewhere, and new ones; see dlpack_exchange.h. */
 #include <string.h>
 
 #include "core/status.h"
@@ -7,6 +7,8 @@
 #include "managed.h"
 #include "managed_copy.h"
 #include "managed_memory.h"
+
+#define LARGEST_STRUCT 65536
 
 /* ---- New tensors ---- */
 
@@ -64,10 +66,13 @@ static int is_host_memory(DLDevice device) {
   return device.device_type == kDLCPU || device.device_type == kDLCUDAHost || device.device_type == kDLCUDAManaged;
 }
 
-static quern_status check_wish(const char *function, const quern_export *wish) {
-  if (wish->size != sizeof *wish)
+/* As with other structs: what a shorter one lacks is 0, what a longer one has beyond ours is not read. */
+static quern_status take_wish(const char *function, const quern_export *given, quern_export *wish) {
+  if (given->size < sizeof given->size || given->size > LARGEST_STRUCT || given->size % sizeof given->size)
     return qn_status_fail(QUERN_E_VERSION, "%s: quern_export.size is %zu, which no version of it has; set it to "
-                          "sizeof(quern_export)", function, wish->size);
+                          "sizeof(quern_export)", function, given->size);
+  memset(wish, 0, sizeof *wish);
+  memcpy(wish, given, given->size < sizeof *wish ? given->size : sizeof *wish);
   if (wish->copy < QUERN_COPY_IF_NEEDED || wish->copy > QUERN_COPY_ALWAYS)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: quern_export.copy is %d, none of QUERN_COPY_*", function, (int)wish->copy);
   return QUERN_OK;
@@ -84,7 +89,8 @@ static quern_status check_way(const char *function, const DLTensor *tensor, cons
   if (to.device_type != kDLCPU && to.device_type != kDLCUDA)
     return qn_status_fail(QUERN_E_DEVICE, "%s: copies are made on the cpu and on CUDA devices, not on %s", function, target);
   if (to.device_type == kDLCUDA && from.device_type == kDLCUDA && to.device_id != from.device_id)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: no copies are made from %s to %s; ask for the cpu first", function, source, target);
+    return qn_status_fail(QUERN_E_DEVICE, "%s: nothing here copies from %s to %s; ask for the cpu first", function, source,
+                          target);
   if (!descriptor->is_whole)
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no copies are made of dtype %s, whose items are of %u bits", function,
                           qn_tensor_dtype_text(tensor->dtype, text), (unsigned)tensor->dtype.bits);
@@ -122,23 +128,25 @@ static quern_status export_itself(const char *function, const DLTensor *tensor, 
 }
 
 static quern_status export(const char *function, const DLTensor *tensor, uint64_t flags, void (*release)(void *owner),
-                           void *owner, const quern_export *wish, struct DLManagedTensorVersioned **managed) {
+                           void *owner, const quern_export *given, struct DLManagedTensorVersioned **managed) {
   char source[QN_TENSOR_DEVICE_CHARS], target[QN_TENSOR_DEVICE_CHARS];
   qn_descriptor descriptor;
+  quern_export wish;
   quern_status status = qn_descriptor_read(function, tensor, 1, &descriptor);
   if (status) return status;
-  if (!wish) return qn_managed_make(function, tensor, flags, release, owner, managed);
-  if ((status = check_wish(function, wish))) return status;
+  if (!given) return qn_managed_make(function, tensor, flags, release, owner, managed);
+  if ((status = take_wish(function, given, &wish))) return status;
   const DLDevice from = tensor->device;
-  DLDevice to = wish->device.device_type ? wish->device : from;
+  const int is_anywhere = wish.device.device_type == 0;
+  DLDevice to = is_anywhere ? from : wish.device;
   const int is_there = is_same_device(from, to) || (to.device_type == kDLCPU && is_host_memory(from));
-  if (is_there && wish->copy != QUERN_COPY_ALWAYS)
-    return export_itself(function, tensor, to, flags, release, owner, wish->stream, managed);
-  if (wish->copy == QUERN_COPY_NEVER)
+  if (is_there && wish.copy != QUERN_COPY_ALWAYS)
+    return export_itself(function, tensor, to, flags, release, owner, wish.stream, managed);
+  if (wish.copy == QUERN_COPY_NEVER)
     return qn_status_fail(QUERN_E_DEVICE, "%s: the tensor is on %s, and it takes a copy to have it on %s", function,
                           qn_tensor_device_text(from, source), qn_tensor_device_text(to, target));
-  if (!wish->device.device_type && is_host_memory(from)) to = (DLDevice){kDLCPU, 0};
-  status = export_copy(function, tensor, &descriptor, to, wish->stream, managed);
+  if (is_anywhere && is_host_memory(from)) to = (DLDevice){kDLCPU, 0};
+  status = export_copy(function, tensor, &descriptor, to, wish.stream, managed);
   if (status == QUERN_OK && release) release(owner);
   return status;
 }
