@@ -178,11 +178,24 @@ local function lookup_values(types, record, comment)
   }
 end
 
+-- What an op gives of the elements that it finds in a block.
+local function find_values(types, record, comment)
+  local what = record.op.finds
+  return { name = record.name, comment = comment, what = what,
+           element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
+end
+
+local function coordinate_values(types, record, comment)
+  local operands, strides = with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
+  return { name = record.name, comment = comment, operands = operands, strides = strides, coordinate = place_text(operands[3]) }
+end
+
 local ROLE_TEXT = {
   convert = "each element cast", gather = "strided source to contiguous rows", scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
   gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
-  stream = "bytes past the cache",
+  stream = "bytes past the cache", count = "how many conditions hold",
+  coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
 }
 
 -- One kernel's function. templates: name -> parsed; tables: list -> C name
@@ -194,11 +207,18 @@ function M.kernel(types, record, dag, templates, tables)
     local comment = c.comment_lines(what)
     return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
   end
+  if record.op then
+    local comment = c.comment_lines(string.format("%s (%s, %s)", record.op.name, M.place(record.op), file))
+    return template.render(templates.find, find_values(types, record, comment))
+  end
   if record.primitive then
     local comment = { string.format("a step of an expression: items of a table of 2^k (%s)", file) }
     return template.render(templates.lookup, lookup_values(types, record, comment))
   end
   local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
+  if record.role == "coordinate" then
+    return template.render(templates.coordinate, coordinate_values(types, record, comment))
+  end
   local values, wanted = pack_values(types, record, comment), {}
   for param in pairs(templates[record.template].params) do wanted[param] = values[param] end
   return template.render(templates[record.template], wanted)

@@ -66,6 +66,7 @@ end
 local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
   return function(op, K)
+    if op.finds then return nil end -- there is nothing to compute
     local key = op.name .. " " .. K
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K)
@@ -103,11 +104,12 @@ local function wanted_dtypes(model, names, ops, errors)
     end
   end
   for _, op in ipairs(ops) do
-    if op.result == "bool" then wanted.bool = true end
+    if op.result then wanted[op.result] = true end
+    if op.finds then wanted.bool = true end
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if not op.moves and not op.casts and expr.is_floating(types, op) then
+    if not op.moves and not op.casts and not op.finds and expr.is_floating(types, op) then
       for name in pairs(wanted) do
         if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
       end
@@ -175,14 +177,17 @@ function M.plan(model, options)
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
-  local records_of = {}
-  for _, op in ipairs(kept) do records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for) end
+  local records_of, has_finders = {}, false
+  for _, op in ipairs(kept) do
+    records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
+    has_finders = has_finders or op.finds ~= nil
+  end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted) }
+           packs = variants.of_packs(model.types, wanted, has_finders) }
 end
 
-local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at" }
-local LIBRARY_TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "lookup" }
+local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "find", "count", "coordinate" }
+local LIBRARY_TEMPLATES = table.move(TEMPLATES, 1, #TEMPLATES, 2, { "lookup" })
 
 local function load_templates(root, inputs, names)
   local parsed = {}
@@ -319,7 +324,8 @@ local function core_files(root, plan, options, prefix, read, files, lists, has_c
   local types, records_of = plan.model.types, {}
   for _, op in ipairs(plan.ops) do records_of[op.name] = has_c and plan.records_of[op.name] or {} end
   files["core/op_table.c"] = tree.rename(tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
-                                                         tree.c_banner("the table of ops and kernels"), cuda_table), prefix)
+                                                         tree.c_banner("the table of ops and kernels"), cuda_table,
+                                                         options.library and "quern_managed_alloc"), prefix)
   files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
   table.insert(lists.core, "core/op_table.c")
   if options.library then return end
@@ -471,7 +477,7 @@ function M.check_examples(plan)
   local errors, types = {}, plan.model.types
   for _, op in ipairs(plan.ops) do
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
-      if types.by_name[K].kind ~= "bits" then
+      if types.by_name[K].kind ~= "bits" and not op.finds then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
         end

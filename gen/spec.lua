@@ -253,8 +253,21 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", moves = "boolean", casts = "boolean", inputs = "string", grad = "string table",
-  notes = "string",
+  notes = "string", finds = "string",
 }
+
+-- What an op of class dynamic may give of the elements that it finds, and what is not for it: there is nothing to compute.
+local FINDS = { items = true, places = true }
+local NOT_OF_FINDERS = { "body", "result", "moves", "casts", "params", "ulp", "domain", "examples" }
+
+-- What is wrong with an op that finds, or nil.
+local function finder_trouble(state, fields)
+  if not state.builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
+  if not FINDS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
+  for _, field in ipairs(NOT_OF_FINDERS) do
+    if fields[field] ~= nil then return field .. " is not for an op that finds" end
+  end
+end
 
 local function declare_op(state, index, name, fields, default_inputs)
   local at, model = state.tokens[index].at, state.model
@@ -271,13 +284,15 @@ local function declare_op(state, index, name, fields, default_inputs)
     return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, model.op_of_c_name[c_name].name)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
-  if not fields.body then return fail(state, at, "%s: body is missing", name) end
+  local trouble = fields.finds and finder_trouble(state, fields)
+  if trouble then return fail(state, at, "%s: %s", name, trouble) end
+  if not fields.body and not fields.finds then return fail(state, at, "%s: body is missing", name) end
   if not fields.dtypes then return fail(state, at, "%s: dtypes is missing", name) end
   if default_inputs and fields.inputs then return fail(state, at, "%s: inputs are given by the declarator", name) end
   if not default_inputs and not fields.inputs then return fail(state, at, "%s: inputs is missing", name) end
   local op = {
     name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, moves = fields.moves or false,
-    casts = fields.casts or false, domain = fields.domain, examples = fields.examples or {}, ulp = fields.ulp or {},
+    casts = fields.casts or false, finds = fields.finds, domain = fields.domain, examples = fields.examples or {}, ulp = fields.ulp or {},
     file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
   }
   op.line = line_at(state, at)
@@ -291,10 +306,10 @@ local function declare_op(state, index, name, fields, default_inputs)
   if fields.result and fields.result ~= "bool" then
     return fail(state, at, "%s: result can only be \"bool\"", name)
   end
-  op.result = fields.result
+  op.result = fields.finds == "places" and "i64" or fields.result
   op.dtypes = parse_dtypes(state, at, name, fields.dtypes, model.types)
   if not op.dtypes then return end
-  op.bodies = parse_bodies(state, index, name, fields.body, model.types.by_name)
+  op.bodies = fields.finds and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
   op.output = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out"
   local taken = { [op.output] = true }

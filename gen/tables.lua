@@ -148,7 +148,7 @@ end
 local function op_definitions(types, op, built, records, cuda_rows)
   local out, rows, bool_in = {}, {}, 0
   local inputs, outputs = M.accepted(types, op, built)
-  local alias = (1 << #op.inputs) - 1
+  local alias = op.finds and 0 or (1 << #op.inputs) - 1
   for k, input in ipairs(op.inputs) do
     local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
@@ -197,7 +197,7 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in)
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
-             QUERN_CLASS_BASIC, %d, 1, %d, args_%s, %s, 64, NULL},
+             %s, %d, 1, %d, args_%s, %s, 64, NULL},
     .rule = QN_RULE_%s,
     .dtypes = %s,
     .bool_in = 0x%xu,
@@ -206,7 +206,8 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in)
     .n_variants = %d,
     .first = {%s},
     .heavy = %d,%s
-  },]], op.name, c.string(op.doc), c.string(kernels.formula(op)), #op.inputs, #op.params, op.c_name,
+  },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
+    op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", bool_in, op.result == "bool" and 1 or 0,
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
@@ -255,6 +256,10 @@ local function pack_rows(types, packs)
     for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
+  if by_role.count then
+    out[#out + 1] = string.format("  .count = &%s,\n  .coordinate = {&%s, &%s},", by_role.count[1].name,
+                                  by_role.coordinate[1].name, by_role.coordinate[2].name)
+  end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
   return table.concat(out, "\n")
 end
@@ -272,8 +277,9 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
--- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} }
-function M.op_table(types, ops, built, records_of, packs, banner, cuda)
+-- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} }; allocator
+-- (may be nil): the public function that makes outputs
+function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator)
   cuda = cuda or { functions = {}, rows_of = {} }
   local names, seen = {}, {}
   local function declare(record)
@@ -300,6 +306,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda)
 
 ]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
     .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n"
+    .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
+    .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
     .. table.concat(typed, "\n") .. "\n"
 end
 

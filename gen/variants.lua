@@ -23,6 +23,7 @@ M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 
 -- The rule by which an op's inputs become the dtype of its kernels.
 function M.rule(types, op)
+  if op.finds then return op.finds:upper() end
   if op.casts then return "CAST" end
   if op.moves then return "MOVE" end
   return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
@@ -31,9 +32,10 @@ end
 -- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
 function M.kernel_dtypes(types, op, wanted)
   local set, list = {}, {}
+  if op.finds == "places" then return { "bool" } end
   for _, name in ipairs(types.sets.all) do
     if wanted[name] then
-      if op.moves or op.casts then
+      if op.moves or op.casts or op.finds then
         set["b" .. types.by_name[name].bits] = true
       else
         local K = expr.compute_type(types, op, name)
@@ -119,10 +121,23 @@ local function lean_classes(op, heavy, moves)
   return list
 end
 
+-- The kernels of an op that finds: over contiguous blocks, a condition per element, then what is found and how many there are.
+local function of_finder(types, op, wanted)
+  local records = {}
+  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
+    local classes = ("c"):rep(#dtypes - 1) .. "b"
+    records[k] = { name = name_of(op.c_name, dtypes, "1", classes), op = op, K = K, D = K, dtypes = dtypes, rank = "1",
+                   classes = classes, heavy = false, weight = 1, template = "find" }
+  end
+  return records
+end
+
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
 -- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
 -- other variant fits. Sorted by kernel dtype, contiguous first.
 function M.of_op(types, op, wanted, policy, dag_for)
+  if op.finds then return of_finder(types, op, wanted) end
   local records = {}
   local n = #op.inputs
   local contiguous = ("c"):rep(n + 1)
@@ -184,8 +199,8 @@ function M.of_primitive(op, dtypes, classes, template)
 end
 
 -- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
--- every op, and are the kernels of astype and copy.
-function M.of_packs(types, wanted)
+-- every op, and are the kernels of astype and copy. has_finders: and those that ops that find share.
+function M.of_packs(types, wanted, has_finders)
   local records = {}
   local function add(name, fields)
     fields.name = name
@@ -219,6 +234,14 @@ function M.of_packs(types, wanted)
       add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
           { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
             template = "at", direction = direction })
+    end
+  end
+  if has_finders then
+    add(name_of("pack_count", { "bool", "i64" }, "1", "cb"),
+        { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count" })
+    for _, classes in ipairs { "ccc", "ccs" } do
+      add(name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
+          { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate" })
     end
   end
   add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),

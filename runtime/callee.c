@@ -39,6 +39,10 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "it by itself",
                           SHOWN(source, token));
   qn_assert(op->builtin->info.n_out == 1);
+  if (op->builtin->info.op_class == QUERN_CLASS_DYNAMIC)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
+                          "%.*s is no part of an expression: its output's shape depends on values; call it by itself",
+                          SHOWN(source, token));
   if (op->builtin->rule == QN_RULE_CAST)
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: write a cast, (f32)x",
                           SHOWN(source, token));

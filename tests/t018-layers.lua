@@ -15,8 +15,8 @@ local LAYERS = {
   { "isa", "tensor", "overlap", "slices" },
   { "registry", "params", "resolve", "op_table" },
   { "job", "pack", "engine", "fused", "launch" },
-  { "dispatch", "infer", "cuda" },
-  { "plan", "explain", "cuda_tree" },
+  { "dispatch", "dynamic", "infer", "cuda" },
+  { "plan", "explain", "outputs", "cuda_tree" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not
   { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "write_all" },

@@ -4,6 +4,7 @@
 #include "dispatch.h"
 #include "explain.h"
 #include "infer.h"
+#include "outputs.h"
 #include "plan.h"
 #include "registry.h"
 #include "status.h"
@@ -147,17 +148,42 @@ static inline quern_status check_operands(const quern_op *op, int32_t n_in, cons
   return refuse_operands(op, n_in, in, n_out, out);
 }
 
+/* Elements lie shapes[0].size apart; each must have room for all of ours. */
+static quern_status check_shape_sizes(const quern_op_info *info, const char *name, const quern_shape *shapes) {
+  quern_status status = QUERN_OK;
+  for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
+    const quern_shape *element = (const quern_shape *)(const void *)((const char *)shapes + (size_t)k * shapes->size);
+    status = check_size(info->name, "quern_shape", element->size, sizeof(quern_shape));
+    if (status == QUERN_OK && element->size != shapes->size)
+      status = qn_status_fail(QUERN_E_VERSION, "%s: %s[%d].size differs from %s[0].size", info->name, name, k, name);
+  }
+  return status;
+}
+
 quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out) {
   quern_status status = check_operands(op, n_in, in, n_out, out);
-  if (status) return status;
-  /* Elements lie out[0].size apart; each must have room for all of ours. */
-  for (int32_t k = 0; k < n_out && status == QUERN_OK; k++) {
-    const quern_shape *element = (const quern_shape *)(const void *)((const char *)out + (size_t)k * out->size);
-    status = check_size(op->info->name, "quern_shape", element->size, sizeof(quern_shape));
-    if (status == QUERN_OK && element->size != out->size)
-      status = qn_status_fail(QUERN_E_VERSION, "%s: out[%d].size differs from out[0].size", op->info->name, k);
-  }
+  if (status == QUERN_OK) status = check_shape_sizes(op->info, "out", out);
   return status ? status : qn_infer(op, in, out);
+}
+
+quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
+                              const quern_call *call) {
+  quern_call own;
+  quern_status status = check_operands(op, n_in, in, n_out, out);
+  if (status == QUERN_OK) status = check_shape_sizes(op->info, "out", out);
+  if (status == QUERN_OK) status = take_call(op->info->name, &call, &own);
+  return status ? status : qn_measure(op, in, out, call);
+}
+
+quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
+                                 struct DLManagedTensorVersioned **out, quern_allocator allocate, const quern_call *call) {
+  quern_call own;
+  quern_status status = check_operands(op, n_in, in, n_out, out);
+  if (status == QUERN_OK && shapes) status = check_shape_sizes(op->info, "shapes", shapes);
+  if (status == QUERN_OK) status = take_call(op->info->name, &call, &own);
+  if (status) return status;
+  if (!allocate && !(allocate = qn_allocator)) return refuse_null(op->info->name, "the allocator");
+  return qn_outputs_call(op, in, shapes, out, allocate, call);
 }
 
 quern_status quern_op_workspace(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,

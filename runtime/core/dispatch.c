@@ -2,6 +2,7 @@
 #include "dispatch.h"
 
 #include "cuda.h"
+#include "dynamic.h"
 #include "engine.h"
 #include "float_env.h"
 #include "isa.h"
@@ -150,8 +151,7 @@ quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *d
   return qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
 }
 
-/* Whether anything is built that runs here, for operands of which none is a CUDA device's. */
-static quern_status check_cpu_kernels(const quern_op_info *info) {
+quern_status qn_dispatch_check_cpu_kernels(const quern_op_info *info) {
   if (!qn_packs.stream)
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for; copy them to a CUDA "
                           "device", info->name);
@@ -173,7 +173,7 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
-  if (!operands.has_cuda && (status = check_cpu_kernels(info))) return status;
+  if (!operands.has_cuda && (status = qn_dispatch_check_cpu_kernels(info))) return status;
   if ((status = resolve(op, &operands, decision, &signature))) return status;
   if ((status = check_shapes(info, &operands))) return status;
   if ((status = check_device(info, &operands, decision))) return status;
@@ -249,7 +249,7 @@ __attribute__((noinline)) static int is_declined(const quern_op *op, DLTensor *c
 quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   quern_status status;
   if (op->registered && !is_declined(op, in, out, call, &status)) return status;
-  return call_own(op, in, out, call);
+  return qn_registry_is_dynamic(op) ? qn_dynamic_call(op, in, out, call) : call_own(op, in, out, call);
 }
 
 /* Of the library's own kernels: those on the CPU have no use for one, of others the backend says. */
@@ -263,7 +263,7 @@ static quern_status own_workspace(const quern_op *op, DLTensor *const *in, DLTen
     has_cuda |= tensor && tensor->device.device_type == kDLCUDA;
   }
   *bytes = 0;
-  if (!has_cuda || !qn_cuda || !(op->builtin || op->fused)) return QUERN_OK;
+  if (!has_cuda || !qn_cuda || !(op->builtin || op->fused) || qn_registry_is_dynamic(op)) return QUERN_OK;
   quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
   if (status || decision.job.nest.n_elements == 0) return status;
   return qn_cuda->workspace(decision.op, &decision, call, bytes);

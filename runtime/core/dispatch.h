@@ -46,6 +46,9 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
 quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                    size_t *bytes);
 
+/* Whether anything is built that runs here, for operands of which none is a CUDA device's. */
+quern_status qn_dispatch_check_cpu_kernels(const quern_op_info *info);
+
 /* An output that its owner calls read-only: flags as in quern_call.out_flags, NULL = none. */
 quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *out_flags);
 

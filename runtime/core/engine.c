@@ -249,22 +249,27 @@ static void fence_streams(void) {
 #endif
 }
 
+/* Before the first box of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
+static void begin_boxes(const qn_job *job, qn_box *box, packed *packed, char *area) {
+  box->rank = job->box_rank;
+  box->dim = job->box_dim;
+  for (int32_t j = 0; j < box->rank; j++) box->n[j] = job->chunk[box->dim[j]];
+  box->row = box->rank ? box->n[0] : 1;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    packed[k].from = NULL;
+    packed[k].count = 0;
+    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest.stride[k], box, area);
+  }
+}
+
 static void run_boxes(const run *run, int64_t first, int64_t end) {
   const qn_job *job = run->job;
   _Alignas(64) char area[QN_AREA];
   packed packed[QN_MAX_OPERANDS];
   registers registers;
   place place;
-  qn_box box = {.rank = job->box_rank, .dim = job->box_dim};
-  for (int32_t k = 0; k < job->n_operands; k++) {
-    packed[k].from = NULL;
-    packed[k].count = 0;
-  }
-  for (int32_t j = 0; j < box.rank; j++) box.n[j] = job->chunk[box.dim[j]];
-  box.row = box.rank ? box.n[0] : 1;
-  for (int32_t k = 0; k < job->n_operands; k++)
-    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest.stride[k], &box, area);
-
+  qn_box box;
+  begin_boxes(job, &box, packed, area);
   registers_set(job, &registers, area);
   place_set(run, &place, first);
   for (int64_t i = first;;) {
@@ -295,6 +300,37 @@ static int64_t stream_skew(const qn_job *job, char *const *ptr) {
   return (int64_t)misaligned / size % job->chunk[0];
 }
 
+static int64_t count_boxes(const run *run) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < run->job->nest.rank; d++) n *= boxes_along(run, d);
+  return n;
+}
+
+void qn_engine_walk(const qn_job *job, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
+  const run run = {.job = job, .ptr = job->nest.ptr};
+  const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
+  _Alignas(64) char area[QN_AREA];
+  packed packed[QN_MAX_OPERANDS];
+  char *ptr[QN_MAX_OPERANDS];
+  place place;
+  qn_box box;
+  if (first == end) return;
+  begin_boxes(job, &box, packed, area);
+  place_set(&run, &place, first);
+  qn_engine_box visited = {.ptr = ptr, .room = area + job->room};
+  for (int64_t d = 0, weight = 1; d < job->nest.rank; weight *= job->nest.n[d++]) visited.first += place.begin[d] * weight;
+  for (int64_t at = first;;) {
+    box_measure(&run, &place, &box);
+    load(&run, &place, &box, packed, area);
+    for (int32_t k = 0; k < job->n_in; k++)
+      ptr[k] = job->operand[k].way == QN_WAY_IN_PLACE ? place.ptr[k] : area + job->operand[k].block;
+    visited.count = box.count;
+    if (!visit(arg, &visited) || ++at == end) return;
+    visited.first += box.count;
+    place_next(&run, &place);
+  }
+}
+
 /* ---- Either ---- */
 
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
@@ -316,8 +352,7 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const
     return;
   }
   run.skew = stream_skew(job, ptr);
-  run.n_boxes = 1;
-  for (int32_t d = 0; d < job->nest.rank; d++) run.n_boxes *= boxes_along(&run, d);
+  run.n_boxes = count_boxes(&run);
   if (n_slices > 1)
     qn_slices_run(slices, n_slices, blocks_slice, &run);
   else

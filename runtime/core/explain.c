@@ -2,6 +2,7 @@
 #include "explain.h"
 
 #include "cuda.h"
+#include "dynamic.h"
 #include "engine.h"
 #include "float_env.h"
 #include "isa.h"
@@ -83,6 +84,44 @@ static quern_status add_cuda(qn_strbuf *buf, const qn_decision *decision, const 
   return QUERN_OK;
 }
 
+/* Before what the library's own op would do, where a registered one is asked first. */
+static void add_otherwise(qn_strbuf *buf, const quern_op *op) {
+  if (op->registered) qn_strbuf_add(buf, "otherwise: as follows\n");
+}
+
+/* An op of class dynamic. */
+static quern_status add_dynamic(qn_strbuf *buf, const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                const quern_call *call) {
+  qn_dynamic dynamic;
+  quern_status status = qn_dynamic_decide(op, in, out, call, 0, &dynamic);
+  if (status || (status = qn_dynamic_check_machine(&dynamic))) return status;
+  const int has_elements = dynamic.job.nest.n_elements != 0;
+  add_otherwise(buf, op);
+  qn_strbuf_add(buf, "tier: built\nreason: %s\n",
+                has_elements ? "built kernels count what there is in blocks of the inputs, then write it" : "there are no elements");
+  add_job(buf, &op->builtin->info, &dynamic.job, qn_registry_slices(op));
+  return QUERN_OK;
+}
+
+/* The library's own op, of any other class. */
+static quern_status add_basic(qn_strbuf *buf, const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                              const quern_call *call) {
+  qn_decision decision;
+  qn_float_env was = qn_float_env_enter();
+  quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
+  qn_float_env_leave(was);
+  if (status) return status;
+  add_otherwise(buf, op);
+  if (qn_dispatch_is_cuda(&decision)) return add_cuda(buf, &decision, call);
+  if (op->fused) {
+    add_fused(buf, op, &decision);
+    return QUERN_OK;
+  }
+  qn_strbuf_add(buf, "tier: built\nreason: %s\n", reason_of(&decision.job));
+  add_job(buf, &op->builtin->info, &decision.job, qn_registry_slices(op));
+  return QUERN_OK;
+}
+
 quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, char *text,
                         size_t size) {
   qn_strbuf buf = {text, size, 0};
@@ -90,26 +129,16 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
   if (op->registered)
     qn_strbuf_add(&buf, "tier: registered\nreason: an implementation of this op is registered and asked first\n");
   if (op->builtin || op->fused) {
-    qn_decision decision;
+    const size_t length = buf.length;
     qn_sentence kept;
     qn_status_keep(&kept);
-    qn_float_env was = qn_float_env_enter();
-    quern_status status = qn_dispatch_decide(op, in, out, call, 0, &decision, NULL);
-    qn_float_env_leave(was);
-    const size_t length = buf.length;
-    const int is_cuda = !status && qn_dispatch_is_cuda(&decision);
-    if (op->registered && !status) qn_strbuf_add(&buf, "otherwise: as follows\n");
-    if (is_cuda) status = add_cuda(&buf, &decision, call);
+    quern_status status =
+        qn_registry_is_dynamic(op) ? add_dynamic(&buf, op, in, out, call) : add_basic(&buf, op, in, out, call);
     if (status && !op->registered) return status;
     if (status) {
       buf.length = length; /* a driver may have failed in the midst of it */
       qn_strbuf_add(&buf, "otherwise: %s\n", quern_last_error());
       qn_status_restore(&kept);
-    } else if (op->fused && !is_cuda) {
-      add_fused(&buf, op, &decision);
-    } else if (!is_cuda) {
-      qn_strbuf_add(&buf, "tier: built\nreason: %s\n", reason_of(&decision.job));
-      add_job(&buf, &op->builtin->info, &decision.job, qn_registry_slices(op));
     }
   }
   if (buf.length < size) return QUERN_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dispatch.h"
+#include "dynamic.h"
 #include "fused.h"
 #include "resolve.h"
 #include "status.h"
@@ -64,6 +65,15 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
   return QUERN_OK;
 }
 
+/* Of the library's own op, or an elementwise one. */
+static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  if (qn_registry_is_dynamic(op)) return qn_dynamic_infer(op, in, out);
+  if (op->info->op_class == QUERN_CLASS_DYNAMIC && !op->builtin)
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its output's shape depends on values, and its registered implementation has no "
+                          "function infer", op->info->name);
+  return infer_elementwise(op, in, out);
+}
+
 quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
   const quern_op_def *def = op->registered;
   if (def && def->infer) {
@@ -72,5 +82,32 @@ quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out)
     quern_status status = def->infer(def->self, def->n_in, in, def->n_out, out);
     if (!qn_dispatch_falls_back(op->builtin || op->fused, status, &kept)) return status;
   }
-  return infer_elementwise(op, in, out);
+  return infer_own(op, in, out);
+}
+
+/* What a registered op has said must be exact. */
+static quern_status check_measured(const quern_op_info *info, quern_shape *out) {
+  for (int32_t k = 0; k < info->n_out; k++) {
+    const quern_shape *shape = shape_at(out, k);
+    int is_shape = shape->ndim >= 0 && shape->ndim <= QUERN_MAX_NDIM;
+    for (int32_t d = 0; is_shape && d < shape->ndim; d++) is_shape = shape->shape[d] >= 0;
+    if (!is_shape)
+      return qn_tensor_fail(QUERN_E_UNSUPPORTED, info->name, &info->args[info->n_in + k], k,
+                            "its registered implementation does not say how large it is");
+  }
+  return QUERN_OK;
+}
+
+quern_status qn_measure(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
+  const quern_op_def *def = op->registered;
+  if (op->info->op_class != QUERN_CLASS_DYNAMIC) return qn_infer(op, in, out);
+  if (def && (def->measure || def->infer)) {
+    qn_sentence kept;
+    qn_status_keep(&kept);
+    quern_status status = def->measure ? def->measure(def->self, def->n_in, in, def->n_out, out, call)
+                                       : def->infer(def->self, def->n_in, in, def->n_out, out);
+    if (!qn_dispatch_falls_back(qn_registry_is_dynamic(op), status, &kept))
+      return status ? status : check_measured(op->info, out);
+  }
+  return qn_registry_is_dynamic(op) ? qn_dynamic_measure(op, in, out, call) : infer_own(op, in, out);
 }

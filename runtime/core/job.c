@@ -183,7 +183,7 @@ static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0)
 
 /* The kernel may run over the rows of a box where they are long enough and some operand is then used as it lies. */
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
-  if (job->program) return 0;
+  if (job->program || job->in_order) return 0;
   const qn_variant *variant = &signature->variants[0];
   if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
@@ -309,7 +309,8 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_AREA) return used; /* too large: the places do not matter */
   }
-  if (!job->program) return used;
+  job->room = (uint16_t)used;
+  if (!job->program) return used + round_up(job->room_size * elements);
   int64_t temps = used + round_up(8 * job->program->n_ones);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
@@ -318,7 +319,7 @@ static int64_t lay_out(qn_job *job) {
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
-  int32_t other = job->streamed ? 0 : any_transposed_dim(job);
+  int32_t other = job->streamed || job->in_order ? 0 : any_transposed_dim(job);
   job->path = QN_PATH_BLOCKS;
   int64_t largest = other ? TILE_ROW * tile_rows(job) : job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
   for (int64_t block = largest;; block /= 2) {
@@ -378,10 +379,13 @@ static int is_streamed(const qn_job *job) {
   return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
 }
 
-void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
-  int same = 1, n_strided = 0;
+/* What the operands are. Returns whether all are computed in the dtypes they have. */
+static int set_operands(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
+  int same = 1;
   job->n_operands = job->nest.n_operands;
   job->n_in = job->n_operands - n_out;
+  job->rows = job->streamed = job->in_order = job->room_size = 0;
+  job->program = signature->program;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
     operand->dtype = dtypes[k];
@@ -390,10 +394,21 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n
     operand->value_size = qn_dtype_infos[operand->value].size;
     same &= operand->dtype == operand->value;
   }
+  return same;
+}
+
+void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {
+  set_operands(signature, dtypes, 0, job);
+  job->in_order = 1;
+  job->room_size = room;
+  plan_blocks(signature, job);
+  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
+}
+
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
+  int same = set_operands(signature, dtypes, n_out, job), n_strided = 0;
   job->streamed = (uint8_t)is_streamed(job);
   job->path = QN_PATH_DIRECT;
-  job->rows = 0;
-  job->program = signature->program;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
   job->variant = job->streamed || job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);

@@ -55,6 +55,7 @@ typedef struct qn_job {
   uint8_t path;
   uint8_t rows;      /* BLOCKS: the kernel runs over the box as rows of its first dimension; else as one long row */
   uint8_t streamed;
+  uint8_t in_order;  /* boxes follow one another in the order of the nest's elements, each a run of them; there are no outputs */
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
   qn_kernel *kernel;
@@ -62,6 +63,8 @@ typedef struct qn_job {
   const qn_program *program;
   uint16_t ones, temps;
   int32_t items; /* elements that a temporary has room for */
+  uint16_t room; /* where in the area the room lies for what is found in a box, */
+  uint8_t room_size; /* of so many bytes an element */
   int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
   /* BLOCKS: the nest is cut into boxes of chunk[d] along dimension d, which are walked along order[0] first. */
   int32_t box_rank;  /* how many dimensions have a chunk over 1 */
@@ -74,6 +77,10 @@ typedef struct qn_job {
 
 /* Decides all of it for job->nest, which is normalised and has at least one element. dtypes: of the operands. */
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job);
+
+/* The same for an op of class dynamic, of whose operands job->nest has the inputs alone, its dimensions in row-major order:
+ * in_order. Each input lies contiguous in a box, or a block is made of it. dtypes: of the inputs; room: bytes an element. */
+void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job);
 
 /* The best build of a variant for this machine, NULL if it runs none of them; *isa (may be NULL): its level. */
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa);

@@ -57,6 +57,9 @@ typedef enum qn_rule {
   QN_RULE_MOVE,       /* inputs promote to T; computed on T's bits: values pass unchanged */
   QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
                          a dtype to itself, the op's own on its bits), full (no input: kernels on T's bits) */
+  /* Of class dynamic: where the first input is not 0, */
+  QN_RULE_ITEMS,      /* the items of the second, which is of T, as they are: kernels on T's bits; the output is of T */
+  QN_RULE_PLACES,     /* the indices of the elements of it, whose dtype is T: kernels on bool; the output is i64 */
 } qn_rule;
 
 /* An op as the generator knows it. */
@@ -69,7 +72,7 @@ typedef struct qn_builtin {
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;
   /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype
-   * for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE and CAST. 65535 variants an op at most. */
+   * for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for PLACES. 65535 variants an op at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
   const qn_cuda_variant *cuda_variants; /* NULL: none are built ahead */
@@ -100,8 +103,16 @@ typedef struct qn_pack_table {
   /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block of 2 KB costs more than
    * streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
   const qn_variant *stream; /* NULL: nothing is built for the CPU */
+  /* Of ops of class dynamic, NULL where there are none. */
+  const qn_variant *count;         /* conditions, bool "c", to how many hold, one i64 "b" */
+  /* Places in a block, i32, to coordinates along one dimension, i64 (contiguous; strided), and to places along the next outer
+   * one. Parameters: what coordinate.c.in names, in its order. */
+  const qn_variant *coordinate[2];
 } qn_pack_table;
 
 extern const qn_pack_table qn_packs;
+
+/* What makes outputs where the caller of quern_op_call_alloc names nobody; NULL: nothing does. */
+extern const quern_allocator qn_allocator;
 
 #endif

@@ -137,17 +137,18 @@ static span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
   return s;
 }
 
-static answer operands_meet(const qn_nest *nest, int32_t a, span span_a, uint8_t size_a, int32_t b, span span_b,
-                            uint8_t size_b) {
+/* Operand a of one nest and b of another, or of the same. */
+static answer operands_meet(const qn_nest *nest_a, int32_t a, span span_a, uint8_t size_a, const qn_nest *nest_b, int32_t b,
+                            span span_b, uint8_t size_b) {
   term terms[MAX_TERMS];
   search s;
   int32_t n = 0, steps = MAX_STEPS;
   /* An item of a is at span_a.low + (sum over a), an item of b at span_b.high - size_b - (sum over b); they meet when
    * the first less the second is above -size_a and below size_b. */
-  for (int32_t d = 0; d < nest->rank; d++) {
-    terms[n++] = (term){qn_tensor_magnitude(nest->stride[a][d]), nest->n[d] - 1};
-    terms[n++] = (term){qn_tensor_magnitude(nest->stride[b][d]), nest->n[d] - 1};
-  }
+  for (int32_t d = 0; d < nest_a->rank; d++)
+    terms[n++] = (term){qn_tensor_magnitude(nest_a->stride[a][d]), nest_a->n[d] - 1};
+  for (int32_t d = 0; d < nest_b->rank; d++)
+    terms[n++] = (term){qn_tensor_magnitude(nest_b->stride[b][d]), nest_b->n[d] - 1};
   const int64_t apart = (int64_t)(span_b.high - size_b - span_a.low);
   return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
 }
@@ -195,15 +196,18 @@ static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   return 1;
 }
 
+#define ITEM_BY_ITEM " other than item by item at the same addresses"
+
+/* allowed: what overlap with an input would not be refused. */
 static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
-                           answer met) {
+                           answer met, const char *allowed) {
   char operand[QN_TENSOR_ARG_CHARS];
   const char *verb = met == YES ? "overlaps" : "may overlap";
   const char *tail = met == YES ? "" : " (strides too intricate to tell)";
   if (other == k) return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s itself%s", verb, tail);
   return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s %s%s%s", verb,
                         qn_tensor_arg_text(&args[other], other < n_in ? other : other - n_in, operand),
-                        other < n_in ? " other than item by item at the same addresses" : "", tail);
+                        other < n_in ? allowed : "", tail);
 }
 
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
@@ -215,14 +219,29 @@ quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args,
   for (int32_t k = n_in; k < n; k++) {
     if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < sizes[k])) {
       const answer met = meets_itself(nest, k, sizes[k]);
-      if (met != NO) return refuse(op, args, n_in, k, k, met);
+      if (met != NO) return refuse(op, args, n_in, k, k, met, "");
     }
     for (int32_t j = 0; j < k; j++) {
       if (spans[k].high <= spans[j].low || spans[j].high <= spans[k].low) continue;
       if (j < n_in && sizes[j] == sizes[k] && same_addresses(nest, j, k)) continue;
-      const answer met = operands_meet(nest, k, spans[k], sizes[k], j, spans[j], sizes[j]);
-      if (met != NO) return refuse(op, args, n_in, k, j, met);
+      const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
+      if (met != NO) return refuse(op, args, n_in, k, j, met, ITEM_BY_ITEM);
     }
   }
   return QUERN_OK;
+}
+
+quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
+                                   const uint8_t *sizes) {
+  const int32_t n_in = in->n_operands;
+  if (in->n_elements == 0 || out->n_elements == 0) return QUERN_OK;
+  const quern_status status = qn_tensor_check_overlap(op, &args[n_in], out, 1, &sizes[n_in]);
+  const span mine = span_of(out, 0, sizes[n_in]);
+  for (int32_t k = 0; k < n_in && status == QUERN_OK; k++) {
+    const span other = span_of(in, k, sizes[k]);
+    if (mine.high <= other.low || other.high <= mine.low) continue;
+    const answer met = operands_meet(out, 0, mine, sizes[n_in], in, k, other, sizes[k]);
+    if (met != NO) return refuse(op, args, n_in, n_in, k, met, "");
+  }
+  return status;
 }

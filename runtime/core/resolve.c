@@ -67,6 +67,7 @@ static quern_status promoted_of(const qn_builtin *builtin, const uint8_t *in_dty
 
 /* The dtype output k has before it is stored. */
 static uint8_t result_of(const qn_builtin *builtin, uint8_t promoted, int32_t k) {
+  if (builtin->rule == QN_RULE_PLACES) return QN_I64;
   return builtin->bool_out >> k & 1 ? QN_BOOL : promoted;
 }
 
@@ -76,9 +77,15 @@ quern_status qn_resolve_result(const qn_builtin *builtin, const uint8_t *in_dtyp
   return status;
 }
 
-/* A result may be stored in any dtype of its own kind or a higher one. */
+/* A result may be stored in any dtype of its own kind or a higher one; what is found is stored as it is. */
 static quern_status check_output(const qn_builtin *builtin, int32_t k, uint8_t result, uint8_t given) {
   const quern_op_info *info = &builtin->info;
+  if (builtin->info.op_class == QUERN_CLASS_DYNAMIC) {
+    if (given == result) return QUERN_OK;
+    return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[info->n_in + k], k,
+                          "dtype %s, expected %s: what is found is stored as it is; cast it with astype", dtype_name(given),
+                          dtype_name(result));
+  }
   if (dtype_kind(given) >= dtype_kind(result)) return QUERN_OK;
   return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[info->n_in + k], k,
                         "dtype %s cannot take a result of dtype %s; give it dtype %s, and cast that with astype",
@@ -107,6 +114,22 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   }
   use_variants(builtin, qn_dtype_infos[to].bits_dtype, signature);
   return QUERN_OK;
+}
+
+quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtypes, qn_signature *signature) {
+  uint8_t promoted;
+  quern_status status = promoted_of(builtin, in_dtypes, &promoted);
+  if (status) return status;
+  signature->heavy = 0;
+  signature->program = NULL;
+  signature->param = promoted;
+  for (int32_t k = 0; k < builtin->info.n_in; k++) signature->value[k] = k == 0 ? QN_BOOL : promoted;
+  use_variants(builtin, builtin->rule == QN_RULE_ITEMS ? qn_dtype_infos[promoted].bits_dtype : QN_BOOL, signature);
+  return QUERN_OK;
+}
+
+quern_status qn_resolve_output(const qn_builtin *builtin, const qn_signature *signature, uint8_t dtype) {
+  return check_output(builtin, 0, result_of(builtin, signature->param, 0), dtype);
 }
 
 quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {

@@ -21,6 +21,10 @@ quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_sig
 /* The dtype that output k has if the caller has no wish: in_dtypes: [n_in]. Not for rule CAST, where only he knows. */
 quern_status qn_resolve_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, uint8_t *dtype);
 
+/* The same in two steps for an op of class dynamic, which is planned before it has an output. in_dtypes: [n_in]. */
+quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtypes, qn_signature *signature);
+quern_status qn_resolve_output(const qn_builtin *builtin, const qn_signature *signature, uint8_t dtype);
+
 /* For an op without rules of its own (registered): what the inputs promote to. */
 quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_dtypes, uint8_t *dtype);
 
