@@ -85,7 +85,7 @@ __attribute__((noinline)) quern_status qn_dynamic_decide(const quern_op *op, DLT
 /* ---- Two passes ---- */
 
 /* What all slices of a call share. */
-typedef struct search {
+typedef struct finding {
   const qn_dynamic *dynamic;
   qn_kernel *count;                /* how many conditions hold */
   qn_kernel *coordinate;           /* of PLACES */
@@ -93,11 +93,11 @@ typedef struct search {
   int64_t stride[2];               /* of the output's rows and columns, in bytes */
   int32_t n_slices;
   int64_t begin[MOST_SLICES + 1];  /* where in the output each slice's share begins */
-} search;
+} finding;
 
 /* A slice's share of the output. */
 typedef struct share {
-  const search *search;
+  const finding *finding;
   char *to;     /* the next row */
   int64_t left; /* rows */
 } share;
@@ -107,16 +107,16 @@ static int count_box(void *arg, const qn_engine_box *box) {
   int64_t n;
   char *const ptr[2] = {box->ptr[0], (char *)&n};
   const int64_t stride[2][2] = {{1, 0}, {0, 0}}, extent[3] = {box->count, 1, 0};
-  share->search->count(ptr, stride, extent, NULL);
+  share->finding->count(ptr, stride, extent, NULL);
   share->left += n;
   return 1;
 }
 
 static void count_slice(void *arg, int64_t i) {
-  search *search = arg;
-  share share = {.search = search};
-  qn_engine_walk(&search->dynamic->job, i, search->n_slices, count_box, &share);
-  search->begin[i + 1] = share.left;
+  finding *finding = arg;
+  share share = {.finding = finding};
+  qn_engine_walk(&finding->dynamic->job, i, finding->n_slices, count_box, &share);
+  finding->begin[i + 1] = share.left;
 }
 
 /* Runs the op's kernel over a box: what it finds goes to `to`, which has room for a whole box. Returns how many that are. */
@@ -134,21 +134,21 @@ static int64_t find(const qn_dynamic *dynamic, const qn_engine_box *box, char *t
 }
 
 static void take(share *share, int64_t n) {
-  share->to += n * share->search->stride[0];
+  share->to += n * share->finding->stride[0];
   share->left -= n;
 }
 
 static int fill_items(void *arg, const qn_engine_box *box) {
   share *share = arg;
-  const search *search = share->search;
-  const int64_t size = search->dynamic->job.room_size;
-  const int is_direct = !search->scatter && share->left >= box->count; /* the kernel may write as many as it looks at */
-  int64_t n = find(search->dynamic, box, is_direct ? share->to : box->room);
+  const finding *finding = share->finding;
+  const int64_t size = finding->dynamic->job.room_size;
+  const int is_direct = !finding->scatter && share->left >= box->count; /* the kernel may write as many as it looks at */
+  int64_t n = find(finding->dynamic, box, is_direct ? share->to : box->room);
   if (n > share->left) n = share->left;
-  if (search->scatter && n) {
+  if (finding->scatter && n) {
     char *const ptr[2] = {box->room, share->to};
-    const int64_t stride[2][2] = {{size, 0}, {search->stride[0], 0}}, extent[3] = {n, 1, 0};
-    search->scatter(ptr, stride, extent, NULL);
+    const int64_t stride[2][2] = {{size, 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
+    finding->scatter(ptr, stride, extent, NULL);
   } else if (!is_direct) {
     memcpy(share->to, box->room, (size_t)(n * size));
   }
@@ -159,16 +159,16 @@ static int fill_items(void *arg, const qn_engine_box *box) {
 /* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
 static int fill_places(void *arg, const qn_engine_box *box) {
   share *share = arg;
-  const search *search = share->search;
-  const qn_dynamic *dynamic = search->dynamic;
+  const finding *finding = share->finding;
+  const qn_dynamic *dynamic = finding->dynamic;
   int64_t n = find(dynamic, box, box->room), rest = box->first;
   if (n > share->left) n = share->left;
   for (int32_t d = dynamic->ndim - 1; d >= 0 && n; d--) {
     const int64_t whole = dynamic->shape[d], begin = rest % whole, room = whole - begin;
     const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0};
-    char *const ptr[3] = {box->room, box->room, share->to + d * search->stride[1]};
-    const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {search->stride[0], 0}}, extent[3] = {n, 1, 0};
-    search->coordinate(ptr, stride, extent, params);
+    char *const ptr[3] = {box->room, box->room, share->to + d * finding->stride[1]};
+    const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
+    finding->coordinate(ptr, stride, extent, params);
     rest /= whole;
   }
   take(share, n);
@@ -176,33 +176,33 @@ static int fill_places(void *arg, const qn_engine_box *box) {
 }
 
 static void fill_slice(void *arg, int64_t i) {
-  const search *search = arg;
-  const qn_dynamic *dynamic = search->dynamic;
-  share share = {.search = search, .left = search->begin[i + 1] - search->begin[i]};
+  const finding *finding = arg;
+  const qn_dynamic *dynamic = finding->dynamic;
+  share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
-  share.to = dynamic->out.data + search->begin[i] * search->stride[0];
-  qn_engine_walk(&dynamic->job, i, search->n_slices, columns_of(dynamic) < 0 ? fill_items : fill_places, &share);
+  share.to = dynamic->out.data + finding->begin[i] * finding->stride[0];
+  qn_engine_walk(&dynamic->job, i, finding->n_slices, columns_of(dynamic) < 0 ? fill_items : fill_places, &share);
 }
 
 /* A pass: once for each slice. */
-static void run_pass(search *search, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
-  if (search->n_slices > 1)
-    qn_slices_run(slices, search->n_slices, slice, search);
+static void run_pass(finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
+  if (finding->n_slices > 1)
+    qn_slices_run(slices, finding->n_slices, slice, finding);
   else
-    slice(search, 0);
+    slice(finding, 0);
 }
 
-/* How many elements are found; search->begin is then right. */
-static int64_t count_all(const qn_dynamic *dynamic, qn_slices *slices, search *search) {
+/* How many elements are found; finding->begin is then right. */
+static int64_t count_all(const qn_dynamic *dynamic, qn_slices *slices, finding *finding) {
   const int32_t n_slices = dynamic->job.nest.n_elements ? qn_engine_slices(&dynamic->job, slices) : 0;
-  search->dynamic = dynamic;
-  search->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
-  search->begin[0] = 0;
+  finding->dynamic = dynamic;
+  finding->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
+  finding->begin[0] = 0;
   if (n_slices == 0) return 0;
-  search->count = qn_job_kernel(qn_packs.count, NULL);
-  run_pass(search, count_slice, slices);
-  for (int32_t i = 0; i < search->n_slices; i++) search->begin[i + 1] += search->begin[i];
-  return search->begin[search->n_slices];
+  finding->count = qn_job_kernel(qn_packs.count, NULL);
+  run_pass(finding, count_slice, slices);
+  for (int32_t i = 0; i < finding->n_slices; i++) finding->begin[i + 1] += finding->begin[i];
+  return finding->begin[finding->n_slices];
 }
 
 /* ---- Shapes ---- */
@@ -233,11 +233,11 @@ quern_status qn_dynamic_infer(const quern_op *op, DLTensor *const *in, quern_sha
 
 quern_status qn_dynamic_measure(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
   qn_dynamic dynamic;
-  search search;
+  finding finding;
   quern_status status = qn_dynamic_decide(op, in, NULL, call, 1, &dynamic);
   if (status || (status = qn_dynamic_check_machine(&dynamic))) return status;
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&dynamic, qn_registry_slices(op), &search);
+  const int64_t count = count_all(&dynamic, qn_registry_slices(op), &finding);
   qn_float_env_leave(was);
   describe(&dynamic, count, out);
   return QUERN_OK;
@@ -246,7 +246,7 @@ quern_status qn_dynamic_measure(const quern_op *op, DLTensor *const *in, quern_s
 /* ---- Calls ---- */
 
 /* Not inlined, for its stack. */
-__attribute__((noinline)) static quern_status check_output(const qn_dynamic *dynamic, int64_t count) {
+__attribute__((noinline)) static quern_status check_found(const qn_dynamic *dynamic, int64_t count) {
   const quern_op_info *info = &dynamic->builtin->info;
   const quern_arg_info *arg = &info->args[info->n_in];
   int64_t shape[2];
@@ -259,27 +259,27 @@ __attribute__((noinline)) static quern_status check_output(const qn_dynamic *dyn
 }
 
 /* How the output is written. */
-static void begin_fill(const qn_dynamic *dynamic, search *search) {
+static void begin_fill(const qn_dynamic *dynamic, finding *finding) {
   const qn_tensor *out = &dynamic->out;
   const int64_t size = out->size, *strides = out->strides;
   const int32_t log2 = __builtin_ctz(out->size), columns = columns_of(dynamic);
-  search->stride[0] = size * (strides ? strides[0] : columns < 0 ? 1 : columns);
-  search->stride[1] = columns < 0 ? 0 : size * (strides ? strides[1] : 1);
-  search->scatter = columns < 0 && search->stride[0] != size ? qn_job_kernel(qn_packs.scatter[log2], NULL) : NULL;
-  if (columns >= 0) search->coordinate = qn_job_kernel(qn_packs.coordinate[search->stride[0] != size], NULL);
+  finding->stride[0] = size * (strides ? strides[0] : columns < 0 ? 1 : columns);
+  finding->stride[1] = columns < 0 ? 0 : size * (strides ? strides[1] : 1);
+  finding->scatter = columns < 0 && finding->stride[0] != size ? qn_job_kernel(qn_packs.scatter[log2], NULL) : NULL;
+  if (columns >= 0) finding->coordinate = qn_job_kernel(qn_packs.coordinate[finding->stride[0] != size], NULL);
 }
 
 quern_status qn_dynamic_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   qn_dynamic dynamic;
-  search search;
+  finding finding;
   quern_status status = qn_dynamic_decide(op, in, out, call, 1, &dynamic);
   if (status || (status = qn_dynamic_check_machine(&dynamic))) return status;
   qn_slices *slices = qn_registry_slices(op);
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&dynamic, slices, &search);
-  if ((status = check_output(&dynamic, count)) == QUERN_OK && dynamic.out.n_elements) {
-    begin_fill(&dynamic, &search);
-    run_pass(&search, fill_slice, slices);
+  const int64_t count = count_all(&dynamic, slices, &finding);
+  if ((status = check_found(&dynamic, count)) == QUERN_OK && dynamic.out.n_elements) {
+    begin_fill(&dynamic, &finding);
+    run_pass(&finding, fill_slice, slices);
   }
   qn_float_env_leave(was);
   return status;
