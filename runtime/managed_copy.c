@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/thread.h"
 #include "cuda_context.h"
 #include "managed_memory.h"
 
@@ -237,25 +236,16 @@ static quern_status copy_to_host(const char *function, const DLTensor *from, con
   return status;
 }
 
-static quern_status copy(const char *function, const DLTensor *from, const qn_descriptor *descriptor, const DLTensor *to,
-                         void *stream) {
+quern_status qn_managed_copy(const char *function, const DLTensor *from, const qn_descriptor *descriptor, const DLTensor *to,
+                             void *stream) {
   const size_t n_bytes = (size_t)(descriptor->n_elements * descriptor->item_bytes);
   const int is_from_cuda = from->device.device_type == kDLCUDA, is_to_cuda = to->device.device_type == kDLCUDA;
   const int32_t ordinal = to->device.device_id;
+  if (n_bytes == 0) return QUERN_OK;
   if (is_from_cuda && is_to_cuda && descriptor->is_compact)
     return move(function, ordinal, descriptor->data, to->data, n_bytes, stream);
   if (is_from_cuda && is_to_cuda) return gather_items(function, from, descriptor, to->device, to->data, stream);
   if (is_from_cuda) return copy_to_host(function, from, descriptor, to->data, n_bytes, stream);
   if (is_to_cuda) return copy_to_device(function, from, descriptor, ordinal, to->data, n_bytes, stream);
   return copy_on_host(function, from, descriptor, to->data, n_bytes, stream);
-}
-
-/* Not cancelled meanwhile, for what is in hand. */
-quern_status qn_managed_copy(const char *function, const DLTensor *from, const qn_descriptor *descriptor, const DLTensor *to,
-                             void *stream) {
-  if (descriptor->n_elements == 0) return QUERN_OK;
-  const int shield = qn_thread_shield();
-  const quern_status status = copy(function, from, descriptor, to, stream);
-  qn_thread_unshield(shield);
-  return status;
 }

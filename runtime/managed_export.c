@@ -1,8 +1,10 @@
 /* managed_export.c: tensors for a consumer elsewhere, and new ones; see dlpack_exchange.h. */
+#include <errno.h>
 #include <string.h>
 
 #include "core/status.h"
 #include "core/tensor.h"
+#include "core/thread.h"
 #include "descriptor.h"
 #include "managed.h"
 #include "managed_copy.h"
@@ -48,8 +50,11 @@ int quern_managed_alloc(DLTensor *prototype, struct DLManagedTensorVersioned **m
   static const char function[] = "managed_alloc";
   quern_status status;
   if (managed) {
+    const int kept_errno = errno, kept_cancel = qn_thread_shield();
     *managed = NULL;
     status = make_new(function, prototype, 0, NULL, managed);
+    qn_thread_unshield(kept_cancel);
+    errno = kept_errno;
   } else {
     status = qn_status_fail(QUERN_E_ARGUMENT, "%s: the place for the managed tensor is NULL", function);
   }
@@ -97,8 +102,10 @@ static quern_status check_way(const char *function, const DLTensor *tensor, cons
   return QUERN_OK;
 }
 
+/* The owner has nothing to do with the copy. */
 static quern_status export_copy(const char *function, const DLTensor *tensor, const qn_descriptor *descriptor, DLDevice to,
-                                void *stream, struct DLManagedTensorVersioned **managed) {
+                                void (*release)(void *owner), void *owner, void *stream,
+                                struct DLManagedTensorVersioned **managed) {
   struct DLManagedTensorVersioned *made;
   DLTensor prototype = *tensor;
   prototype.device = to;
@@ -111,6 +118,7 @@ static quern_status export_copy(const char *function, const DLTensor *tensor, co
     qn_managed_delete(made);
   else
     *managed = made;
+  if (status == QUERN_OK && release) release(owner);
   return status;
 }
 
@@ -146,15 +154,17 @@ static quern_status export(const char *function, const DLTensor *tensor, uint64_
     return qn_status_fail(QUERN_E_DEVICE, "%s: the tensor is on %s, and it takes a copy to have it on %s", function,
                           qn_tensor_device_text(from, source), qn_tensor_device_text(to, target));
   if (is_anywhere && is_host_memory(from)) to = (DLDevice){kDLCPU, 0};
-  status = export_copy(function, tensor, &descriptor, to, wish.stream, managed);
-  if (status == QUERN_OK && release) release(owner);
-  return status;
+  return export_copy(function, tensor, &descriptor, to, release, owner, wish.stream, managed);
 }
 
 quern_status quern_managed_export(const DLTensor *tensor, uint64_t flags, void (*release)(void *owner), void *owner,
                                   const quern_export *wish, struct DLManagedTensorVersioned **managed) {
   static const char function[] = "managed_export";
   if (!managed) return qn_status_fail(QUERN_E_ARGUMENT, "%s: the place for the managed tensor is NULL", function);
+  const int kept_errno = errno, kept_cancel = qn_thread_shield(); /* a thread that is cancelled would lose what it has in hand */
   *managed = NULL;
-  return export(function, tensor, flags, release, owner, wish, managed);
+  const quern_status status = export(function, tensor, flags, release, owner, wish, managed);
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+  return status;
 }

@@ -1,6 +1,7 @@
 /* managed_memory.c: see managed_memory.h. */
 #include "managed_memory.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,20 +44,14 @@ static quern_status make_there(int32_t ordinal, void *stream, int64_t n_bytes, c
 
 static quern_status make_on_device(const char *function, DLDevice device, void *stream, int64_t n_bytes,
                                    qn_managed_memory **memory) {
-  const int shield = qn_thread_shield();
   qn_managed_memory *made = malloc(sizeof *made);
-  quern_status status = QUERN_E_MEMORY;
-  if (made) {
-    *made = (qn_managed_memory){device, NULL};
-    status = make_there(device.device_id, stream, n_bytes, &made->data);
-  } else {
-    qn_status_fail(status, "%s: out of memory", function);
-  }
+  if (!made) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", function);
+  *made = (qn_managed_memory){device, NULL};
+  const quern_status status = make_there(device.device_id, stream, n_bytes, &made->data);
   if (status)
     free(made);
   else
     *memory = made;
-  qn_thread_unshield(shield);
   return status;
 }
 
@@ -69,20 +64,31 @@ quern_status qn_managed_memory_make(const char *function, DLDevice device, void 
                         qn_tensor_device_text(device, text));
 }
 
-/* By whatever context of the device: addresses are the same in all. */
+/* In the context that it was made in, if the driver knows of it: that may be another than the caller's. */
+static void free_by(const qn_cuda_driver *driver, qn_cuda_address address) {
+  static const int attributes[] = {QN_CUDA_POINTER_CONTEXT};
+  qn_cuda_context its = NULL;
+  void *values[] = {&its};
+  if (driver->pointer_attributes(1, attributes, values, address)) its = NULL;
+  const int is_pushed = its && driver->context_push(its) == 0;
+  driver->memory_free(address);
+  if (is_pushed) driver->context_pop(&its);
+}
+
 static void free_there(int32_t ordinal, char *data) {
-  const int shield = qn_thread_shield();
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_cuda_scope scope;
   qn_sentence kept;
   qn_status_keep(&kept);
   if (qn_cuda_enter(ordinal, NULL, &scope) == QUERN_OK) {
     const int kept_mode = qn_cuda_relax(scope.driver);
-    scope.driver->memory_free((qn_cuda_address)(uintptr_t)data);
+    free_by(scope.driver, (qn_cuda_address)(uintptr_t)data);
     qn_cuda_unrelax(scope.driver, kept_mode);
     qn_cuda_leave(&scope);
   }
   qn_status_restore(&kept);
-  qn_thread_unshield(shield);
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
 }
 
 void qn_managed_memory_free(void *memory) {

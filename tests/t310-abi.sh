@@ -55,9 +55,10 @@ grep -v '^quern_' "$work/exported" >"$work/log"
 ok $? "only quern_ is exported"
 ok "$([ "$(wc -l <"$work/exported")" -ge 20 ]; echo $?)" "and something is: $(wc -l <"$work/exported") symbols"
 
-# Every function that quern.h declares, and nothing but these and quern_builtin_*.
-sed -n 's/^QUERN_API .*[ *]\(quern_[a-z_0-9]*\)(.*/\1/p' "$QUERN_SOURCE_DIR/include/quern/quern.h" | sort >"$work/declared"
-ok "$([ "$(wc -l <"$work/declared")" -ge 22 ]; echo $?)" "quern.h declares $(wc -l <"$work/declared") functions"
+# Every function that quern.h and dlpack_exchange.h declare, and nothing but these and quern_builtin_*.
+sed -n 's/^QUERN_API .*[ *]\(quern_[a-z_0-9]*\)(.*/\1/p' "$QUERN_SOURCE_DIR/include/quern/quern.h" \
+  "$QUERN_SOURCE_DIR/include/quern/dlpack_exchange.h" | sort >"$work/declared"
+ok "$([ "$(wc -l <"$work/declared")" -ge 31 ]; echo $?)" "the headers declare $(wc -l <"$work/declared") functions"
 comm -23 "$work/declared" "$work/exported" >"$work/log"
 [ ! -s "$work/log" ]
 ok $? "all of them are exported"
@@ -91,7 +92,7 @@ nm -D --undefined-only "$library" | awk '{print $NF}' | sed 's/@.*//' | grep -x 
 ok $? "no libm, no exit, no plain getenv, no printing to standard output"
 
 # ---- Headers alone ------------------------------------------------------------------------------------------------
-for header in quern/quern.h quern/dlpack.h quern/ops.h; do
+for header in quern/quern.h quern/dlpack.h quern/dlpack_exchange.h quern/ops.h; do
   printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header" >"$work/alone.c"
   cp "$work/alone.c" "$work/alone.cc"
   $CC -std=c99 $strict $headers -c "$work/alone.c" -o "$work/alone.o" >"$work/log" 2>&1
@@ -104,7 +105,7 @@ done
 
 # The layouts of the public ABI, LP64, in either language.
 cat >"$work/layout.c" <<'END'
-#include <quern/quern.h>
+#include <quern/dlpack_exchange.h>
 #ifdef __cplusplus
 #define CHECK(x) static_assert(x, #x)
 #else
@@ -118,6 +119,8 @@ CHECK(sizeof(DLManagedTensor) == 64); CHECK(sizeof(struct DLManagedTensorVersion
 CHECK(offsetof(struct DLManagedTensorVersioned, flags) == 24); CHECK(offsetof(struct DLManagedTensorVersioned, dl_tensor) == 32);
 CHECK(kDLCPU == 1); CHECK(kDLCUDA == 2); CHECK(kDLCUDAHost == 3); CHECK(kDLROCM == 10); CHECK(kDLROCMHost == 11); CHECK(kDLCUDAManaged == 13);
 CHECK(kDLInt == 0); CHECK(kDLUInt == 1); CHECK(kDLFloat == 2); CHECK(kDLBfloat == 4); CHECK(kDLComplex == 5); CHECK(kDLBool == 6);
+CHECK(sizeof(quern_operand) == 16); CHECK(offsetof(quern_operand, of) == 8); CHECK(sizeof(quern_export) == 32);
+CHECK(offsetof(quern_export, device) == 12); CHECK(offsetof(quern_export, stream) == 24);
 CHECK(sizeof(quern_scalar) == 24); CHECK(sizeof(quern_call) == 56); CHECK(sizeof(quern_status) == 4);
 CHECK(QUERN_E_ARGUMENT == -1); CHECK(QUERN_E_DTYPE == -2); CHECK(QUERN_E_SHAPE == -3); CHECK(QUERN_E_DEVICE == -4);
 CHECK(QUERN_E_LAYOUT == -5); CHECK(QUERN_E_ALIGNMENT == -6); CHECK(QUERN_E_OVERLAP == -7); CHECK(QUERN_E_READONLY == -8);
@@ -156,7 +159,7 @@ typedef struct DLManagedTensor { DLTensor dl_tensor; void *manager_ctx; void (*d
 struct DLManagedTensorVersioned { DLPackVersion version; void *manager_ctx; void (*deleter)(struct DLManagedTensorVersioned *self); uint64_t flags; DLTensor dl_tensor; };
 #endif
 END
-printf '#include "official.h"\n#include <quern/quern.h>\n#include <quern/ops.h>\nint main(void) { return DLPACK_MINOR_VERSION - 1; }\n' >"$work/both.c"
+printf '#include "official.h"\n#include <quern/dlpack_exchange.h>\n#include <quern/ops.h>\nint main(void) { return DLPACK_MINOR_VERSION - 1; }\n' >"$work/both.c"
 cp "$work/both.c" "$work/both.cc"
 $CC -std=c99 -Wall -Wextra -Werror $headers "$work/both.c" -o "$work/both" $link >"$work/log" 2>&1 && "$work/both"
 ok $? "after an official header, C"

@@ -156,7 +156,14 @@ static void test_legacy(void) {
   legacy->deleter(legacy);
   pass("a source without a deleter");
 
-  const struct { const char *name; uint32_t major; uint64_t flags; DLDataType dtype; int32_t ndim; quern_status wanted; } all[] = {
+  const struct {
+    const char *name;
+    uint32_t major;
+    uint64_t flags;
+    DLDataType dtype;
+    int32_t ndim;
+    quern_status wanted;
+  } all[] = {
       {"read-only", 1, 1, a_f32, 2, QUERN_E_READONLY},       {"of DLPack 2", 2, 0, a_f32, 2, QUERN_E_VERSION},
       {"padded int4", 1, 4, {kDLInt, 4, 1}, 2, QUERN_E_DTYPE}, {"bools of a bit, packed", 1, 0, a_bit, 2, QUERN_E_DTYPE},
       {"ndim -1", 1, 0, a_f32, -1, QUERN_E_ARGUMENT},        {"33 dimensions", 1, 0, a_f32, 33, QUERN_E_LAYOUT}};
@@ -200,7 +207,8 @@ static void test_import(void) {
 
   produce(&p, data, a_f32, 2, shape23, NULL);
   quern_managed_import(&p.versioned, 0, &managed);
-  ok(managed != &p.versioned && managed->dl_tensor.strides[0] == 3 && managed->dl_tensor.strides[1] == 1, "NULL strides are filled in");
+  ok(managed != &p.versioned && managed->dl_tensor.strides[0] == 3 && managed->dl_tensor.strides[1] == 1,
+     "NULL strides are filled in");
   quern_managed_release(managed);
   is_int(p.n_deleted, 1, "  the old one is given up");
 
@@ -240,7 +248,14 @@ static void test_import(void) {
 /* dtype, flags, options -> what it is; a status where it is refused, and the name in the sentence. */
 static void test_import_dtypes(void) {
   enum { PADDED = 4 };
-  const struct { DLDataType in; uint64_t flags; uint32_t options; quern_status versioned, legacy; int is_bool; const char *part; } all[] = {
+  const struct {
+    DLDataType in;
+    uint64_t flags;
+    uint32_t options;
+    quern_status versioned, legacy;
+    int is_bool;
+    const char *part;
+  } all[] = {
       {{kDLBool, 8, 1}, 0, 0, 0, 0, 1, ""},
       {{kDLUInt, 1, 1}, 0, 0, QUERN_E_DTYPE, 0, 1, "uint1 "},
       {{kDLUInt, 1, 1}, PADDED, 0, 0, 0, 1, ""},

@@ -289,7 +289,8 @@ static void test_device_copies(device_stream stream) {
         if (wrong) group_fail("items of %d, way %d: %s", items[k], way, wrong);
         if (n_released != 1) group_fail("items of %d, way %d: released %d times", items[k], way, n_released);
         if (way == 2 && n_waits) group_fail("items of %d: it is waited for on a device", items[k]);
-        if (layouts[i].is_compact && n_launches) group_fail("items of %d, way %d: a kernel for what lies compact", items[k], way);
+        if (layouts[i].is_compact && n_launches)
+          group_fail("items of %d, way %d: a kernel for what lies compact", items[k], way);
         if (n_made != n_freed + (is_fake() && way > 0 && managed->dl_tensor.data))
           group_fail("items of %d, way %d: %d made, %d freed", items[k], way, n_made, n_freed);
         quern_managed_release(managed);
