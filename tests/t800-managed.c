@@ -397,6 +397,7 @@ static void test_alloc(void) {
       {"BufferError", "not on cuda_host:0", a_f32, {kDLCUDAHost, 0}, 2, shape23},
       {"BufferError", "not on device_0:0", a_f32, {0, 0}, 2, shape23}};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    if (SANITIZED && !strcmp(all[i].kind, "MemoryError")) continue; /* its allocator may end the program */
     prototype = tensor_of(NULL, all[i].dtype, all[i].ndim, all[i].shape, NULL);
     prototype.device = all[i].device;
     n_errors = 0;

@@ -325,8 +325,9 @@ static void test_there_already(device_stream stream) {
   s.t.dtype.bits = 32;
   source_free(&s);
   layout_make(&s, &r, 4, 4, 0);
-  refused(export_to(&s.t, 0, QUERN_COPY_IF_NEEDED, (DLDevice){kDLCUDA, 9}, NULL), QUERN_E_DEVICE, "no such device", "to cuda:9");
-  refused(export_to(&s.t, 0, QUERN_COPY_IF_NEEDED, (DLDevice){kDLCUDA, -1}, NULL), QUERN_E_DEVICE, "no such device", "to cuda:-1");
+  const DLDevice none = {kDLCUDA, 9}, negative = {kDLCUDA, -1};
+  refused(export_to(&s.t, 0, QUERN_COPY_IF_NEEDED, none, NULL), QUERN_E_DEVICE, "no such device", "to cuda:9");
+  refused(export_to(&s.t, 0, QUERN_COPY_IF_NEEDED, negative, NULL), QUERN_E_DEVICE, "no such device", "to cuda:-1");
   source_free(&s);
 }
 
