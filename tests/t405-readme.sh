@@ -41,7 +41,7 @@ root=$work/stage$prefix
 lib=$(dirname "$(find "$root" -name 'libquern.so.0')")
 for file in "$lib/libquern.so" "$lib/libquern.so.0" "$lib/libquern.so.0.1.0" "$lib/libquern.a" "$lib/pkgconfig/quern.pc" \
   "$lib/cmake/Quern/QuernConfig.cmake" "$lib/cmake/Quern/QuernConfigVersion.cmake" "$root/include/quern/quern.h" "$root/include/quern/dlpack.h" \
-  "$root/include/quern/ops.h" "$root/share/quern/build.lua"; do
+  "$root/include/quern/dlpack_exchange.h" "$root/include/quern/ops.h" "$root/share/quern/build.lua"; do
   [ -e "$file" ]; ok $? "  has ${file#"$root"/}"
 done
 readelf -d "$lib/libquern.so.0.1.0" >said
