@@ -115,7 +115,7 @@ static int count_box(void *arg, const qn_engine_box *box) {
 static void count_slice(void *arg, int64_t i) {
   finding *finding = arg;
   share share = {.finding = finding};
-  qn_engine_walk(&finding->dynamic->job, i, finding->n_slices, count_box, &share);
+  qn_engine_walk(&finding->dynamic->job, 1, i, finding->n_slices, count_box, &share);
   finding->begin[i + 1] = share.left;
 }
 
@@ -181,7 +181,7 @@ static void fill_slice(void *arg, int64_t i) {
   share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = dynamic->out.data + finding->begin[i] * finding->stride[0];
-  qn_engine_walk(&dynamic->job, i, finding->n_slices, columns_of(dynamic) < 0 ? fill_items : fill_places, &share);
+  qn_engine_walk(&dynamic->job, dynamic->job.n_in, i, finding->n_slices, columns_of(dynamic) < 0 ? fill_items : fill_places, &share);
 }
 
 /* A pass: once for each slice. */

@@ -146,9 +146,10 @@ typedef struct packed {
   int64_t row, count;
 } packed;
 
-static void load(const run *run, const place *place, const qn_box *box, packed *packed, char *area) {
+/* Of the first n_in inputs. */
+static void load(const run *run, int32_t n_in, const place *place, const qn_box *box, packed *packed, char *area) {
   const qn_job *job = run->job;
-  for (int32_t k = 0; k < job->n_in; k++) {
+  for (int32_t k = 0; k < n_in; k++) {
     const qn_operand *operand = &job->operand[k];
     if (operand->way == QN_WAY_IN_PLACE) continue;
     const char *from = place->ptr[k];
@@ -274,7 +275,7 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
   place_set(run, &place, first);
   for (int64_t i = first;;) {
     box_measure(run, &place, &box);
-    load(run, &place, &box, packed, area);
+    load(run, job->n_in, &place, &box, packed, area);
     if (job->program)
       compute_program(run, &place, &box, area);
     else
@@ -306,7 +307,7 @@ static int64_t count_boxes(const run *run) {
   return n;
 }
 
-void qn_engine_walk(const qn_job *job, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
+void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
   const run run = {.job = job, .ptr = job->nest.ptr};
   const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
   _Alignas(64) char area[QN_AREA];
@@ -321,8 +322,8 @@ void qn_engine_walk(const qn_job *job, int64_t i, int64_t n, int (*visit)(void *
   for (int64_t d = 0, weight = 1; d < job->nest.rank; weight *= job->nest.n[d++]) visited.first += place.begin[d] * weight;
   for (int64_t at = first;;) {
     box_measure(&run, &place, &box);
-    load(&run, &place, &box, packed, area);
-    for (int32_t k = 0; k < job->n_in; k++)
+    load(&run, n_in, &place, &box, packed, area);
+    for (int32_t k = 0; k < n_in; k++)
       ptr[k] = job->operand[k].way == QN_WAY_IN_PLACE ? place.ptr[k] : area + job->operand[k].block;
     visited.count = box.count;
     if (!visit(arg, &visited) || ++at == end) return;

@@ -14,7 +14,7 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
  * environment. */
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices);
 
-/* A box of a job that is in_order, its inputs as the job's kernel takes them. */
+/* A box of a job that is in_order, its first n_in inputs as the job's kernel takes them. */
 typedef struct qn_engine_box {
   char *const *ptr; /* [n_in] */
   int64_t first;    /* its first element's number in the order of the nest's elements */
@@ -24,6 +24,7 @@ typedef struct qn_engine_box {
 
 /* Calls visit(arg, box) for the boxes of part `i` of `n` of an in_order job, one after another, until it returns 0; parts may have
  * none. job->nest.ptr: the inputs. To be called in the default floating point environment. */
-void qn_engine_walk(const qn_job *job, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box), void *arg);
+void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
+                    void *arg);
 
 #endif
