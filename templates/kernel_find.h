@@ -10,20 +10,27 @@
    widened for it. */
 typedef i32 q_find_v4 __attribute__((vector_size(64)));
 typedef long long q_find_v8 __attribute__((vector_size(64)));
-typedef u8 q_find_v1 __attribute__((vector_size(16)));
-typedef u16 q_find_v2 __attribute__((vector_size(32)));
+typedef char q_find_v1 __attribute__((vector_size(16)));
+typedef i16 q_find_v2 __attribute__((vector_size(32)));
 typedef char q_conditions __attribute__((vector_size(64)));
 #define Q_UNALIGNED(X) typedef X X##_u __attribute__((aligned(1), may_alias));
 Q_UNALIGNED(q_find_v1) Q_UNALIGNED(q_find_v2) Q_UNALIGNED(q_find_v4) Q_UNALIGNED(q_find_v8) Q_UNALIGNED(q_conditions)
 #undef Q_UNALIGNED
 Q_FN q_find_v4 q_front_4(q_find_v4 x, u64 mask) { return __builtin_ia32_compresssi512_mask(x, (q_find_v4){0}, (u16)mask); }
 Q_FN q_find_v8 q_front_8(q_find_v8 x, u64 mask) { return __builtin_ia32_compressdi512_mask(x, (q_find_v8){0}, (u8)mask); }
-Q_FN q_find_v1 q_front_1(q_find_v1 x, u64 mask) {
-  return __builtin_convertvector(q_front_4(__builtin_convertvector(x, q_find_v4), mask), q_find_v1);
-}
-Q_FN q_find_v2 q_front_2(q_find_v2 x, u64 mask) {
-  return __builtin_convertvector(q_front_4(__builtin_convertvector(x, q_find_v4), mask), q_find_v2);
-}
+#if defined(__clang__)
+#define Q_WIDEN(SIZE, x) __builtin_convertvector(x, q_find_v4)
+#define Q_NARROW(SIZE, x) __builtin_convertvector(x, q_find_v##SIZE)
+#else /* GCC takes such a conversion apart, element by element */
+#define Q_WIDEN_1(x) __builtin_ia32_pmovzxbd512_mask(x, (q_find_v4){0}, (u16)-1)
+#define Q_WIDEN_2(x) __builtin_ia32_pmovzxwd512_mask(x, (q_find_v4){0}, (u16)-1)
+#define Q_NARROW_1(x) __builtin_ia32_pmovdb512_mask(x, (q_find_v1){0}, (u16)-1)
+#define Q_NARROW_2(x) __builtin_ia32_pmovdw512_mask(x, (q_find_v2){0}, (u16)-1)
+#define Q_WIDEN(SIZE, x) Q_WIDEN_##SIZE(x)
+#define Q_NARROW(SIZE, x) Q_NARROW_##SIZE(x)
+#endif
+Q_FN q_find_v1 q_front_1(q_find_v1 x, u64 mask) { return Q_NARROW(1, q_front_4(Q_WIDEN(1, x), mask)); }
+Q_FN q_find_v2 q_front_2(q_find_v2 x, u64 mask) { return Q_NARROW(2, q_front_4(Q_WIDEN(2, x), mask)); }
 /* Bit k: condition k holds. */
 Q_FN u64 q_find_mask(const bool_s_u *condition) {
   return __builtin_ia32_ucmpb512_mask(*(const q_conditions_u *)condition, (q_conditions){0}, 4, ~(u64)0); /* 4: not equal */
