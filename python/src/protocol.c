@@ -1,0 +1,82 @@
+/* protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
+ * producer knows. Producers are strangers' code: whatever they return is looked at before it is used. */
+#include "device.h"
+#include "exchange.h"
+
+int dlpack_has(PyObject *object) { return PyObject_HasAttrString((PyObject *)Py_TYPE(object), "__dlpack__"); }
+
+static PyObject *call_method(PyObject *object, const char *name, PyObject *keywords) {
+  PyObject *method = PyObject_GetAttrString(object, name), *none, *result;
+  if (!method) return NULL;
+  none = PyTuple_New(0);
+  result = none ? PyObject_Call(method, none, keywords) : NULL;
+  Py_XDECREF(none);
+  Py_DECREF(method);
+  return result;
+}
+
+static int device_of(PyObject *object, DLDevice *device) {
+  PyObject *pair = call_method(object, "__dlpack_device__", NULL);
+  int failed;
+  if (!pair) return -1;
+  failed = device_from_pair(pair, "__dlpack_device__", device);
+  Py_DECREF(pair);
+  return failed;
+}
+
+/* Takes over the reference to the value, which may be NULL with an exception. */
+static int set(PyObject *keywords, const char *name, PyObject *value) {
+  const int failed = !value || PyDict_SetItemString(keywords, name, value);
+  Py_XDECREF(value);
+  return failed ? -1 : 0;
+}
+
+/* The stream on which the tensor is going to be used, said in the words for its device: the legacy default one is 1 of CUDA
+ * and 0 of ROCm; others have no words for it. A copy on the CPU is complete when it comes, whatever device it is from. */
+static int set_stream(PyObject *keywords, DLDevice at, const dlpack_wish *wish) {
+  if (wish->device && wish->device->device_type == kDLCPU) return 0;
+  if (at.device_type != kDLCUDA && at.device_type != kDLCUDAManaged && at.device_type != kDLROCM) return 0;
+  if (wish->stream) return set(keywords, "stream", PyLong_FromVoidPtr(wish->stream));
+  return set(keywords, "stream", PyLong_FromLong(at.device_type == kDLROCM ? 0 : 1));
+}
+
+static int set_wishes(PyObject *keywords, const dlpack_wish *wish) {
+  if (wish->device && set(keywords, "dl_device",
+                          Py_BuildValue("(ii)", (int)wish->device->device_type, (int)wish->device->device_id))) {
+    return -1;
+  }
+  if (wish->copy == QUERN_COPY_IF_NEEDED) return 0;
+  return set(keywords, "copy", PyBool_FromLong(wish->copy == QUERN_COPY_ALWAYS));
+}
+
+/* Asks for a versioned capsule. A TypeError means, most of the time, a producer from before there were versions, which knows
+ * no argument but the stream; if it means something else, it comes again. */
+static PyObject *ask(PyObject *object, DLDevice at, const dlpack_wish *wish) {
+  PyObject *keywords = PyDict_New(), *capsule = NULL;
+  if (!keywords || set_stream(keywords, at, wish)) goto done;
+  if (set(keywords, "max_version", Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION))) goto done;
+  if (set_wishes(keywords, wish)) goto done;
+  capsule = call_method(object, "__dlpack__", keywords);
+  if (capsule || wish->device || wish->copy != QUERN_COPY_IF_NEEDED || !PyErr_ExceptionMatches(PyExc_TypeError)) goto done;
+  PyErr_Clear();
+  PyDict_Clear(keywords);
+  if (set_stream(keywords, at, wish)) goto done;
+  capsule = call_method(object, "__dlpack__", keywords);
+done:
+  Py_XDECREF(keywords);
+  return capsule;
+}
+
+struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish) {
+  struct DLManagedTensorVersioned *managed;
+  PyObject *capsule;
+  DLDevice at;
+  if (!dlpack_has(object)) {
+    PyErr_Format(PyExc_TypeError, "%.200R has no __dlpack__", (PyObject *)Py_TYPE(object));
+    return NULL;
+  }
+  if (device_of(object, &at) || !(capsule = ask(object, at, wish))) return NULL;
+  managed = capsule_take(capsule);
+  Py_DECREF(capsule);
+  return managed;
+}

@@ -1,0 +1,20 @@
+/* values.h: what stands in a tensor in the host's memory, as Python's numbers and as text. */
+#ifndef QUERN_PYTHON_VALUES_H
+#define QUERN_PYTHON_VALUES_H
+
+#include <quern/dlpack_exchange.h>
+
+#include "limited.h"
+
+/* bool, int, float or complex: the item's value exactly. `address` needs no alignment. */
+PyObject *value_object(DLDataType type, const char *address);
+
+/* All values, in nested lists; of 0 dimensions the value itself. */
+PyObject *values_list(const DLTensor *tensor);
+
+/* The values as repr has them: floats as short as tells them from their neighbours, of more than 1000 items only the first and
+ * last ones of each dimension. Each row of the inner dimension is a line, the second and later ones behind `indent` blanks, at
+ * most 31. */
+PyObject *values_text(const DLTensor *tensor, int indent);
+
+#endif
