@@ -131,6 +131,7 @@ static PyGetSetDef array_attributes[] = {
     {"nbytes", get_nbytes, NULL, "Bytes of all items.", NULL},
     {"device", get_device, NULL, "Where the memory is: DLPack's pair (type, id), str() of which is 'cpu', 'cuda:0', ...", NULL},
     {"readonly", get_readonly, NULL, "Whether the memory must not be written.", NULL},
+    {"T", array_transposed, NULL, "The dimensions in the opposite order, of the same memory.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -340,7 +341,7 @@ static int make_type(void) {
 }
 
 int array_add(PyObject *module) {
-  if (device_add(module) || buffer_start() || (!array_type && make_type())) return -1;
+  if (device_add(module) || array_make_add(module) || buffer_start() || (!array_type && make_type())) return -1;
   Py_INCREF(array_type);
   if (PyModule_AddObject(module, "Array", (PyObject *)array_type) == 0) return 0;
   Py_DECREF(array_type);

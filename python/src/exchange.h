@@ -23,6 +23,9 @@ void holder_release(tensor_holder *holder);
  * time. NULL: an exception. */
 struct DLManagedTensorVersioned *holder_export(tensor_holder *holder, const quern_export *wish);
 
+/* Another view of the held tensor's memory, which holds it too. NULL: an exception. */
+struct DLManagedTensorVersioned *holder_view(tensor_holder *holder, const DLTensor *tensor);
+
 /* quern_managed_release in the presence of an exception, which stays. */
 void managed_drop(struct DLManagedTensorVersioned *managed);
 
@@ -100,5 +103,16 @@ PyObject *array_to_device(PyObject *self, PyObject *args, PyObject *keywords);
 
 /* quern.from_dlpack(x, /, *, device=None, copy=None): METH_FASTCALL | METH_KEYWORDS. */
 PyObject *array_from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *names);
+
+/* ---- array_make.c ---- */
+
+/* For allocators: sets the exception of that name. */
+void raise_kind(void *unused, const char *kind, const char *message);
+
+/* Array.T: the dimensions in the opposite order. */
+PyObject *array_transposed(PyObject *self, void *unused);
+
+/* Adds _empty and _unstack to the module. -1: an exception. */
+int array_make_add(PyObject *module);
 
 #endif

@@ -67,3 +67,15 @@ struct DLManagedTensorVersioned *holder_export(tensor_holder *holder, const quer
   let_go(holder); /* not the last: the caller's share is there */
   return NULL;
 }
+
+struct DLManagedTensorVersioned *holder_view(tensor_holder *holder, const DLTensor *tensor) {
+  const uint64_t flags = holder->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+  struct DLManagedTensorVersioned *managed = NULL;
+  quern_status status;
+  atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed);
+  status = quern_managed_wrap(tensor, flags, let_go, holder, &managed);
+  if (status == QUERN_OK) return managed;
+  raise_exchange(status);
+  let_go(holder); /* not the last, as above */
+  return NULL;
+}

@@ -76,11 +76,12 @@ static double decode(const float_format *format, uint64_t bits) {
 }
 
 /* The double with the fewest decimal digits that lies nearer to the value than to the format's values beside it: its repr is
- * the shortest that tells the value. */
+ * the shortest that tells the value. Whole numbers that can be read stay what they are: 448, not 450. */
 static double shorten(const float_format *format, double value) {
   int exponent;
   double half_gap;
-  if (format->fraction_bits == 52 || value == 0 || isnan(value) || isinf(value)) return value;
+  if (format->fraction_bits == 52 || isnan(value) || isinf(value)) return value;
+  if (value == floor(value) && fabs(value) < 1e6) return value;
   half_gap = frexp(fabs(value), &exponent) == 0.5 ? 0.25 : 0.5; /* below a power of two they lie closer */
   if (exponent < 2 - format->bias) exponent = 2 - format->bias;
   half_gap = ldexp(half_gap, exponent - 1 - format->fraction_bits);

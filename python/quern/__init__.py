@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quern: tensor kernels made from one definition each, on whatever tensors there are.
+
+    quern.gelu(x)                            one op; quern.ops() names all of them
+    quern.add(x, 1, out=y)                   into memory that is there
+    f = quern.compile("y = gelu(x*w + b)")   an expression as one kernel: f(x, w, b)
+    quern.load_spec("swishy.lua")            ops of one's own
+
+Operands are objects that speak DLPack (NumPy's arrays, PyTorch's tensors, quern.Array, ...) or have a buffer. Nothing is copied
+on the way in or out, and without `out` the result is of the first operand's kind."""
+
+from ._quern import *
+from ._quern import __version__
+
+from . import array_api
+from .array_api import asarray, astype, empty, full

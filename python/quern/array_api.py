@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quern's ops under the names and signatures of the Python array API standard, as far as there are such ops. What gives a new
+array gives a quern.Array where no operand is of another kind. Beside the ops: creation, dtypes, and what the standard has in
+another form than the op of that name."""
+
+import array as _array
+import builtins as _builtins
+import math as _math
+
+from . import _quern
+from ._dtypes import can_cast, finfo, iinfo, isdtype, result_type
+from ._quern import from_dlpack
+
+e = _math.e
+inf = _math.inf
+nan = _math.nan
+newaxis = None
+pi = _math.pi
+
+_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+           "complex64", "complex128")
+
+# The standard's functions that are ops of the same name, positional inputs and result.
+_OPS = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or
+bitwise_right_shift bitwise_xor ceil conj copysign cos cosh divide equal exp expm1 floor floor_divide greater greater_equal hypot
+imag isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
+minimum multiply negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh sqrt square
+subtract tan tanh trunc where""".split()
+
+for _name in _DTYPES:
+    globals()[_name] = getattr(_quern, _name)
+for _name in _OPS:
+    if hasattr(_quern, _name):
+        globals()[_name] = getattr(_quern, _name)
+del _name
+
+# ---- Creation ----
+
+
+def _dtype_of(value):
+    """The dtype of Python's numbers where nothing else says one: f32 for floats, as in expressions."""
+    if isinstance(value, _builtins.bool):
+        return _quern.bool
+    if isinstance(value, int):
+        return _quern.int64
+    if isinstance(value, float):
+        return _quern.float32
+    raise TypeError("{!r} is no number, and no dtype was given".format(value))
+
+
+def _shape_of(shape):
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """A new array whose values are whatever the memory held."""
+    return _quern._empty(_shape_of(shape), _quern.float32 if dtype is None else dtype, device)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """A new array that holds one value."""
+    result = empty(shape, dtype=_dtype_of(fill_value) if dtype is None else dtype, device=device)
+    return _quern.full(value=fill_value, out=result)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """A new array of zeros."""
+    return full(shape, 0, dtype=_quern.float32 if dtype is None else dtype, device=device)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """A new array of ones."""
+    return full(shape, 1, dtype=_quern.float32 if dtype is None else dtype, device=device)
+
+
+def _like(x, dtype, device):
+    x = from_dlpack(x)
+    return {"shape": x.shape, "dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """empty, of another array's shape, dtype and device."""
+    return empty(**_like(x, dtype, device))
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """full, of another array's shape, dtype and device."""
+    return full(fill_value=fill_value, **_like(x, dtype, device))
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """zeros, of another array's shape, dtype and device."""
+    return zeros(**_like(x, dtype, device))
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """ones, of another array's shape, dtype and device."""
+    return ones(**_like(x, dtype, device))
+
+
+def _flatten(value, shape, depth, numbers):
+    """Appends the numbers of nested sequences, all of one length at one depth."""
+    if not isinstance(value, (list, tuple)):
+        if depth != len(shape):
+            raise ValueError("asarray: sequences of different depths")
+        numbers.append(value)
+        return
+    if depth == len(shape) or len(value) != shape[depth]:
+        raise ValueError("asarray: sequences of different lengths or depths")
+    for element in value:
+        _flatten(element, shape, depth + 1, numbers)
+
+
+def _from_numbers(value):
+    shape, first = [], value
+    while isinstance(first, (list, tuple)):
+        shape.append(len(first))
+        if not first:
+            break
+        first = first[0]
+    numbers = []
+    _flatten(value, shape, 0, numbers)
+    if not numbers:
+        return empty(shape)
+    dtype = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    memory = _array.array({"b": "B", "i": "q", "f": "f"}[dtype.kind], numbers)
+    return from_dlpack(memoryview(memory).cast("B").cast({"b": "?", "i": "q", "f": "f"}[dtype.kind], shape))
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """The array that obj is (see from_dlpack), or a new one of a number or of nested sequences of numbers."""
+    if isinstance(obj, (int, float, list, tuple)):
+        if copy is False:
+            raise ValueError("asarray: numbers of Python's cannot be shared")
+        x = _from_numbers(obj)
+        copy = None
+    else:
+        x = from_dlpack(obj)
+    if dtype is not None and x.dtype != dtype:
+        if copy is False:
+            raise ValueError("asarray: {} to {} makes a copy".format(x.dtype, dtype))
+        x, copy = astype(x, dtype), None
+    return from_dlpack(x, device=device, copy=copy)
+
+
+# ---- What ops have in another form ----
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """x cast to a dtype; x itself where it has it already and copy is False."""
+    if device is not None:
+        x = from_dlpack(x, device=device)
+    if not copy and from_dlpack(x).dtype == dtype:
+        return x
+    return _quern.astype(x, dtype=dtype)
+
+
+def _is_number(x):
+    return x is None or isinstance(x, (int, float))
+
+
+def clip(x, /, min=None, max=None):
+    """x kept within [min, max], numbers or arrays; None is no bound."""
+    if _is_number(min) and _is_number(max):
+        return _quern.clip(x, min=-inf if min is None else min, max=inf if max is None else max)
+    if min is not None:
+        x = _quern.maximum(x, min)
+    return x if max is None else _quern.minimum(x, max)
+
+
+def nonzero(x, /):
+    """For each dimension an array of the indices where x is not zero, in row-major order."""
+    x = from_dlpack(x)
+    if x.ndim == 0:
+        raise ValueError("nonzero: x has 0 dimensions, expected 1 or more")
+    return unstack(_quern.nonzero(x).T)
+
+
+def unstack(x, /, *, axis=0):
+    """The arrays along the first dimension, which share x's memory."""
+    if axis != 0:
+        raise NotImplementedError("unstack: axis {}, only 0 is possible".format(axis))
+    return _quern._unstack(from_dlpack(x))
