@@ -85,10 +85,11 @@ static PyObject *get_strides(PyObject *self, void *unused) {
 
 static PyObject *get_dtype(PyObject *self, void *unused) {
   const dtype_row *row = dtype_of(tensor_of(self)->dtype);
+  char text[DTYPE_CHARS];
   (void)unused;
   if (row) return dtype_object(row);
-  PyErr_SetString(PyExc_TypeError, "quern.Array: its dtype has no name here");
-  return NULL;
+  return PyErr_Format(PyExc_TypeError, "quern.Array: no object stands for its dtype, %s",
+                      dtype_text(tensor_of(self)->dtype, text));
 }
 
 static PyObject *get_ndim(PyObject *self, void *unused) {
@@ -168,14 +169,14 @@ static PyObject *array_tolist(PyObject *self, PyObject *unused) {
   return list;
 }
 
-/* Memory that cannot be brought here, and much of a device's, is not shown. */
+/* Memory that cannot be brought here, much of a device's, and items of no known dtype are not shown. */
 #define SHOWN_DEVICE_ITEMS 1000
 
 static PyObject *shown_values(PyObject *self, int indent) {
   const DLTensor *tensor = tensor_of(self);
-  struct DLManagedTensorVersioned *managed = NULL;
+  const int is_small = device_is_host(tensor->device) || n_items(tensor) <= SHOWN_DEVICE_ITEMS;
+  struct DLManagedTensorVersioned *managed = is_small && dtype_of(tensor->dtype) ? on_host(self) : NULL;
   PyObject *text;
-  if (device_is_host(tensor->device) || n_items(tensor) <= SHOWN_DEVICE_ITEMS) managed = on_host(self);
   if (!managed) {
     PyErr_Clear();
     return PyUnicode_FromString("...");
@@ -197,10 +198,12 @@ static PyObject *extend(const char *format, PyObject *text, PyObject *object) {
 static PyObject *array_repr(PyObject *self) {
   static const char head[] = "quern.Array(";
   const DLTensor *tensor = tensor_of(self);
+  const dtype_row *row = dtype_of(tensor->dtype);
   const int64_t n = n_items(tensor);
+  char dtype[DTYPE_CHARS];
   PyObject *text = extend("%U%U", PyUnicode_FromString(head), shown_values(self, (int)sizeof head - 1));
   if (n == 0 || n > SHOWN_DEVICE_ITEMS) text = extend("%U, shape=%R", text, get_shape(self, NULL));
-  text = extend("%U, dtype=%S", text, get_dtype(self, NULL));
+  text = extend("%U, dtype=%U", text, PyUnicode_FromString(row ? row->long_name : dtype_text(tensor->dtype, dtype)));
   if (tensor->device.device_type != kDLCPU) text = extend("%U, device='%S'", text, get_device(self, NULL));
   if (array_managed(self)->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
     text = extend("%U, readonly=%R", text, get_readonly(self, NULL));

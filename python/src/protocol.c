@@ -69,7 +69,7 @@ done:
 
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish) {
   struct DLManagedTensorVersioned *managed;
-  PyObject *capsule;
+  PyObject *capsule, *type, *value, *traceback;
   DLDevice at;
   if (!dlpack_has(object)) {
     PyErr_Format(PyExc_TypeError, "%.200R has no __dlpack__", (PyObject *)Py_TYPE(object));
@@ -77,6 +77,8 @@ struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wi
   }
   if (device_of(object, &at) || !(capsule = ask(object, at, wish))) return NULL;
   managed = capsule_take(capsule);
+  PyErr_Fetch(&type, &value, &traceback); /* its destructor is the producer's */
   Py_DECREF(capsule);
+  PyErr_Restore(type, value, traceback);
   return managed;
 }

@@ -99,14 +99,16 @@ static double shorten(const float_format *format, double value) {
 static PyObject *item_object(DLDataType type, const char *address, int is_short) {
   const float_format *format = format_of(type);
   double real, imaginary = 0;
+  if (!dtype_of(type)) {
+    char text[DTYPE_CHARS];
+    return PyErr_Format(PyExc_TypeError, "quern.Array: items of dtype %s have no value in Python", dtype_text(type, text));
+  }
   if (!format) {
     const uint64_t bits = load(address, type.bits / 8);
     const int shift = 64 - type.bits;
     if (type.code == kDLBool) return PyBool_FromLong(bits != 0);
     if (type.code == kDLUInt) return PyLong_FromUnsignedLongLong(bits);
-    if (type.code == kDLInt) return PyLong_FromLongLong((int64_t)(bits << shift) >> shift);
-    PyErr_SetString(PyExc_TypeError, "quern.Array: items of this dtype have no value in Python");
-    return NULL;
+    return PyLong_FromLongLong((int64_t)(bits << shift) >> shift);
   }
   if (type.code == kDLComplex) {
     real = decode(format, load(address, type.bits / 16));
