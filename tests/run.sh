@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # run.sh: gives the tests to prove.
-#   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: the programs of each build, the scripts once, on the first
-#   sh tests/run.sh --one TEST                   one test: a program, a .lua or a .sh file (what prove calls)
-# Exports QUERN_SOURCE_DIR and QUERN_BUILD_DIR; the latter is the build a program lies in. QUERN_TEST_JOBS: how many run
-# at a time (default: one per core).
+#   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: programs and .py files on each build, other scripts on the first
+#   sh tests/run.sh --one TEST                   one test: a program, a .lua, .py or .sh file (what prove calls)
+# Exports QUERN_SOURCE_DIR and QUERN_BUILD_DIR; the latter is the build a program lies in. BUILD/tests/tNNN-name.py is
+# tests/tNNN-name.py on that build's package. QUERN_TEST_JOBS: how many run at a time (default: one per core).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/.."
@@ -17,6 +17,8 @@ if [ "${1-}" = --one ]; then
   case $test in
     *.lua) LUA_PATH="$here/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
     *.sh) exec sh "$test" ;;
+    tests/*.py) exec sh "$here/python.sh" "${QUERN_BUILD_DIR:-build}" "$here/$(basename "$test")" ;;
+    *.py) exec sh "$here/python.sh" "$(dirname "$(dirname "$test")")" "$here/$(basename "$test")" ;;
   esac
   QUERN_BUILD_DIR=$(cd "$(dirname "$test")/.." && pwd)
   # A program that has the library in itself does not lie beside the modules.
@@ -53,6 +55,9 @@ while [ "$1" != -- ]; do
       exit 1
     fi
     set -- "$@" "$folder/tests/$name"
+  done
+  for script in tests/t[0-9]*.py; do
+    [ ! -f "$script" ] || set -- "$@" "$folder/$script"
   done
 done
 shift
