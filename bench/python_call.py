@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What one call from Python costs: 8 items of f32, where nothing but the call takes time. Each case beside the peer's own
+function, in turn; medians of rounds; the difference and the ratio are of what one run measured.
+
+    PYTHONPATH=build/python python3 bench/python_call.py [--rounds 15] [--out bench/results/NAME.md]
+
+To hold: NumPy's arrays with `out`: NumPy's add and 100 ns; by the C exchange API of DLPack (PyTorch's tensors): 200 ns."""
+import argparse
+import os
+import platform
+import statistics
+import sys
+import timeit
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import quern  # noqa: E402
+
+# Name, Quern's statement, the peer's. a, b, c, d are arrays of the peer's, of 8 items; s and z 2x2 ones, s transposed.
+NUMPY = [
+    ("add(a, b, out=c)", "quern.add(a, b, out=c)", "numpy.add(a, b, out=c)"),
+    ("add(a, b)", "quern.add(a, b)", "numpy.add(a, b)"),
+    ("add(a, 2.0, out=c)", "quern.add(a, 2.0, out=c)", "numpy.add(a, 2.0, out=c)"),
+    ("exp(s, out=z), transposed", "quern.exp(s, out=z)", "numpy.exp(s, out=z)"),
+    ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "numpy.add(numpy.multiply(a, b, out=d), c, out=d)"),
+]
+TORCH = [
+    ("add(a, b, out=c)", "quern.add(a, b, out=c)", "torch.add(a, b, out=c)"),
+    ("add(a, b)", "quern.add(a, b)", "torch.add(a, b)"),
+    ("gelu(a)", "quern.gelu(a)", "gelu(a)"),
+    ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "torch.addcmul(c, a, b, out=d)"),
+]
+ARRAY = [
+    ("add(a, b, out=c)", "quern.add(a, b, out=c)", None),
+    ("add(a, b)", "quern.add(a, b)", None),
+    ("from_dlpack(a)", "quern.from_dlpack(a)", None),
+]
+
+
+def peers():
+    """(name, cases, the names that statements use) for each peer that is installed."""
+    names = {"quern": quern, "fused": quern.compile("y = a * b + c")}
+    memory = [[float(k + i) for i in range(8)] for k in range(4)]
+    yield "quern.Array", ARRAY, dict(names, **dict(zip("abcd", map(quern.asarray, memory))))
+    try:
+        import numpy
+    except ImportError:
+        pass
+    else:
+        arrays = dict(zip("abcd", numpy.float32(memory)), s=numpy.ones((2, 2), "f4").T, z=numpy.empty((2, 2), "f4"))
+        yield "NumPy " + numpy.__version__, NUMPY, dict(names, numpy=numpy, **arrays)
+    try:
+        import torch
+    except ImportError:
+        pass
+    else:
+        torch.set_num_threads(1)
+        tensors = dict(zip("abcd", torch.tensor(memory).unbind()))
+        yield "PyTorch " + torch.__version__, TORCH, dict(names, torch=torch, gelu=torch.nn.functional.gelu, **tensors)
+
+
+def measure(statement, names, calls=20000):
+    """ns a call."""
+    return timeit.Timer(statement, globals=names).timeit(calls) / calls * 1e9
+
+
+def table(cases, names, rounds):
+    yield "| case | Quern | peer | difference | ratio |"
+    yield "|---|---|---|---|---|"
+    for name, ours, theirs in cases:
+        both = [(measure(ours, names), measure(theirs, names) if theirs else None) for _ in range(rounds + 1)][1:]
+        quern_ns = statistics.median(mine for mine, _ in both)
+        if theirs:
+            peer_ns = statistics.median(other for _, other in both)
+            yield "| {} | {:.0f} | {:.0f} | {:+.0f} | {:.2f} |".format(name, quern_ns, peer_ns, quern_ns - peer_ns,
+                                                                     peer_ns / quern_ns)
+        else:
+            yield "| {} | {:.0f} |  |  |  |".format(name, quern_ns)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    with open("/proc/cpuinfo") as f:
+        cpu = next((line.split(":")[1].strip() for line in f if line.startswith("model name")), platform.machine())
+    out = ["Calls from Python {} on 8 items of f32, medians of {} rounds in turn; {}; {}.".format(
+        platform.python_version(), options.rounds, cpu, platform.system()),
+        "ns a call; the ratio is the peer's time over Quern's: above 1 Quern is quicker."]
+    for peer, cases, names in peers():
+        out += ["", "## " + peer, "", *table(cases, names, options.rounds)]
+    text = "\n".join(out) + "\n"
+    sys.stdout.write(text)
+    if options.out:
+        with open(options.out, "w") as f:
+            f.write(text)
+
+
+main()
