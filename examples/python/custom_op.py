@@ -5,7 +5,7 @@ import numpy
 
 import quern
 
-swish, = quern.load_spec(os.path.join(os.path.dirname(os.path.abspath(__file__)), "swish.lua"))
+swish, = quern.load_spec(os.path.join(os.path.dirname(os.path.abspath(__file__)), "acme.lua"))
 print(swish.__doc__)
 values = [-2.0, -1.0, 0.0, 1.0, 2.0]
 wanted = [x / (1 + numpy.exp(-1.5 * x)) for x in values]
