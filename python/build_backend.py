@@ -59,8 +59,10 @@ def places():
             lib.append(prefix / "lib" / sysconfig.get_config_var("MULTIARCH"))
         return prefix / "include", lib
 
-    if os.environ.get("QUERN_PREFIX"):
-        yield below(Path(os.environ["QUERN_PREFIX"]).expanduser().absolute())
+    named = os.environ.get("QUERN_PREFIX")
+    if named:
+        prefix = Path(named).expanduser()
+        yield below(prefix if prefix.is_absolute() else stop("QUERN_PREFIX is {}, expected an absolute path.".format(named)))
         return
     try:
         yield ask_pkg_config("includedir"), [ask_pkg_config("libdir")]

@@ -3,7 +3,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import ModuleType
-from typing import Any, Optional, Protocol, TypeVar, Union, overload
+from typing import Any, Optional, Protocol, TypeVar, Union, final, overload
 
 from typing_extensions import Buffer, CapsuleType
 
@@ -21,6 +21,7 @@ _Device = Union[tuple[int, int], str, Any]
 _T = TypeVar("_T", bound=_Tensor)
 _Out = TypeVar("_Out")
 
+@final
 class dtype:
     """A dtype. Equal to its names ("f32", "float32") and to NumPy's and PyTorch's dtype of that name."""
 
@@ -38,6 +39,7 @@ class dtype:
     def __eq__(self, other: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class Device(tuple[int, int]):
     """DLPack's pair (type, id); str() of it is "cpu", "cuda:0", ..."""
 
@@ -46,6 +48,7 @@ class Device(tuple[int, int]):
     @property
     def id(self) -> int: ...
 
+@final
 class Array:
     """A tensor that owns its memory, or keeps alive what does. It has no indexing: numpy.asarray(array) and
     torch.from_dlpack(array) share its memory."""
@@ -75,9 +78,12 @@ class Array:
     def data_ptr(self) -> int: ...
     def to_device(self, device: _Device, /, *, stream: Optional[int] = None) -> "Array": ...
     def __len__(self) -> int: ...
+    def __complex__(self) -> complex: ...
+    def __array__(self, dtype: Any = None, copy: Optional[builtins.bool] = None) -> Any: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[tuple[int, int]] = None,
                    dl_device: Optional[tuple[int, int]] = None, copy: Optional[builtins.bool] = None) -> CapsuleType: ...
+    __dlpack_c_exchange_api__: CapsuleType
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __array_namespace__(self, *, api_version: Optional[str] = None) -> ModuleType: ...
 

@@ -82,6 +82,7 @@ ok $? "the package's version is the library's: $version"
 
 # ---- what is missing
 without 'no library' 'the C library.* is not found.*QUERN_PREFIX' env QUERN_PREFIX="$work/nowhere" pip install "$copy"
+without 'a relative prefix' 'QUERN_PREFIX is stage, expected an absolute path' env QUERN_PREFIX=stage pip install "$copy"
 mkdir -p old/include/quern
 printf '#define QUERN_VERSION_MAJOR 0\n#define QUERN_VERSION_MINOR 7\n' >old/include/quern/quern.h
 without "a library of another version" 'old (version 0.7)' env QUERN_PREFIX="$work/old" pip install "$copy"
