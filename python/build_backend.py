@@ -87,7 +87,7 @@ def find_library():
         if version != wanted:
             looked[include.parent] = "version " + version
         elif not (include / "quern" / "dlpack_exchange.h").exists():
-            looked[include.parent] = "an early 0.1, without quern/dlpack_exchange.h"
+            looked[include.parent] = "version {}, without quern/dlpack_exchange.h".format(version)
         elif not library:
             looked[include.parent] = "headers, but no lib/libquern.so"
         else:
