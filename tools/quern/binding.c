@@ -37,7 +37,7 @@ static int has_operand(const quern_op_info *info, const char *name) {
 static const char *hint(quern_ctx *ctx, const char *name, char text[128]) {
   quern_op *op = NULL;
   text[0] = 0;
-  if (quern_op_find(ctx, name, &op) == QUERN_OK)
+  if (quern_op_find(ctx, name, &op) == QUERN_OK && quern_op_describe(op)->op_class != QUERN_CLASS_DYNAMIC)
     snprintf(text, 128, "; %.40s is an op too: it is called as in y = %.40s(x)", name, name);
   quern_op_release(op);
   return text;

@@ -2,7 +2,8 @@
  *
  * command_run.c: quern run: an expression over .npy files, on the CPU or on a CUDA device, where the arrays are moved there
  * and back. In order: the command line, the expression, names, the inputs' headers, shapes, the device, whether outputs can
- * be written; only then the inputs' data; outputs appear when all are computed. */
+ * be written; only then the inputs' data; outputs appear when all are computed. In place of an expression there may be the name of
+ * an op whose output is as large as values say: its inputs' data are read first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "say.h"
 
 const char run_usage[] =
-    "quern run EXPRESSION NAME[:DTYPE]=FILE... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
+    "quern run EXPRESSION|OP NAME[:DTYPE]=FILE... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
     "                 [--threads N] [--device cpu|cuda[:N]] [--repeat N] [--explain]\n";
 
 enum { MAX_PARAMS = 64, MAX_REPEATS = 1000000 };
@@ -41,6 +42,7 @@ typedef struct run {
   quern_ctx *ctx;
   quern_op *op;
   const quern_op_info *info;
+  const operand_word *words[BINDING_MAX]; /* of the operands, in the same order */
   ndarray *arrays; /* the inputs, then the outputs; their tensors in the same order */
   DLTensor **tensors;
   int32_t n_in, n_out;
@@ -147,14 +149,42 @@ static int bind_params(run *run, const run_request *request) {
   return STATUS_GOOD;
 }
 
+static int is_dynamic(const run *run) { return run->info->op_class == QUERN_CLASS_DYNAMIC; }
+
+/* An expression's op; or the one of that name, if it cannot be part of an expression because its output's shape depends on values. */
+static int open_op(run *run, const char *text) {
+  if (quern_op_find(run->ctx, text, &run->op) == QUERN_OK && quern_op_describe(run->op)->op_class != QUERN_CLASS_DYNAMIC) {
+    quern_op_release(run->op);
+    run->op = NULL;
+  }
+  if (!run->op && quern_op_compile(run->ctx, text, &run->op)) return complain_library();
+  run->info = quern_op_describe(run->op);
+  return STATUS_GOOD;
+}
+
+/* The outputs' arrays, from the inputs' headers, or, measured, from their data. */
+static int size_outputs(run *run, int is_measured) {
+  DLTensor *const *in = run->tensors;
+  const operand_word *const *words = run->words + run->n_in;
+  quern_shape *shapes = calloc((size_t)run->n_out, sizeof shapes[0]);
+  if (!shapes) return complain("out of memory");
+  for (int32_t k = 0; k < run->n_out; k++)
+    shapes[k] = (quern_shape){.size = sizeof shapes[k], .device = {kDLCPU, 0}, .dtype = words[k]->dtype};
+  const quern_status failed = is_measured ? quern_op_measure(run->op, run->n_in, in, run->n_out, shapes, &run->call)
+                                          : quern_op_infer(run->op, run->n_in, in, run->n_out, shapes);
+  int status = failed ? complain_library() : STATUS_GOOD;
+  for (int32_t k = 0; k < run->n_out && !status && (is_measured || !is_dynamic(run)); k++)
+    if (!ndarray_infer(&run->arrays[run->n_in + k], words[k], &shapes[k])) status = STATUS_FAILED;
+  free(shapes);
+  return status;
+}
+
 /* The op, and what it is called on: an ndarray for each operand. */
 static int open_operands(run *run, const run_request *request) {
-  const operand_word *of[BINDING_MAX];
   const quern_options options = {.size = sizeof options, .jit = request->jit, .threads = request->threads};
   if (!(run->ctx = open_context(&options, &request->specs))) return STATUS_FAILED;
-  if (quern_op_compile(run->ctx, request->expression, &run->op)) return complain_library();
-  run->info = quern_op_describe(run->op);
-  int status = bind_words(run->ctx, run->info, &request->operands, 1, of);
+  int status = open_op(run, request->expression);
+  if (status == STATUS_GOOD) status = bind_words(run->ctx, run->info, &request->operands, 1, run->words);
   if (status == STATUS_GOOD) status = bind_params(run, request);
   if (status) return status;
   run->n_in = run->info->n_in;
@@ -162,18 +192,13 @@ static int open_operands(run *run, const run_request *request) {
   const size_t n = (size_t)run->n_in + (size_t)run->n_out;
   run->arrays = calloc(n, sizeof run->arrays[0]);
   run->tensors = calloc(n, sizeof run->tensors[0]);
-  quern_shape *shapes = calloc((size_t)run->n_out, sizeof shapes[0]);
-  if (!run->arrays || !run->tensors || !shapes) status = complain("out of memory");
+  if (!run->arrays || !run->tensors) status = complain("out of memory");
   for (size_t k = 0; k < n && !status; k++) run->tensors[k] = &run->arrays[k].tensor;
   for (int32_t k = 0; k < run->n_in && !status; k++)
-    if (!ndarray_open(&run->arrays[k], of[k], run->ctx)) status = STATUS_FAILED;
-  for (int32_t k = 0; k < run->n_out && !status; k++)
-    shapes[k] = (quern_shape){.size = sizeof shapes[k], .device = {kDLCPU, 0}, .dtype = of[run->n_in + k]->dtype};
-  if (!status && quern_op_infer(run->op, run->n_in, run->tensors, run->n_out, shapes)) status = complain_library();
-  for (int32_t k = 0; k < run->n_out && !status; k++)
-    if (!ndarray_infer(&run->arrays[run->n_in + k], of[run->n_in + k], &shapes[k])) status = STATUS_FAILED;
-  free(shapes);
-  return status;
+    if (!ndarray_open(&run->arrays[k], run->words[k], run->ctx)) status = STATUS_FAILED;
+  if (!status && is_dynamic(run) && request->device.device_type != kDLCPU)
+    status = complain("%s runs on the cpu only: its output's shape depends on values", run->info->name);
+  return status ? status : size_outputs(run, 0);
 }
 
 /* Each output's file, as far as can be known now. */
@@ -187,6 +212,12 @@ static int begin_outputs(run *run) {
         return complain("%s and %s would be written to one file, %s", run->arrays[j].word->name, array->word->name,
                         array->word->path);
   }
+  return STATUS_GOOD;
+}
+
+static int read_inputs(run *run) {
+  for (int32_t k = 0; k < run->n_in; k++)
+    if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
   return STATUS_GOOD;
 }
 
@@ -220,6 +251,11 @@ static int explain(run *run) {
 
 static int run_once(const run *run, quern_plan *plan) {
   void *data[BINDING_MAX];
+  if (!plan) { /* an op whose output's shape depends on values has none */
+    const quern_status failed =
+        quern_op_call(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call);
+    return failed ? complain_library() : STATUS_GOOD;
+  }
   for (int32_t k = 0; k < run->n_in + run->n_out; k++) data[k] = run->tensors[k]->data;
   return quern_plan_run(plan, data, data + run->n_in, &run->call) ? complain_library() : STATUS_GOOD;
 }
@@ -248,7 +284,7 @@ static int time_on_device(const run *run, quern_plan *plan, int n, double *secon
   return status;
 }
 
-/* A plan, so that the time of a run is not that of choosing or compiling. */
+/* A plan, where there is one, so that the time of a run is not that of choosing or compiling. */
 static int run_plan(run *run, quern_plan *plan, int repeats, int is_explained) {
   const int most = run->device ? DEVICE_MARKS - 1 : 1;
   double *times = malloc((size_t)repeats * sizeof times[0]);
@@ -292,11 +328,11 @@ static int compute(run *run, const run_request *request) {
   const int is_timed = request->explain || request->repeats || run->device;
   for (int32_t k = run->n_in; k < run->n_in + run->n_out && is_timed; k++)
     memset(run->arrays[k].memory, 0, (size_t)run->arrays[k].bytes);
-  for (int32_t k = 0; k < run->n_in; k++)
-    if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
+  if (!is_dynamic(run) && read_inputs(run)) return STATUS_FAILED;
   if (run->device && send_inputs(run)) return STATUS_FAILED;
   progress_set("preparing", run->info->name, 0, 0);
-  if (quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan))
+  if (!is_dynamic(run) &&
+      quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan))
     return complain_library();
   int status = run_plan(run, plan, request->repeats ? request->repeats : 1, request->explain);
   quern_plan_release(plan);
@@ -332,6 +368,7 @@ int command_run(int argc, char **argv) {
     status = open_operands(&run, &request);
     if (!status && request.device.device_type == kDLCUDA && !(run.device = device_open(request.device.device_id)))
       status = STATUS_FAILED;
+    if (!status && is_dynamic(&run)) status = read_inputs(&run) ? STATUS_FAILED : size_outputs(&run, 1);
     if (!status) status = begin_outputs(&run);
     if (!status) status = compute(&run, &request);
     if (!status) status = write_outputs(&run);
