@@ -66,6 +66,20 @@ typedef PyObject *(*vectorcallfunc)(PyObject *callable, PyObject *const *args, s
 PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, PyObject *dict);
 #endif
 
+/* Py_NewRef, of 3.10. */
+static inline PyObject *new_ref(PyObject *object) {
+  Py_INCREF(object);
+  return object;
+}
+
+/* PyModule_AddObjectRef, of 3.10, but that it takes the reference over, on failure too. The object may be NULL after an
+ * exception. */
+static inline int module_add(PyObject *module, const char *name, PyObject *object) {
+  int failed = object ? PyObject_SetAttrString(module, name, object) : -1;
+  Py_XDECREF(object);
+  return failed;
+}
+
 /* PyMemberDef's, which structmember.h declares until 3.12. */
 #ifndef Py_T_PYSSIZET
 #include <structmember.h>

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What inspect and help say of an Op. The extension asks here when it is asked."""
+
+import keyword
+from inspect import Parameter, Signature
+
+_OPTIONS = ("out", "dtype", "stream")
+
+
+def _names(op):
+    """Of inputs and parameters, as Python may have them, and whether they can be given by these names."""
+    names = op.inputs + tuple(op.params)
+    usable = tuple(name + "_" if keyword.iskeyword(name) or name in _OPTIONS else name for name in names)
+    return usable, usable == names
+
+
+def signature(op):
+    """An inspect.Signature: the inputs, then the parameters with their defaults, then what every op takes by name."""
+    names, are_real = _names(op)
+    kind = Parameter.POSITIONAL_OR_KEYWORD if are_real else Parameter.POSITIONAL_ONLY
+    defaults = [Parameter.empty] * len(op.inputs)
+    for value in op.params.values():
+        is_behind_default = defaults and defaults[-1] is not Parameter.empty
+        defaults.append(Parameter.empty if value is None and not is_behind_default else value)
+    parameters = [Parameter(name, kind, default=default) for name, default in zip(names, defaults)]
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _OPTIONS]
+    return Signature(parameters)
+
+
+def doc(op):
+    """The docstring: how it is called, what it computes, its formula."""
+    parts = [op.__name__ + str(signature(op)), op.doc, "\n".join("    " + line for line in op.formula.strip().splitlines())]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,27 @@
+/* arguments.h: what a call was given, told apart by position and name. Looks at parameters, dtypes and streams, at operands
+ * not at all. */
+#ifndef QUERN_PYTHON_ARGUMENTS_H
+#define QUERN_PYTHON_ARGUMENTS_H
+
+#include "dtypes.h"
+#include "op.h"
+
+typedef struct arguments {
+  PyObject *in[OP_MAX_OPERANDS];  /* borrowed; all are there */
+  PyObject *out[OP_MAX_OPERANDS]; /* borrowed; NULL: to be made */
+  PyObject *out_given;            /* as it was given: the object of the only output, or a tuple; NULL */
+  int32_t n_made;                 /* outputs to be made */
+  const dtype_row *dtype;         /* of those; NULL: what the op makes of its inputs' */
+  void *stream;
+  int32_t has_stream;
+  int32_t n_params;               /* given, those before them filled up with their defaults */
+  quern_scalar params[OP_MAX_PARAMS];
+} arguments;
+
+/* Calling convention of vectorcall. -1: an exception. */
+int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyObject *keywords, arguments *bound);
+
+/* Makes the names that calls know. -1: an exception. */
+int arguments_start(void);
+
+#endif

@@ -1,0 +1,265 @@
+/* call.c: see call.h. */
+#include "call.h"
+
+#include "errors.h"
+#include "lines.h"
+#include "operand.h"
+
+/* From so many items on, other threads of Python run meanwhile: letting go of the GIL and taking it again costs as much as
+ * about so many. */
+#define MANY_ITEMS 2048
+
+typedef struct call {
+  op_object *op;
+  const quern_op_info *info;
+  const arguments *given;
+  int32_t n_taken;     /* of the operands */
+  const operand *like; /* the first input that is no number; NULL: there is none */
+  quern_call how;
+  DLTensor *tensors[OP_MAX_OPERANDS]; /* as operands */
+  uint64_t out_flags[OP_MAX_OPERANDS];
+  operand operands[OP_MAX_OPERANDS];  /* inputs, then outputs */
+} call;
+
+static int32_t n_operands(const call *call) { return call->info->n_in + call->info->n_out; }
+
+/* Whether operand k is an output that nobody has given. */
+static int is_made(const call *call, int32_t k) { return k >= call->info->n_in && !call->given->out[k - call->info->n_in]; }
+
+/* ---- Operands ---- */
+
+static void call_begin(call *call, op_object *op, const arguments *given) {
+  call->op = op;
+  call->info = op->info;
+  call->given = given;
+  call->n_taken = 0;
+  call->like = NULL;
+  call->how = (quern_call){.size = sizeof call->how, .params = given->n_params ? given->params : NULL,
+                           .n_params = given->n_params, .stream = given->stream, .out_flags = call->out_flags};
+}
+
+static void call_end(call *call) {
+  for (int32_t k = 0; k < call->n_taken; k++)
+    if (!is_made(call, k)) operand_release(&call->operands[k]);
+}
+
+static int hold_all(call *call) {
+  for (int32_t k = 0; k < call->n_taken; k++)
+    if (!is_made(call, k) && operand_hold(&call->operands[k])) return -1;
+  return 0;
+}
+
+static int take_all(call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
+    call->n_taken = k + 1;
+    if (object && operand_take(object, call->info, k, call->how.stream, &call->operands[k])) return -1;
+    if (object && !call->like && call->operands[k].kind != OPERAND_NUMBER) call->like = &call->operands[k];
+  }
+  return 0;
+}
+
+/* On devices, where no stream is named, work goes on the one that the first producer to have one works on. */
+static int find_stream(call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    const operand *operand = &call->operands[k];
+    if (is_made(call, k) || operand->kind != OPERAND_EXCHANGE || operand->doubt == OPERAND_REFUSED) continue;
+    DLDevice device = operand->tensor->device;
+    if (device.device_type == kDLCPU) continue;
+    return operand->api->current_work_stream(device.device_type, device.device_id, &call->how.stream) ? -1 : 0;
+  }
+  return 0;
+}
+
+static __attribute__((noinline)) int settle_all(call *call) {
+  if ((!call->given->has_stream && find_stream(call)) || hold_all(call)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++)
+    if (!is_made(call, k) && operand_settle(&call->operands[k], call->how.stream)) return -1;
+  return 0;
+}
+
+static int read_all(call *call) {
+  int is_settled = 1, n_numbers = 0;
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    operand *operand = &call->operands[k];
+    if (is_made(call, k)) continue;
+    if (operand_read(operand)) return -1;
+    if (operand->kind == OPERAND_NUMBER)
+      n_numbers++;
+    else
+      is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
+  }
+  if (!is_settled && settle_all(call)) return -1;
+  if (n_numbers && operand_numbers(call->operands, call->info->n_in, call->op->conditions)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  return 0;
+}
+
+/* ---- Results ---- */
+
+/* The shapes of all outputs; dtypes that are the caller's choice are those of the outputs given, or as dtype says. */
+static int find_shapes(call *call, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  DLTensor **out = call->tensors + info->n_in;
+  const dtype_row *dtype = call->given->dtype;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    shapes[k].size = sizeof shapes[k];
+    shapes[k].dtype = out[k] ? out[k]->dtype : dtype ? dtype_dlpack(dtype) : (DLDataType){0};
+  }
+  quern_status status = info->op_class == QUERN_CLASS_DYNAMIC
+                            ? quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how)
+                            : quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
+  if (status) {
+    raise_status(status);
+    return -1;
+  }
+  for (int32_t k = 0; k < info->n_out; k++)
+    if (dtype) shapes[k].dtype = dtype_dlpack(dtype);
+  return 0;
+}
+
+static void drop_results(call *call, int32_t end) {
+  for (int32_t k = call->info->n_in; k < end; k++)
+    if (is_made(call, k)) operand_drop(&call->operands[k]);
+}
+
+static __attribute__((noinline)) int make_results(call *call) {
+  quern_shape shapes[OP_MAX_OPERANDS];
+  if (hold_all(call) || find_shapes(call, shapes)) return -1;
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    operand *operand = &call->operands[k];
+    if (!is_made(call, k)) continue;
+    operand->info = call->info;
+    operand->index = k;
+    if (operand_result(call->like, &shapes[k - call->info->n_in], operand)) {
+      drop_results(call, k);
+      return -1;
+    }
+    call->tensors[k] = operand->tensor;
+  }
+  return 0;
+}
+
+/* Takes over the results made. NULL: an exception. */
+static PyObject *wrap_results(call *call) {
+  const arguments *given = call->given;
+  int32_t n_in = call->info->n_in, n_out = call->info->n_out, n = 0;
+  PyObject *objects[OP_MAX_OPERANDS], *tuple;
+  for (; n < n_out; n++) {
+    objects[n] = given->out[n] ? new_ref(given->out[n]) : operand_wrap(call->like, &call->operands[n_in + n]);
+    if (!objects[n]) break;
+  }
+  for (int32_t k = n + 1; k < n_out; k++)
+    if (!given->out[k]) operand_drop(&call->operands[n_in + k]);
+  if (n == 1 && n_out == 1) return objects[0];
+  tuple = n == n_out ? PyTuple_New(n_out) : NULL;
+  for (int32_t k = 0; k < n; k++)
+    if (!tuple || PyTuple_SetItem(tuple, k, objects[k])) Py_DECREF(objects[k]);
+  return tuple;
+}
+
+/* ---- Running ---- */
+
+/* Whether it is over before another thread would have got the GIL: few items, in the CPU's memory. */
+static int is_small(const call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    const DLTensor *tensor = call->tensors[k];
+    int64_t n = 1;
+    if (tensor->device.device_type != kDLCPU) return 0;
+    for (int32_t d = 0; d < tensor->ndim && n < MANY_ITEMS; d++) n *= tensor->shape[d];
+    if (n >= MANY_ITEMS) return 0;
+  }
+  return 1;
+}
+
+static int is_writable(const call *call) {
+  for (int32_t k = 0; k < call->info->n_out; k++)
+    if (call->out_flags[k] & DLPACK_FLAG_BITMASK_READ_ONLY) return 0;
+  return 1;
+}
+
+static quern_status run_plan(call *call, quern_plan *plan) {
+  void *data[OP_MAX_OPERANDS];
+  for (int32_t k = 0; k < n_operands(call); k++) data[k] = (char *)call->tensors[k]->data + call->tensors[k]->byte_offset;
+  quern_status status = quern_plan_run(plan, data, data + call->info->n_in, NULL);
+  memo_end(&call->op->memo);
+  return status;
+}
+
+static quern_status run_op(call *call) {
+  const quern_op_info *info = call->info;
+  return quern_op_call(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
+}
+
+static int run(call *call) {
+  const quern_op_info *info = call->info;
+  quern_status status;
+  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  int small = is_small(call);
+  quern_plan *plan = small && !call->how.n_params && is_writable(call)
+                         ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
+                                      call->tensors + info->n_in)
+                         : NULL;
+  if (plan) {
+    status = run_plan(call, plan);
+  } else if (small && !call->op->may_compile) {
+    status = run_op(call);
+  } else {
+    if (hold_all(call)) return -1;
+    for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = call->operands[k].tensor;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = run_op(call);
+    PyEval_RestoreThread(thread);
+  }
+  if (status) raise_status(status);
+  return status ? -1 : 0;
+}
+
+PyObject *call_run(op_object *op, const arguments *given) {
+  call call;
+  PyObject *result = NULL;
+  call_begin(&call, op, given);
+  if (take_all(&call) == 0 && read_all(&call) == 0 && (!given->n_made || make_results(&call) == 0)) {
+    if (run(&call) == 0)
+      result = wrap_results(&call);
+    else
+      drop_results(&call, n_operands(&call));
+  }
+  call_end(&call);
+  return result;
+}
+
+/* ---- Explaining ---- */
+
+/* Outputs that are not given are explained as memory that lies compact. */
+static int imagine_results(call *call, quern_shape *shapes) {
+  if (!call->given->n_made) return 0;
+  if (find_shapes(call, shapes)) return -1;
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    quern_shape *shape = &shapes[k - call->info->n_in];
+    if (!is_made(call, k)) continue;
+    call->operands[k].own = (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
+    call->tensors[k] = &call->operands[k].own;
+    call->operands[k].flags = 0;
+  }
+  return 0;
+}
+
+static PyObject *explain(call *call) {
+  quern_shape shapes[OP_MAX_OPERANDS];
+  char text[8192];
+  const quern_op_info *info = call->info;
+  if (imagine_results(call, shapes)) return NULL;
+  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  quern_status status = quern_op_explain(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in,
+                                         &call->how, text, sizeof text);
+  return status && status != QUERN_E_LIMIT ? raise_status(status) : lines_dict(text);
+}
+
+PyObject *call_explain(op_object *op, const arguments *given) {
+  call call;
+  call_begin(&call, op, given);
+  PyObject *result = take_all(&call) == 0 && read_all(&call) == 0 ? explain(&call) : NULL;
+  call_end(&call);
+  return result;
+}

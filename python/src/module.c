@@ -1,0 +1,54 @@
+/* module.c: the extension module quern._quern: puts together what the other files have. */
+#include <quern/quern.h>
+
+#include "context.h"
+#include "dtypes.h"
+#include "exchange.h"
+#include "op.h"
+
+/* Types, and what is known of other packages' types, are the process's, not an interpreter's. */
+static int refuse_second(void) {
+  static int is_loaded;
+  if (!is_loaded) {
+    is_loaded = 1;
+    return 0;
+  }
+  PyErr_SetString(PyExc_ImportError, "quern._quern is loaded already: once in a process, by one interpreter");
+  return -1;
+}
+
+static int add_version(PyObject *module) {
+  uint32_t version = quern_version();
+  return module_add(module, "__version__",
+                    PyUnicode_FromFormat("%d.%d.%d", (int)(version >> 16), (int)(version >> 8 & 255), (int)(version & 255)));
+}
+
+static int execute(PyObject *module) {
+  return refuse_second() || add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) ||
+                 context_add(module)
+             ? -1
+             : 0;
+}
+
+static PyMethodDef functions[] = {
+    {"from_dlpack", (PyCFunction)(void (*)(void))array_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+     "A quern.Array of the tensor that x is, in the same memory where that can be. device: where it is wanted, (type, id) as\n"
+     "DLPack has them. copy: True: always a new one; False: never, BufferError where one would be needed."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "quern._quern",
+    .m_doc = "Quern's C extension; the package quern has its names.",
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__quern(void) { return PyModuleDef_Init(&definition); }

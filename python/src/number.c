@@ -1,0 +1,126 @@
+/* number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
+#include "dtypes.h"
+#include "operand.h"
+
+/* ---- Values ---- */
+
+/* Floats of 16 bits and fewer are rounded by the op full, as everything else is. */
+static int round_to(operand *operand, double value) {
+  static quern_op *full;
+  const quern_scalar param = {.kind = QUERN_F64, .v.f = {value, 0}};
+  const quern_call call = {.size = sizeof call, .params = &param, .n_params = 1};
+  DLTensor *out[1] = {&operand->own};
+  if ((full || quern_op_find(NULL, "full", &full) == 0) && quern_op_call(full, 0, NULL, 1, out, &call) == 0) return 0;
+  return operand_fail(operand, PyExc_TypeError, "a number beside such operands: %s", quern_last_error());
+}
+
+static int set_float(operand *operand) {
+  double value = PyFloat_AsDouble(operand->object); /* of an int, too */
+  if (value == -1 && PyErr_Occurred()) return -1;
+  DLDataType type = operand->own.dtype;
+  if (type.code != kDLFloat || type.bits < 32) return round_to(operand, value);
+  if (type.bits == 64)
+    operand->number.f64 = value;
+  else
+    operand->number.f32 = (float)value;
+  return 0;
+}
+
+static int set_bits(operand *operand, uint64_t value) {
+  switch (operand->own.dtype.bits) {
+    case 8: operand->number.u8 = (uint8_t)value; break;
+    case 16: operand->number.u16 = (uint16_t)value; break;
+    case 32: operand->number.u32 = (uint32_t)value; break;
+    default: operand->number.u64 = value;
+  }
+  return 0;
+}
+
+static int overflows(const operand *operand) {
+  char text[DTYPE_CHARS];
+  PyErr_Clear();
+  return operand_fail(operand, PyExc_OverflowError, "the number %.100R does not fit into %s, the dtype of the others",
+                      operand->object, dtype_text(operand->own.dtype, text));
+}
+
+static int set_signed(operand *operand) {
+  int overflow;
+  int64_t value = PyLong_AsLongLongAndOverflow(operand->object, &overflow);
+  int64_t limit = INT64_MAX >> (64 - operand->own.dtype.bits);
+  if (value == -1 && PyErr_Occurred()) return -1;
+  return overflow || value > limit || value < -limit - 1 ? overflows(operand) : set_bits(operand, (uint64_t)value);
+}
+
+static int set_unsigned(operand *operand) {
+  uint64_t value = PyLong_AsUnsignedLongLong(operand->object);
+  uint64_t limit = UINT64_MAX >> (64 - operand->own.dtype.bits);
+  return value > limit || (value == UINT64_MAX && PyErr_Occurred()) ? overflows(operand) : set_bits(operand, value);
+}
+
+static int set_value(operand *operand, DLDataType type) {
+  operand->own = (DLTensor){.data = &operand->number, .device = {kDLCPU, 0}, .dtype = type};
+  operand->tensor = &operand->own;
+  operand->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  switch (type.code) {
+    case kDLInt: return set_signed(operand);
+    case kDLUInt: return set_unsigned(operand);
+    case kDLBool: return set_bits(operand, operand->object == Py_True);
+    default: return set_float(operand);
+  }
+}
+
+/* ---- Dtypes ---- */
+
+static int kind_rank(DLDataType type) {
+  switch (type.code) {
+    case kDLBool: return 0;
+    case kDLInt:
+    case kDLUInt: return 1;
+    case kDLComplex: return 3;
+    default: return 2;
+  }
+}
+
+/* As the library promotes; of pairs that it refuses, one. */
+static DLDataType promote(DLDataType a, DLDataType b) {
+  if (kind_rank(a) != kind_rank(b)) return kind_rank(a) > kind_rank(b) ? a : b;
+  if (a.code == b.code) return a.bits > b.bits ? a : b;
+  if (kind_rank(a) == 1) { /* the one is signed, the other not */
+    uint8_t unsigned_bits = a.code == kDLUInt ? a.bits : b.bits, signed_bits = a.code == kDLInt ? a.bits : b.bits;
+    uint8_t wanted = unsigned_bits < 64 ? (uint8_t)(2 * unsigned_bits) : 64;
+    return (DLDataType){kDLInt, wanted > signed_bits ? wanted : signed_bits, 1};
+  }
+  if (a.bits == b.bits) return (DLDataType){kDLFloat, 32, 1}; /* f16 with bf16 */
+  return a.bits > b.bits ? a : b;
+}
+
+/* The dtype of a number beside operands of that dtype. A bool is anything, an int what counts or measures. */
+static DLDataType weak_dtype(PyObject *number, DLDataType others) {
+  int is_float = PyFloat_Check(number), is_int = !is_float && !PyBool_Check(number);
+  if (is_float && kind_rank(others) < 2) return (DLDataType){kDLFloat, 32, 1};
+  if (is_int && kind_rank(others) < 1) return (DLDataType){kDLInt, 64, 1};
+  return others;
+}
+
+static int set_condition(operand *operand) {
+  if (PyBool_Check(operand->object)) return set_value(operand, (DLDataType){kDLBool, 8, 1});
+  return operand_fail(operand, PyExc_TypeError, "the number %.100R, expected a bool", operand->object);
+}
+
+int operand_numbers(operand *operands, int32_t n, uint32_t conditions) {
+  DLDataType others = {0};
+  int32_t n_others = 0;
+  for (int32_t k = 0; k < n; k++) {
+    if (operands[k].kind == OPERAND_NUMBER) continue;
+    others = n_others++ ? promote(others, operands[k].tensor->dtype) : operands[k].tensor->dtype;
+  }
+  if (n && !n_others)
+    return operand_fail(operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own");
+  for (int32_t k = 0; k < n; k++) {
+    if (operands[k].kind != OPERAND_NUMBER) continue;
+    int failed = conditions >> k & 1 ? set_condition(&operands[k])
+                                     : set_value(&operands[k], weak_dtype(operands[k].object, others));
+    if (failed) return -1;
+  }
+  return 0;
+}

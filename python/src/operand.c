@@ -1,0 +1,248 @@
+/* operand.c: see operand.h. Results are made in result.c. */
+#include "operand.h"
+
+#include <stdarg.h>
+
+#include "errors.h"
+#include "numpy_array.h"
+
+/* ---- Kinds of types ---- */
+
+/* What is known of a type: how its tensors are had, and what is to be asked of each. */
+typedef struct operand_type {
+  PyTypeObject *type; /* owned, so that no other type comes to lie there */
+  const DLPackExchangeAPI *api;
+  operand_kind kind;
+  numpy_kind numpy;
+  uint8_t has_gradients; /* requires_grad: bound to a graph of derivatives, which DLPack cannot say */
+  uint8_t has_lazy_bits; /* is_neg: views that negate or conjugate when they are read */
+} operand_type;
+
+/* A few types are all that a program computes with: each has one place, which the last one seen there keeps. */
+#define N_PLACES 64
+static operand_type places[N_PLACES];
+
+static PyObject *requires_grad, *is_neg, *is_conj; /* names, made with the first type that has them */
+
+static inline operand_type *place_of(const PyTypeObject *type) {
+  uintptr_t address = (uintptr_t)type;
+  return &places[(address >> 4 ^ address >> 10) % N_PLACES];
+}
+
+static int make_names(void) {
+  if (!requires_grad) requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (!is_neg) is_neg = PyUnicode_InternFromString("is_neg");
+  if (!is_conj) is_conj = PyUnicode_InternFromString("is_conj");
+  if (requires_grad && is_neg && is_conj) return 0;
+  PyErr_Clear();
+  return -1;
+}
+
+/* With the exchange API, unless its tensors could not be asked. */
+static int note_exchange(operand_type *found) {
+  PyObject *type = (PyObject *)found->type;
+  if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
+  found->has_gradients = (uint8_t)PyObject_HasAttr(type, requires_grad);
+  found->has_lazy_bits = (uint8_t)(PyObject_HasAttr(type, is_neg) && PyObject_HasAttr(type, is_conj));
+  return 1;
+}
+
+static int is_number(PyTypeObject *type) { return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type; }
+
+static int is_subclass_of_number(PyTypeObject *type) {
+  return PyType_IsSubtype(type, &PyLong_Type) || PyType_IsSubtype(type, &PyFloat_Type);
+}
+
+/* Whoever is a tensor as well as a number, as numpy.float64, is a tensor. */
+static operand_kind kind_of(PyObject *object, operand_type *found) {
+  PyTypeObject *type = found->type;
+  if (is_number(type)) return OPERAND_NUMBER;
+  if (array_check(object)) return OPERAND_ARRAY;
+  found->numpy = numpy_kind_of(type);
+  if (found->numpy == NUMPY_ARRAY) return OPERAND_NUMPY;
+  if (found->numpy == NUMPY_MASKED) return OPERAND_NONE;
+  if (found->numpy == NUMPY_SCALAR && buffer_has(object)) return OPERAND_BUFFER;
+  if (note_exchange(found)) return OPERAND_EXCHANGE;
+  if (dlpack_has(object)) return OPERAND_DLPACK;
+  if (buffer_has(object)) return OPERAND_BUFFER;
+  return is_subclass_of_number(type) ? OPERAND_NUMBER : OPERAND_NONE;
+}
+
+/* Not kept: a type that is nothing yet, and may become something. */
+static __attribute__((noinline)) operand_type learn(PyObject *object) {
+  operand_type found = {.type = Py_TYPE(object)};
+  found.kind = kind_of(object, &found);
+  if (found.kind != OPERAND_NONE) {
+    operand_type *place = place_of(found.type);
+    PyTypeObject *last = place->type;
+    Py_INCREF(found.type);
+    *place = found;
+    Py_XDECREF(last);
+  }
+  return found;
+}
+
+/* ---- Taking ---- */
+
+int operand_fail(const operand *operand, PyObject *exception, const char *format, ...) {
+  int is_output = operand_is_output(operand);
+  int32_t number = operand->index - (is_output ? operand->info->n_in : 0) + 1;
+  va_list rest;
+  va_start(rest, format);
+  PyObject *text = PyUnicode_FromFormatV(format, rest);
+  va_end(rest);
+  if (text)
+    PyErr_Format(exception, "%s: %s %d (%s): %U", operand->info->name, is_output ? "output" : "input", number,
+                 operand->info->args[operand->index].name, text);
+  Py_XDECREF(text);
+  return -1;
+}
+
+static int refuse(const operand *operand, const operand_type *type) {
+  if (type->numpy == NUMPY_MASKED)
+    return operand_fail(operand, PyExc_TypeError, "a masked array's mask would be lost; give x.filled(value), or x.data");
+  return operand_fail(operand, PyExc_TypeError, "%R is no tensor: it has neither __dlpack__ nor the buffer protocol",
+                      (PyObject *)type->type);
+}
+
+static int use_managed(operand *operand, struct DLManagedTensorVersioned *managed) {
+  if (!managed) return -1;
+  operand->managed = managed;
+  operand->tensor = &managed->dl_tensor;
+  operand->flags = managed->flags;
+  if (!operand_is_output(operand) || !(managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED)) return 0;
+  return operand_fail(operand, PyExc_BufferError, "it hands over a copy, in which the result would be lost");
+}
+
+static int use_protocol(operand *operand, void *stream) {
+  const dlpack_wish wish = {.copy = QUERN_COPY_IF_NEEDED, .stream = stream};
+  return use_managed(operand, dlpack_import(operand->object, &wish));
+}
+
+/* 1, 0, or -1 with an exception. */
+static int truth_of(PyObject *value) {
+  if (value == Py_True || value == Py_False) {
+    Py_DECREF(value);
+    return value == Py_True;
+  }
+  int is_true = value ? PyObject_IsTrue(value) : -1;
+  Py_XDECREF(value);
+  return is_true;
+}
+
+/* A tensor that requires a gradient is the producer's to refuse, in its own words, or to hand over all the same. */
+static int ask_for_gradients(operand *operand, void *stream) {
+  int wants = truth_of(PyObject_GetAttr(operand->object, requires_grad));
+  if (wants <= 0) return wants;
+  return use_protocol(operand, stream);
+}
+
+int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+  const operand_type *place = place_of(Py_TYPE(object));
+  const operand_type type = place->type == Py_TYPE(object) ? *place : learn(object);
+  operand->kind = type.kind;
+  operand->doubt = OPERAND_SURE;
+  operand->makes_numpy = type.numpy != NUMPY_NONE;
+  operand->info = info;
+  operand->index = index;
+  operand->object = object;
+  operand->api = type.api;
+  operand->stream = stream;
+  operand->managed = NULL;
+  switch (type.kind) {
+    case OPERAND_EXCHANGE:
+      if (type.has_lazy_bits) operand->doubt = OPERAND_LAZY;
+      return type.has_gradients ? ask_for_gradients(operand, stream) : 0;
+    case OPERAND_DLPACK: return use_protocol(operand, stream);
+    case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
+    case OPERAND_NONE: return refuse(operand, &type);
+    case OPERAND_NUMBER: return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
+    default: return 0;
+  }
+}
+
+/* ---- Reading ---- */
+
+/* Views that negate come from the imaginary part of one that conjugates: they walk over pairs, so that a dimension in which
+ * items lie side by side rules them out. Those of complex numbers look like any other. */
+static int is_surely_plain(const DLTensor *tensor) {
+  if (tensor->dtype.code == kDLComplex) return 0;
+  for (int32_t d = tensor->ndim - 1; tensor->strides && d >= 0; d--)
+    if (tensor->strides[d] == 1 && tensor->shape[d] > 1) return 1;
+  return tensor->dtype.code != kDLFloat; /* nor are there any of integers */
+}
+
+static int import_by_api(operand *operand) {
+  struct DLManagedTensorVersioned *managed = NULL, *usable = NULL;
+  if (operand->api->managed_tensor_from_py_object_no_sync(operand->object, &managed)) return -1;
+  quern_status status = quern_managed_import(managed, 0, &usable);
+  if (status) {
+    raise_exchange(status);
+    return -1;
+  }
+  return use_managed(operand, usable);
+}
+
+/* Outputs are held at once: a bare tensor has no flags to say that it must not be written. */
+static int borrow(operand *operand) {
+  const DLPackExchangeAPI *api = operand->api;
+  operand_doubt doubt = operand->doubt;
+  if (operand->managed) return 0;
+  if (!operand_is_output(operand) && api->dltensor_from_py_object_no_sync) {
+    if (api->dltensor_from_py_object_no_sync(operand->object, &operand->own)) doubt = OPERAND_REFUSED;
+    operand->tensor = &operand->own;
+    operand->flags = 0;
+  } else if (import_by_api(operand)) {
+    doubt = OPERAND_REFUSED;
+  }
+  if (doubt == OPERAND_REFUSED)
+    PyErr_Clear();
+  else if (doubt == OPERAND_LAZY && is_surely_plain(operand->tensor))
+    doubt = OPERAND_SURE;
+  operand->doubt = doubt;
+  return 0;
+}
+
+int operand_read(operand *operand) {
+  switch (operand->kind) {
+    case OPERAND_NUMPY: return numpy_read(operand);
+    case OPERAND_EXCHANGE: return borrow(operand);
+    case OPERAND_ARRAY:
+      operand->tensor = &array_managed(operand->object)->dl_tensor;
+      operand->flags = array_managed(operand->object)->flags;
+      return 0;
+    default: return 0;
+  }
+}
+
+int operand_hold(operand *operand) {
+  int is_borrowed = operand->kind == OPERAND_EXCHANGE && !operand->managed && operand->doubt != OPERAND_REFUSED;
+  return is_borrowed ? import_by_api(operand) : 0;
+}
+
+/* 1, 0, or -1 with an exception. */
+static int says(PyObject *object, PyObject *name) {
+  PyObject *method = PyObject_GetAttr(object, name);
+  PyObject *value = method ? PyObject_CallObject(method, NULL) : NULL;
+  Py_XDECREF(method);
+  return truth_of(value);
+}
+
+/* A producer that was told another stream than the work goes on is told again. */
+static int tell_stream(operand *operand, void *stream) {
+  if (operand->tensor->device.device_type == kDLCPU || stream == operand->stream) return 0;
+  managed_drop(operand->managed);
+  operand->managed = NULL;
+  return use_protocol(operand, stream);
+}
+
+int operand_settle(operand *operand, void *stream) {
+  if (operand->kind == OPERAND_DLPACK) return tell_stream(operand, stream);
+  if (operand->doubt == OPERAND_REFUSED) return use_protocol(operand, stream);
+  if (operand->doubt != OPERAND_LAZY) return 0;
+  int is_lazy = says(operand->object, is_neg);
+  if (is_lazy == 0) is_lazy = says(operand->object, is_conj);
+  if (is_lazy <= 0) return is_lazy;
+  return operand_fail(operand, PyExc_BufferError, "it is a view that negates or conjugates what is in its memory; give "
+                      "x.resolve_conj().resolve_neg()");
+}
