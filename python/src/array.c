@@ -52,13 +52,6 @@ static PyObject *array_refuse_new(PyTypeObject *type, PyObject *args, PyObject *
 
 /* ---- Attributes ---- */
 
-/* No overflow: what has more items is not imported. */
-static int64_t n_items(const DLTensor *tensor) {
-  int64_t n = 1;
-  for (int d = 0; d < tensor->ndim; d++) n *= tensor->shape[d];
-  return n;
-}
-
 static PyObject *tuple_of(int n, const int64_t *numbers) {
   PyObject *tuple = PyTuple_New(n);
   for (int d = 0; tuple && d < n; d++) {
@@ -99,7 +92,7 @@ static PyObject *get_ndim(PyObject *self, void *unused) {
 
 static PyObject *get_size(PyObject *self, void *unused) {
   (void)unused;
-  return PyLong_FromLongLong(n_items(tensor_of(self)));
+  return PyLong_FromLongLong(tensor_n_items(tensor_of(self)));
 }
 
 static PyObject *get_itemsize(PyObject *self, void *unused) {
@@ -107,9 +100,17 @@ static PyObject *get_itemsize(PyObject *self, void *unused) {
   return PyLong_FromLong(tensor_of(self)->dtype.bits / 8);
 }
 
+/* Takes both references over. */
+static PyObject *multiplied(PyObject *a, PyObject *b) {
+  PyObject *product = a && b ? PyNumber_Multiply(a, b) : NULL;
+  Py_XDECREF(a);
+  Py_XDECREF(b);
+  return product;
+}
+
 static PyObject *get_nbytes(PyObject *self, void *unused) {
   (void)unused;
-  return PyLong_FromLongLong(n_items(tensor_of(self)) * (tensor_of(self)->dtype.bits / 8));
+  return multiplied(get_size(self, NULL), get_itemsize(self, NULL)); /* of a broadcast one: any number */
 }
 
 static PyObject *get_device(PyObject *self, void *unused) {
@@ -148,13 +149,13 @@ static PyObject *array_item(PyObject *self, PyObject *unused) {
   struct DLManagedTensorVersioned *managed;
   PyObject *value;
   (void)unused;
-  if (n_items(tensor_of(self)) != 1) {
-    PyErr_Format(PyExc_ValueError, "quern.Array: of %lld items none is the one", (long long)n_items(tensor_of(self)));
+  if (tensor_n_items(tensor_of(self)) != 1) {
+    PyErr_Format(PyExc_ValueError, "quern.Array: of %lld items none is the one", (long long)tensor_n_items(tensor_of(self)));
     return NULL;
   }
   managed = on_host(self);
   if (!managed) return NULL;
-  value = value_object(managed->dl_tensor.dtype, (char *)managed->dl_tensor.data + managed->dl_tensor.byte_offset);
+  value = value_object(managed->dl_tensor.dtype, tensor_first(&managed->dl_tensor));
   managed_drop(managed);
   return value;
 }
@@ -174,7 +175,7 @@ static PyObject *array_tolist(PyObject *self, PyObject *unused) {
 
 static PyObject *shown_values(PyObject *self, int indent) {
   const DLTensor *tensor = tensor_of(self);
-  const int is_small = device_is_host(tensor->device) || n_items(tensor) <= SHOWN_DEVICE_ITEMS;
+  const int is_small = device_is_host(tensor->device) || tensor_n_items(tensor) <= SHOWN_DEVICE_ITEMS;
   struct DLManagedTensorVersioned *managed = is_small && dtype_of(tensor->dtype) ? on_host(self) : NULL;
   PyObject *text;
   if (!managed) {
@@ -199,7 +200,7 @@ static PyObject *array_repr(PyObject *self) {
   static const char head[] = "quern.Array(";
   const DLTensor *tensor = tensor_of(self);
   const dtype_row *row = dtype_of(tensor->dtype);
-  const int64_t n = n_items(tensor);
+  const int64_t n = tensor_n_items(tensor);
   char dtype[DTYPE_CHARS];
   PyObject *text = extend("%U%U", PyUnicode_FromString(head), shown_values(self, (int)sizeof head - 1));
   if (n == 0 || n > SHOWN_DEVICE_ITEMS) text = extend("%U, shape=%R", text, get_shape(self, NULL));
@@ -281,9 +282,8 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *keywo
 }
 
 static PyObject *array_data_ptr(PyObject *self, PyObject *unused) {
-  const DLTensor *tensor = tensor_of(self);
   (void)unused;
-  return PyLong_FromVoidPtr(tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL);
+  return PyLong_FromVoidPtr(tensor_first(tensor_of(self)));
 }
 
 static PyMethodDef array_methods[] = {

@@ -65,6 +65,12 @@ PyObject *array_transposed(PyObject *self, void *unused) {
   return view(self, &tensor);
 }
 
+/* By so many bytes. The data may be a handle, so they go into byte_offset, unless it would be negative. */
+static void move(DLTensor *tensor, int64_t bytes) {
+  if (bytes >= 0 || tensor->byte_offset >= 0 - (uint64_t)bytes) tensor->byte_offset += (uint64_t)bytes;
+  else tensor->data = (void *)((uintptr_t)tensor->data + (uintptr_t)bytes);
+}
+
 /* _unstack(array): a tuple of the arrays along the first dimension. */
 static PyObject *array_unstack(PyObject *module, PyObject *self) {
   const DLTensor *tensor;
@@ -80,7 +86,7 @@ static PyObject *array_unstack(PyObject *module, PyObject *self) {
     row.ndim--;
     row.shape++;
     row.strides++;
-    if (row.data) row.data = (char *)row.data + i * tensor->strides[0] * (row.dtype.bits / 8);
+    move(&row, (int64_t)((uint64_t)i * (uint64_t)tensor->strides[0] * (row.dtype.bits / 8)));
     object = view(self, &row);
     if (object) {
       PyTuple_SetItem(rows, (Py_ssize_t)i, object);

@@ -11,6 +11,7 @@
 #include "dtypes.h"
 #include "errors.h"
 #include "exchange.h"
+#include "values.h"
 
 int buffer_has(PyObject *object) { return PyObject_CheckBuffer(object); }
 
@@ -141,10 +142,12 @@ static int refuse(const char *reason) {
 /* What the consumer's flags ask for beyond what there is. */
 static int check(const struct DLManagedTensorVersioned *managed, int flags) {
   const DLTensor *tensor = &managed->dl_tensor;
+  const int64_t most = PY_SSIZE_T_MAX / (tensor->dtype.bits / 8);
   const int rows = is_compact(tensor, -1), columns = is_compact(tensor, 1);
   if (!device_is_host(tensor->device)) {
     return refuse("its memory is not the host's; quern.from_dlpack(x, device='cpu') makes a copy there");
   }
+  if (tensor_n_items(tensor) > most) return refuse("it has more bytes than can be counted");
   if ((flags & PyBUF_WRITABLE) && (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY)) return refuse("it is read-only");
   if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !rows) return refuse("it is not contiguous in row-major order");
   if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !columns) {
@@ -169,7 +172,8 @@ int buffer_fill(Py_buffer *view, PyObject *exporter, const struct DLManagedTenso
   static char nothing; /* where an empty tensor without memory is */
   const DLTensor *tensor = &managed->dl_tensor;
   const Py_ssize_t itemsize = tensor->dtype.bits / 8;
-  Py_ssize_t n_items = 1, *numbers;
+  const int64_t n_items = tensor_n_items(tensor);
+  Py_ssize_t *numbers;
   view->obj = NULL;
   if (check(managed, flags)) return -1;
   view->format = NULL;
@@ -180,13 +184,11 @@ int buffer_fill(Py_buffer *view, PyObject *exporter, const struct DLManagedTenso
     return -1;
   }
   for (int d = 0; d < tensor->ndim; d++) {
-    n_items *= numbers[d] = (Py_ssize_t)tensor->shape[d];
-  }
-  for (int d = 0; d < tensor->ndim; d++) {
+    numbers[d] = (Py_ssize_t)tensor->shape[d];
     numbers[tensor->ndim + d] = n_items == 0 ? 0 : (Py_ssize_t)((uint64_t)tensor->strides[d] * (uint64_t)itemsize);
   }
-  view->buf = tensor->data ? (char *)tensor->data + tensor->byte_offset : &nothing;
-  view->len = n_items * itemsize;
+  view->buf = tensor->data ? tensor_first(tensor) : &nothing;
+  view->len = (Py_ssize_t)n_items * itemsize;
   view->itemsize = itemsize;
   view->readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   view->ndim = tensor->ndim;

@@ -128,27 +128,28 @@ PyObject *value_object(DLDataType type, const char *address) { return item_objec
 
 /* ---- All of them ---- */
 
-static const char *first_item(const DLTensor *tensor) { return (const char *)tensor->data + tensor->byte_offset; }
-
-/* Where index i of dimension d is. No sum is formed for an empty tensor, whose strides mean nothing. */
-static const char *item(const DLTensor *tensor, int d, int64_t i, const char *address) {
-  return address + i * tensor->strides[d] * (tensor->dtype.bits / 8);
+int64_t tensor_n_items(const DLTensor *tensor) {
+  int64_t n = 1;
+  for (int d = 0; d < tensor->ndim; d++) {
+    if (tensor->shape[d] == 0) return 0;
+  }
+  for (int d = 0; d < tensor->ndim; d++) n *= tensor->shape[d];
+  return n;
 }
 
-static int is_empty(const DLTensor *tensor) {
-  for (int d = 0; d < tensor->ndim; d++) {
-    if (tensor->shape[d] == 0) return 1;
-  }
-  return 0;
+void *tensor_first(const DLTensor *tensor) { return tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL; }
+
+/* Where index i of dimension d is. Strides of an empty tensor mean nothing, and may be too large for a pointer's arithmetic. */
+static const char *item(const DLTensor *tensor, int d, int64_t i, const char *address) {
+  return (const char *)((uintptr_t)address + (uintptr_t)i * (uintptr_t)tensor->strides[d] * (tensor->dtype.bits / 8));
 }
 
 static PyObject *list_of(const DLTensor *tensor, int d, const char *address) {
-  const int empty = is_empty(tensor);
   PyObject *list;
   if (d == tensor->ndim) return value_object(tensor->dtype, address);
   list = PyList_New((Py_ssize_t)tensor->shape[d]);
   for (int64_t i = 0; list && i < tensor->shape[d]; i++) {
-    PyObject *element = list_of(tensor, d + 1, empty ? address : item(tensor, d, i, address));
+    PyObject *element = list_of(tensor, d + 1, item(tensor, d, i, address));
     if (!element) {
       Py_DECREF(list);
       return NULL;
@@ -158,7 +159,7 @@ static PyObject *list_of(const DLTensor *tensor, int d, const char *address) {
   return list;
 }
 
-PyObject *values_list(const DLTensor *tensor) { return list_of(tensor, 0, first_item(tensor)); }
+PyObject *values_list(const DLTensor *tensor) { return list_of(tensor, 0, tensor_first(tensor)); }
 
 #define MANY_ITEMS 1000
 #define EDGE_ITEMS 3
@@ -202,11 +203,10 @@ static int put_values(PyObject *pieces, const DLTensor *tensor, int d, const cha
 
 PyObject *values_text(const DLTensor *tensor, int indent) {
   PyObject *pieces = PyList_New(0), *nothing = PyUnicode_FromString(""), *text = NULL;
-  int64_t n_items = 1;
-  for (int d = 0; d < tensor->ndim; d++) n_items *= tensor->shape[d];
+  const int64_t n_items = tensor_n_items(tensor);
   if (pieces && nothing) {
     const int failed = n_items == 0 ? put(pieces, PyUnicode_FromString("[]"))
-                                    : put_values(pieces, tensor, 0, first_item(tensor), n_items > MANY_ITEMS, indent);
+                                    : put_values(pieces, tensor, 0, tensor_first(tensor), n_items > MANY_ITEMS, indent);
     if (!failed) text = PyUnicode_Join(nothing, pieces);
   }
   Py_XDECREF(pieces);

@@ -6,6 +6,10 @@
 
 #include "limited.h"
 
+/* How many items there are, and where the first one is. The tensor has been imported: no overflow. */
+int64_t tensor_n_items(const DLTensor *tensor);
+void *tensor_first(const DLTensor *tensor);
+
 /* bool, int, float or complex: the item's value exactly. `address` needs no alignment. */
 PyObject *value_object(DLDataType type, const char *address);
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quern.array_api: the standard's names, creation, what ops have in another form, and the rules of dtypes: those of the functions
+here, and those of the ops, are the same."""
+
+import array
+import inspect
+import itertools
+import math
+
+import quern
+from quern import array_api as xp
+from tap import done_testing, is_, ok, raises, skip
+
+REAL = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64"]
+
+# ---- Names ----
+
+x = quern.asarray([1.0, 2.0])
+ok(x.__array_namespace__() is xp and x.__array_namespace__(api_version="2023.12") is xp, "__array_namespace__")
+ok(all(getattr(quern, name) is getattr(xp, name) for name in ("asarray", "astype", "empty", "full", "from_dlpack")), "also in quern")
+is_((xp.e, xp.pi, xp.inf, xp.newaxis), (math.e, math.pi, math.inf, None), "constants")
+ops = [name for name in quern.ops() if hasattr(xp, name)]
+ok({"add", "exp", "multiply"} <= set(ops), "the ops of the standard's names ({})".format(len(ops)))
+public = [name for name in vars(xp) if not name.startswith("_")]
+is_([name for name in public if inspect.ismodule(getattr(xp, name))], [], "no modules among its names")
+for name, signature in {
+        "asarray": "(obj, /, *, dtype=None, device=None, copy=None)",
+        "empty": "(shape, *, dtype=None, device=None)",
+        "full": "(shape, fill_value, *, dtype=None, device=None)",
+        "zeros": "(shape, *, dtype=None, device=None)",
+        "ones_like": "(x, /, *, dtype=None, device=None)",
+        "full_like": "(x, /, fill_value, *, dtype=None, device=None)",
+        "astype": "(x, dtype, /, *, copy=True, device=None)",
+        "clip": "(x, /, min=None, max=None)",
+        "nonzero": "(x, /)",
+        "unstack": "(x, /, *, axis=0)",
+        "isdtype": "(dtype, kind)",
+        "result_type": "(*arrays_and_dtypes)",
+        "can_cast": "(from_, to, /)"}.items():
+    is_(str(inspect.signature(getattr(xp, name))), signature, name + ": the standard's signature")
+
+# ---- Creation ----
+
+for value, wanted in (([[1, 2, 3], [4, 5, 6]], "int64"), ([1.5, 2], "float32"), ([True, False], "bool"), ([[True], [2]], "int64"),
+                      (3, "int64"), (2.5, "float32"), (True, "bool"), ([[], []], "float32"), ([], "float32"), ((1, (2)), "int64")):
+    x = xp.asarray(value)
+    is_((x.dtype, x.tolist()), (wanted, value if not isinstance(value, tuple) else list(value)), "asarray({!r})".format(value))
+for bad, error in (([[1], [2, 3]], ValueError), ([[1], 2], ValueError), ([1, [2]], ValueError), (["a"], TypeError),
+                   ([None], TypeError), ([1 << 70], OverflowError), (1j, AttributeError), (None, AttributeError)):
+    raises(error, lambda: xp.asarray(bad), "asarray({!r})".format(bad))
+a = array.array("f", [1, 2, 3])
+address = a.buffer_info()[0]
+is_(xp.asarray(a).data_ptr(), address, "asarray of a buffer: the memory")
+ok(xp.asarray(a, copy=True).data_ptr() != address, "or a copy")
+is_(xp.asarray(a, copy=False, dtype="f32").data_ptr(), address, "copy=False")
+raises(ValueError, lambda: xp.asarray(a, copy=False, dtype="f64"), "copy=False to another dtype")
+raises(ValueError, lambda: xp.asarray([1], copy=False), "copy=False of a list")
+for dtype in ["bool", *REAL]:
+    x = xp.empty((2, 3), dtype=dtype)
+    is_((x.shape, x.strides, x.dtype, x.readonly, x.data_ptr() % 256), ((2, 3), (3, 1), dtype, False, 0), "empty: " + dtype)
+is_((xp.empty(3).shape, xp.empty(()).shape, xp.empty([2, 0]).size, xp.empty(1).dtype), ((3,), (), 0, "float32"), "empty: shapes")
+is_(xp.empty_like(a).shape, (3,), "empty_like")
+for bad, error in ((-1, ValueError), ((2, -3), ValueError), ("3", TypeError), ((1.0,), TypeError), ([1] * 33, ValueError),
+                   (1 << 80, OverflowError), (None, TypeError)):
+    raises(error, lambda: xp.empty(bad), "empty({!r})".format(bad if not isinstance(bad, list) else "33 dimensions"))
+raises(MemoryError, lambda: xp.empty(1 << 45), "empty: too much")
+raises(TypeError, lambda: xp.empty(3, dtype="f33"), "empty: no dtype")
+raises(ValueError, lambda: xp.empty(3, device="gpu"), "empty: no device")
+
+# ---- Ops ----
+
+is_(xp.full((2, 2), 7).tolist(), [[7, 7], [7, 7]], "full")
+is_([xp.full(1, v).dtype for v in (True, 3, 2.5)], ["bool", "int64", "float32"], "full: dtypes of numbers")
+is_(xp.full((), 2.5, dtype="f64").tolist(), 2.5, "full: a dtype")
+is_((xp.zeros(2).tolist(), xp.ones((1, 2), dtype="i32").tolist()), ([0.0, 0.0], [[1, 1]]), "zeros, ones")
+is_((xp.zeros_like(a).tolist(), xp.ones_like(a, dtype="i64").tolist(), xp.full_like(a, 5).dtype), ([0.0] * 3, [1] * 3, "f32"), "_like")
+x = xp.asarray([0.5, -1.5, 2.5])
+is_((xp.astype(x, xp.int32).tolist(), xp.astype(x, "i32").dtype), ([0, -1, 2], "int32"), "astype")
+ok(xp.astype(x, "f32", copy=False) is x and xp.astype(x, "f32").data_ptr() != x.data_ptr(), "astype: copy")
+is_(xp.clip(x, -1, 1).tolist(), [0.5, -1.0, 1.0], "clip: numbers")
+is_((xp.clip(x, max=0).tolist(), xp.clip(x, 0).tolist(), xp.clip(x).tolist()), ([0.0, -1.5, 0.0], [0.5, 0.0, 2.5], x.tolist()),
+    "clip: one, none")
+if {"maximum", "minimum"} <= set(quern.ops()):
+    is_(xp.clip(x, xp.asarray([1.0, -2.0, 0.0]), xp.asarray([1.0])).tolist(), [1.0, -1.5, 1.0], "clip: arrays")
+else:
+    skip(1, "this build has no maximum and minimum")
+x = xp.asarray([[1, 2], [3, 4], [5, 6]])
+is_([row.tolist() for row in xp.unstack(x)], [[1, 2], [3, 4], [5, 6]], "unstack")
+is_([row.data_ptr() - x.data_ptr() for row in xp.unstack(x)], [0, 16, 32], "unstack: the same memory")
+is_([row.tolist() for row in xp.unstack(x.T)], [[1, 3, 5], [2, 4, 6]], "unstack: columns")
+is_([r.item() for r in xp.unstack(xp.from_dlpack(memoryview(a)[::-1]))], [3.0, 2.0, 1.0], "unstack: backwards")
+is_(xp.unstack(xp.empty((0, 3))), (), "unstack: none")
+raises(ValueError, lambda: xp.unstack(xp.asarray(1)), "unstack: 0 dimensions")
+if "nonzero" in quern.ops():
+    x = xp.asarray([[0, 1, 0], [2, 0, 3]])
+    is_([indices.tolist() for indices in xp.nonzero(x)], [[0, 1, 1], [1, 0, 2]], "nonzero: indices of each dimension")
+    is_([indices.shape for indices in xp.nonzero(xp.zeros((2, 3, 4)))], [(0,)] * 3, "nonzero: none")
+    raises(ValueError, lambda: xp.nonzero(xp.asarray(1)), "nonzero: 0 dimensions")
+else:
+    skip(3, "this build has no nonzero")
+
+# ---- Dtypes ----
+
+kinds = {"bool": ["bool"], "signed integer": REAL[:4], "unsigned integer": REAL[4:8], "integral": REAL[:8],
+         "real floating": REAL[8:], "complex floating": ["complex64", "complex128"], "numeric": REAL + ["complex64", "complex128"]}
+for kind, members in kinds.items():
+    is_([n for n in ["bool", *REAL, "complex64", "complex128"] if xp.isdtype(quern.dtype(n), kind)], members, "isdtype: " + kind)
+ok(xp.isdtype(xp.float32, xp.float32) and xp.isdtype(xp.int8, ("bool", "integral")) and not xp.isdtype(xp.int8, ()), "isdtype")
+raises((TypeError, ValueError), lambda: xp.isdtype(xp.int8, "real integer"), "isdtype: no kind")
+
+# The standard's table, and what it leaves open.
+WIDER = {("int8", "uint8"): "int16", ("int8", "uint16"): "int32", ("int8", "uint32"): "int64", ("int16", "uint8"): "int16",
+         ("int32", "uint16"): "int32", ("int64", "uint32"): "int64", ("float16", "bfloat16"): "float32", ("bool", "int8"): "int8",
+         ("int64", "float16"): "float16", ("uint8", "float32"): "float32", ("float32", "complex64"): "complex64",
+         ("float64", "complex64"): "complex128", ("float8_e5m2", "float16"): "float16", ("float8_e5m2", "float8_e4m3fn"): "float32"}
+for (a, b), wanted in WIDER.items():
+    is_((xp.result_type(quern.dtype(a), quern.dtype(b)), xp.result_type(quern.dtype(b), quern.dtype(a))), (wanted, wanted),
+        "result_type: {}, {}".format(a, b))
+raises(TypeError, lambda: xp.result_type(xp.uint64, xp.int8), "result_type: uint64 with a signed one")
+is_([xp.result_type(xp.float32, 2), xp.result_type(xp.int8, 2), xp.result_type(xp.int8, 2.5), xp.result_type(xp.bool, 2),
+     xp.result_type(xp.bool, True)], ["float32", "int8", "float32", "int64", "bool"], "result_type: numbers are weak")
+is_(xp.result_type(xp.asarray([1]), xp.float64), "float64", "result_type: of arrays")
+raises(ValueError, xp.result_type, "result_type: of nothing")
+ok(xp.can_cast(xp.int8, xp.int16) and xp.can_cast(xp.int64, xp.float32) and not xp.can_cast(xp.float32, xp.int64) and
+   not xp.can_cast(xp.uint64, xp.int64), "can_cast")
+
+bad = []
+one = {}
+for name in ["bool", *REAL]:
+    try:
+        one[name] = xp.astype(xp.asarray([1.0]), name)
+    except (TypeError, NotImplementedError):
+        pass  # not built
+for a, b in itertools.product(one, repeat=2):
+    if a == b == "bool":
+        continue  # no arithmetic
+    try:
+        wanted = xp.result_type(quern.dtype(a), quern.dtype(b)).name
+    except TypeError:
+        wanted = "refused"
+    try:
+        got = quern.add(one[a], one[b]).dtype.name
+    except TypeError:
+        got = "refused"
+    if got != wanted and not (got == "refused" and wanted not in one):
+        bad.append((a, b, got, wanted))
+is_(bad, [], "add promotes as result_type says: {} dtypes".format(len(one)))
+bad = [(name, value) for name in one for value in (1, 2.5) if name != "bool" and
+       quern.add(one[name], value).dtype != xp.result_type(quern.dtype(name), value)]
+is_(bad, [], "with numbers too")
+
+for name, bits in (("int8", 8), ("uint64", 64), ("int32", 32)):
+    info = xp.iinfo(quern.dtype(name))
+    low = -(1 << bits - 1) if name[0] == "i" else 0
+    is_((info.bits, info.min, info.max, info.dtype), (bits, low, low + (1 << bits) - 1, name), "iinfo: " + name)
+info = xp.finfo(xp.float32)
+is_((info.bits, info.eps, info.max, info.min, info.smallest_normal, info.dtype),
+    (32, 2.0 ** -23, 3.4028234663852886e38, -3.4028234663852886e38, 2.0 ** -126, "float32"), "finfo")
+is_((xp.finfo(xp.asarray([1.0])).eps, xp.finfo(xp.complex128).dtype, xp.finfo(quern.float16).max), (2.0 ** -23, "float64", 65504.0),
+    "finfo: of an array, of a complex dtype, of f16")
+raises(TypeError, lambda: xp.finfo(xp.int8), "finfo: no float")
+raises(TypeError, lambda: xp.iinfo(xp.float32), "iinfo: no integer")
+
+done_testing()
