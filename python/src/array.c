@@ -345,8 +345,5 @@ static int make_type(void) {
 
 int array_add(PyObject *module) {
   if (device_add(module) || array_make_add(module) || buffer_start() || (!array_type && make_type())) return -1;
-  Py_INCREF(array_type);
-  if (PyModule_AddObject(module, "Array", (PyObject *)array_type) == 0) return 0;
-  Py_DECREF(array_type);
-  return -1;
+  return module_add(module, "Array", new_ref((PyObject *)array_type));
 }

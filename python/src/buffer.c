@@ -196,8 +196,7 @@ int buffer_fill(Py_buffer *view, PyObject *exporter, const struct DLManagedTenso
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES && tensor->ndim ? numbers + tensor->ndim : NULL;
   view->suboffsets = NULL;
   view->internal = numbers;
-  Py_INCREF(exporter);
-  view->obj = exporter;
+  view->obj = new_ref(exporter);
   return 0;
 }
 

@@ -134,8 +134,5 @@ int device_add(PyObject *module) {
     Py_XDECREF(bases);
     if (!device_type) return -1;
   }
-  Py_INCREF(device_type);
-  if (PyModule_AddObject(module, "Device", device_type) == 0) return 0;
-  Py_DECREF(device_type);
-  return -1;
+  return module_add(module, "Device", new_ref(device_type));
 }

@@ -122,11 +122,7 @@ static PyObject *instances[N_ROWS];
 
 static const dtype_row *row_in(PyObject *self) { return ((dtype_instance *)self)->row; }
 
-PyObject *dtype_object(const dtype_row *row) {
-  PyObject *object = instances[row - rows];
-  Py_INCREF(object);
-  return object;
-}
+PyObject *dtype_object(const dtype_row *row) { return new_ref(instances[row - rows]); }
 
 /* The row whose name stands behind the last dot of a str: "float32", "torch.float32". No exception. */
 static const dtype_row *row_by_text(PyObject *text) {
@@ -315,16 +311,9 @@ static PyType_Slot dtype_slots[] = {
 
 static PyType_Spec dtype_spec = {"quern.dtype", sizeof(dtype_instance), 0, Py_TPFLAGS_DEFAULT, dtype_slots};
 
-static int add_object(PyObject *module, const char *name, PyObject *object) {
-  Py_INCREF(object);
-  if (PyModule_AddObject(module, name, object) == 0) return 0;
-  Py_DECREF(object);
-  return -1;
-}
-
 int dtypes_add(PyObject *module) {
   if (!dtype_type && !(dtype_type = (PyTypeObject *)PyType_FromSpec(&dtype_spec))) return -1;
-  if (add_object(module, "dtype", (PyObject *)dtype_type)) return -1;
+  if (module_add(module, "dtype", new_ref((PyObject *)dtype_type))) return -1;
   for (int i = 0; i < N_ROWS; i++) {
     if (!instances[i]) {
       dtype_instance *instance = PyObject_New(dtype_instance, dtype_type);
@@ -332,7 +321,7 @@ int dtypes_add(PyObject *module) {
       instance->row = &rows[i];
       instances[i] = (PyObject *)instance;
     }
-    if (add_object(module, rows[i].long_name, instances[i])) return -1;
+    if (module_add(module, rows[i].long_name, new_ref(instances[i]))) return -1;
   }
   return 0;
 }
