@@ -41,7 +41,7 @@ is_((p.deleted, alive()), (1, 0), "deleted once, with the last reference")
 is_(pickle.loads(pickle.dumps(quern.from_dlpack(b"x").device)), (1, 0), "a device is pickled")
 
 x = quern.from_dlpack(Producer([], shape=[1 << 61, 1 << 61, 0], strides=[1 << 62, 1 << 62, 1 << 62], data=None))
-is_((x.size, x.nbytes, repr(x)), (0, 0, "quern.Array([], shape={}, dtype=float32)".format(x.shape)), "an empty one of great extents")
+is_((x.size, x.nbytes, repr(x)), (0, 0, "quern.Array([], shape={}, dtype=float32)".format(x.shape)), "great extents of nothing")
 x = quern.from_dlpack(Producer([1.0], shape=[1 << 61], strides=[0]))
 is_((x.size, x.nbytes), (1 << 61, 1 << 63), "more bytes than there are addresses, all in one place")
 raises(BufferError, lambda: memoryview(x), "are no buffer", "more bytes")

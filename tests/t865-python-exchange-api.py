@@ -3,7 +3,8 @@
 
 import ctypes
 import gc
-from ctypes import POINTER, PYFUNCTYPE, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint32, c_void_p, py_object, pythonapi
+from ctypes import POINTER, PYFUNCTYPE, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint32, c_void_p, py_object
+from ctypes import pythonapi
 
 import quern
 from odd_producer import READ_ONLY, Device, DType, Producer, Tensor, Versioned, alive, capsule_name, capsule_pointer

@@ -17,7 +17,7 @@ REAL = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
 
 x = quern.asarray([1.0, 2.0])
 ok(x.__array_namespace__() is xp and x.__array_namespace__(api_version="2023.12") is xp, "__array_namespace__")
-ok(all(getattr(quern, name) is getattr(xp, name) for name in ("asarray", "astype", "empty", "full", "from_dlpack")), "also in quern")
+ok(all(getattr(quern, name) is getattr(xp, name) for name in ("asarray", "astype", "empty", "full", "from_dlpack")), "in quern")
 is_((xp.e, xp.pi, xp.inf, xp.newaxis), (math.e, math.pi, math.inf, None), "constants")
 ops = [name for name in quern.ops() if hasattr(xp, name)]
 ok({"add", "exp", "multiply"} <= set(ops), "the ops of the standard's names ({})".format(len(ops)))
@@ -42,7 +42,7 @@ for name, signature in {
 # ---- Creation ----
 
 for value, wanted in (([[1, 2, 3], [4, 5, 6]], "int64"), ([1.5, 2], "float32"), ([True, False], "bool"), ([[True], [2]], "int64"),
-                      (3, "int64"), (2.5, "float32"), (True, "bool"), ([[], []], "float32"), ([], "float32"), ((1, (2)), "int64")):
+                      (3, "int64"), (2.5, "float32"), (True, "bool"), ([[], []], "float32"), ([], "float32"), ((1, 2), "int64")):
     x = xp.asarray(value)
     is_((x.dtype, x.tolist()), (wanted, value if not isinstance(value, tuple) else list(value)), "asarray({!r})".format(value))
 for bad, error in (([[1], [2, 3]], ValueError), ([[1], 2], ValueError), ([1, [2]], ValueError), (["a"], TypeError),
@@ -73,7 +73,8 @@ is_(xp.full((2, 2), 7).tolist(), [[7, 7], [7, 7]], "full")
 is_([xp.full(1, v).dtype for v in (True, 3, 2.5)], ["bool", "int64", "float32"], "full: dtypes of numbers")
 is_(xp.full((), 2.5, dtype="f64").tolist(), 2.5, "full: a dtype")
 is_((xp.zeros(2).tolist(), xp.ones((1, 2), dtype="i32").tolist()), ([0.0, 0.0], [[1, 1]]), "zeros, ones")
-is_((xp.zeros_like(a).tolist(), xp.ones_like(a, dtype="i64").tolist(), xp.full_like(a, 5).dtype), ([0.0] * 3, [1] * 3, "f32"), "_like")
+is_((xp.zeros_like(a).tolist(), xp.ones_like(a, dtype="i64").tolist(), xp.full_like(a, 5).dtype), ([0.0] * 3, [1] * 3, "f32"),
+    "_like")
 x = xp.asarray([0.5, -1.5, 2.5])
 is_((xp.astype(x, xp.int32).tolist(), xp.astype(x, "i32").dtype), ([0, -1, 2], "int32"), "astype")
 ok(xp.astype(x, "f32", copy=False) is x and xp.astype(x, "f32").data_ptr() != x.data_ptr(), "astype: copy")
@@ -102,7 +103,8 @@ else:
 # ---- Dtypes ----
 
 kinds = {"bool": ["bool"], "signed integer": REAL[:4], "unsigned integer": REAL[4:8], "integral": REAL[:8],
-         "real floating": REAL[8:], "complex floating": ["complex64", "complex128"], "numeric": REAL + ["complex64", "complex128"]}
+         "real floating": REAL[8:], "complex floating": ["complex64", "complex128"],
+         "numeric": [*REAL, "complex64", "complex128"]}
 for kind, members in kinds.items():
     is_([n for n in ["bool", *REAL, "complex64", "complex128"] if xp.isdtype(quern.dtype(n), kind)], members, "isdtype: " + kind)
 ok(xp.isdtype(xp.float32, xp.float32) and xp.isdtype(xp.int8, ("bool", "integral")) and not xp.isdtype(xp.int8, ()), "isdtype")
@@ -112,7 +114,8 @@ raises((TypeError, ValueError), lambda: xp.isdtype(xp.int8, "real integer"), "is
 WIDER = {("int8", "uint8"): "int16", ("int8", "uint16"): "int32", ("int8", "uint32"): "int64", ("int16", "uint8"): "int16",
          ("int32", "uint16"): "int32", ("int64", "uint32"): "int64", ("float16", "bfloat16"): "float32", ("bool", "int8"): "int8",
          ("int64", "float16"): "float16", ("uint8", "float32"): "float32", ("float32", "complex64"): "complex64",
-         ("float64", "complex64"): "complex128", ("float8_e5m2", "float16"): "float16", ("float8_e5m2", "float8_e4m3fn"): "float32"}
+         ("float64", "complex64"): "complex128", ("float8_e5m2", "float16"): "float16",
+         ("float8_e5m2", "float8_e4m3fn"): "float32"}
 for (a, b), wanted in WIDER.items():
     is_((xp.result_type(quern.dtype(a), quern.dtype(b)), xp.result_type(quern.dtype(b), quern.dtype(a))), (wanted, wanted),
         "result_type: {}, {}".format(a, b))
@@ -156,8 +159,8 @@ for name, bits in (("int8", 8), ("uint64", 64), ("int32", 32)):
 info = xp.finfo(xp.float32)
 is_((info.bits, info.eps, info.max, info.min, info.smallest_normal, info.dtype),
     (32, 2.0 ** -23, 3.4028234663852886e38, -3.4028234663852886e38, 2.0 ** -126, "float32"), "finfo")
-is_((xp.finfo(xp.asarray([1.0])).eps, xp.finfo(xp.complex128).dtype, xp.finfo(quern.float16).max), (2.0 ** -23, "float64", 65504.0),
-    "finfo: of an array, of a complex dtype, of f16")
+is_((xp.finfo(xp.asarray([1.0])).eps, xp.finfo(xp.complex128).dtype, xp.finfo(quern.float16).max),
+    (2.0 ** -23, "float64", 65504.0), "finfo: of an array, of a complex dtype, of f16")
 raises(TypeError, lambda: xp.finfo(xp.int8), "finfo: no float")
 raises(TypeError, lambda: xp.iinfo(xp.float32), "iinfo: no integer")
 

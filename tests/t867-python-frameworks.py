@@ -80,7 +80,8 @@ def of_torch():
     for name in names:
         t = torch.arange(6).reshape(2, 3).to(getattr(torch, name))
         x = quern.from_dlpack(t)
-        ok((x.dtype, x.shape, x.strides, x.data_ptr()) == (t.dtype, tuple(t.shape), t.stride(), t.data_ptr()), "PyTorch, in: " + name)
+        ok((x.dtype, x.shape, x.strides, x.data_ptr()) == (t.dtype, tuple(t.shape), t.stride(), t.data_ptr()),
+           "PyTorch, in: " + name)
         wanted = t.tolist() if not name.startswith("float8") else t.to(torch.float32).tolist()
         is_(x.tolist(), wanted, "its values")
         u = torch.from_dlpack(x)
@@ -90,7 +91,8 @@ def of_torch():
                        "steps": t[:, ::2, 1::3]}.items():
         x = quern.from_dlpack(view)
         u = torch.from_dlpack(x)
-        ok(x.tolist() == view.tolist() == u.tolist() and (not view.numel() or u.data_ptr() == view.data_ptr()), "PyTorch: " + name)
+        is_same = not view.numel() or u.data_ptr() == view.data_ptr()
+        ok(x.tolist() == view.tolist() == u.tolist() and is_same, "PyTorch: " + name)
     x = quern.from_dlpack(t)
     torch.from_dlpack(x)[0, 0, 0] = 77
     is_((t[0, 0, 0].item(), x.tolist()[0][0][0]), (77.0, 77.0), "what is written on one side is seen on the other")

@@ -314,7 +314,7 @@ static PyMemberDef array_members[] = {
 };
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, "A tensor that somebody made: its memory is shared with its producer, or was allocated for a result, and lives as\n"
+    {Py_tp_doc, "A tensor that somebody made: its memory is its producer's, or was allocated for a result, and lives as\n"
                 "long as whoever uses it. Goes to other libraries by DLPack and by the buffer protocol, without a copy:\n"
                 "numpy.asarray(x), torch.from_dlpack(x). It has no indexing and no operators: those libraries have them."},
     {Py_tp_new, (void *)array_refuse_new},

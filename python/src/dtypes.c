@@ -298,7 +298,7 @@ static PyMethodDef dtype_methods[] = {
 };
 
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc, "dtype(object, /)\n--\n\nThe dtype that the object names: 'f32', 'float32', numpy.float32, torch.float32, float."},
+    {Py_tp_doc, "dtype(object, /)\n--\n\nThe dtype that the object names: 'f32', 'float32', numpy.float32, torch.int8, float."},
     {Py_tp_new, (void *)dtype_new},
     {Py_tp_repr, (void *)dtype_repr},
     {Py_tp_str, (void *)dtype_str},
