@@ -3,53 +3,47 @@
 
     python3 stubs.py FOLDER FILE     the package is FOLDER/quern, the stub is written to FILE"""
 import inspect
-import math
 import sys
 import textwrap
 from pathlib import Path
 
 
-def annotated_params(op):
-    for name, value in op.params.items():
-        if value is None:
-            yield name + ": float"
-        else:
-            yield "{}: float = {}".format(name, repr(value) if math.isfinite(value) else "...")
-
-
 def signature(op, inputs, result, out=None):
-    words = ["self", *["{}: {}".format(name, type) for name, type in zip(op.inputs, inputs)], *annotated_params(op), "*"]
-    words += ["out: " + out] if out else ["dtype: Optional[_DType] = None"]
+    """One overload: the types of the inputs, and of `out` where it is given."""
+    parameters = list(op.__signature__.parameters.values())[:len(op.inputs) + len(op.params)]
+    words = ["self"]
+    for parameter, type in zip(parameters, inputs + ["float"] * len(op.params)):
+        words.append("{}: {}{}".format(parameter.name, type, "" if parameter.default is parameter.empty else " = ..."))
+    words += ["/"] if parameters[0].kind is parameters[0].POSITIONAL_ONLY else []
+    words += ["*", "out: " + out if out else "dtype: Optional[_DType] = None"]
     return "    @overload\n    def __call__({}, stream: Optional[int] = None) -> {}: ...\n".format(", ".join(words), result)
 
 
 def signatures(op):
     """With `out` that is what comes back; else a new object like the first operand that is no number."""
     count = len(op.inputs)
-    one = len(op.outputs) == 1
+    results = "_T" if len(op.outputs) == 1 else "tuple[{}]".format(", ".join(["_T"] * len(op.outputs)))
     text = signature(op, ["_Operand"] * count, "_Out", "_Out")
     for k in range(count):
-        inputs = ["float"] * k + ["_T"] + ["_Operand"] * (count - k - 1)
-        text += signature(op, inputs, "_T" if one else "tuple[{}]".format(", ".join(["_T"] * len(op.outputs))))
+        text += signature(op, ["float"] * k + ["_T"] + ["_Operand"] * (count - k - 1), results)
     return text
 
 
-def docstring(text, indent):
-    text = text.replace("\\", "\\\\").replace('"""', "'''").strip()
-    if "\n" not in text:
-        text = "\n".join(textwrap.wrap(text, 120))
-    return textwrap.indent('"""' + text + '"""\n', indent)
+def docstring(op):
+    text = op.doc + ("\n\nFormula: " + op.formula if op.formula else "")
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return textwrap.indent('"""' + text + ('\n"""\n' if "\n" in text else '"""\n'), "    ", lambda line: line.strip())
 
 
 def op_text(name, op):
-    return "class _{0}(Op):\n{1}\n{2}\n{0}: _{0}\n".format(name, docstring(op.__doc__ or name, "    "), signatures(op))
+    return "class _{0}(Op):\n{1}\n{2}\n{0}: _{0}\n".format(name, docstring(op), signatures(op))
 
 
 def write(folder, file):
     sys.path.insert(0, folder)
     import quern
     text = (Path(__file__).parent / "stubs.pyi").read_text("utf-8")
-    dtypes = sorted(name for name, value in vars(quern).items() if isinstance(value, getattr(quern, "dtype", ())))
+    dtypes = sorted(name for name, value in vars(quern).items() if isinstance(value, quern.dtype))
     text += "\n" + "".join(name + ": dtype\n" for name in dtypes)
     for name in sorted(quern.ops()):
         op = getattr(quern, name, None)
