@@ -49,6 +49,16 @@ static int take_param(PyObject *value, const quern_param_info *param, quern_scal
   return scalar->v.f[0] == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* What Python says of a value that is no number does not say whose it is. */
+static int refuse_param(const op_object *op, int32_t k, PyObject *value) {
+  PyObject *error = PyErr_ExceptionMatches(PyExc_OverflowError) ? PyExc_OverflowError : PyExc_TypeError;
+  if (!PyErr_ExceptionMatches(error)) return -1; /* of foreign code */
+  PyErr_Clear();
+  PyErr_Format(error, "%s: parameter %d (%s): %.100R, expected a number%s", op->info->name, (int)k + 1,
+               op->info->params[k].name, value, error == PyExc_TypeError ? "" : " of at most 64 bits");
+  return -1;
+}
+
 /* Param k is given; those between it and the last one keep their defaults until they are. */
 static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t *given, arguments *bound) {
   const quern_op_info *info = op->info;
@@ -58,7 +68,7 @@ static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t 
   }
   *given |= 1u << k;
   for (; bound->n_params <= k; bound->n_params++) bound->params[bound->n_params] = info->params[bound->n_params].value;
-  return take_param(value, &info->params[k], &bound->params[k]);
+  return take_param(value, &info->params[k], &bound->params[k]) ? refuse_param(op, k, value) : 0;
 }
 
 /* None: the legacy default stream, or that on which the producers work. */

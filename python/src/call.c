@@ -97,6 +97,16 @@ static int read_all(call *call) {
 
 /* ---- Results ---- */
 
+/* Whether it was the dtype of a result that was not found: with any there is a shape. Then an exception says so. */
+static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  if (status != QUERN_E_DTYPE || call->given->dtype || info->n_out != 1 || info->n_in == 0) return 0;
+  shapes->dtype = call->tensors[0]->dtype;
+  if (quern_op_infer(call->op->op, info->n_in, call->tensors, 1, shapes)) return 0;
+  PyErr_Format(PyExc_TypeError, "%s: dtype or out is wanted: it can give any dtype", info->name);
+  return 1;
+}
+
 /* The shapes of all outputs; dtypes that are the caller's choice are those of the outputs given, or as dtype says. */
 static int find_shapes(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
@@ -110,7 +120,7 @@ static int find_shapes(call *call, quern_shape *shapes) {
                             ? quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how)
                             : quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
   if (status) {
-    raise_status(status);
+    if (!wants_dtype(call, status, shapes)) raise_status(status);
     return -1;
   }
   for (int32_t k = 0; k < info->n_out; k++)
@@ -145,6 +155,7 @@ static PyObject *wrap_results(call *call) {
   const arguments *given = call->given;
   int32_t n_in = call->info->n_in, n_out = call->info->n_out, n = 0;
   PyObject *objects[OP_MAX_OPERANDS], *tuple;
+  if (!given->n_made) return new_ref(n_out == 1 ? given->out[0] : given->out_given);
   for (; n < n_out; n++) {
     objects[n] = given->out[n] ? new_ref(given->out[n]) : operand_wrap(call->like, &call->operands[n_in + n]);
     if (!objects[n]) break;

@@ -14,9 +14,16 @@ static int round_to(operand *operand, double value) {
   return operand_fail(operand, PyExc_TypeError, "a number beside such operands: %s", quern_last_error());
 }
 
+static int overflows(const operand *operand) {
+  char text[DTYPE_CHARS];
+  PyErr_Clear();
+  return operand_fail(operand, PyExc_OverflowError, "the number %.100R does not fit into %s, the dtype of the others",
+                      operand->object, dtype_text(operand->own.dtype, text));
+}
+
 static int set_float(operand *operand) {
   double value = PyFloat_AsDouble(operand->object); /* of an int, too */
-  if (value == -1 && PyErr_Occurred()) return -1;
+  if (value == -1 && PyErr_Occurred()) return overflows(operand);
   DLDataType type = operand->own.dtype;
   if (type.code != kDLFloat || type.bits < 32) return round_to(operand, value);
   if (type.bits == 64)
@@ -34,13 +41,6 @@ static int set_bits(operand *operand, uint64_t value) {
     default: operand->number.u64 = value;
   }
   return 0;
-}
-
-static int overflows(const operand *operand) {
-  char text[DTYPE_CHARS];
-  PyErr_Clear();
-  return operand_fail(operand, PyExc_OverflowError, "the number %.100R does not fit into %s, the dtype of the others",
-                      operand->object, dtype_text(operand->own.dtype, text));
 }
 
 static int set_signed(operand *operand) {

@@ -14,15 +14,16 @@ typedef struct operand_type {
   const DLPackExchangeAPI *api;
   operand_kind kind;
   numpy_kind numpy;
-  uint8_t has_gradients; /* requires_grad: bound to a graph of derivatives, which DLPack cannot say */
-  uint8_t has_lazy_bits; /* is_neg: views that negate or conjugate when they are read */
+  uint8_t has_lazy_bits;   /* is_neg: views that negate or conjugate when they are read */
+  PyObject *requires_grad; /* owned, a descriptor: whether a tensor is bound to a graph of derivatives, which DLPack cannot say */
+  descrgetfunc get;        /* its function; NULL: the attribute is to be got as any other */
 } operand_type;
 
 /* A few types are all that a program computes with: each has one place, which the last one seen there keeps. */
 #define N_PLACES 64
 static operand_type places[N_PLACES];
 
-static PyObject *requires_grad, *is_neg, *is_conj; /* names, made with the first type that has them */
+static PyObject *requires_grad, *is_neg, *is_conj; /* their names, made with the first type that has an exchange API */
 
 static inline operand_type *place_of(const PyTypeObject *type) {
   uintptr_t address = (uintptr_t)type;
@@ -42,8 +43,10 @@ static int make_names(void) {
 static int note_exchange(operand_type *found) {
   PyObject *type = (PyObject *)found->type;
   if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
-  found->has_gradients = (uint8_t)PyObject_HasAttr(type, requires_grad);
   found->has_lazy_bits = (uint8_t)(PyObject_HasAttr(type, is_neg) && PyObject_HasAttr(type, is_conj));
+  found->requires_grad = PyObject_GetAttr(type, requires_grad);
+  if (found->requires_grad) found->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(found->requires_grad), Py_tp_descr_get);
+  PyErr_Clear(); /* Python 3.9 has no such slot of types that are not made at run time */
   return 1;
 }
 
@@ -74,10 +77,11 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
   found.kind = kind_of(object, &found);
   if (found.kind != OPERAND_NONE) {
     operand_type *place = place_of(found.type);
-    PyTypeObject *last = place->type;
+    operand_type last = *place;
     Py_INCREF(found.type);
     *place = found;
-    Py_XDECREF(last);
+    Py_XDECREF(last.requires_grad);
+    Py_XDECREF(last.type);
   }
   return found;
 }
@@ -131,10 +135,14 @@ static int truth_of(PyObject *value) {
 }
 
 /* A tensor that requires a gradient is the producer's to refuse, in its own words, or to hand over all the same. */
-static int ask_for_gradients(operand *operand, void *stream) {
-  int wants = truth_of(PyObject_GetAttr(operand->object, requires_grad));
-  if (wants <= 0) return wants;
-  return use_protocol(operand, stream);
+static int ask_for_gradients(operand *operand, const operand_type *type, void *stream) {
+  PyObject *object = operand->object, *descriptor = type->requires_grad, *value;
+  if (!descriptor) return 0;
+  Py_INCREF(descriptor); /* while foreign code runs */
+  value = type->get ? type->get(descriptor, object, (PyObject *)type->type) : PyObject_GetAttr(object, requires_grad);
+  Py_DECREF(descriptor);
+  int wants = truth_of(value);
+  return wants > 0 ? use_protocol(operand, stream) : wants;
 }
 
 int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
@@ -152,7 +160,7 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
   switch (type.kind) {
     case OPERAND_EXCHANGE:
       if (type.has_lazy_bits) operand->doubt = OPERAND_LAZY;
-      return type.has_gradients ? ask_for_gradients(operand, stream) : 0;
+      return ask_for_gradients(operand, &type, stream);
     case OPERAND_DLPACK: return use_protocol(operand, stream);
     case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
     case OPERAND_NONE: return refuse(operand, &type);
@@ -172,15 +180,18 @@ static int is_surely_plain(const DLTensor *tensor) {
   return tensor->dtype.code != kDLFloat; /* nor are there any of integers */
 }
 
+/* What calls take as it is; the rest is brought into that form, or refused, by quern_managed_import. */
+static int is_usual(const struct DLManagedTensorVersioned *managed) {
+  return managed->version.major == DLPACK_MAJOR_VERSION && managed->dl_tensor.dtype.bits % 8 == 0;
+}
+
 static int import_by_api(operand *operand) {
-  struct DLManagedTensorVersioned *managed = NULL, *usable = NULL;
+  struct DLManagedTensorVersioned *managed = NULL;
   if (operand->api->managed_tensor_from_py_object_no_sync(operand->object, &managed)) return -1;
-  quern_status status = quern_managed_import(managed, 0, &usable);
-  if (status) {
-    raise_exchange(status);
-    return -1;
-  }
-  return use_managed(operand, usable);
+  quern_status status = is_usual(managed) ? QUERN_OK : quern_managed_import(managed, 0, &managed);
+  if (status == QUERN_OK) return use_managed(operand, managed);
+  raise_exchange(status);
+  return -1;
 }
 
 /* Outputs are held at once: a bare tensor has no flags to say that it must not be written. */

@@ -75,8 +75,14 @@ int operand_settle(operand *operand, void *stream);
  * OverflowError, TypeError (there are no others). */
 int operand_numbers(operand *operands, int32_t n, uint32_t conditions);
 
+/* In the presence of an exception, which stays, or of none. */
 static inline void operand_release(operand *operand) {
-  if (operand->managed) managed_drop(operand->managed);
+  struct DLManagedTensorVersioned *managed = operand->managed;
+  if (!managed || !managed->deleter) return;
+  if (PyErr_Occurred())
+    managed_drop(managed);
+  else
+    managed->deleter(managed);
 }
 
 /* ---- result.c ---- */

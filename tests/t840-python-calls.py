@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of ops from Python: what is given by place and by name, outputs, dtypes, results, layouts, attributes of an Op."""
+
+import array
+import inspect
+import pickle
+
+import quern
+from tap import diag, done_testing, is_, ok, raises, skip
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+# ---- Without NumPy: buffers and quern.Array ----
+
+x = array.array("f", range(8))
+y = array.array("f", [1] * 8)
+z = array.array("f", bytes(32))
+
+ok(quern.add(x, y, out=z) is z, "out is what comes back")
+is_(list(z), [float(k + 1) for k in range(8)], "and has the result")
+ok(isinstance(quern.add(x, y), quern.Array), "buffers in: a quern.Array out")
+a, b = quern.from_dlpack(x), quern.from_dlpack(y)
+is_(quern.add(a, b).tolist(), [float(k + 1) for k in range(8)], "quern.Array in, quern.Array out")
+is_(quern.add(y=b, x=a).tolist(), [float(k + 1) for k in range(8)], "operands by name")
+is_(quern.add(a, y=b, out=z) is z and z[7], 8.0, "operands by place and name")
+ok(quern.add(a, b, out=(z,)) is z, "a tuple of the only output")
+ok(isinstance(quern.add(a, b, out=None), quern.Array), "out=None is no out")
+ok(quern.add(x, x, out=x) is x and x[3] == 6.0, "in place")
+is_(list(quern.call("add", y, y, out=z)), [2.0] * 8, "quern.call")
+is_(list(quern.call("add", *[y], **{"y": y, "out": z})), [2.0] * 8, "quern.call with names")
+is_(quern.add(**{"".join(["x"]): y, "".join(["y"]): y, "".join(["ou", "t"]): z}) is z, True, "names that are not interned")
+text = bytes(array.array("f", [1, 2]))
+is_(quern.add(memoryview(text).cast("f"), y[:2]).tolist(), [2.0, 3.0], "a read-only buffer as an input")
+
+is_(quern.clip(y, 0, 0.5).tolist(), [0.5] * 8, "parameters by place")
+is_(quern.clip(y, max=0.5).tolist(), [0.5] * 8, "parameters by name")
+is_(quern.op("clip")(y, None, 0.5).tolist(), [0.5] * 8, "None: the default")
+is_(quern.leaky_relu(array.array("f", [-1]), slope=True).tolist(), [-1.0], "a bool as a parameter")
+is_(quern.op("full")(value=2**63, out=array.array("f", [0]))[0], 2.0**63, "a parameter of 64 bits without a sign")
+
+for dtype in ("f64", "float64", float, quern.float64):
+    is_(quern.add(y, y, dtype=dtype).dtype, "float64", "dtype={!r}".format(dtype))
+is_(quern.op("astype")(y, dtype="i32").dtype, "int32", "astype by dtype")
+is_(list(quern.op("astype")(y, out=array.array("i", [0] * 8))), [1] * 8, "astype by out")
+is_(quern.nonzero(array.array("f", [0, 3, 0, 4])).tolist(), [[1], [3]], "nonzero: as many rows as there are")
+is_(quern.compress(quern.less(x, 7), x).tolist(), [0.0, 2.0, 4.0, 6.0], "compress")
+is_(quern.add(array.array("f"), 1).shape, (0,), "empty")
+
+# ---- Expressions ----
+
+f = quern.compile("y = x*w + b; z = y > 3")
+first, second = f(x, w=2, b=y)
+is_((first.dtype, second.dtype), ("float32", "bool"), "an expression's outputs")
+is_(second.tolist(), [v > 3 for v in first.tolist()], "and their values")
+given = (array.array("f", bytes(32)), quern.less(x, 0))
+ok(f(x, 2, y, out=given) is given, "a tuple of outputs")
+result = f(x, 2, y, out=(given[0], None))
+ok(result[0] is given[0] and isinstance(result[1], quern.Array), "None among them is made")
+is_(quern.compile("param k; y = k*x")(y, 3).tolist(), [3.0] * 8, "a declared parameter by place")
+is_(quern.compile("param k; y = k*x")(y, k=3).tolist(), [3.0] * 8, "and by name")
+g = quern.compile("y = lambda + out")
+is_(g(y, y).tolist(), [2.0] * 8, "inputs with names that are Python's")
+is_(str(inspect.signature(g)), "(lambda_, out_, /, *, out=None, dtype=None, stream=None)", "their signature")
+for n in range(1, 9):  # layouts that come again are prepared
+    is_(quern.compile("y = x + 1")(y, out=z) is z and z[0], 2.0, "expression, call {}".format(n))
+
+# ---- Attributes ----
+
+op = quern.op("leaky_relu")
+is_((op.__name__, op.__qualname__, op.__module__), ("leaky_relu", "leaky_relu", "quern"), "names")
+is_((op.inputs, op.outputs, op.params), (("x",), ("y",), {"slope": 0.01}), "operands and parameters")
+is_(str(inspect.signature(op)), "(x, slope=0.01, *, out=None, dtype=None, stream=None)", "signature")
+ok(op.__signature__ is op.__signature__, "which is made once")
+ok(op.doc in op.__doc__ and op.formula in op.__doc__ and op.__doc__.startswith("leaky_relu(x"), "docstring")
+ok("leaky_relu" in repr(op) and op.formula in repr(op), "repr")
+ok(quern.op("add") is quern.add and quern.op("add") is quern.op("add"), "one op, one object")
+ok(pickle.loads(pickle.dumps(quern.add)) is quern.add, "pickled by name")
+raises(TypeError, lambda: pickle.dumps(f), "what has no name is not pickled", "cannot be pickled")
+ok(callable(op) and not hasattr(op, "__dict__"), "callable")
+is_(quern.ops(), tuple(sorted(quern.ops())), "ops are sorted")
+ok(all(callable(quern.op(name)) for name in quern.ops()), "and found")
+lines = quern.add.explain(x, y)
+ok(lines["tier"] == "built" and isinstance(lines["threads"], str), "explain")
+is_(quern.add.explain(x, y, out=z)["tier"], "built", "explain with out")
+ok("tier" in quern.compress.explain(quern.less(x, 3), x), "explain of a dynamic op")
+ok("isa" in quern.describe(), "describe")
+
+# ---- NumPy ----
+
+if not np:
+    skip(1, "there is no NumPy here")
+    done_testing()
+
+diag("NumPy " + np.__version__)
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+          "float64")
+a = np.arange(8, dtype="f4")
+ok(type(quern.add(a, a)) is np.ndarray, "NumPy in, NumPy out")
+ok(type(quern.add(1, a)) is np.ndarray and type(quern.add(np.float32(1), a)) is np.ndarray, "behind a number, too")
+is_(type(quern.add(np.float32(1), np.float32(2))), np.ndarray, "scalars of NumPy's are tensors")
+ok(type(quern.add(x, a)) is quern.Array and type(quern.add(a, x)) is np.ndarray, "the first operand says of what kind")
+out = np.empty(8, "f4")
+ok(quern.add(a, x, out=out) is out, "out of another kind than the operands")
+taken = 0
+for name in DTYPES:
+    v = np.ones((3, 4), name)
+    try:
+        result = quern.copy(v)
+    except TypeError:  # not built
+        continue
+    taken += 1
+    if not (result.dtype == v.dtype and (result == v).all() and result.shape == v.shape):
+        ok(False, "copy of " + name)
+ok(taken >= 7, "dtypes: {}".format(taken))
+for code in "bhilqBHILQ":  # NumPy's names by C's types
+    v = np.ones(3, code)
+    try:
+        ok((quern.add(v, v) == 2).all(), "dtype code " + code)
+    except TypeError as refused:
+        ok("add: input 1 (x): dtype" in str(refused), "dtype code {}: {}".format(code, refused))
+
+base = np.arange(120, dtype="f8").reshape(4, 5, 6)
+for name, view in {"transposed": base.T, "reversed": base[::-1, :, ::-2], "broadcast": np.broadcast_to(base[0], (4, 5, 6)),
+                   "sliced": base[1:, ::2, 3:], "0-d": base[1, 2, 3:4].reshape(()), "empty": base[:0], "axis": base[:, None],
+                   "Fortran": np.asfortranarray(base)}.items():
+    for round in range(6):
+        got = quern.multiply(view, view)
+    ok(got.shape == view.shape and (got == view * view).all(), "layout: " + name)
+    target = np.zeros(view.shape[::-1]).T
+    ok(quern.multiply(view, view, out=target) is target and (target == view * view).all(), "into a transposed one: " + name)
+packed = np.zeros(4, np.dtype([("a", "u1"), ("b", "f8")]))
+raises(BufferError, lambda: quern.add(packed["b"], 1.0), "fields at odd distances", "strides")
+packed = np.zeros(4, np.dtype([("a", "f8"), ("b", "f8")]))
+packed["b"] = range(4)
+is_(quern.add(packed["b"], 1.0).tolist(), [1.0, 2.0, 3.0, 4.0], "fields at even distances")
+crooked = np.frombuffer(bytes(1) + np.arange(4.0).tobytes(), "f8", offset=1)
+is_(quern.add(crooked, crooked).tolist(), [0.0, 2.0, 4.0, 6.0], "misaligned")
+for k in range(12):  # other layouts and other memory in turn
+    v = np.full((k % 3 + 1, 4), k, "f4")
+    is_(quern.add(v, 1, out=np.empty_like(v)).tolist(), (v + 1).tolist(), "turns: {}".format(k))
+
+
+class Sub(np.ndarray):
+    pass
+
+
+ok(type(quern.add(a.view(Sub), 1)) is np.ndarray, "a subclass in, an ndarray out")
+ok((quern.add(np.matrix([[1.0, 2.0]]), 1.0) == [[2, 3]]).all(), "numpy.matrix")
+is_(quern.add(a, a, out=out[::-1].view(Sub)).tolist(), (a + a).tolist(), "a subclass as out")
+big = np.ones(100000, "f4")
+is_(quern.add(big, big, out=big) is big and big.sum(), 200000.0, "many items")
+is_(quern.nonzero(np.eye(2)).tolist(), [[0, 0], [1, 1]], "nonzero")
+is_(quern.nonzero(np.eye(2)).dtype, np.dtype("i8"), "and its dtype")
+is_(quern.compress(a > 5, a).tolist(), [6.0, 7.0], "compress")
+is_(quern.where(a > 5, a, 0).tolist(), [0.0] * 6 + [6.0, 7.0], "where")
+ok(isinstance(quern.op("astype")(a, dtype="bf16"), quern.Array), "a dtype that NumPy has not: a quern.Array")
+done_testing()

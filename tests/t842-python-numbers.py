@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of Python's as operands: weak, they take the dtype of the others, and what does not fit is refused."""
+
+import array
+import enum
+
+import quern
+from tap import done_testing, is_, ok, raises, skip
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+f32, i32, i64, u8 = (array.array(code, [1, 2]) for code in "fiqB")
+flags = quern.less(f32, 2.0)
+
+
+for operand, number, wanted in ((f32, 1, "float32"), (f32, 1.5, "float32"), (f32, True, "float32"), (i32, 1, "int32"),
+                                (i32, True, "int32"), (u8, 255, "uint8"), (i64, -2**63, "int64"), (i64, 1.5, "float32"),
+                                (u8, 1.5, "float32")):
+    got = quern.where(True, number, operand)
+    is_((str(got.dtype), got.tolist()), (wanted, [number, number]), "{!r} beside {}".format(number, operand.typecode))
+for number, wanted in ((True, "bool"), (7, "int64"), (1.5, "float32")):
+    got = quern.where(flags, number, number)
+    is_((str(got.dtype), got.tolist()), (wanted, [number, number]), "{!r} beside bools".format(number))
+is_(str(quern.where(flags, 7, f32).dtype), "float32", "an int beside bools and floats")
+is_(str(quern.where(False, flags, True).dtype), "bool", "a bool as a condition, and as a value")
+half = quern.op("astype")(f32, dtype="f16")
+is_((str(quern.add(half, 1.0009765625).dtype), quern.add(half, 0.5).tolist()), ("float16", [1.5, 2.5]), "a float beside f16")
+is_(str(quern.add(half, quern.add(f32, 0)).dtype), "float32", "f16 with f32")
+is_(quern.multiply(quern.op("fma")(half, 0.1, f32), 1).tolist(), quern.op("fma")(f32, 0.1, f32).tolist(),
+    "a number is rounded to what all others promote to")
+brain = quern.op("astype")(f32, dtype="bf16")
+is_((str(quern.add(brain, 1.5).dtype), str(quern.where(True, brain, half).dtype)), ("bfloat16", "float32"), "bf16")
+is_(quern.add(f32, float("inf")).tolist(), [float("inf")] * 2, "infinity")
+ok(quern.isnan(quern.add(f32, float("nan"))).tolist() == [True, True], "NaN")
+is_(quern.add(f32, 2**70).tolist(), [2.0**70] * 2, "a large int beside floats")
+
+for operand, number in ((u8, 256), (u8, -1), (i32, 2**31), (i32, -2**31 - 1), (i64, 2**63), (i64, -2**63 - 1), (u8, 10**40),
+                        (i64, 10**40), (f32, 10**400)):
+    error = raises(OverflowError, lambda: quern.add(operand, number), "{:.9} beside {}".format(str(number), operand.typecode))
+    ok("add: input 2 (y)" in str(error), "which names the operand")
+raises(TypeError, lambda: quern.add(1, 2), "numbers alone", "add: input 1 (x): all inputs are numbers")
+raises(TypeError, lambda: quern.where(1, f32, f32), "an int as a condition", "where: input 1 (condition)")
+raises(TypeError, lambda: quern.add(f32, 1j), "complex numbers", "add: input 2 (y)")
+raises(TypeError, lambda: quern.add(f32, 1, out=1), "a number as out", "add: output 1 (out)")
+
+
+class Count(enum.IntEnum):
+    TWO = 2
+
+
+class Real(float):
+    pass
+
+
+is_(quern.add(i32, Count.TWO).tolist(), [3, 4], "an int's subclass")
+is_(quern.add(f32, Real(0.5)).tolist(), [1.5, 2.5], "a float's subclass")
+
+# Parameters are weak as well, and take what can be a number.
+
+
+class Index:
+    def __index__(self):
+        return 2
+
+
+class Float:
+    def __float__(self):
+        return 2.0
+
+
+for value in (2, 2.0, Index(), Float(), Count.TWO, quern.add(array.array("f", [1]), 1), quern.add(array.array("q", [1]), 1)):
+    is_(quern.leaky_relu(array.array("f", [-1]), value).tolist(), [-2.0], "a parameter: " + type(value).__name__)
+for value in ("2", [2], {}, f32):
+    raises(TypeError, lambda: quern.leaky_relu(f32, value), "no parameter: " + type(value).__name__, "leaky_relu: parameter 1 (slope)")
+raises(OverflowError, lambda: quern.leaky_relu(f32, 2**64), "an int of more than 64 bits", "leaky_relu: parameter 1 (slope)")
+
+
+class Angry:
+    def __float__(self):
+        raise ZeroDivisionError("my own")
+
+
+raises(ZeroDivisionError, lambda: quern.leaky_relu(f32, Angry()), "what a number's own code raises", "my own")
+
+if np:
+    is_(quern.add(np.ones(2, "f4"), np.float64(1)).dtype, np.dtype("f8"), "numpy.float64 is strong, though it is a float")
+    is_(quern.add(np.ones(2, "f4"), np.float32(1)).dtype, np.dtype("f4"), "numpy.float32")
+    is_(quern.where(np.bool_(True), np.ones(2), np.zeros(2)).tolist(), [1.0, 1.0], "numpy.bool_ as a condition")
+    is_(quern.leaky_relu(np.array([-1.0]), slope=np.float16(2)).tolist(), [-2.0], "a scalar as a parameter")
+    is_(quern.leaky_relu(np.array([-1.0]), slope=np.int8(2)).tolist(), [-2.0], "an integer scalar")
+    is_(quern.leaky_relu(np.array([-1.0]), slope=np.array(2)).tolist(), [-2.0], "a 0-d array as a parameter")
+else:
+    skip(6, "there is no NumPy here")
+done_testing()
