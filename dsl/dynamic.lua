@@ -1,7 +1,7 @@
--- Ops of class dynamic: how large their output is depends on values. Nothing is computed: they find elements where a condition
--- holds (the only input of an op, or the one before the last, where that is not bool it means != 0) and give, in row-major order,
---   finds = "items"    the last input's items there, every bit kept
---   finds = "places"   the indices of these elements, one row each
+-- Ops of class dynamic: how large their output is depends on values. Nothing is computed: where the first input is not zero, they
+-- find, in row-major order,
+--   finds = "places"   the indices of these elements, a row each
+--   finds = "items"    the second input's items there, every bit kept
 
 op "nonzero" {
   doc    = "The indices of the elements of x that are not zero (NaN is not), as rows [count, ndim] in row-major order.",

@@ -20,6 +20,22 @@ function M.entries(plan, op)
   return entries
 end
 
+-- Ops that find run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
+-- Returns errors.
+function M.leave_out(plan, is_asked)
+  local kept, errors = {}, {}
+  plan.left_out = {}
+  for _, op in ipairs(plan.ops) do
+    table.insert(op.finds and plan.left_out or kept, op)
+    if op.finds and is_asked then
+      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave it "
+                                            .. "out, or generate for c as well", op.name)
+    end
+  end
+  plan.ops = kept
+  return errors
+end
+
 function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end
 
 -- The name of a kernel under the prefix. The header's own names begin with qc_ as well and stay as they are: a file stands alone.

@@ -345,22 +345,6 @@ local function prefix_trouble(prefix, is_library)
   return string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, qj, q", source.shown(prefix))
 end
 
--- Ops that find run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
--- Returns errors.
-local function leave_finders_out(plan, is_asked)
-  local kept, errors = {}, {}
-  plan.left_out = {}
-  for _, op in ipairs(plan.ops) do
-    table.insert(op.finds and plan.left_out or kept, op)
-    if op.finds and is_asked then
-      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave it out, "
-                                            .. "or generate for c as well", op.name)
-    end
-  end
-  plan.ops = kept
-  return errors
-end
-
 -- All files of a tree. options: prefix, single, library, target (of "c", "cuda", with commas), and those of plan. Returns
 -- { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
@@ -376,7 +360,7 @@ function M.generate(root, options)
   if #errors > 0 then return nil, errors end
   local plan
   plan, errors = M.plan(model, options)
-  if plan and not targets.c then errors = leave_finders_out(plan, options.ops ~= nil) end
+  if plan and not targets.c then errors = cuda.leave_out(plan, options.ops ~= nil) end
   if not plan or (errors and #errors > 0) then return nil, errors end
   for _, op in ipairs(plan.ops) do
     for _, list in ipairs { op.inputs, op.params } do

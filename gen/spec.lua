@@ -256,8 +256,9 @@ local OP_SCHEMA = {
   notes = "string", finds = "string",
 }
 
--- What an op of class dynamic may give of the elements that it finds, and what is not for it: there is nothing to compute.
-local FINDS = { items = true, places = true }
+-- What an op of class dynamic may give of the elements that it finds, by how many inputs; and what is not for it, since there is
+-- nothing to compute.
+local FINDS = { items = 2, places = 1 }
 local NOT_OF_FINDERS = { "body", "result", "moves", "casts", "params", "ulp", "domain", "examples" }
 
 -- What is wrong with an op that finds, or nil.
@@ -303,6 +304,9 @@ local function declare_op(state, index, name, fields, default_inputs)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
+  if op.finds and #op.inputs ~= FINDS[op.finds] then
+    return fail(state, at, "%s: finds %s of %d inputs", name, op.finds, FINDS[op.finds])
+  end
   if fields.result and fields.result ~= "bool" then
     return fail(state, at, "%s: result can only be \"bool\"", name)
   end

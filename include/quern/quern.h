@@ -239,8 +239,9 @@ QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *cons
 
 /* The same for a call on these very data: of an op of QUERN_CLASS_DYNAMIC the inputs' values are read, and every extent is
  * exact; quern_op_infer gives -1 for an extent that depends on values. Outputs of these shapes are what quern_op_call then
- * fills: it counts again, and answers SHAPE, with nothing written, where the values are others by then. `call` may be
- * NULL. */
+ * fills: it counts again, and answers SHAPE, with nothing written, where the values are others by then. (Values that change while
+ * it runs cannot make it write beyond an output; of the output's own, some may then be any.) `call` may be NULL. The library's own
+ * such ops run on the CPU: DEVICE. UNSUPPORTED: a registered op that does not say. */
 QUERN_API quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
                                         const quern_call *call);
 
@@ -269,7 +270,8 @@ QUERN_API quern_status quern_op_call(quern_op *op, int32_t n_in, DLTensor *const
                                      DLTensor *const *out, const quern_call *call);
 
 /* Does all checks and choices of a call once. `*plan` is owned by the caller and keeps the op alive. Data pointers are
- * not kept: they are given to each run. Parameters are, unless a run brings its own. */
+ * not kept: they are given to each run. Parameters are, unless a run brings its own. UNSUPPORTED: the library's own ops of
+ * QUERN_CLASS_DYNAMIC. */
 QUERN_API quern_status quern_op_prepare(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
                                         DLTensor *const *out, const quern_call *call, quern_plan **plan);
 
@@ -298,7 +300,7 @@ typedef struct quern_op_def {
   size_t size; /* sizeof(quern_op_def) of the caller */
   const char *name;
   const char *doc;
-  int32_t op_class;
+  int32_t op_class; /* over a built-in op: DYNAMIC if that is, and only then */
   int32_t n_in, n_out, n_params;
   const char *const *arg_names; /* n_in + n_out names, or NULL */
   const quern_param_info *params;
@@ -306,7 +308,8 @@ typedef struct quern_op_def {
   /* Computes; must check what it needs to, write nothing when it fails, and be thread-safe. Required. */
   quern_status (*call)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                        const quern_call *call);
-  /* Infers shapes and dtypes. NULL: a built-in op's of the same name, else those of an elementwise op. */
+  /* Infers shapes and dtypes. NULL: a built-in op's of the same name, else those of an elementwise op (of class DYNAMIC: none,
+   * UNSUPPORTED). */
   quern_status (*infer)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
   /* Bytes of workspace. NULL: 0. */
   quern_status (*workspace)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,

@@ -56,11 +56,11 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, qn_dynamic 
 __attribute__((noinline)) quern_status qn_dynamic_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                          const quern_call *call, int needs_data, qn_dynamic *dynamic) {
   const quern_op_info *info = &op->builtin->info;
-  qn_tensor tensors[QN_MAX_OPERANDS];
-  uint8_t dtypes[QN_MAX_OPERANDS];
+  qn_tensor tensors[QN_DYNAMIC_INPUTS];
+  uint8_t dtypes[QN_DYNAMIC_INPUTS];
   qn_params none;
   quern_status status;
-  qn_assert(info->n_out == 1 && info->n_in >= 1);
+  qn_assert(info->n_out == 1 && info->n_in >= 1 && info->n_in <= QN_DYNAMIC_INPUTS);
   dynamic->builtin = op->builtin;
   for (int32_t k = 0; k < info->n_in; k++) {
     if ((status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &tensors[k]))) return status;
@@ -122,8 +122,8 @@ static void count_slice(void *arg, int64_t i) {
 /* Runs the op's kernel over a box: what it finds goes to `to`, which has room for a whole box. Returns how many that are. */
 static int64_t find(const qn_dynamic *dynamic, const qn_engine_box *box, char *to) {
   const int32_t n_in = dynamic->job.n_in;
-  char *ptr[QN_MAX_OPERANDS + 1];
-  int64_t n, stride[QN_MAX_OPERANDS + 1][2] = {{1, 0}}; /* of the condition, and of the count */
+  char *ptr[QN_DYNAMIC_INPUTS + 2];
+  int64_t n, stride[QN_DYNAMIC_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
   const int64_t extent[3] = {box->count, 1, 0};
   for (int32_t k = 0; k < n_in; k++) ptr[k] = box->ptr[k];
   for (int32_t k = 1; k <= n_in; k++) stride[k][0] = dynamic->job.room_size; /* of items, or of places */
@@ -165,7 +165,8 @@ static int fill_places(void *arg, const qn_engine_box *box) {
   if (n > share->left) n = share->left;
   for (int32_t d = dynamic->ndim - 1; d >= 0 && n; d--) {
     const int64_t whole = dynamic->shape[d], begin = rest % whole, room = whole - begin;
-    const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0};
+    const int64_t reciprocal = whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0;
+    const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, reciprocal};
     char *const ptr[3] = {box->room, box->room, share->to + d * finding->stride[1]};
     const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
     finding->coordinate(ptr, stride, extent, params);
@@ -181,7 +182,8 @@ static void fill_slice(void *arg, int64_t i) {
   share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = dynamic->out.data + finding->begin[i] * finding->stride[0];
-  qn_engine_walk(&dynamic->job, dynamic->job.n_in, i, finding->n_slices, columns_of(dynamic) < 0 ? fill_items : fill_places, &share);
+  int (*fill)(void *arg, const qn_engine_box *box) = columns_of(dynamic) < 0 ? fill_items : fill_places;
+  qn_engine_walk(&dynamic->job, dynamic->job.n_in, i, finding->n_slices, fill, &share);
 }
 
 /* A pass: once for each slice. */

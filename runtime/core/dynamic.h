@@ -8,11 +8,14 @@
 #include "tensor.h"
 #include "job.h"
 
+/* The condition, and items. There is one output. */
+#define QN_DYNAMIC_INPUTS 2
+
 /* A call of such an op, decided: what is found is not known yet. */
 typedef struct qn_dynamic {
   const qn_builtin *builtin;
   DLDevice device;
-  uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item */
+  uint8_t sizes[QN_DYNAMIC_INPUTS + 1]; /* bytes an item */
   qn_tensor out;                  /* if there is one */
   int32_t ndim;
   int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */

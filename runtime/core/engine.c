@@ -307,7 +307,8 @@ static int64_t count_boxes(const run *run) {
   return n;
 }
 
-void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
+void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
+                    void *arg) {
   const run run = {.job = job, .ptr = job->nest.ptr};
   const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
   _Alignas(64) char area[QN_AREA];

@@ -22,8 +22,8 @@ typedef struct qn_engine_box {
   char *room;       /* for job->room_size bytes of each */
 } qn_engine_box;
 
-/* Calls visit(arg, box) for the boxes of part `i` of `n` of an in_order job, one after another, until it returns 0; parts may have
- * none. job->nest.ptr: the inputs. To be called in the default floating point environment. */
+/* Calls visit(arg, box) for the boxes of part `i` of `n` of an in_order job, one after another, until it returns 0; a part may
+ * have none. job->nest.ptr: the inputs. To be called in the default floating point environment. */
 void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
                     void *arg);
 

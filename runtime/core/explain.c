@@ -98,7 +98,8 @@ static quern_status add_dynamic(qn_strbuf *buf, const quern_op *op, DLTensor *co
   const int has_elements = dynamic.job.nest.n_elements != 0;
   add_otherwise(buf, op);
   qn_strbuf_add(buf, "tier: built\nreason: %s\n",
-                has_elements ? "built kernels count what there is in blocks of the inputs, then write it" : "there are no elements");
+                has_elements ? "built kernels count what there is in blocks of the inputs, then write it"
+                             : "there are no elements");
   add_job(buf, &op->builtin->info, &dynamic.job, qn_registry_slices(op));
   return QUERN_OK;
 }

@@ -69,8 +69,8 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
 static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_shape *out) {
   if (qn_registry_is_dynamic(op)) return qn_dynamic_infer(op, in, out);
   if (op->info->op_class == QUERN_CLASS_DYNAMIC && !op->builtin)
-    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its output's shape depends on values, and its registered implementation has no "
-                          "function infer", op->info->name);
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its output's shape depends on values, and its registered implementation "
+                          "has no function infer", op->info->name);
   return infer_elementwise(op, in, out);
 }
 

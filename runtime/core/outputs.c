@@ -123,18 +123,28 @@ static quern_status allocate_next(const quern_op_info *info, const quern_shape *
   return check_given(info, k, wanted, &managed->dl_tensor);
 }
 
-/* Measures, and allocates all. Not inlined, and `own`, for shapes where the caller has none, is gone when the op runs. */
-__attribute__((noinline)) static quern_status make_outputs(const quern_op *op, DLTensor *const *in, quern_shape *shapes,
-                                                           quern_allocator allocate, const quern_call *call, outputs *outputs) {
-  quern_shape own[QN_MAX_OPERANDS];
-  if (!shapes) {
-    shapes = own;
-    for (int32_t k = 0; k < op->info->n_out; k++) own[k].size = sizeof own[k];
-  }
+/* Measures, and allocates all. */
+static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern_shape *shapes, quern_allocator allocate,
+                                  const quern_call *call, outputs *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
   for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
     status = allocate_next(op->info, shape_of_output(shapes, k), allocate, outputs);
   return status;
+}
+
+/* Not inlined, these two: where the caller has no shapes, the room for them is gone when the op runs; and it is no more than one
+ * where values are read, which takes much of the stack, too. */
+__attribute__((noinline)) static quern_status make_one(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
+                                                       const quern_call *call, outputs *outputs) {
+  quern_shape own = {.size = sizeof own};
+  return make_measured(op, in, &own, allocate, call, outputs);
+}
+
+__attribute__((noinline)) static quern_status make_many(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
+                                                        const quern_call *call, outputs *outputs) {
+  quern_shape own[QN_MAX_OPERANDS];
+  for (int32_t k = 0; k < op->info->n_out; k++) own[k].size = sizeof own[k];
+  return make_measured(op, in, own, allocate, call, outputs);
 }
 
 /* The call, with the outputs' own flags. */
@@ -155,7 +165,11 @@ quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shap
                              quern_allocator allocate, const quern_call *call) {
   outputs outputs = {.n = 0};
   quern_status status = check_wishes(op, shapes);
-  if (status == QUERN_OK) status = make_outputs(op, in, shapes, allocate, call, &outputs);
+  if (status) return status;
+  if (shapes)
+    status = make_measured(op, in, shapes, allocate, call, &outputs);
+  else
+    status = (op->info->n_out == 1 ? make_one : make_many)(op, in, allocate, call, &outputs);
   if (status == QUERN_OK) status = call_on(op, in, &outputs, call);
   if (status)
     delete_all(&outputs);

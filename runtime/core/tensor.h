@@ -95,8 +95,8 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes);
 
-/* The law where an output's elements are not those of the inputs: it may meet none of them, nor itself. in: the inputs' nest; out:
- * the output's own, of one operand; sizes: of the inputs, then of the output. */
+/* The law where an output's elements are not those of the inputs: it may meet none of them, nor itself. in: the inputs' nest;
+ * out: the output's own, of one operand; sizes: of the inputs, then of the output. */
 quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
                                    const uint8_t *sizes);
 

@@ -2,8 +2,8 @@
  *
  * command_run.c: quern run: an expression over .npy files, on the CPU or on a CUDA device, where the arrays are moved there
  * and back. In order: the command line, the expression, names, the inputs' headers, shapes, the device, whether outputs can
- * be written; only then the inputs' data; outputs appear when all are computed. In place of an expression there may be the name of
- * an op whose output is as large as values say: its inputs' data are read first. */
+ * be written; only then the inputs' data; outputs appear when all are computed. In place of an expression there may be the name
+ * of an op whose output is as large as values say: its inputs' data are read first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static int bind_params(run *run, const run_request *request) {
 
 static int is_dynamic(const run *run) { return run->info->op_class == QUERN_CLASS_DYNAMIC; }
 
-/* An expression's op; or the one of that name, if it cannot be part of an expression because its output's shape depends on values. */
+/* An expression's op; or the one of that name, if its output's shape depends on values: it is no part of an expression. */
 static int open_op(run *run, const char *text) {
   if (quern_op_find(run->ctx, text, &run->op) == QUERN_OK && quern_op_describe(run->op)->op_class != QUERN_CLASS_DYNAMIC) {
     quern_op_release(run->op);
