@@ -50,7 +50,12 @@ capsule_rename = PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", py
 _is_valid = PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", pythonapi))
 _pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", pythonapi))
 
-_alive = {}  # address of a managed tensor: all that it points to
+_alive = {}  # address of a managed tensor: its producer and all that it points to
+
+
+@Deleter
+def _delete(address):
+    _alive.pop(address)[0].deleted += 1
 
 
 @Destructor
@@ -114,14 +119,9 @@ class Producer:
             managed.major, managed.minor = self.version
             managed.flags = self.flags
 
-        def delete(address):
-            _alive.pop(address)
-            self.deleted += 1
-
-        deleter = Deleter(delete)
         if self.has_deleter:
-            managed.deleter = deleter
-        _alive[ctypes.addressof(managed)] = (managed, deleter, self.memory, self.shape, self.strides)
+            managed.deleter = _delete
+        _alive[ctypes.addressof(managed)] = (self, managed, self.memory, self.shape, self.strides)
         return managed
 
     def capsule(self):

@@ -124,13 +124,18 @@ static const dtype_row *row_in(PyObject *self) { return ((dtype_instance *)self)
 
 PyObject *dtype_object(const dtype_row *row) { return new_ref(instances[row - rows]); }
 
-/* The row whose name stands behind the last dot of a str: "float32", "torch.float32". No exception. */
+/* The row of a str, or of what stands behind its last dot: "float32", "torch.float32". No exception. */
 static const dtype_row *row_by_text(PyObject *text) {
   const dtype_row *row = NULL;
-  PyObject *bytes = PyUnicode_AsUTF8String(text);
+  PyObject *bytes;
+  for (int i = 0; i < N_ROWS; i++) {
+    if (PyUnicode_CompareWithASCIIString(text, rows[i].name) == 0) return &rows[i];
+    if (PyUnicode_CompareWithASCIIString(text, rows[i].long_name) == 0) return &rows[i];
+  }
+  bytes = PyUnicode_AsUTF8String(text);
   if (bytes) {
     const char *name = PyBytes_AsString(bytes), *dot = strrchr(name, '.');
-    if (strlen(name) == (size_t)PyBytes_Size(bytes)) row = dtype_by_name(dot ? dot + 1 : name);
+    if (dot && strlen(name) == (size_t)PyBytes_Size(bytes)) row = dtype_by_name(dot + 1);
     Py_DECREF(bytes);
   }
   PyErr_Clear();
