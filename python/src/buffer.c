@@ -17,23 +17,38 @@ int buffer_has(PyObject *object) { return PyObject_CheckBuffer(object); }
 
 /* ---- In ---- */
 
+typedef struct held_view {
+  Py_buffer view;
+  struct held_view *next; /* of those that are left */
+} held_view;
+
+/* The exporter's code may run. An exception that is set stays. */
+static void drop_view(held_view *held) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyBuffer_Release(&held->view);
+  PyErr_Restore(type, value, traceback);
+  free(held);
+}
+
 /* A view can be released as long as there is an interpreter, with the GIL. No thread may wait for the GIL when the interpreter
  * begins to end: it would never return. So, before that, `closed` is set, and then waited until nobody is `inside`; from
- * then on only the thread that ends the interpreter releases views, and others leave them, as the process is ending. */
+ * then on only the thread that ends the interpreter releases views. Others are left as they are, as the process is ending: in
+ * a list, so that nothing that looks for lost memory finds them. */
 static atomic_int inside, closed;
 static pthread_t closer; /* written before closed */
+static _Atomic(held_view *) left;
 
 static void release_view(void *owner) {
-  Py_buffer *view = owner;
+  held_view *held = owner;
   atomic_fetch_add(&inside, 1);
   if ((!atomic_load(&closed) || pthread_equal(pthread_self(), closer)) && Py_IsInitialized()) {
     const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyBuffer_Release(view);
-    PyErr_Restore(type, value, traceback);
+    drop_view(held);
     PyGILState_Release(state);
-    free(view);
+  } else {
+    held->next = atomic_load(&left);
+    while (!atomic_compare_exchange_weak(&left, &held->next, held)) continue;
   }
   atomic_fetch_sub(&inside, 1);
 }
@@ -102,19 +117,19 @@ struct DLManagedTensorVersioned *buffer_import(PyObject *object) {
   DLTensor tensor = {.shape = shape, .strides = strides};
   struct DLManagedTensorVersioned *managed;
   quern_status status;
-  Py_buffer *view = malloc(sizeof *view); /* not Python's memory: given back without the GIL at times */
-  if (!view) return (void *)PyErr_NoMemory();
-  if (PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO)) {
-    free(view);
+  held_view *held = malloc(sizeof *held); /* not Python's memory: given back without the GIL at times */
+  if (!held) return (void *)PyErr_NoMemory();
+  if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO)) {
+    free(held);
     return NULL;
   }
-  if (describe(view, &tensor) == 0) {
-    status = quern_managed_wrap(&tensor, view->readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0, release_view, view, &managed);
+  if (describe(&held->view, &tensor) == 0) {
+    const uint64_t flags = held->view.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+    status = quern_managed_wrap(&tensor, flags, release_view, held, &managed);
     if (status == QUERN_OK) return managed;
     raise_exchange(status);
   }
-  PyBuffer_Release(view);
-  free(view);
+  drop_view(held);
   return NULL;
 }
 
