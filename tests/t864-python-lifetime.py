@@ -13,7 +13,7 @@ from ctypes import c_void_p
 
 import quern
 from odd_producer import LEGACY_USED, VERSIONED_USED, OldProducer, Producer, alive, capsule_rename, managed_of
-from tap import done_testing, is_, ok
+from tap import done_testing, is_, ok, skip
 
 libc = ctypes.CDLL(None)
 libc.pthread_create.argtypes = [c_void_p, c_void_p, c_void_p, c_void_p]
@@ -150,7 +150,7 @@ address = ctypes.addressof(managed)
 # When there is no interpreter any more: an exit handler of C's.
 libc = ctypes.CDLL(None)
 libc.__cxa_atexit.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-libc.__cxa_atexit(ctypes.cast(managed.deleter, ctypes.c_void_p), address, None)
+libc.__cxa_atexit(ctypes.cast(managed.deleter, ctypes.c_void_p), address, address)
 """,
     "threads of C's that delete all the while": """
 libc = ctypes.CDLL(None)
@@ -172,11 +172,11 @@ import time
 time.sleep(0.2)
 """,
 }
-# What TSan makes of an exit handler that ctypes registers, and of a thread that it makes, is no use: it calls the one without
-# its argument, and does not see the other begin.
-if "libtsan" in os.environ.get("LD_PRELOAD", ""):
-    del ENDS["a tensor that C deletes after the end"], ENDS["threads of C's that delete all the while"]
+is_tsan = "libtsan" in os.environ.get("LD_PRELOAD", "")
 for name, text in ENDS.items():
+    if is_tsan and "threads" in name:
+        skip(3, "ThreadSanitizer takes glibc's use of the memory of threads that have ended for a race")
+        continue
     for kind in ("return", "exit", "exception"):
         last = {"return": "", "exit": "\nsys.exit(7)", "exception": "\nraise SystemExit(7)"}[kind]
         run = subprocess.run([sys.executable, "-c", HEAD + text + last + "\n"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -192,7 +192,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-is_sanitized = "libasan" in os.environ.get("LD_PRELOAD", "") or bool(os.environ.get("ASAN_OPTIONS"))
+is_sanitized = is_tsan or "libasan" in os.environ.get("LD_PRELOAD", "")
 rounds = int(os.environ.get("QUERN_TEST_EXCHANGES", 20000 if is_sanitized else 1000000)) // 10
 source = quern.from_dlpack(bytearray(64))
 wrong = Producer([1.0], lanes=2)
