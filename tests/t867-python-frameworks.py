@@ -50,6 +50,10 @@ def of_numpy():
     x = quern.from_dlpack(a)
     numpy.asarray(x)[0, 0, 0] = 77
     is_((a[0, 0, 0], x.tolist()[0][0][0]), (77.0, 77.0), "what is written on one side is seen on the other")
+    if "nonzero" in quern.ops():
+        found = quern.nonzero(a > 20)
+        is_([type(places) for places in found], [numpy.ndarray] * 3, "nonzero: NumPy in, NumPy out")
+        ok(all((mine == its).all() for mine, its in zip(found, numpy.nonzero(a > 20))), "and what NumPy's has")
     a = numpy.arange(4)
     a.flags.writeable = False
     x = quern.from_dlpack(a)

@@ -14,3 +14,6 @@ from ._quern import __version__
 
 from . import array_api
 from .array_api import asarray, astype, empty, full
+
+if "nonzero" in ops():  # a build may lack ops
+    from .array_api import nonzero

@@ -169,11 +169,13 @@ def clip(x, /, min=None, max=None):
 
 
 def nonzero(x, /):
-    """For each dimension an array of the indices where x is not zero, in row-major order."""
-    x = from_dlpack(x)
-    if x.ndim == 0:
+    """For each dimension an array of the indices where x is not zero, in row-major order; of x's kind. The op of this name,
+    quern.op("nonzero"), has them as rows of one array."""
+    rows = _quern.nonzero(x)
+    if rows.shape[1] == 0:
         raise ValueError("nonzero: x has 0 dimensions, expected 1 or more")
-    return unstack(_quern.nonzero(x).T)
+    columns = rows.T if hasattr(rows, "T") else from_dlpack(rows).T
+    return unstack(columns) if isinstance(columns, _quern.Array) else tuple(columns)
 
 
 def unstack(x, /, *, axis=0):
