@@ -6,8 +6,12 @@ signature of __dlpack__ are its maker's choice, also where the protocol forbids 
     p.deleted                                   how often the deleter was called"""
 
 import ctypes
+import sys
 from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32
 from ctypes import c_uint64, c_void_p, py_object, pythonapi
+
+# A deleter may run after Python has taken ctypes apart, from 3.13 on with what callbacks need. This reference keeps it.
+pythonapi.Py_IncRef(py_object(sys.modules["_ctypes"]))
 
 
 class Device(Structure):
@@ -62,9 +66,10 @@ def _delete(address):
 def _destroy(capsule):
     for name, form in ((LEGACY, Legacy), (VERSIONED, Versioned)):
         if _is_valid(capsule, name):
-            managed = form.from_address(_pointer(capsule, name))
+            address = _pointer(capsule, name)  # not by ctypes.addressof: at the end its module may be empty
+            managed = form.from_address(address)
             if managed.deleter:
-                managed.deleter(ctypes.addressof(managed))
+                managed.deleter(address)
 
 
 def managed_of(capsule, hold=True):
