@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls under bad conditions: producers that raise, call back, or change what others have handed over; many types; threads; and
+nothing left behind on any path, by count of references and of bytes."""
+
+import array
+import gc
+import sys
+import threading
+import tracemalloc
+
+import quern
+from tap import done_testing, is_, ok, raises, skip
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+x = quern.from_dlpack(array.array("f", range(8)))
+y = quern.from_dlpack(array.array("f", [1] * 8))
+wanted = [float(k + 1) for k in range(8)]
+
+
+class Producer:
+    """Hands a quern.Array on, after doing something else."""
+
+    def __init__(self, action=lambda: None, tensor=x):
+        self.action, self.tensor = action, tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **wishes):
+        self.action()
+        return self.tensor.__dlpack__(**wishes)
+
+
+def throw(error):
+    raise error
+
+
+# ---- Producers ----
+
+is_(quern.add(Producer(), y).tolist(), wanted, "a producer in Python")
+ok(isinstance(quern.add(Producer(), y), quern.Array), "without a namespace: a quern.Array")
+out = Producer(tensor=quern.add(x, 0))
+ok(quern.add(x, y, out=out) is out and out.tensor.tolist() == wanted, "as out")
+for error in (ValueError("mine"), KeyboardInterrupt(), MemoryError(), SystemExit(3)):
+    got = raises(type(error), lambda: quern.add(x, Producer(lambda: throw(error))), "raises " + type(error).__name__)
+    ok(got is error, "the very exception")
+
+
+class Copier(Producer):
+    def __dlpack__(self, **wishes):
+        return self.tensor.__dlpack__(**{**wishes, "copy": True})
+
+
+raises(BufferError, lambda: quern.add(x, y, out=Copier()), "out from a producer that copies", "a copy")
+is_(quern.add(Copier(), y).tolist(), wanted, "an input from it")
+
+
+class Named(Producer):
+    """With an array API namespace."""
+    made = None
+
+    def __array_namespace__(self, api_version=None):
+        return Named
+
+    @staticmethod
+    def from_dlpack(tensor):
+        if Named.made:
+            raise Named.made("mine")
+        return ("from_dlpack", tensor)
+
+
+name, tensor = quern.add(Named(), y)
+is_((name, tensor.tolist()), ("from_dlpack", wanted), "a result through its namespace")
+Named.made = ZeroDivisionError
+raises(ZeroDivisionError, lambda: quern.add(Named(), y), "which raises", "mine")
+
+inner = []
+is_(quern.add(Producer(lambda: inner.append(quern.add(x, y).tolist())), y).tolist(), wanted, "a producer that calls the same op")
+is_(inner, [wanted], "which computed, too")
+depth = [0]
+
+
+def nest():
+    depth[0] += 1
+    if depth[0] < 50:
+        quern.add(Producer(nest), y)
+
+
+is_(quern.add(Producer(nest), y).tolist() and depth[0], 50, "50 deep")
+
+
+class Strange(type):
+    def __getattribute__(cls, name):
+        if name.startswith("__dlpack"):
+            raise RuntimeError("no attribute for you")
+        return super().__getattribute__(name)
+
+
+class Odd(metaclass=Strange):
+    pass
+
+
+raises(Exception, lambda: quern.add(x, Odd()), "a type whose attributes raise")
+raises(TypeError, lambda: quern.add(x, Producer), "a class, not an object of it")
+raises(TypeError, lambda: quern.add(x, object()), "an object that is nothing", "add: input 2 (y)")
+late = type("Late", (), {})
+raises(TypeError, lambda: quern.add(x, late()), "a class that is nothing yet")
+late.__dlpack__ = lambda self, **wishes: x.__dlpack__(**wishes)
+late.__dlpack_device__ = lambda self: (1, 0)
+is_(quern.add(late(), y).tolist(), wanted, "and becomes something")
+for k in range(300):
+    kind = type("Kind", (Producer,), {})
+    if quern.add(kind(), y).tolist() != wanted:
+        ok(False, "300 types")
+ok(True, "300 types")
+
+if np:
+    a = np.arange(8, dtype="f4")
+    is_(quern.add(a, Producer(lambda: setattr(a, "shape", (8, 1))), out=None).shape, (8, 8), "a shape that another operand changes")
+    a = np.arange(8, dtype="f4")
+    b = np.zeros(4096, "f4")
+    raises(ValueError, lambda: quern.add(b, Producer(lambda: b.resize(3, refcheck=False))), "memory that another operand frees")
+else:
+    skip(2, "there is no NumPy here")
+if torch:
+    t = torch.zeros(4096)
+    raises(ValueError, lambda: quern.add(t, Producer(lambda: t.resize_(3).set_(torch.zeros(3)))), "PyTorch's memory, likewise")
+    t = torch.arange(8.0)
+    is_(quern.add(t, Producer(lambda: t.set_(torch.ones(8)))).tolist(), wanted, "what is read is what is there then")
+else:
+    skip(2, "there is no PyTorch here")
+
+# ---- Nothing is left behind ----
+
+
+def leaves_nothing(name, function, *objects, n=3000, bytes_each=24):
+    """bytes_each: less than any object has; the interpreter's caches of names and ours of types grow, up to a point."""
+
+    def run(n):
+        for _ in range(n):
+            try:
+                function()
+            except Exception:
+                pass
+
+    run(200)
+    gc.collect()
+    before = [sys.getrefcount(each) for each in objects]
+    tracemalloc.start()
+    run(50)
+    gc.collect()
+    start = tracemalloc.get_traced_memory()[0]
+    run(n)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - start
+    tracemalloc.stop()
+    counts = [sys.getrefcount(each) for each in objects]
+    ok(grown < n * bytes_each and counts == before, "{}: {} bytes, {}".format(name, grown, "counts as before" if counts == before else counts))
+
+
+buffer = array.array("f", range(8))
+read_only = memoryview(buffer).toreadonly()
+producer = Producer()
+bad = Producer(lambda: throw(ValueError("mine")))
+add = quern.add
+both = quern.compile("a = x + 1; b = x > y")
+leaves_nothing("results", lambda: add(x, y), x, y, add)
+leaves_nothing("out", lambda: add(x, y, out=buffer), x, y, buffer, add)
+leaves_nothing("buffers", lambda: add(buffer, buffer, out=buffer), buffer)
+leaves_nothing("producers", lambda: add(producer, producer), producer)
+leaves_nothing("numbers", lambda: add(x, 10**9), x)
+leaves_nothing("several results", lambda: both(x, y), x, y, both)
+leaves_nothing("some of them given", lambda: both(x, y, out=(buffer, None)), x, y, buffer)
+leaves_nothing("names", lambda: quern.leaky_relu(x=x, slope=0.5, out=None, dtype="f64"), x)
+leaves_nothing("a producer that raises, first", lambda: add(bad, y), bad, y)
+leaves_nothing("a producer that raises, last", lambda: add(producer, buffer, out=bad), bad, producer, buffer)
+leaves_nothing("shapes", lambda: add(producer, buffer, out=array.array("f", [1])), producer, buffer)
+leaves_nothing("an output that is read-only", lambda: add(producer, buffer, out=read_only), producer, buffer, read_only)
+leaves_nothing("an output that copies", lambda: add(x, y, out=Copier()), x, y)
+leaves_nothing("a namespace that raises", lambda: add(Named(), y), y)
+leaves_nothing("a dtype that cannot be", lambda: both(x, y, dtype="i32"), x, y)
+leaves_nothing("no tensor", lambda: add(producer, {}), producer)
+leaves_nothing("numbers alone", lambda: add(1, 2))
+leaves_nothing("a number too large", lambda: add(producer, 10**400), producer)
+leaves_nothing("names that are none", lambda: add(x, y, nonsense=1), x, y)
+leaves_nothing("no op of the name", lambda: quern.call("nonsense", x), x)
+leaves_nothing("syntax", lambda: quern.compile("y = ("), n=1000)
+leaves_nothing("expressions", lambda: quern.compile("y = x + 3")(x), x, n=300)
+leaves_nothing("contexts", lambda: quern.Context(jit="off", cache_dir="").call("add", x, y), x, y, n=300)
+leaves_nothing("explain", lambda: add.explain(x, y), x, y, n=1000)
+leaves_nothing("attributes", lambda: (add.inputs, add.outputs, add.params, add.formula, repr(add), add.__signature__), n=1000)
+leaves_nothing("types", lambda: add(type("Kind", (Producer,), {})(), y), y, n=1000, bytes_each=400)
+if np:
+    a = np.arange(8, dtype="f4")
+    swapped = a.astype(">f4")
+    leaves_nothing("NumPy", lambda: add(a, a), a, n=20000)
+    leaves_nothing("NumPy, out", lambda: add(a, a, out=a), a, n=20000)
+    leaves_nothing("NumPy, refused", lambda: add(a, swapped), a, swapped, a.dtype)
+else:
+    skip(3, "there is no NumPy here")
+if torch:
+    t, leaf = torch.arange(8.0), torch.ones(8, requires_grad=True)
+    leaves_nothing("PyTorch", lambda: add(t, t), t)
+    leaves_nothing("PyTorch, out", lambda: add(t, t, out=t), t)
+    leaves_nothing("PyTorch, refused", lambda: add(t, leaf), t, leaf)
+else:
+    skip(3, "there is no PyTorch here")
+
+# ---- Threads ----
+
+problems = []
+
+
+def compute(seed):
+    """One op, many layouts; the results are looked at."""
+    try:
+        for k in range(400):
+            n = (seed + k // 7) % 5 + 1
+            memory = array.array("d", range(n))
+            result = array.array("d", bytes(8 * n))
+            shared(memory, seed, out=result)
+            if list(result) != [v * 2 + seed for v in range(n)]:
+                problems.append((seed, k, list(result)))
+    except BaseException as error:
+        problems.append(error)
+
+
+def together(n, function):
+    threads = [threading.Thread(target=function, args=(seed,)) for seed in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+interval = sys.getswitchinterval()
+sys.setswitchinterval(1e-5)
+shared = quern.Context(jit="off", cache_dir="").compile("y = x*2 + a")
+together(6, compute)
+is_(problems, [], "one expression from many threads")
+doubled = quern.fma
+shared = lambda memory, seed, out: doubled(memory, 2, seed, out=out)  # noqa: E731
+together(6, compute)
+is_(problems, [], "one op from many threads")
+sys.setswitchinterval(interval)
+
+# A thread that waits for the GIL gets it only where it is let go of.
+sys.setswitchinterval(1000)
+large = quern.from_dlpack(array.array("f", bytes(4 << 20)))
+ran = threading.Event()
+waiting = threading.Event()
+
+
+def wait_for_the_gil(_):
+    waiting.set()
+    ran.set()
+
+
+thread = threading.Thread(target=wait_for_the_gil, args=(0,))
+thread.start()
+for _ in range(1000):
+    if ran.is_set():
+        break
+    quern.gelu(large)
+ok(ran.is_set(), "other threads run while kernels do")
+thread.join()
+sys.setswitchinterval(interval)
+done_testing()
