@@ -299,7 +299,7 @@ static int add_ops(PyObject *module, PyObject *context) {
   int failed = !names;
   for (Py_ssize_t k = 0; k < n && !failed; k++) {
     PyObject *name = PyTuple_GetItem(names, k);
-    if (!PyUnicode_IsIdentifier(name) || PyObject_HasAttr(module, name)) continue;
+    if (!PyUnicode_IsIdentifier(name) || PyObject_HasAttr(module, name)) continue; /* of an ordinary module */
     PyObject *op = context_op(context, name);
     failed = !op || PyObject_SetAttr(module, name, op);
     Py_XDECREF(op);

@@ -80,6 +80,14 @@ static inline int module_add(PyObject *module, const char *name, PyObject *objec
   return failed;
 }
 
+/* Whether there is such an attribute; whatever else the asking raises is dropped (PyObject_HasAttr prints it since 3.13). */
+static inline int has_attribute(PyObject *object, const char *name) {
+  PyObject *value = PyObject_GetAttrString(object, name);
+  if (!value) PyErr_Clear();
+  Py_XDECREF(value);
+  return value != NULL;
+}
+
 /* PyMemberDef's, which structmember.h declares until 3.12. */
 #ifndef Py_T_PYSSIZET
 #include <structmember.h>

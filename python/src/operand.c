@@ -43,7 +43,7 @@ static int make_names(void) {
 static int note_exchange(operand_type *found) {
   PyObject *type = (PyObject *)found->type;
   if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
-  found->has_lazy_bits = (uint8_t)(PyObject_HasAttr(type, is_neg) && PyObject_HasAttr(type, is_conj));
+  found->has_lazy_bits = (uint8_t)(has_attribute(type, "is_neg") && has_attribute(type, "is_conj"));
   found->requires_grad = PyObject_GetAttr(type, requires_grad);
   if (found->requires_grad) found->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(found->requires_grad), Py_tp_descr_get);
   PyErr_Clear(); /* Python 3.9 has no such slot of types that are not made at run time */

@@ -3,7 +3,7 @@
 #include "device.h"
 #include "exchange.h"
 
-int dlpack_has(PyObject *object) { return PyObject_HasAttrString((PyObject *)Py_TYPE(object), "__dlpack__"); }
+int dlpack_has(PyObject *object) { return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__"); }
 
 static PyObject *call_method(PyObject *object, const char *name, PyObject *keywords) {
   PyObject *method = PyObject_GetAttrString(object, name), *none, *result;

@@ -82,7 +82,7 @@ static PyObject *package_of(PyObject *object) {
 /* The function from_dlpack of the object's array API namespace, else of its package: a new reference, or NULL without an
  * exception. */
 static PyObject *from_dlpack_of(PyObject *object) {
-  PyObject *space = PyObject_HasAttrString(object, "__array_namespace__")
+  PyObject *space = has_attribute(object, "__array_namespace__")
                         ? PyObject_CallMethod(object, "__array_namespace__", NULL)
                         : package_of(object);
   PyObject *function = space ? PyObject_GetAttrString(space, "from_dlpack") : NULL;

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts, expressions and specs from Python, and the exceptions that the library's status codes become."""
+
+import array
+import gc
+import os
+import tempfile
+import threading
+import traceback
+import weakref
+
+import quern
+from tap import done_testing, is_, ok, raises, skip
+
+x = array.array("f", [1, 2])
+y = array.array("f", [0, 0])
+quiet = quern.Context(jit="off", cache_dir="")
+
+# ---- Statuses ----
+
+for name, error, status, function, part in (
+        ("DTYPE", TypeError, -2, lambda: quern.add(x, x, out=array.array("i", [0, 0])), "add: output 1 (out): dtype i32"),
+        ("SHAPE", ValueError, -3, lambda: quern.add(x, array.array("f", [1] * 3)), "does not broadcast"),
+        ("OVERLAP", ValueError, -7, lambda: quern.compile("a = x + 1; b = x")(x, out=(y, y)), "output"),
+        ("READONLY", ValueError, -8, lambda: quern.add(x, x, out=memoryview(x).toreadonly()), "add: output 1 (out): it is flagged"),
+        ("NOTFOUND", KeyError, -12, lambda: quern.op("gellu"), "the nearest name is gelu"),
+        ("NOTFOUND in an expression", NameError, -12, lambda: quern.compile("y = gellu(x)"), "did you mean 'gelu'?"),
+        ("SYNTAX", SyntaxError, -11, lambda: quern.compile("y = gelu(x"), "expected ')'"),
+        ("ARGUMENT", ValueError, -1, lambda: quern.compile("param k; y = k*x")(x), "parameter 1 (k) is not given"),
+        ("LIMIT", ValueError, -18, lambda: quern.compile("y = " + "(" * 300 + "x" + ")" * 300), "")):
+    got = raises(error, function, name, part)
+    is_((type(got), getattr(got, "status", None)), (error, status), name + ": exactly that, with its status")
+
+# ---- Syntax ----
+
+error = raises(SyntaxError, lambda: quern.compile("y = x +\n  * 3"), "syntax in the second line", "expected a value, found '*'")
+is_((error.filename, error.lineno, error.offset, error.text), ("expression", 2, 3, "  * 3"), "where")
+shown = "".join(traceback.format_exception_only(type(error), error)).splitlines()
+ok(any(line.strip() == "^" for line in shown) and any("* 3" in line for line in shown), "as Python shows it, with a caret")
+raises(TypeError, lambda: quern.compile(b"y = x"), "bytes are no text", "compile: ")
+raises(ValueError, lambda: quern.compile("y = x\0"), "a zero in it", "compile: ")
+raises(UnicodeEncodeError, lambda: quern.compile("y = \udc80"), "half a character")
+raises(SyntaxError, lambda: quern.compile("y = \u00e9"), "a letter that expressions have not")
+
+# ---- Specs ----
+
+SPEC = """
+unary "acme.{}" {{
+  doc = "Twice x and more.", dtypes = floating, body = [[ x + x + more ]], params = {{ more = 0.0 }},
+}}
+"""
+with tempfile.TemporaryDirectory() as folder:
+    def spec(name, text):
+        path = os.path.join(folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    error = raises(FileNotFoundError, lambda: quiet.load_spec(os.path.join(folder, "none.lua")), "no such file", "none.lua")
+    is_((error.errno, error.status), (2, -16), "its numbers")
+    raises(TypeError, lambda: quiet.load_spec(3), "no path")
+    raises(ValueError, lambda: quiet.load_spec("a\0b"), "a zero in a path")
+    try:
+        ops = quiet.load_spec(spec("twice.lua", SPEC.format("twice") + SPEC.format("again")))
+    except NotImplementedError as refused:
+        ops = None
+        skip(12, str(refused))
+    if ops:
+        is_([op.__name__ for op in ops], ["acme.again", "acme.twice"], "the ops of a spec, by name")
+        is_((ops[1].doc, ops[1].params), ("Twice x and more.", {"more": 0.0}), "described as it says")
+        is_((ops[1](x).tolist(), ops[1](x, more=1).tolist()), ([2.0, 4.0], [3.0, 5.0]), "computed")
+        ok(quiet.op("acme.twice") is ops[1] and quiet.call("acme.twice", x).tolist() == [2.0, 4.0], "found in the context")
+        ok("acme.twice" in quiet.ops() and "acme.twice" not in quern.ops(), "and only there")
+        raises(KeyError, lambda: quern.op("acme.twice"), "not in the default one")
+        raises(ValueError, lambda: quiet.load_spec(os.path.join(folder, "twice.lua")), "not again")
+        error = raises(SyntaxError, lambda: quiet.load_spec(spec("bad.lua", 'unary "acme.bad" {\n  doc = "x", dtypes = floating,\n'
+                                                                 "  body = [[ 0.5 * ( ]] }\n")), "a body with a fault")
+        is_((os.path.basename(error.filename), error.lineno), ("bad.lua", 3), "where")
+        is_([op.__name__ for op in quern.load_spec(spec("mine.lua", SPEC.format("mine")))], ["acme.mine"], "in the default context")
+        ok("acme.mine" in quern.ops() and quern.call("acme.mine", x).tolist() == [2.0, 4.0], "found there")
+        raises(KeyError, lambda: quern.op("acme.mine2"), "names near it", "acme.mine")
+
+# ---- Contexts ----
+
+is_((quiet.describe()["jit"], quern.Context(threads=3).describe()["threads"]), ("off", "3"), "options")
+for bad in ({"jit": "x"}, {"jit": 1}, {"threads": 0}, {"threads": -1}, {"cc": "a\0b"}):
+    raises(ValueError, lambda: quern.Context(**bad), "options that cannot be: {}".format(bad))
+for bad in ({"threads": "2"}, {"cache_dir": 3}, {"nonsense": 1}):
+    raises(TypeError, lambda: quern.Context(**bad), "options of other types: {}".format(bad))
+ok(quern.Context(cache_dir=os.curdir) and quern.Context(None, None, None, None), "paths, and None")
+f = quern.Context(jit="off", cache_dir="").compile("y = x*3")
+gc.collect()
+is_(f(x).tolist(), [3.0, 6.0], "an op outlives its context")
+context = quern.Context(jit="off")
+seen = weakref.ref(context), weakref.ref(context.op("add"))
+del context
+gc.collect()
+is_([ref() for ref in seen], [None, None], "weak references")
+ok(quern.compile.__self__ is quern.op.__self__ and quern.compile.__doc__, "the functions are the default context's")
+raises(TypeError, lambda: quern.Op(), "an Op is not made by its name", "quern.compile")
+raises(TypeError, lambda: quern.call(), "call without a name", "call: ")
+raises(TypeError, lambda: quern.call(x), "a name that is none")
+
+problems = []
+
+
+def compile_and_run(seed):
+    try:
+        for k in range(40):
+            f = quiet.compile("y = x*{} + {}".format(seed, k))
+            if f(x).tolist() != [float(seed + k), float(2 * seed + k)]:
+                problems.append((seed, k))
+    except BaseException as error:
+        problems.append(error)
+
+
+threads = [threading.Thread(target=compile_and_run, args=(seed,)) for seed in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+is_(problems, [], "one context from many threads")
+done_testing()
