@@ -6,28 +6,22 @@
 #include "exchange.h"
 #include "op.h"
 
-/* Types, and what is known of other packages' types, are the process's, not an interpreter's. */
-static int refuse_second(void) {
-  static int is_loaded;
-  if (!is_loaded) {
-    is_loaded = 1;
-    return 0;
-  }
-  PyErr_SetString(PyExc_ImportError, "quern._quern is loaded already: once in a process, by one interpreter");
-  return -1;
-}
-
 static int add_version(PyObject *module) {
   uint32_t version = quern_version();
   return module_add(module, "__version__",
                     PyUnicode_FromFormat("%d.%d.%d", (int)(version >> 16), (int)(version >> 8 & 255), (int)(version & 255)));
 }
 
+/* Types, and what is known of other packages' types, are the process's, not an interpreter's. */
 static int execute(PyObject *module) {
-  return refuse_second() || add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) ||
-                 context_add(module)
-             ? -1
-             : 0;
+  static int is_loaded;
+  if (is_loaded) {
+    PyErr_SetString(PyExc_ImportError, "quern._quern is loaded already: once in a process, by one interpreter");
+    return -1;
+  }
+  if (add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) || context_add(module)) return -1;
+  is_loaded = 1;
+  return 0;
 }
 
 static PyMethodDef functions[] = {
