@@ -1,5 +1,5 @@
 /* array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: whoever's tensor as an array. */
-#include "device.h"
+#include "device_object.h"
 #include "errors.h"
 #include "exchange.h"
 

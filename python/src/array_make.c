@@ -1,5 +1,5 @@
 /* array_make.c: arrays made from nothing or from another one: what array_api.py is written on. */
-#include "device.h"
+#include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "exchange.h"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "device.h"
+#include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "exchange.h"
-#include "values.h"
+#include "items.h"
 
 int buffer_has(PyObject *object) { return PyObject_CheckBuffer(object); }
 

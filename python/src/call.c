@@ -3,7 +3,7 @@
 
 #include "errors.h"
 #include "lines.h"
-#include "operand.h"
+#include "call_operand.h"
 
 /* From so many items on, other threads of Python run meanwhile: letting go of the GIL and taking it again costs as much as
  * about so many. */

@@ -80,7 +80,7 @@ const DLPackExchangeAPI *exchange_api_of(PyTypeObject *type);
 /* quern.Array's own, as the capsule that its type has in __dlpack_c_exchange_api__. */
 PyObject *exchange_api_capsule(void);
 
-/* ---- array.c ---- */
+/* ---- array_object.c ---- */
 
 /* A new quern.Array that takes the managed tensor over (one that quern_managed_import, _wrap or _alloc made). NULL: the tensor
  * has been deleted. */

@@ -1,6 +1,6 @@
 /* number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
 #include "dtypes.h"
-#include "operand.h"
+#include "call_operand.h"
 
 /* ---- Values ---- */
 

@@ -1,6 +1,6 @@
 /* protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
  * producer knows. Producers are strangers' code: whatever they return is looked at before it is used. */
-#include "device.h"
+#include "device_object.h"
 #include "exchange.h"
 
 int dlpack_has(PyObject *object) { return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__"); }

@@ -1,4 +1,4 @@
-/* result.c: new objects for the results of a call, of the kind of an operand. See operand.h. */
+/* result.c: new objects for the results of a call, of the kind of an operand. See call_operand.h. */
 #include <string.h>
 
 #include "dtypes.h"

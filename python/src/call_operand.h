@@ -1,7 +1,7 @@
-/* operand.h: a Python object as an operand of one call, and new objects for results of the same kind. The only place that
+/* call_operand.h: a Python object as an operand of one call, and new objects for results of the same kind. The only place that
  * tells kinds of objects apart. */
-#ifndef QUERN_PYTHON_OPERAND_H
-#define QUERN_PYTHON_OPERAND_H
+#ifndef QUERN_PYTHON_CALL_OPERAND_H
+#define QUERN_PYTHON_CALL_OPERAND_H
 
 #include "exchange.h"
 

@@ -1,5 +1,5 @@
-/* operand.c: see operand.h. Results are made in result.c. */
-#include "operand.h"
+/* call_operand.c: see call_operand.h. Results are made in result.c. */
+#include "call_operand.h"
 
 #include <stdarg.h>
 

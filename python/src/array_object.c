@@ -1,10 +1,10 @@
-/* array.c: quern.Array: a tensor as an object that owns it, or shares it with whom it came from. It has its attributes, its
+/* array_object.c: quern.Array: a tensor as an object that owns it, or shares it with whom it came from. It has its attributes, its
  * values and its ways out; it computes nothing, and it has no indexing. */
-#include "device.h"
+#include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "exchange.h"
-#include "values.h"
+#include "items.h"
 
 typedef struct array {
   PyObject_HEAD

@@ -1,5 +1,5 @@
-/* values.c: values of all dtypes that DLPack 1.3 has in whole bytes; see values.h. */
-#include "values.h"
+/* items.c: values of all dtypes that DLPack 1.3 has in whole bytes; see items.h. */
+#include "items.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* device.h: quern.Device: DLPack's pair of a device type and an index as a tuple that can be read. */
-#ifndef QUERN_PYTHON_DEVICE_H
-#define QUERN_PYTHON_DEVICE_H
+/* device_object.h: quern.Device: DLPack's pair of a device type and an index as a tuple that can be read. */
+#ifndef QUERN_PYTHON_DEVICE_OBJECT_H
+#define QUERN_PYTHON_DEVICE_OBJECT_H
 
 #include <quern/dlpack_exchange.h>
 

@@ -1,4 +1,4 @@
-/* module.c: the extension module quern._quern: puts together what the other files have. */
+/* quern_module.c: the extension module quern._quern: puts together what the other files have. */
 #include <quern/quern.h>
 
 #include "context.h"

@@ -1,5 +1,5 @@
-/* device.c: quern.Device; see device.h. */
-#include "device.h"
+/* device_object.c: quern.Device; see device_object.h. */
+#include "device_object.h"
 
 #include <limits.h>
 #include <stdlib.h>

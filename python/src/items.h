@@ -1,6 +1,6 @@
-/* values.h: what stands in a tensor in the host's memory, as Python's numbers and as text. */
-#ifndef QUERN_PYTHON_VALUES_H
-#define QUERN_PYTHON_VALUES_H
+/* items.h: what stands in a tensor in the host's memory, as Python's numbers and as text. */
+#ifndef QUERN_PYTHON_ITEMS_H
+#define QUERN_PYTHON_ITEMS_H
 
 #include <quern/dlpack_exchange.h>
 
