@@ -74,7 +74,8 @@ class Float:
 for value in (2, 2.0, Index(), Float(), Count.TWO, quern.add(array.array("f", [1]), 1), quern.add(array.array("q", [1]), 1)):
     is_(quern.leaky_relu(array.array("f", [-1]), value).tolist(), [-2.0], "a parameter: " + type(value).__name__)
 for value in ("2", [2], {}, f32):
-    raises(TypeError, lambda: quern.leaky_relu(f32, value), "no parameter: " + type(value).__name__, "leaky_relu: parameter 1 (slope)")
+    raises(TypeError, lambda: quern.leaky_relu(f32, value), "no parameter: " + type(value).__name__,
+           "leaky_relu: parameter 1 (slope)")
 raises(OverflowError, lambda: quern.leaky_relu(f32, 2**64), "an int of more than 64 bits", "leaky_relu: parameter 1 (slope)")
 
 

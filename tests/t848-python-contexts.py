@@ -22,7 +22,7 @@ for name, error, status, function, part in (
         ("DTYPE", TypeError, -2, lambda: quern.add(x, x, out=array.array("i", [0, 0])), "add: output 1 (out): dtype i32"),
         ("SHAPE", ValueError, -3, lambda: quern.add(x, array.array("f", [1] * 3)), "does not broadcast"),
         ("OVERLAP", ValueError, -7, lambda: quern.compile("a = x + 1; b = x")(x, out=(y, y)), "output"),
-        ("READONLY", ValueError, -8, lambda: quern.add(x, x, out=memoryview(x).toreadonly()), "add: output 1 (out): it is flagged"),
+        ("READONLY", ValueError, -8, lambda: quern.add(x, x, out=memoryview(x).toreadonly()), "add: output 1 (out): it is"),
         ("NOTFOUND", KeyError, -12, lambda: quern.op("gellu"), "the nearest name is gelu"),
         ("NOTFOUND in an expression", NameError, -12, lambda: quern.compile("y = gellu(x)"), "did you mean 'gelu'?"),
         ("SYNTAX", SyntaxError, -11, lambda: quern.compile("y = gelu(x"), "expected ')'"),
@@ -36,7 +36,7 @@ for name, error, status, function, part in (
 error = raises(SyntaxError, lambda: quern.compile("y = x +\n  * 3"), "syntax in the second line", "expected a value, found '*'")
 is_((error.filename, error.lineno, error.offset, error.text), ("expression", 2, 3, "  * 3"), "where")
 shown = "".join(traceback.format_exception_only(type(error), error)).splitlines()
-ok(any(line.strip().startswith("^") for line in shown) and any("* 3" in line for line in shown), "as Python shows it, with a caret")
+ok(any(line.strip().startswith("^") for line in shown) and "    * 3" in shown, "as Python shows it, with a caret")
 raises(TypeError, lambda: quern.compile(b"y = x"), "bytes are no text", "compile: ")
 raises(ValueError, lambda: quern.compile("y = x\0"), "a zero in it", "compile: ")
 raises(UnicodeEncodeError, lambda: quern.compile("y = \udc80"), "half a character")
@@ -73,10 +73,11 @@ with tempfile.TemporaryDirectory() as folder:
         ok("acme.twice" in quiet.ops() and "acme.twice" not in quern.ops(), "and only there")
         raises(KeyError, lambda: quern.op("acme.twice"), "not in the default one")
         raises(ValueError, lambda: quiet.load_spec(os.path.join(folder, "twice.lua")), "not again")
-        error = raises(SyntaxError, lambda: quiet.load_spec(spec("bad.lua", 'unary "acme.bad" {\n  doc = "x", dtypes = floating,\n'
-                                                                 "  body = [[ 0.5 * ( ]] }\n")), "a body with a fault")
+        bad = spec("bad.lua", 'unary "acme.bad" {\n  doc = "x", dtypes = floating,\n  body = [[ 0.5 * ( ]] }\n')
+        error = raises(SyntaxError, lambda: quiet.load_spec(bad), "a body with a fault")
         is_((os.path.basename(error.filename), error.lineno), ("bad.lua", 3), "where")
-        is_([op.__name__ for op in quern.load_spec(spec("mine.lua", SPEC.format("mine")))], ["acme.mine"], "in the default context")
+        mine, = quern.load_spec(spec("mine.lua", SPEC.format("mine")))
+        is_(mine.__name__, "acme.mine", "in the default context")
         ok("acme.mine" in quern.ops() and quern.call("acme.mine", x).tolist() == [2.0, 4.0], "found there")
         raises(KeyError, lambda: quern.op("acme.mine2"), "names near it", "acme.mine")
 

@@ -249,7 +249,8 @@ static int imagine_results(call *call, quern_shape *shapes) {
   for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
     quern_shape *shape = &shapes[k - call->info->n_in];
     if (!is_made(call, k)) continue;
-    call->operands[k].own = (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
+    call->operands[k].own =
+        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
     call->tensors[k] = &call->operands[k].own;
     call->operands[k].flags = 0;
   }

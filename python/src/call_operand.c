@@ -164,7 +164,8 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
     case OPERAND_DLPACK: return use_protocol(operand, stream);
     case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
     case OPERAND_NONE: return refuse(operand, &type);
-    case OPERAND_NUMBER: return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
+    case OPERAND_NUMBER:
+      return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
     default: return 0;
   }
 }

@@ -272,8 +272,8 @@ static PyType_Slot context_slots[] = {
     {Py_tp_doc,
      "Context(jit=None, threads=None, cache_dir=None, cc=None)\n--\n\n"
      "A set of ops, with threads and a cache of compiled kernels of its own. jit: when expressions are compiled, 'off', 'sync'\n"
-     "(before the first run) or 'async' (meanwhile; the default). threads: the most that one call uses. cache_dir: the folder of\n"
-     "the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process.\n\n"
+     "(before the first run) or 'async' (meanwhile; the default). threads: the most that one call uses. cache_dir: the folder\n"
+     "of the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process.\n\n"
      "quern.compile, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default context."},
     {Py_tp_new, (void *)context_new},
     {Py_tp_dealloc, (void *)context_delete},
