@@ -174,15 +174,10 @@ static unsigned bits_of(uint8_t code) {
   return code == kDLFloat4_e2m1fn ? 4 : 0;
 }
 
-/* *dtype: what it means. is_padded: items of less than a byte have one each. */
-static quern_status read_dtype(const char *function, DLDataType type, int is_padded, uint32_t options, DLDataType *dtype) {
-  const DLDataType a_bool = {kDLBool, 8, 1};
-  const unsigned wanted = bits_of(type.code), bits = type.bits;
+/* The sentence for one that is not taken. wanted: the bits of its code; 0: of any size. */
+static quern_status refuse_dtype(const char *function, DLDataType type, unsigned wanted) {
+  const unsigned bits = type.bits;
   char text[QN_TENSOR_DTYPE_CHARS];
-  const int is_bool = (is_padded && qn_managed_is_old_bool(type)) ||
-                      (options & QUERN_IMPORT_U8_IS_BOOL && type.code == kDLUInt && bits == 8 && type.lanes == 1);
-  *dtype = is_bool ? a_bool : type;
-  if (is_bool) return QUERN_OK;
   qn_tensor_dtype_text(type, text);
   if (type.code > kDLFloat4_e2m1fn)
     return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s is none of DLPack %d.%d", function, text, DLPACK_MAJOR_VERSION,
@@ -190,8 +185,19 @@ static quern_status read_dtype(const char *function, DLDataType type, int is_pad
   if (type.lanes != 1) return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s, expected 1 lane", function, text);
   if (bits % 8)
     return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s has items of %u bits, expected whole bytes", function, text, bits);
-  if (wanted && bits != wanted)
-    return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s has items of %u bits, expected %u", function, text, bits, wanted);
+  return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s has items of %u bits, expected %u", function, text, bits, wanted);
+}
+
+/* *dtype: what it means. is_padded: items of less than a byte have one each. */
+static quern_status read_dtype(const char *function, DLDataType type, int is_padded, uint32_t options, DLDataType *dtype) {
+  const DLDataType a_bool = {kDLBool, 8, 1};
+  const unsigned wanted = bits_of(type.code), bits = type.bits;
+  const int is_bool = (is_padded && qn_managed_is_old_bool(type)) ||
+                      (options & QUERN_IMPORT_U8_IS_BOOL && type.code == kDLUInt && bits == 8 && type.lanes == 1);
+  *dtype = is_bool ? a_bool : type;
+  if (is_bool) return QUERN_OK;
+  if (type.code > kDLFloat4_e2m1fn || type.lanes != 1 || bits % 8 || (wanted && bits != wanted))
+    return refuse_dtype(function, type, wanted);
   return QUERN_OK;
 }
 

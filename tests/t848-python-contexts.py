@@ -4,6 +4,7 @@
 import array
 import gc
 import os
+import sys
 import tempfile
 import threading
 import traceback
@@ -121,4 +122,13 @@ for thread in threads:
 for thread in threads:
     thread.join()
 is_(problems, [], "one context from many threads")
+
+# ---- Loaded again
+first = quern
+for name in [name for name in sys.modules if name.partition(".")[0] == "quern"]:
+    del sys.modules[name]
+import quern  # noqa: E402
+ok(quern is not first and quern.Array is first.Array, "imported again after being taken out of sys.modules, with the same types")
+x = array.array("f", [1, 2])
+is_((quern.add(x, first.add(x, x)).tolist(), quern.compile("x + 1")(x).tolist()), ([3.0, 6.0], [2.0, 3.0]), "  both serve")
 done_testing()

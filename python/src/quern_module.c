@@ -12,16 +12,17 @@ static int add_version(PyObject *module) {
                     PyUnicode_FromFormat("%d.%d.%d", (int)(version >> 16), (int)(version >> 8 & 255), (int)(version & 255)));
 }
 
-/* Types, and what is known of other packages' types, are the process's, not an interpreter's. */
+/* Types, and what is known of other packages' types, are the process's, not an interpreter's: the first one's, which may load
+ * the module again. */
 static int execute(PyObject *module) {
-  static int is_loaded;
-  if (is_loaded) {
-    PyErr_SetString(PyExc_ImportError, "quern._quern is loaded already: once in a process, by one interpreter");
+  static int64_t owner = -1;
+  const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+  if (interpreter < 0 || (owner >= 0 && interpreter != owner)) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "quern._quern is loaded already, by another interpreter");
     return -1;
   }
-  if (add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) || context_add(module)) return -1;
-  is_loaded = 1;
-  return 0;
+  owner = interpreter;
+  return add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) || context_add(module) ? -1 : 0;
 }
 
 static PyMethodDef functions[] = {
