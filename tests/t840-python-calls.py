@@ -4,6 +4,7 @@
 import array
 import inspect
 import pickle
+import pydoc
 
 import quern
 from tap import diag, done_testing, is_, ok, raises, skip
@@ -75,6 +76,9 @@ is_((op.inputs, op.outputs, op.params), (("x",), ("y",), {"slope": 0.01}), "oper
 is_(str(inspect.signature(op)), "(x, slope=0.01, *, out=None, dtype=None, stream=None)", "signature")
 ok(op.__signature__ is op.__signature__, "which is made once")
 ok(op.doc in op.__doc__ and op.formula in op.__doc__ and op.__doc__.startswith("leaky_relu(x"), "docstring")
+ok(quern.Op.__module__ == op.__module__ == "quern" and "out=None" in quern.Op.__doc__, "the type's own")
+is_(str(inspect.signature(quern.call)), "(name, /, *operands, out=None, dtype=None, stream=None, **params)", "quern.call's")
+ok(op.doc in pydoc.render_doc(quern) and "Context" in pydoc.render_doc(quern), "help(quern)")
 ok("leaky_relu" in repr(op) and op.formula in repr(op), "repr")
 ok(quern.op("add") is quern.add and quern.op("add") is quern.op("add"), "one op, one object")
 ok(pickle.loads(pickle.dumps(quern.add)) is quern.add, "pickled by name")

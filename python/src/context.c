@@ -249,7 +249,7 @@ static PyObject *context_describe(PyObject *self, PyObject *unused) {
 
 static PyMethodDef context_methods[] = {
     {"call", (PyCFunction)(void (*)(void))context_call, METH_FASTCALL | METH_KEYWORDS,
-     "call(name, *operands, out=None, dtype=None, stream=None, **params)\n\nCalls the op of that name."},
+     "call($self, name, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\nCalls the op of that name."},
     {"compile", context_compile, METH_O,
      "compile($self, expression, /)\n--\n\n"
      "An Op that computes an expression such as \"y = gelu(x*w + b); z = y > 0\" in one go. Its inputs are the names that are\n"

@@ -85,17 +85,6 @@ static PyObject *get_name(PyObject *self, void *unused) {
   return PyUnicode_FromString(((op_object *)self)->info->name);
 }
 
-static PyObject *get_module(PyObject *self, void *unused) {
-  (void)self;
-  (void)unused;
-  return PyUnicode_FromString("quern");
-}
-
-static PyObject *get_long_doc(PyObject *self, void *unused) {
-  (void)unused;
-  return ask_python(self, "doc");
-}
-
 static PyObject *get_signature(PyObject *object, void *unused) {
   op_object *self = (op_object *)object;
   (void)unused;
@@ -184,8 +173,6 @@ static PyObject *op_reduce(PyObject *self, PyObject *unused) {
 static PyGetSetDef op_attributes[] = {
     {"__name__", get_name, NULL, NULL, NULL},
     {"__qualname__", get_name, NULL, NULL, NULL},
-    {"__module__", get_module, NULL, NULL, NULL},
-    {"__doc__", get_long_doc, NULL, NULL, NULL},
     {"__signature__", get_signature, NULL, NULL, NULL},
     {"doc", get_doc, NULL, "What it computes, in a sentence.", NULL},
     {"formula", get_formula, NULL, "Its body in the expression language; '' where there is none.", NULL},
@@ -197,7 +184,7 @@ static PyGetSetDef op_attributes[] = {
 
 static PyMethodDef op_methods[] = {
     {"explain", (PyCFunction)(void (*)(void))op_explain, METH_FASTCALL | METH_KEYWORDS,
-     "explain(*operands, out=None, dtype=None, stream=None, **params)\n\n"
+     "explain($self, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\n"
      "How a call with these arguments would run: a dict of str, among them tier, reason, variant. Computes nothing."},
     {"__reduce__", op_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -222,7 +209,39 @@ static PyType_Slot op_slots[] = {
 
 static PyType_Spec op_spec = {"quern.Op", sizeof(op_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, op_slots};
 
+/* ---- Docstrings: an op has its own, and the type has one ---- */
+
+static const char type_doc[] =
+    "A tensor op, called as a function: op(*inputs, *params, out=None, dtype=None, stream=None). Inputs are tensors of any\n"
+    "library, or numbers, which take the dtype of the tensors; the result is of the first tensor's kind.\n\n"
+    "out: where the result is written, and what is then returned; of several outputs a tuple, None for one to be made. dtype:\n"
+    "of the result, where the op leaves that open or it can hold it. stream: a CUDA stream as DLPack has them; None: the one\n"
+    "that the first tensor's library works on. Made by quern.op, quern.compile and quern.load_spec.";
+
+static PyObject *doc_get(PyObject *descriptor, PyObject *op, PyObject *type) {
+  (void)descriptor;
+  (void)type;
+  return op ? ask_python(op, "doc") : PyUnicode_FromString(type_doc);
+}
+
+/* What the type has as __doc__. With a getset, or a __doc__ of its own, one of the two docstrings would be hidden. */
+static PyObject *make_doc(void) {
+  static PyType_Slot slots[] = {{Py_tp_descr_get, (void *)doc_get}, {0, NULL}};
+  static PyType_Spec spec = {"quern._OpDoc", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyObject *type = PyType_FromSpec(&spec), *descriptor = type ? (PyObject *)PyObject_New(PyObject, (PyTypeObject *)type) : NULL;
+  Py_XDECREF(type);
+  return descriptor;
+}
+
+static int make_type(void) {
+  PyObject *type = PyType_FromSpec(&op_spec), *doc = type ? make_doc() : NULL;
+  if (doc && PyObject_SetAttrString(type, "__doc__", doc) == 0) op_type = (PyTypeObject *)type;
+  Py_XDECREF(doc);
+  if (!op_type) Py_XDECREF(type);
+  return op_type ? 0 : -1;
+}
+
 int op_add(PyObject *module) {
-  if (arguments_start() || (!op_type && !(op_type = (PyTypeObject *)PyType_FromSpec(&op_spec)))) return -1;
+  if (arguments_start() || (!op_type && make_type())) return -1;
   return module_add(module, "Op", new_ref((PyObject *)op_type));
 }

@@ -17,7 +17,6 @@ typedef struct op_object {
   PyObject *weak_references;
   quern_op *op;              /* owned */
   const quern_op_info *info; /* of op */
-  PyObject *name;            /* str: it may have another than info->name */
   PyObject *names;           /* tuple of str, interned: inputs, then parameters */
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
   uint32_t conditions;       /* bit k: input k can only be bool */
