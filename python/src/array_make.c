@@ -4,15 +4,6 @@
 #include "errors.h"
 #include "exchange.h"
 
-void raise_kind(void *unused, const char *kind, const char *message) {
-  PyObject *builtins = PyImport_ImportModule("builtins"), *type = builtins ? PyObject_GetAttrString(builtins, kind) : NULL;
-  (void)unused;
-  PyErr_Clear();
-  PyErr_SetString(type && PyExceptionClass_Check(type) ? type : PyExc_RuntimeError, message);
-  Py_XDECREF(type);
-  Py_XDECREF(builtins);
-}
-
 /* The extents in a tuple. -1: an exception. */
 static int shape_of(PyObject *tuple, int64_t shape[QUERN_MAX_NDIM], int32_t *ndim) {
   const Py_ssize_t n = PyTuple_Size(tuple);

@@ -129,3 +129,12 @@ PyObject *raise_compile(quern_status status) {
   if (status != QUERN_E_NOTFOUND) return raise_status(status);
   return PyErr_Occurred() ? NULL : raise_as(PyExc_NameError, status);
 }
+
+void raise_kind(void *unused, const char *kind, const char *message) {
+  PyObject *builtins = PyImport_ImportModule("builtins"), *type = builtins ? PyObject_GetAttrString(builtins, kind) : NULL;
+  (void)unused;
+  PyErr_Clear();
+  PyErr_SetString(type && PyExceptionClass_Check(type) ? type : PyExc_RuntimeError, message);
+  Py_XDECREF(type);
+  Py_XDECREF(builtins);
+}

@@ -20,4 +20,7 @@ PyObject *raise_exchange(quern_status status);
 /* The same for quern_op_compile: NOTFOUND is a NameError. */
 PyObject *raise_compile(quern_status status);
 
+/* For allocators, whose set_error it is: sets the built-in exception of that name, RuntimeError where there is none. */
+void raise_kind(void *unused, const char *kind, const char *message);
+
 #endif

@@ -106,9 +106,6 @@ PyObject *array_from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t 
 
 /* ---- array_make.c ---- */
 
-/* For allocators: sets the exception of that name. */
-void raise_kind(void *unused, const char *kind, const char *message);
-
 /* Array.T: the dimensions in the opposite order. */
 PyObject *array_transposed(PyObject *self, void *unused);
 

@@ -5,17 +5,6 @@
 #include "errors.h"
 #include "numpy_array.h"
 
-/* An allocator's words for why it failed become the exception it names. */
-static void set_error(void *unused, const char *kind, const char *message) {
-  PyObject *builtins = PyImport_ImportModule("builtins");
-  PyObject *exception = builtins ? PyObject_GetAttrString(builtins, kind) : NULL;
-  (void)unused;
-  if (!exception) PyErr_Clear();
-  PyErr_SetString(exception && PyExceptionClass_Check(exception) ? exception : PyExc_RuntimeError, message);
-  Py_XDECREF(exception);
-  Py_XDECREF(builtins);
-}
-
 static int make_numpy(const dtype_row *dtype, const quern_shape *shape, operand *result) {
   result->kind = OPERAND_NUMPY;
   result->object = numpy_new(dtype, shape->ndim, shape->shape);
@@ -30,7 +19,7 @@ static int make_managed(DLPackManagedTensorAllocator allocate, const quern_shape
   struct DLManagedTensorVersioned *managed = NULL;
   memcpy(extents, shape->shape, (size_t)shape->ndim * sizeof *extents);
   DLTensor prototype = {.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = extents};
-  if (allocate(&prototype, &managed, NULL, set_error)) {
+  if (allocate(&prototype, &managed, NULL, raise_kind)) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, "out of memory");
     return -1;
   }
