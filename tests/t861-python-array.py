@@ -97,7 +97,7 @@ is_((float(one), int(one), bool(one), one.item()), (2.5, 2, True, 2.5), "an arra
 raises(TypeError, lambda: [0][one], "a float is no index")
 is_([5, 6, 7][quern.from_dlpack(Producer([2], code=0, bits=64))], 7, "an integer is")
 raises(ValueError, lambda: bool(quern.from_dlpack(Producer([1.0, 2.0]))), "two items are neither true nor false")
-raises(ValueError, quern.from_dlpack(Producer([], shape=[0])).item, "no item", "of 0 items")
+raises(ValueError, quern.from_dlpack(Producer([], shape=[0])).item, "no item", "it has 0 items")
 raises(TypeError, lambda: len(quern.from_dlpack(Producer([1.0], shape=[]))), "0 dimensions have no length")
 
 # ---- Text ----

@@ -1,5 +1,5 @@
-/* array_object.c: quern.Array: a tensor as an object that owns it, or shares it with whom it came from. It has its attributes, its
- * values and its ways out; it computes nothing, and it has no indexing. */
+/* array_object.c: quern.Array: a tensor as an object that owns it, or shares it with whom it came from. It has its
+ * attributes, its values and its ways out; it computes nothing, and it has no indexing. */
 #include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
@@ -150,7 +150,8 @@ static PyObject *array_item(PyObject *self, PyObject *unused) {
   PyObject *value;
   (void)unused;
   if (tensor_n_items(tensor_of(self)) != 1) {
-    PyErr_Format(PyExc_ValueError, "quern.Array: of %lld items none is the one", (long long)tensor_n_items(tensor_of(self)));
+    PyErr_Format(PyExc_ValueError, "quern.Array: it has %lld items; only one of 1 item is a number",
+                 (long long)tensor_n_items(tensor_of(self)));
     return NULL;
   }
   managed = on_host(self);
