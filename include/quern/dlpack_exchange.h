@@ -51,19 +51,20 @@ QUERN_API quern_status quern_op_call_managed(quern_op *op, int32_t n_in, const q
 
 /* A managed tensor of the caller's memory, in one allocation with its shape and strides, which are copied: strides are
  * never NULL where ndim > 0, those of extents of 1 are as given. `release(owner)` is called once, by the deleter; NULL:
- * nothing is. flags: DLPACK_FLAG_BITMASK_*. The deleter is safe on any thread. `*managed` is the caller's. Errors, after which
- * `release` is not called: ARGUMENT (NULL, ndim, a negative extent), LAYOUT (more than 32 dimensions, too far apart),
- * DTYPE (a device or dtype is not looked at beyond bits and lanes of 0), MEMORY. */
+ * nothing is. flags: DLPACK_FLAG_BITMASK_*. The deleter is safe on any thread if `release` is. `*managed` is the caller's.
+ * Errors, after which `release` is not called: ARGUMENT (NULL, ndim, a negative extent), LAYOUT (more than 32 dimensions, too
+ * far apart), DTYPE (0 bits or lanes; beyond that neither dtype nor device is looked at), MEMORY. */
 QUERN_API quern_status quern_managed_wrap(const DLTensor *tensor, uint64_t flags, void (*release)(void *owner), void *owner,
                                           struct DLManagedTensorVersioned **managed);
 
-/* The same for a consumer from before 1.0, which sees no flags: READ_ONLY is refused (READONLY). */
+/* The same for a consumer from before 1.0, which sees no flags: READ_ONLY is refused (READONLY), and so are sub-byte items
+ * that are flagged as padded to bytes, other than bool (DTYPE). */
 QUERN_API quern_status quern_managed_wrap_legacy(const DLTensor *tensor, uint64_t flags, void (*release)(void *owner),
                                                  void *owner, DLManagedTensor **managed);
 
 /* When an export makes a copy. */
 #define QUERN_COPY_IF_NEEDED 0 /* where the memory is not on the device that is asked for */
-#define QUERN_COPY_NEVER 1     /* LAYOUT or DEVICE says why one would be needed */
+#define QUERN_COPY_NEVER 1     /* DEVICE where one would be needed */
 #define QUERN_COPY_ALWAYS 2
 
 typedef struct quern_export {
@@ -80,12 +81,13 @@ typedef struct quern_export {
  * and from one device to the same, the result is ready in the order of wish->stream. kDLCUDAHost and kDLCUDAManaged memory
  * counts as the host's, and is not copied for it, but is synchronised with. Any dtype of whole bytes goes, those that no op
  * takes too, complex ones and fp8. On failure `release` is not called. Errors: those of quern_managed_wrap; VERSION; DEVICE (no
- * such device, or no way there: the sentence says why), READONLY never, UNSUPPORTED (items of less than a byte), COMPILER,
+ * such device, or no way there: the sentence says why), UNSUPPORTED (items of less than a byte), COMPILER,
  * DRIVER, CAPTURING, MEMORY. */
 QUERN_API quern_status quern_managed_export(const DLTensor *tensor, uint64_t flags, void (*release)(void *owner), void *owner,
                                             const quern_export *wish, struct DLManagedTensorVersioned **managed);
 
-/* The legacy form of a versioned tensor, which is taken over. READONLY if it is flagged so. */
+/* The legacy form of a versioned tensor, which is taken over. Errors, after which the source has been deleted: READONLY and
+ * DTYPE (what its flags say, or bools packed to bits, the legacy form cannot say), VERSION, ARGUMENT, LAYOUT, MEMORY. */
 QUERN_API quern_status quern_managed_downgrade(struct DLManagedTensorVersioned *source, DLManagedTensor **managed);
 
 /* A new tensor of the prototype's dtype, ndim, shape and device, compact: an allocator of the DLPack exchange API's form

@@ -239,9 +239,9 @@ QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *cons
 
 /* The same for a call on these very data: of an op of QUERN_CLASS_DYNAMIC the inputs' values are read, and every extent is
  * exact; quern_op_infer gives -1 for an extent that depends on values. Outputs of these shapes are what quern_op_call then
- * fills: it counts again, and answers SHAPE, with nothing written, where the values are others by then. (Values that change while
- * it runs cannot make it write beyond an output; of the output's own, some may then be any.) `call` may be NULL. The library's own
- * such ops run on the CPU: DEVICE. UNSUPPORTED: a registered op that does not say. */
+ * fills: it counts again, and answers SHAPE, with nothing written, where the values are others by then. (Values that change
+ * while it runs cannot make it write beyond an output; which items the output then has is not said.) `call` may be NULL. The
+ * library's own such ops run on the CPU only, elsewhere: DEVICE. UNSUPPORTED: a registered op that does not say. */
 QUERN_API quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
                                         const quern_call *call);
 
@@ -253,9 +253,10 @@ typedef int (*quern_allocator)(DLTensor *prototype, struct DLManagedTensorVersio
                                void (*set_error)(void *error_ctx, const char *kind, const char *message));
 
 /* Computes any op into outputs that `allocate` makes: measured, allocated, computed in one call. out[k] is the caller's, to
- * be given to its deleter. shapes: NULL, or as in quern_op_infer: a dtype that is the caller's choice is read from it, the
- * shapes of the outputs are written to it. What the allocator gives is checked as any output. It is called on this
- * thread. Errors: those of quern_op_measure and quern_op_call; when the allocator fails, MEMORY with its message; what was
+ * be given to its deleter. allocate: NULL stands for quern_managed_alloc (dlpack_exchange.h); in a generated tree, which has
+ * no such function, for none (ARGUMENT). shapes: NULL, or as in quern_op_infer: a dtype that is the caller's choice is read
+ * from it, the shapes of the outputs are written to it. What the allocator gives is checked as any output. It is called on
+ * this thread. Errors: those of quern_op_measure and quern_op_call; when the allocator fails, MEMORY with its message; what was
  * allocated until then has been deleted. */
 QUERN_API quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
                                            struct DLManagedTensorVersioned **out, quern_allocator allocate,

@@ -11,9 +11,9 @@
 #include "status.h"
 #include "tensor.h"
 
-/* The tensors of a call, and what was asked for. */
+/* The tensors that an allocator has made for a call. */
 typedef struct outputs {
-  int32_t n; /* allocated so far */
+  int32_t n; /* so far */
   struct DLManagedTensorVersioned *managed[QN_MAX_OPERANDS];
 } outputs;
 
