@@ -28,8 +28,8 @@ function M.leave_out(plan, is_asked)
   for _, op in ipairs(plan.ops) do
     table.insert(op.finds and plan.left_out or kept, op)
     if op.finds and is_asked then
-      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave it "
-                                            .. "out, or generate for c as well", op.name)
+      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; "
+                                            .. "leave it out, or generate for c as well", op.name)
     end
   end
   plan.ops = kept

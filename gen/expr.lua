@@ -449,7 +449,8 @@ function Scope:call_op(op, values, node)
               n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
   if op.finds then
-    self:fail_as("syntax", node, "%s is no part of an expression: its output's shape depends on values; call it by itself", op.name)
+    self:fail_as("syntax", node, "%s is no part of an expression: its output's shape depends on values; call it by itself",
+                 op.name)
   end
   if op.casts then self:fail_as("syntax", node, "%s is no part of an expression: write a cast, (f32)x", op.name) end
   local nodes, operands, where = {}, {}, {}

@@ -18,7 +18,9 @@ function M.generated(result, counts, seconds)
     total_kernels = total_kernels + n
     out[#out + 1] = string.format("%-20s %8d %10s", op.name, n, text and tostring(#text) or "-")
   end
-  for _, op in ipairs(plan.left_out or {}) do out[#out + 1] = string.format("%-20s left out: it runs on the CPU only", op.name) end
+  for _, op in ipairs(plan.left_out or {}) do
+    out[#out + 1] = string.format("%-20s left out: it runs on the CPU only", op.name)
+  end
   out[#out + 1] = string.format("%-20s %8d", "pack", #plan.packs)
   for _, text in pairs(result.files) do total_bytes = total_bytes + #text end
   out[#out + 1] = string.format("%-20s %8d %10d  in %.2f s; files written %d, kept %d, removed %d", "total",

@@ -293,8 +293,8 @@ local function declare_op(state, index, name, fields, default_inputs)
   if not default_inputs and not fields.inputs then return fail(state, at, "%s: inputs is missing", name) end
   local op = {
     name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, moves = fields.moves or false,
-    casts = fields.casts or false, finds = fields.finds, domain = fields.domain, examples = fields.examples or {}, ulp = fields.ulp or {},
-    file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
+    casts = fields.casts or false, finds = fields.finds, domain = fields.domain, examples = fields.examples or {},
+    ulp = fields.ulp or {}, file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
   }
   op.line = line_at(state, at)
   op.place = string.format("%s:%d", op.file, op.line)

@@ -277,8 +277,8 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
--- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} }; allocator
--- (may be nil): the public function that makes outputs
+-- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} };
+-- allocator (may be nil): the public function that makes outputs
 function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator)
   cuda = cuda or { functions = {}, rows_of = {} }
   local names, seen = {}, {}

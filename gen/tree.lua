@@ -283,10 +283,12 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
       if op.ulp[t.name] then ulps[#ulps + 1] = string.format('"%s": %s', t.name, number.decimal(op.ulp[t.name])) end
     end
     rows[#rows + 1] = string.format('    {"name": %s, "function": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": [%s], '
-      .. '"params": [%s], "dtypes": [%s], "results": [%s], "result": %s, "class": "%s", "ulp": {%s}, "domain": [%s]}', c.json_string(op.name),
-      c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
-      c.json_string(kernels.place(op)), table.concat(inputs, ", "), table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
-      c.json_string(op.result or op.casts and "output" or "promoted"), op.finds and "dynamic" or "basic", table.concat(ulps, ", "), table.concat(domain, ", "))
+      .. '"params": [%s], "dtypes": [%s], "results": [%s], "result": %s, "class": "%s", "ulp": {%s}, "domain": [%s]}',
+      c.json_string(op.name), c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc),
+      c.json_string(kernels.formula(op)), c.json_string(kernels.place(op)), table.concat(inputs, ", "),
+      table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
+      c.json_string(op.result or op.casts and "output" or "promoted"), op.finds and "dynamic" or "basic",
+      table.concat(ulps, ", "), table.concat(domain, ", "))
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],\n  \"kernels\": ["
   rows = {}

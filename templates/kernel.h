@@ -1,6 +1,7 @@
 /* kernel.h: all that a generated C kernel includes.
    Owns the laws of arithmetic as the compiler sees them (no contraction, no fast-math, one NaN, wrapping integers), the element types and
-   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_pack.h the movers of blocks, kernel_find.h what finds in them.
+   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_pack.h the movers of blocks,
+   kernel_find.h what finds in them.
    Knows no libc, no DLPack and no system header: the same text is compiled by a stranger's GCC or Clang and by Clang in process.
    A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local it declares. */
 #ifndef QUERN_KERNEL_H

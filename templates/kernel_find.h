@@ -1,13 +1,14 @@
-/* kernel_find.h: what ops of class dynamic do with a block: count how many conditions hold; where they do, gather the items of another block, or
-   their places in it, one behind the other. Included by kernel.h, for the kernels of find.c.in and count.c.in. What lies behind the items found,
-   up to the n-th, may be written, too, and nothing beyond: of n conditions, each read once, no more than n hold, whoever changes them meanwhile. */
+/* kernel_find.h: what ops of class dynamic do with a block: count how many conditions hold; where they do, gather the items
+   of another block, or their places in it, one behind the other. Included by kernel.h, for the kernels of find.c.in and
+   count.c.in. What lies behind the items found, up to the n-th, may be written, too, and nothing beyond: of n conditions, each
+   read once, no more than n hold, whoever changes them meanwhile. */
 #ifndef QUERN_KERNEL_FIND_H
 #define QUERN_KERNEL_FIND_H
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define Q_FIND_WIDE 1
-/* 64 conditions make a mask. One instruction moves the items of 4 or 8 bytes that a part of it names to the front of a vector; smaller ones are
-   widened for it. */
+/* 64 conditions make a mask. One instruction moves the items of 4 or 8 bytes that a part of it names to the front of a
+   vector; smaller ones are widened for it. */
 typedef i32 q_find_v4 __attribute__((vector_size(64)));
 typedef long long q_find_v8 __attribute__((vector_size(64)));
 typedef char q_find_v1 __attribute__((vector_size(16)));
@@ -51,8 +52,8 @@ Q_FN i64 q_find_count(const bool_s_u *condition, i64 n) {
   return count;
 }
 
-/* To `to`, where `condition` holds: VALUE(i), the item of element i; VECTOR(i), a vector of STEP of them from i on. Where none holds, as is common,
-   there is nothing to do; where all do, no more than to copy. */
+/* To `to`, where `condition` holds: VALUE(i), the item of element i; VECTOR(i), a vector of STEP of them from i on. Where none
+   holds, as is common, there is nothing to do; where all do, no more than to copy. */
 #if defined(Q_FIND_WIDE)
 /* A vector is stored as a whole: behind what was found before, so that it ends with element i + STEP - 1 at most. */
 #define Q_FIND_VECTORS(SIZE, STEP, VECTOR)                                                                 \
@@ -73,7 +74,8 @@ Q_FN i64 q_find_count(const bool_s_u *condition, i64 n) {
 #else
 #define Q_FIND_VECTORS(SIZE, STEP, VECTOR)
 #endif
-/* Without a branch on a condition, which would be guessed wrong: an item is stored in any case, the next one over it, or behind it if it holds. */
+/* Without a branch on a condition, which would be guessed wrong: an item is stored in any case, the next one over it, or
+   behind it if it holds. */
 #define Q_FIND(SIZE, STEP, VALUE, VECTOR)                                            \
   i64 i = 0, count = 0;                                                              \
   Q_FIND_VECTORS(SIZE, STEP, VECTOR)                                                 \

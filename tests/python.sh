@@ -40,7 +40,8 @@ case $(nm -D "$QUERN_BUILD_DIR/libquern.so" 2>&1) in
     # The interpreter's small objects one by one, so that what is read after it is freed is seen. Of the leaks those that the
     # library or the module made themselves: the interpreter leaves much behind, but no call to malloc of theirs comes from it.
     PYTHONMALLOC=malloc
-    ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=1:allocator_may_return_null=1}:malloc_context_size=${QUERN_TEST_FRAMES:-2}
+    ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=1:allocator_may_return_null=1}
+    ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=${QUERN_TEST_FRAMES:-2}
     LSAN_OPTIONS=suppressions=$here/python.supp:print_suppressions=0
     export PYTHONMALLOC ASAN_OPTIONS LSAN_OPTIONS
     preloaded libasan.so "$2"

@@ -73,7 +73,8 @@ for _, path in ipairs(lines_of "ls runtime/core/*.[ch] runtime/tree/*.c runtime/
   for include in ("\n" .. read(path)):gmatch '\n%s*#%s*include "([^"]+)"' do
     local other = include:match "([%w_]+)%.h$"
     n_includes = n_includes + 1
-    if include:find "/quern/quern%.h$" or include:find "/quern/dlpack_exchange%.h$" or include:find "^quern/" or FOREIGN[other] or include:find "^clang/" or include:find "^llvm/" then
+    local is_public = include:find "/quern/quern%.h$" or include:find "/quern/dlpack_exchange%.h$" or include:find "^quern/"
+    if is_public or FOREIGN[other] or include:find "^clang/" or include:find "^llvm/" then
       -- the public header stands below all
     elseif not layer_of[other] then
       wrong[#wrong + 1] = path .. " includes " .. include .. ", which has no layer"

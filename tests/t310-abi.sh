@@ -159,7 +159,8 @@ typedef struct DLManagedTensor { DLTensor dl_tensor; void *manager_ctx; void (*d
 struct DLManagedTensorVersioned { DLPackVersion version; void *manager_ctx; void (*deleter)(struct DLManagedTensorVersioned *self); uint64_t flags; DLTensor dl_tensor; };
 #endif
 END
-printf '#include "official.h"\n#include <quern/dlpack_exchange.h>\n#include <quern/ops.h>\nint main(void) { return DLPACK_MINOR_VERSION - 1; }\n' >"$work/both.c"
+printf '#include "official.h"\n#include <quern/dlpack_exchange.h>\n#include <quern/ops.h>\n' >"$work/both.c"
+printf 'int main(void) { return DLPACK_MINOR_VERSION - 1; }\n' >>"$work/both.c"
 cp "$work/both.c" "$work/both.cc"
 $CC -std=c99 -Wall -Wextra -Werror $headers "$work/both.c" -o "$work/both" $link >"$work/log" 2>&1 && "$work/both"
 ok $? "after an official header, C"

@@ -37,8 +37,8 @@ local NUMBERS = { "0", "1", "2", "3", "0.5", "1.5", "2.0", "1e3", ".25", "7", "3
                   "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2" }
 local SMALL_NUMBERS = { "0", "1", "2", "3", "0x7", "31", "100" }
 local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999", "012", "0x", "1u", "x.y", "@", "f32", "x = 1", "(x", "x)",
-                "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'", "99999999999999999999",
-                "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
+                "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'",
+                "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
                 "nonzero(x)", "compress(x > 0, x)" }
 
 local ops = {}

@@ -116,14 +116,16 @@ static void check(quern_op *op, operand *condition, operand *x, int ndim, const 
   status = quern_op_measure(op, n_in, in, 1, &measured, NULL);
   if (status || measured.ndim != out_ndim || measured.shape[0] != f.count || (!x && measured.shape[1] != ndim) ||
       ref_dtype_of(measured.dtype) != d || measured.device.device_type != kDLCPU)
-    snprintf(what, sizeof what, "measure: %s, %" PRId64 " found, wanted %" PRId64, status_name(status), measured.shape[0], f.count);
+    snprintf(what, sizeof what, "measure: %s, %" PRId64 " found, wanted %" PRId64, status_name(status), measured.shape[0],
+             f.count);
   status = quern_op_call(op, n_in, in, 1, outs, NULL);
   if (status) snprintf(what, sizeof what, "%s: %s", status_name(status), quern_last_error());
   int64_t index[QUERN_MAX_NDIM + 1] = {0}, at = 0, n = ref_n_elements(&out.t);
   for (; at < n && !what[0]; at++) {
     uint64_t got = ref_get(d, ref_address(&out.t, index));
     if (got != f.values[at])
-      snprintf(what, sizeof what, "element %" PRId64 " of %" PRId64 ": got 0x%" PRIx64 ", wanted 0x%" PRIx64, at, n, got, f.values[at]);
+      snprintf(what, sizeof what, "element %" PRId64 " of %" PRId64 ": got 0x%" PRIx64 ", wanted 0x%" PRIx64, at, n, got,
+               f.values[at]);
     ref_next_index(out_ndim, out.t.shape, index);
   }
   if (!what[0]) {
@@ -133,7 +135,8 @@ static void check(quern_op *op, operand *condition, operand *x, int ndim, const 
   }
   if (what[0]) {
     char text[3000];
-    int length = snprintf(text, sizeof text, "%s: %s; %s, seed 0x%" PRIx64 "\n", x ? "compress" : "nonzero", what, note, test_seed());
+    int length = snprintf(text, sizeof text, "%s: %s; %s, seed 0x%" PRIx64 "\n", x ? "compress" : "nonzero", what, note,
+                          test_seed());
     length += text_operand(text + length, sizeof text - (size_t)length, "in 1", condition);
     if (x) length += text_operand(text + length, sizeof text - (size_t)length, "in 2", x);
     text_operand(text + length, sizeof text - (size_t)length, "out", &out);
@@ -150,7 +153,8 @@ static int64_t any_rarity(rng *r) { return RARITIES[rng_below(r, sizeof RARITIES
 /* ---- Contiguous vectors, of lengths around what kernels and blocks take at a time ---- */
 
 static void check_vectors(int quick) {
-  static const int64_t sizes[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 1023, 1024, 1025, 2047, 2049, 5000};
+  static const int64_t sizes[] = {0,  1,   2,   7,   8,   9,    15,   16,   17,   63,   64,
+                                  65, 127, 128, 129, 255, 1023, 1024, 1025, 2047, 2049, 5000};
   rng r;
   rng_seed(&r, 1);
   for (int d = 0; d < REF_N_DTYPES; d++) {
@@ -525,7 +529,8 @@ int main(int argc, char **argv) {
   check_vectors(quick);
   check_layouts(NULL, quick ? 300 : 3000, "the default context");
   if (!quick) {
-    const quern_options three = {.size = sizeof three, .threads = 3}, host = {.size = sizeof host, .threads = 7, .parallel_for = in_threads};
+    const quern_options three = {.size = sizeof three, .threads = 3};
+    const quern_options host = {.size = sizeof host, .threads = 7, .parallel_for = in_threads};
     quern_ctx *ctx = NULL;
     check_large(NULL, "the default context");
     if (quern_ctx_create(&three, &ctx)) bail("%s", quern_last_error());

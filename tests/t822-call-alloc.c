@@ -7,8 +7,8 @@
 
 /* ---- An allocator that counts, and misbehaves on request ---- */
 
-enum { FINE, FAILS, FAILS_SILENTLY, FAILS_WITH_NULLS, GIVES_NOTHING, OTHER_SHAPE, OTHER_RANK, OTHER_DTYPE, OTHER_DEVICE, READ_ONLY,
-       MAJOR_2, NO_DATA, SELF_OVERLAP, NO_DELETER, NO_SHAPE, STRIDED, WRITES_PROTOTYPE, N_MANNERS };
+enum { FINE, FAILS, FAILS_SILENTLY, FAILS_WITH_NULLS, GIVES_NOTHING, OTHER_SHAPE, OTHER_RANK, OTHER_DTYPE, OTHER_DEVICE,
+       READ_ONLY, MAJOR_2, NO_DATA, SELF_OVERLAP, NO_DELETER, NO_SHAPE, STRIDED, WRITES_PROTOTYPE, N_MANNERS };
 
 static int manner, bad_from, n_made, n_deleted; /* allocations from bad_from on are made in that manner */
 static DLTensor asked;
@@ -91,7 +91,8 @@ static void test_results(void) {
   operand_make(&condition, REF_BOOL, 2, shape, NULL, &r);
   DLTensor *in[2] = {&a.t, &b.t}, *found_in[2] = {&condition.t, &a.t};
   DLManagedTensorVersioned *out = NULL;
-  quern_op *add = op_of(NULL, "add"), *compress = op_of(NULL, "compress"), *astype = op_of(NULL, "astype"), *full = op_of(NULL, "full");
+  quern_op *add = op_of(NULL, "add"), *compress = op_of(NULL, "compress");
+  quern_op *astype = op_of(NULL, "astype"), *full = op_of(NULL, "full");
 
   for (int how = FINE; how <= STRIDED; how += STRIDED) {
     operand wanted;
@@ -207,8 +208,9 @@ static void test_manners(void) {
       DLManagedTensorVersioned *mine = (DLManagedTensorVersioned *)&r, *out[2] = {mine, mine};
       behave(cases[k].how, from > 1);
       quern_status status = quern_op_call_alloc(op, 1, in, n_out, NULL, out, make, NULL);
-      ok(status == cases[k].status && strstr(quern_last_error(), cases[k].words), "%s: %s", status_name(cases[k].status), cases[k].words);
-      if (status != cases[k].status || !strstr(quern_last_error(), cases[k].words)) diag("%s: %s", status_name(status), quern_last_error());
+      const int is_right = status == cases[k].status && strstr(quern_last_error(), cases[k].words);
+      ok(is_right, "%s: %s", status_name(cases[k].status), cases[k].words);
+      if (!is_right) diag("%s: %s", status_name(status), quern_last_error());
       ok(out[0] == mine && out[1] == mine && n_made == n_deleted, "  nothing is given, all %d deleted", n_made);
     }
   }
@@ -266,7 +268,8 @@ static quern_status infer_count(void *self, int32_t n_in, DLTensor *const *in, i
   out->shape[0] = -1;
   return QUERN_OK;
 }
-static quern_status measure_count(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out, const quern_call *call) {
+static quern_status measure_count(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
+                                  const quern_call *call) {
   (void)call;
   n_measured++;
   if (declines) return QUERN_E_UNSUPPORTED;
@@ -274,7 +277,8 @@ static quern_status measure_count(void *self, int32_t n_in, DLTensor *const *in,
   if (!opens) out->shape[0] = *(int64_t *)in[0]->data;
   return QUERN_OK;
 }
-static quern_status call_count(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+static quern_status call_count(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                               const quern_call *call) {
   (void)self, (void)n_in, (void)in, (void)n_out, (void)call;
   n_called++;
   if (declines) return QUERN_E_UNSUPPORTED;
@@ -289,8 +293,8 @@ static void test_registered(void) {
   DLTensor x = {&five, {kDLCPU, 0}, 0, ref_dtype_dl(REF_I64), NULL, NULL, 0}, *in[1] = {&x};
   DLManagedTensorVersioned *out = NULL;
   quern_shape shape = {.size = sizeof shape};
-  quern_op_def def = {.size = sizeof def, .name = "acme.count", .op_class = QUERN_CLASS_DYNAMIC, .n_in = 1, .n_out = 1, .call = call_count,
-                      .infer = infer_count, .measure = measure_count};
+  quern_op_def def = {.size = sizeof def, .name = "acme.count", .op_class = QUERN_CLASS_DYNAMIC, .n_in = 1, .n_out = 1,
+                      .call = call_count, .infer = infer_count, .measure = measure_count};
   if (quern_ctx_create(NULL, &ctx)) bail("%s", quern_last_error());
   is_int(quern_op_register(ctx, &def), QUERN_OK, "an op of the host's own");
   op = op_of(ctx, "acme.count");
@@ -328,7 +332,8 @@ static void test_registered(void) {
   n_measured = n_called = 0;
   behave(FINE, 0);
   is_int(quern_op_call_alloc(op, 1, in, 1, &shape, &out, make, NULL), QUERN_OK, "  that declines");
-  ok(n_measured == 1 && n_called == 1 && shape.ndim == 2 && shape.shape[0] == 1 && shape.shape[1] == 0, "  leaves it to the library's");
+  ok(n_measured == 1 && n_called == 1 && shape.ndim == 2 && shape.shape[0] == 1 && shape.shape[1] == 0,
+     "  leaves it to the library's");
   out->deleter(out);
   char text[1000];
   DLTensor empty = {NULL, {kDLCPU, 0}, 2, ref_dtype_dl(REF_I64), shape.shape, NULL, 0}, *outs[1] = {&empty};
