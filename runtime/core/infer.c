@@ -10,11 +10,6 @@
 #include "status.h"
 #include "tensor.h"
 
-/* Element k of the caller's array, whose structs may be longer than ours. */
-static quern_shape *shape_at(quern_shape *out, int32_t k) {
-  return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
-}
-
 static DLDataType dlpack_dtype(uint8_t dtype) {
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   return (DLDataType){.code = info->code, .bits = info->bits, .lanes = 1};
@@ -47,7 +42,7 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
   }
   if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
   for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
-    status = infer_dtype(op, in_dtypes, k, shape_at(out, k)->dtype, &dtypes[k]);
+    status = infer_dtype(op, in_dtypes, k, qn_infer_shape_at(out, k)->dtype, &dtypes[k]);
     if (status) return status;
   }
   status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, shape, &ndim);
@@ -55,7 +50,7 @@ static quern_status infer_elementwise(const quern_op *op, DLTensor *const *in, q
   status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
   if (status) return status;
   for (int32_t k = 0; k < info->n_out; k++) {
-    quern_shape *result = shape_at(out, k);
+    quern_shape *result = qn_infer_shape_at(out, k);
     result->dtype = dlpack_dtype(dtypes[k]);
     if (info->n_in == 0) continue; /* shape and device are the caller's choice too */
     result->device = device;
@@ -88,7 +83,7 @@ quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out)
 /* What a registered op has said must be exact. */
 static quern_status check_measured(const quern_op_info *info, quern_shape *out) {
   for (int32_t k = 0; k < info->n_out; k++) {
-    const quern_shape *shape = shape_at(out, k);
+    const quern_shape *shape = qn_infer_shape_at(out, k);
     int is_shape = shape->ndim >= 0 && shape->ndim <= QUERN_MAX_NDIM;
     for (int32_t d = 0; is_shape && d < shape->ndim; d++) is_shape = shape->shape[d] >= 0;
     if (!is_shape)

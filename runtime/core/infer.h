@@ -4,6 +4,11 @@
 
 #include "registry.h"
 
+/* Element k of the caller's array, whose structs may be longer than ours. */
+static inline quern_shape *qn_infer_shape_at(quern_shape *out, int32_t k) {
+  return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
+}
+
 /* No data is touched. out: [n_out], elements of out[0].size bytes each. */
 quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out);
 

@@ -49,10 +49,6 @@ static void delete_all(outputs *outputs) {
 
 /* ---- Shapes ---- */
 
-static quern_shape *shape_of_output(quern_shape *shapes, int32_t k) {
-  return (quern_shape *)(void *)((char *)shapes + (size_t)k * shapes->size);
-}
-
 /* Nothing but the caller says what he wants of a cast; without inputs nothing else says how large it is to be, or where. */
 static quern_status check_wishes(const quern_op *op, const quern_shape *shapes) {
   const quern_op_info *info = op->info;
@@ -128,7 +124,7 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
                                   const quern_call *call, outputs *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
   for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
-    status = allocate_next(op->info, shape_of_output(shapes, k), allocate, outputs);
+    status = allocate_next(op->info, qn_infer_shape_at(shapes, k), allocate, outputs);
   return status;
 }
 
