@@ -73,7 +73,9 @@ def of_numpy():
     for _ in range(2):
         for _ in range(1000):
             numpy.from_dlpack(quern.from_dlpack(a)), numpy.asarray(quern.from_dlpack(a)), quern.from_dlpack(a, copy=True)
-        counts.append((sys.getrefcount(a), sys.getrefcount(a.dtype), sys.getrefcount(numpy.ndarray)))
+        # (From 3.12 on types like this one are immortal: their counts say nothing.)
+        of_type = sys.getrefcount(numpy.ndarray) if sys.version_info < (3, 12) else None
+        counts.append((sys.getrefcount(a), sys.getrefcount(a.dtype), of_type))
     is_(counts[0], counts[1], "no references are left")
     raises((TypeError, BufferError), lambda: numpy.asarray(quern.empty(3, dtype="bf16")), "NumPy has no bfloat16", "bfloat16")
 
