@@ -163,9 +163,10 @@ class Instance:
     pass
 
 
-p = Instance()
-p.__dlpack__ = p.__dlpack_device__ = lambda **keywords: (1, 0)
-raises(AttributeError, lambda: quern.from_dlpack(p), "methods of the object alone are none, as all of this kind", "__dlpack__")
+p, made = Instance(), Producer([1.0, 2.0])
+p.__dlpack__, p.__dlpack_device__ = (lambda **keywords: made.capsule()), (lambda: (1, 0))
+is_(quern.from_dlpack(p).tolist(), [1.0, 2.0], "methods of the object alone serve, as those of a proxy must")
+del p, made
 
 # Deleters are strangers' code too: an exception that is on its way stays, one of the deleter's goes to sys.unraisablehook.
 unraisable = []

@@ -31,7 +31,7 @@ for name, signature in {
         "ones_like": "(x, /, *, dtype=None, device=None)",
         "full_like": "(x, /, fill_value, *, dtype=None, device=None)",
         "astype": "(x, dtype, /, *, copy=True, device=None)",
-        "clip": "(x, /, min=None, max=None)",
+        "clip": "(x, /, min=None, max=None, *, out=None, dtype=None, stream=None)",
         "nonzero": "(x, /)",
         "unstack": "(x, /, *, axis=0)",
         "isdtype": "(dtype, kind)",
@@ -100,6 +100,27 @@ if "nonzero" in quern.ops():
     is_([indices.tolist() for indices in quern.nonzero(memoryview(a))], [[0, 1, 2]], "nonzero: of the package, too")
 else:
     skip(4, "this build has no nonzero")
+
+# ---- Numbers of Python's ----
+
+is_(xp.asarray(0.1, dtype="f64").item(), 0.1, "asarray: in the dtype that is asked for, at once")
+is_(xp.asarray([1e300, 2.0], dtype=xp.float64).tolist(), [1e300, 2.0], "asarray: beyond f32")
+is_(xp.asarray([2**53 + 1, 0.5], dtype="i64").tolist(), [2**53 + 1, 0], "asarray: integers as such")
+is_(xp.asarray([1, 2], dtype="bf16").tolist() if "astype" in quern.ops() else [1.0, 2.0], [1.0, 2.0], "asarray: of 16 bits")
+raises(OverflowError, lambda: xp.asarray(300, dtype="u8"), "asarray: a number that does not fit")
+raises(OverflowError, lambda: xp.full((1,), -1, dtype="u8"), "full: the same")
+circle = []
+circle.append(circle)
+raises(ValueError, lambda: xp.asarray(circle), "asarray: a list in itself")
+is_(str(inspect.signature(quern.compile("y = out + out_"))), "(out_, out__, /, *, out=None, dtype=None, stream=None)",
+    "operands that are called as arguments are")
+raises(TypeError, lambda: str(quern.Device(())), "a Device of nothing")
+raises(ValueError, lambda: xp.empty(3, device="cpu\0x"), "a device behind a NUL")
+if "clip" in quern.ops():
+    x = memoryview(array.array("f", [0, 1, 2, 3]))
+    out = array.array("f", [0] * 4)
+    ok(quern.clip(x, 1, 2, out=out) is out, "quern.clip: numbers, and out")
+    is_((list(out), quern.clip(x, xp.full((4,), 1.5), 2).tolist()), ([1, 1, 2, 2], [1.5, 1.5, 2, 2]), "  and arrays")
 
 # ---- Dtypes ----
 

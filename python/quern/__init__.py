@@ -15,5 +15,9 @@ from ._quern import __version__
 from . import array_api
 from .array_api import asarray, astype, empty, full
 
-if "nonzero" in ops():  # a build may lack ops
+# Where the array API has an op of that name in another form, it is the array API's; quern.op(name) is the op itself. (A build
+# may lack ops.)
+if "clip" in ops():
+    from .array_api import clip
+if "nonzero" in ops():
     from .array_api import nonzero

@@ -19,7 +19,7 @@ def isdtype(dtype, kind):
         if kind not in _KINDS:
             raise ValueError("isdtype: no kind is called {!r}".format(kind))
         return dtype.kind in _KINDS[kind]
-    return dtype == kind
+    return dtype == _quern.dtype(kind)
 
 
 def result_type(*arrays_and_dtypes):

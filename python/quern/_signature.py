@@ -10,8 +10,12 @@ _OPTIONS = ("out", "dtype", "stream")
 def _names(op):
     """Of inputs and parameters, as Python may have them, and whether they can be given by these names."""
     names = op.inputs + tuple(op.params)
-    usable = tuple(name + "_" if keyword.iskeyword(name) or name in _OPTIONS else name for name in names)
-    return usable, usable == names
+    usable = []
+    for name in names:
+        while keyword.iskeyword(name) or name in _OPTIONS or name in usable or (name not in names and name + "_" in names):
+            name += "_"
+        usable.append(name)
+    return tuple(usable), tuple(usable) == names
 
 
 def signature(op):

@@ -6,6 +6,7 @@ another form than the op of that name."""
 import array as _array
 import builtins as _builtins
 import math as _math
+import operator as _operator
 
 from . import _quern
 from ._dtypes import can_cast, finfo, iinfo, isdtype, result_type
@@ -49,7 +50,7 @@ def _dtype_of(value):
 
 
 def _shape_of(shape):
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    return (_operator.index(shape),) if hasattr(shape, "__index__") else tuple(shape)
 
 
 def empty(shape, *, dtype=None, device=None):
@@ -60,6 +61,10 @@ def empty(shape, *, dtype=None, device=None):
 def full(shape, fill_value, *, dtype=None, device=None):
     """A new array that holds one value."""
     result = empty(shape, dtype=_dtype_of(fill_value) if dtype is None else dtype, device=device)
+    if isinstance(fill_value, int) and result.dtype.kind in "iu":
+        limits = iinfo(result.dtype)
+        if not limits.min <= fill_value <= limits.max:
+            raise OverflowError("full: {} does not fit into {}".format(fill_value, result.dtype))
     return _quern.full(value=fill_value, out=result)
 
 
@@ -111,9 +116,20 @@ def _flatten(value, shape, depth, numbers):
         _flatten(element, shape, depth + 1, numbers)
 
 
-def _from_numbers(value):
+_MOST_DIMENSIONS = 32
+
+# dtype: its type code in the module array, and what makes one of a number. Floats of 16 bits are rounded from f64, once.
+_ITEMS = {"bool": ("B", _builtins.bool), "int8": ("b", int), "int16": ("h", int), "int32": ("i", int), "int64": ("q", int),
+          "uint8": ("B", int), "uint16": ("H", int), "uint32": ("I", int), "uint64": ("Q", int), "float32": ("f", float),
+          "float64": ("d", float), "float16": ("d", float), "bfloat16": ("d", float)}
+
+
+def _from_numbers(value, dtype):
+    """A new array of a number or of nested sequences of them; dtype None: the one that all of them fit into."""
     shape, first = [], value
     while isinstance(first, (list, tuple)):
+        if len(shape) == _MOST_DIMENSIONS:
+            raise ValueError("asarray: sequences nested more than {} deep".format(_MOST_DIMENSIONS))
         shape.append(len(first))
         if not first:
             break
@@ -121,18 +137,23 @@ def _from_numbers(value):
     numbers = []
     _flatten(value, shape, 0, numbers)
     if not numbers:
-        return empty(shape)
-    dtype = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
-    memory = _array.array({"b": "B", "i": "q", "f": "f"}[dtype.kind], numbers)
-    return from_dlpack(memoryview(memory).cast("B").cast({"b": "?", "i": "q", "f": "f"}[dtype.kind], shape))
+        return empty(shape, dtype=dtype)
+    widest = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    dtype = widest if dtype is None else _quern.dtype(dtype)
+    if dtype.name not in _ITEMS:
+        raise TypeError("asarray: numbers of Python's as {}".format(dtype))
+    code, make = _ITEMS[dtype.name]
+    memory = memoryview(_array.array(code, map(make, numbers))).cast("B")
+    x = from_dlpack(memory.cast("?" if dtype == "bool" else code, shape))
+    return x if x.dtype == dtype else _quern.astype(x, dtype=dtype)
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """The array that obj is (see from_dlpack), or a new one of a number or of nested sequences of numbers."""
-    if isinstance(obj, (int, float, list, tuple)):
+    if type(obj) in (int, float, _builtins.bool) or isinstance(obj, (list, tuple)):
         if copy is False:
             raise ValueError("asarray: numbers of Python's cannot be shared")
-        x = _from_numbers(obj)
+        x = _from_numbers(obj, dtype)
         copy = None
     else:
         x = from_dlpack(obj)
@@ -159,13 +180,16 @@ def _is_number(x):
     return x is None or isinstance(x, (int, float))
 
 
-def clip(x, /, min=None, max=None):
-    """x kept within [min, max], numbers or arrays; None is no bound."""
+def clip(x, /, min=None, max=None, *, out=None, dtype=None, stream=None):
+    """x kept within [min, max], numbers or arrays; None is no bound. The rest as every op has it."""
+    options = {"out": out, "dtype": dtype, "stream": stream}
     if _is_number(min) and _is_number(max):
-        return _quern.clip(x, min=-inf if min is None else min, max=inf if max is None else max)
-    if min is not None:
-        x = _quern.maximum(x, min)
-    return x if max is None else _quern.minimum(x, max)
+        return _quern.clip(x, min=-inf if min is None else min, max=inf if max is None else max, **options)
+    if min is None:
+        return _quern.minimum(x, max, **options)
+    if max is None:
+        return _quern.maximum(x, min, **options)
+    return _quern.minimum(_quern.maximum(x, min, stream=stream), max, **options)
 
 
 def nonzero(x, /):

@@ -260,6 +260,18 @@ static void array_releasebuffer(PyObject *self, Py_buffer *view) {
   buffer_clear(view);
 }
 
+/* Whether the result has another dtype than the view, with an exception that says so. */
+static int is_other_dtype(PyObject *numpy, PyObject *view, PyObject *result) {
+  PyObject *plain = PyObject_CallMethod(numpy, "asarray", "O", view);
+  PyObject *mine = plain ? PyObject_GetAttrString(plain, "dtype") : NULL, *its = PyObject_GetAttrString(result, "dtype");
+  const int is_same = mine && its ? PyObject_RichCompareBool(mine, its, Py_EQ) : -1;
+  if (is_same == 0) PyErr_Format(PyExc_ValueError, "quern.Array: %S as %S takes a copy, and copy is False", mine, its);
+  Py_XDECREF(its);
+  Py_XDECREF(mine);
+  Py_XDECREF(plain);
+  return is_same != 1;
+}
+
 /* numpy.asarray comes here only where the buffer protocol could not serve: it has no better way to hear the reason. */
 static PyObject *array_array(PyObject *self, PyObject *args, PyObject *keywords) {
   static char *names[] = {"dtype", "copy", NULL};
@@ -269,6 +281,7 @@ static PyObject *array_array(PyObject *self, PyObject *args, PyObject *keywords)
   if (!view) return NULL;
   numpy = PyImport_ImportModule("numpy");
   if (numpy) result = PyObject_CallMethod(numpy, copy == Py_True ? "array" : "asarray", "OO", view, dtype);
+  if (result && copy == Py_False && dtype != Py_None && is_other_dtype(numpy, view, result)) Py_CLEAR(result);
   Py_XDECREF(numpy);
   Py_DECREF(view);
   return result;

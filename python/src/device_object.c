@@ -42,7 +42,10 @@ static int int_of(PyObject *object, const char *what, int *value) {
 int device_from_pair(PyObject *object, const char *what, DLDevice *device) {
   int type, id;
   if (!PyTuple_Check(object) || PyTuple_Size(object) != 2) {
-    PyErr_Format(PyExc_TypeError, "%s: %.200R, expected a tuple of device type and index", what, object);
+    if ((PyObject *)Py_TYPE(object) == device_type) /* whose repr comes here */
+      PyErr_Format(PyExc_TypeError, "%s: a quern.Device that is no pair of device type and index", what);
+    else
+      PyErr_Format(PyExc_TypeError, "%s: %.200R, expected a tuple of device type and index", what, object);
     return -1;
   }
   /* An enum object of a producer is an int as well. */
@@ -71,11 +74,13 @@ static int parse(const char *text, DLDevice *device) {
 
 int device_from_object(PyObject *object, const char *what, DLDevice *device) {
   PyObject *text, *bytes = NULL;
+  Py_ssize_t size;
+  char *name;
   int good = 0;
   if (PyTuple_Check(object)) return device_from_pair(object, what, device);
   text = PyObject_Str(object);
   if (text) bytes = PyUnicode_AsUTF8String(text);
-  if (bytes) good = parse(PyBytes_AsString(bytes), device);
+  if (bytes && PyBytes_AsStringAndSize(bytes, &name, &size) == 0) good = strlen(name) == (size_t)size && parse(name, device);
   Py_XDECREF(text);
   Py_XDECREF(bytes);
   if (!good && !PyErr_Occurred()) {

@@ -3,7 +3,10 @@
 #include "device_object.h"
 #include "exchange.h"
 
-int dlpack_has(PyObject *object) { return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__"); }
+/* Of its type, or of what it is a proxy for. */
+int dlpack_has(PyObject *object) {
+  return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__") || has_attribute(object, "__dlpack__");
+}
 
 static PyObject *call_method(PyObject *object, const char *name, PyObject *keywords) {
   PyObject *method = PyObject_GetAttrString(object, name), *none, *result;
