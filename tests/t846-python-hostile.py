@@ -97,6 +97,35 @@ def nest():
 is_(quern.add(Producer(nest), y).tolist() and depth[0], 50, "50 deep")
 
 
+class Endless(Producer):
+    def __dlpack__(self, **wishes):
+        return quern.add(self, y).__dlpack__(**wishes)
+
+
+class EndlessBuffer:
+    def __buffer__(self, flags):
+        return memoryview(quern.add(self, y))
+
+
+class EndlessResult(Producer):
+    def __array_namespace__(self, api_version=None):
+        return EndlessResult
+
+    @staticmethod
+    def from_dlpack(tensor):
+        return quern.add(EndlessResult(), y)
+
+
+many = quern.compile("y = " + " + ".join("abcdefgh"))
+raises(RecursionError, lambda: quern.add(Endless(), y), "a producer that calls itself by an op")
+raises(RecursionError, lambda: many(*[y] * 7, Endless()), "likewise, of many operands")
+raises(RecursionError, lambda: quern.add(EndlessResult(), y), "a namespace that does")
+if sys.version_info >= (3, 12):
+    raises(RecursionError, lambda: quern.add(EndlessBuffer(), y), "a buffer that does")
+else:
+    skip(1, "__buffer__ is of Python 3.12")
+
+
 class Strange(type):
     def __getattribute__(cls, name):
         if name.startswith("__dlpack"):

@@ -112,17 +112,20 @@ static int describe(const Py_buffer *view, DLTensor *tensor) {
   return 0;
 }
 
-struct DLManagedTensorVersioned *buffer_import(PyObject *object) {
+/* A class's __buffer__ may come back here, to itself. */
+static int get_view(PyObject *object, Py_buffer *view) {
+  if (Py_EnterRecursiveCall(" while a buffer is imported")) return -1;
+  int failed = PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO);
+  Py_LeaveRecursiveCall();
+  return failed;
+}
+
+/* Apart, so that the arrays are not in the frame when foreign code runs. */
+static __attribute__((noinline)) struct DLManagedTensorVersioned *wrap_view(held_view *held) {
   int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
   DLTensor tensor = {.shape = shape, .strides = strides};
   struct DLManagedTensorVersioned *managed;
   quern_status status;
-  held_view *held = malloc(sizeof *held); /* not Python's memory: given back without the GIL at times */
-  if (!held) return (void *)PyErr_NoMemory();
-  if (PyObject_GetBuffer(object, &held->view, PyBUF_RECORDS_RO)) {
-    free(held);
-    return NULL;
-  }
   if (describe(&held->view, &tensor) == 0) {
     const uint64_t flags = held->view.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
     status = quern_managed_wrap(&tensor, flags, release_view, held, &managed);
@@ -130,6 +133,14 @@ struct DLManagedTensorVersioned *buffer_import(PyObject *object) {
     raise_exchange(status);
   }
   drop_view(held);
+  return NULL;
+}
+
+struct DLManagedTensorVersioned *buffer_import(PyObject *object) {
+  held_view *held = malloc(sizeof *held); /* not Python's memory: given back without the GIL at times */
+  if (!held) return (void *)PyErr_NoMemory();
+  if (get_view(object, &held->view) == 0) return wrap_view(held);
+  free(held);
   return NULL;
 }
 

@@ -9,6 +9,11 @@
  * about so many. */
 #define MANY_ITEMS 2048
 
+/* Operands and shapes for which the frame has room; more are had from the heap. Producers may call ops in turn, a thousand
+ * deep before Python ends it, and the stack has 8 MiB. */
+#define ROOM_OPERANDS 4
+#define ROOM_SHAPES 2
+
 typedef struct call {
   op_object *op;
   const quern_op_info *info;
@@ -18,7 +23,8 @@ typedef struct call {
   quern_call how;
   DLTensor *tensors[OP_MAX_OPERANDS]; /* as operands */
   uint64_t out_flags[OP_MAX_OPERANDS];
-  operand operands[OP_MAX_OPERANDS];  /* inputs, then outputs */
+  operand *operands;                  /* inputs, then outputs */
+  operand room[ROOM_OPERANDS];
 } call;
 
 static int32_t n_operands(const call *call) { return call->info->n_in + call->info->n_out; }
@@ -28,7 +34,14 @@ static int is_made(const call *call, int32_t k) { return k >= call->info->n_in &
 
 /* ---- Operands ---- */
 
-static void call_begin(call *call, op_object *op, const arguments *given) {
+/* As many as the frame has room for, or a new array; NULL: MemoryError. */
+static void *make_room(void *room, int32_t room_for, int32_t n, size_t size) {
+  if (n <= room_for) return room;
+  void *heap = PyMem_Malloc((size_t)n * size);
+  return heap ? heap : (void *)PyErr_NoMemory();
+}
+
+static int call_begin(call *call, op_object *op, const arguments *given) {
   call->op = op;
   call->info = op->info;
   call->given = given;
@@ -36,11 +49,14 @@ static void call_begin(call *call, op_object *op, const arguments *given) {
   call->like = NULL;
   call->how = (quern_call){.size = sizeof call->how, .params = given->n_params ? given->params : NULL,
                            .n_params = given->n_params, .stream = given->stream, .out_flags = call->out_flags};
+  call->operands = make_room(call->room, ROOM_OPERANDS, n_operands(call), sizeof *call->operands);
+  return call->operands ? 0 : -1;
 }
 
 static void call_end(call *call) {
   for (int32_t k = 0; k < call->n_taken; k++)
     if (!is_made(call, k)) operand_release(&call->operands[k]);
+  if (call->operands != call->room) PyMem_Free(call->operands);
 }
 
 static int hold_all(call *call) {
@@ -133,9 +149,7 @@ static void drop_results(call *call, int32_t end) {
     if (is_made(call, k)) operand_drop(&call->operands[k]);
 }
 
-static __attribute__((noinline)) int make_results(call *call) {
-  quern_shape shapes[OP_MAX_OPERANDS];
-  if (hold_all(call) || find_shapes(call, shapes)) return -1;
+static int make_each(call *call, const quern_shape *shapes) {
   for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
     operand *operand = &call->operands[k];
     if (!is_made(call, k)) continue;
@@ -148,6 +162,13 @@ static __attribute__((noinline)) int make_results(call *call) {
     call->tensors[k] = operand->tensor;
   }
   return 0;
+}
+
+static __attribute__((noinline)) int make_results(call *call) {
+  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  int failed = !shapes || hold_all(call) || find_shapes(call, shapes) || make_each(call, shapes);
+  if (shapes != room) PyMem_Free(shapes);
+  return failed ? -1 : 0;
 }
 
 /* Takes over the results made. NULL: an exception. */
@@ -229,7 +250,7 @@ static int run(call *call) {
 PyObject *call_run(op_object *op, const arguments *given) {
   call call;
   PyObject *result = NULL;
-  call_begin(&call, op, given);
+  if (call_begin(&call, op, given)) return NULL;
   if (take_all(&call) == 0 && read_all(&call) == 0 && (!given->n_made || make_results(&call) == 0)) {
     if (run(&call) == 0)
       result = wrap_results(&call);
@@ -257,8 +278,7 @@ static int imagine_results(call *call, quern_shape *shapes) {
   return 0;
 }
 
-static PyObject *explain(call *call) {
-  quern_shape shapes[OP_MAX_OPERANDS];
+static PyObject *explain(call *call, quern_shape *shapes) {
   char text[8192];
   const quern_op_info *info = call->info;
   if (imagine_results(call, shapes)) return NULL;
@@ -268,10 +288,18 @@ static PyObject *explain(call *call) {
   return status && status != QUERN_E_LIMIT ? raise_status(status) : lines_dict(text);
 }
 
+static __attribute__((noinline)) PyObject *explain_all(call *call) {
+  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  PyObject *lines = shapes ? explain(call, shapes) : NULL;
+  if (shapes != room) PyMem_Free(shapes);
+  return lines;
+}
+
 PyObject *call_explain(op_object *op, const arguments *given) {
   call call;
-  call_begin(&call, op, given);
-  PyObject *result = take_all(&call) == 0 && read_all(&call) == 0 ? explain(&call) : NULL;
+  PyObject *result = NULL;
+  if (call_begin(&call, op, given)) return NULL;
+  if (take_all(&call) == 0 && read_all(&call) == 0) result = explain_all(&call);
   call_end(&call);
   return result;
 }

@@ -70,15 +70,24 @@ done:
   return capsule;
 }
 
+/* The capsule. A producer may come back here, to itself. */
+static PyObject *ask_producer(PyObject *object, const dlpack_wish *wish) {
+  PyObject *capsule = NULL;
+  DLDevice at;
+  if (Py_EnterRecursiveCall(" while a tensor is imported")) return NULL;
+  if (device_of(object, &at) == 0) capsule = ask(object, at, wish);
+  Py_LeaveRecursiveCall();
+  return capsule;
+}
+
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish) {
   struct DLManagedTensorVersioned *managed;
   PyObject *capsule, *type, *value, *traceback;
-  DLDevice at;
   if (!dlpack_has(object)) {
     PyErr_Format(PyExc_TypeError, "%.200R has no __dlpack__", (PyObject *)Py_TYPE(object));
     return NULL;
   }
-  if (device_of(object, &at) || !(capsule = ask(object, at, wish))) return NULL;
+  if (!(capsule = ask_producer(object, wish))) return NULL;
   managed = capsule_take(capsule);
   PyErr_Fetch(&type, &value, &traceback); /* its destructor is the producer's */
   Py_DECREF(capsule);

@@ -84,7 +84,11 @@ static PyObject *from_dlpack_of(PyObject *object) {
 static PyObject *convert(PyObject *array, PyObject *like) {
   PyObject *function = array ? from_dlpack_of(like) : NULL;
   if (!function) return array;
-  PyObject *converted = PyObject_CallFunctionObjArgs(function, array, NULL);
+  PyObject *converted = NULL;
+  if (Py_EnterRecursiveCall(" while a result is handed over") == 0) {
+    converted = PyObject_CallFunctionObjArgs(function, array, NULL);
+    Py_LeaveRecursiveCall();
+  }
   Py_DECREF(function);
   Py_DECREF(array);
   return converted;
