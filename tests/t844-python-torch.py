@@ -63,6 +63,24 @@ raises(BufferError, lambda: quern.add(c.conj().imag[2], x), "an item of that", "
 raises(BufferError, lambda: quern.add(x, y, out=c.clone().conj().imag), "a negated view as out", "resolve_neg")
 is_(quern.add(c.conj().imag.resolve_neg(), 0.0).tolist(), [-1.0] * 8, "resolved")
 is_(quern.add(c.imag, 1.0).tolist(), [2.0] * 8, "the imaginary part of what is not conjugated")
+for name, view in (("of stride 1", c.conj().imag.as_strided((3,), (1,))),
+                   ("of integers", torch._neg_view(torch.ones(3, dtype=torch.int32))),
+                   ("of a complex tensor", torch._neg_view(c))):
+    raises(BufferError, lambda: quern.add(view, 1), "a negated view " + name, "resolve_neg")
+    raises(BufferError, lambda: quern.add(view.resolve_neg(), 1, out=view), "as out", "resolve_neg")
+    raises(BufferError, lambda: quern.from_dlpack(view), "and by from_dlpack", "resolve_neg")
+
+
+class Tracked(torch.Tensor):
+    asked = 0
+
+    def is_neg(self):
+        Tracked.asked += 1
+        return super().is_neg()
+
+
+tracked = torch.ones(3).as_subclass(Tracked)
+is_((quern.add(tracked, 1).tolist(), Tracked.asked > 0), ([2.0] * 3, True), "a subclass's own is_neg is asked")
 raises((BufferError, RuntimeError), lambda: quern.add(x.to_sparse(), 1.0), "a sparse tensor")
 raises((BufferError, RuntimeError, ValueError), lambda: quern.add(torch.empty(3, device="meta"), 1.0), "a tensor without memory")
 raises(TypeError, lambda: quern.add(c, 1.0), "a dtype that the op has not")

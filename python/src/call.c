@@ -198,8 +198,8 @@ static int is_small(const call *call) {
     const DLTensor *tensor = call->tensors[k];
     int64_t n = 1;
     if (tensor->device.device_type != kDLCPU) return 0;
-    for (int32_t d = 0; d < tensor->ndim && n < MANY_ITEMS; d++) n *= tensor->shape[d];
-    if (n >= MANY_ITEMS) return 0;
+    for (int32_t d = 0; d < tensor->ndim; d++)
+      if (__builtin_mul_overflow(n, tensor->shape[d], &n) || n >= MANY_ITEMS) return 0;
   }
   return 1;
 }

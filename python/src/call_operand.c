@@ -14,7 +14,8 @@ typedef struct operand_type {
   const DLPackExchangeAPI *api;
   operand_kind kind;
   numpy_kind numpy;
-  uint8_t has_lazy_bits;   /* is_neg: views that negate or conjugate when they are read */
+  uint8_t has_lazy_bits;   /* there are views that negate or conjugate when they are read: is_neg, is_conj */
+  PyCFunction is_neg;      /* the function of that method, which takes nothing; NULL: it is to be called as any other */
   PyObject *requires_grad; /* owned, a descriptor: whether a tensor is bound to a graph of derivatives, which DLPack cannot say */
   descrgetfunc get;        /* its function; NULL: the attribute is to be got as any other */
 } operand_type;
@@ -39,11 +40,22 @@ static int make_names(void) {
   return -1;
 }
 
+/* A method of the type's that is C's: its function is as good as the method, for objects of exactly this type. */
+static PyCFunction function_of(PyObject *object, PyObject *name) {
+  PyObject *method = PyObject_GetAttr(object, name);
+  int is_plain = method && PyCFunction_Check(method) && PyCFunction_GetSelf(method) == object &&
+                 PyCFunction_GetFlags(method) == METH_NOARGS;
+  PyCFunction function = is_plain ? PyCFunction_GetFunction(method) : NULL;
+  Py_XDECREF(method);
+  return function;
+}
+
 /* With the exchange API, unless its tensors could not be asked. */
-static int note_exchange(operand_type *found) {
+static int note_exchange(PyObject *object, operand_type *found) {
   PyObject *type = (PyObject *)found->type;
   if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
   found->has_lazy_bits = (uint8_t)(has_attribute(type, "is_neg") && has_attribute(type, "is_conj"));
+  if (found->has_lazy_bits) found->is_neg = function_of(object, is_neg);
   found->requires_grad = PyObject_GetAttr(type, requires_grad);
   if (found->requires_grad) found->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(found->requires_grad), Py_tp_descr_get);
   PyErr_Clear(); /* Python 3.9 has no such slot of types that are not made at run time */
@@ -65,7 +77,7 @@ static operand_kind kind_of(PyObject *object, operand_type *found) {
   if (found->numpy == NUMPY_ARRAY) return OPERAND_NUMPY;
   if (found->numpy == NUMPY_MASKED) return OPERAND_NONE;
   if (found->numpy == NUMPY_SCALAR && buffer_has(object)) return OPERAND_BUFFER;
-  if (note_exchange(found)) return OPERAND_EXCHANGE;
+  if (note_exchange(object, found)) return OPERAND_EXCHANGE;
   if (dlpack_has(object)) return OPERAND_DLPACK;
   if (buffer_has(object)) return OPERAND_BUFFER;
   return is_subclass_of_number(type) ? OPERAND_NUMBER : OPERAND_NONE;
@@ -145,6 +157,28 @@ static int ask_for_gradients(operand *operand, const operand_type *type, void *s
   return wants > 0 ? use_protocol(operand, stream) : wants;
 }
 
+/* 1, 0, or -1 with an exception. */
+static int says(PyObject *object, PyObject *name) {
+  PyObject *method = PyObject_GetAttr(object, name);
+  PyObject *value = method ? PyObject_CallObject(method, NULL) : NULL;
+  Py_XDECREF(method);
+  return truth_of(value);
+}
+
+static int refuse_lazy(const operand *operand) {
+  return operand_fail(operand, PyExc_BufferError, "it is a view that negates or conjugates what is in its memory; give "
+                      "x.resolve_conj().resolve_neg()");
+}
+
+/* Neither dtype nor strides rule out a view that negates: as_strided keeps the bit. Of complex ones that may conjugate, too,
+ * there is a doubt until they have been read. */
+static int ask_for_bits(operand *operand, const operand_type *type) {
+  if (!type->has_lazy_bits) return 0;
+  operand->doubt = OPERAND_LAZY;
+  int negates = type->is_neg ? truth_of(type->is_neg(operand->object, NULL)) : says(operand->object, is_neg);
+  return negates > 0 ? refuse_lazy(operand) : negates;
+}
+
 int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
   const operand_type *place = place_of(Py_TYPE(object));
   const operand_type type = place->type == Py_TYPE(object) ? *place : learn(object);
@@ -159,8 +193,7 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
   operand->managed = NULL;
   switch (type.kind) {
     case OPERAND_EXCHANGE:
-      if (type.has_lazy_bits) operand->doubt = OPERAND_LAZY;
-      return ask_for_gradients(operand, &type, stream);
+      return ask_for_bits(operand, &type) ? -1 : ask_for_gradients(operand, &type, stream);
     case OPERAND_DLPACK: return use_protocol(operand, stream);
     case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
     case OPERAND_NONE: return refuse(operand, &type);
@@ -172,23 +205,27 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
 
 /* ---- Reading ---- */
 
-/* Views that negate come from the imaginary part of one that conjugates: they walk over pairs, so that a dimension in which
- * items lie side by side rules them out. Those of complex numbers look like any other. */
-static int is_surely_plain(const DLTensor *tensor) {
-  if (tensor->dtype.code == kDLComplex) return 0;
-  for (int32_t d = tensor->ndim - 1; tensor->strides && d >= 0; d--)
-    if (tensor->strides[d] == 1 && tensor->shape[d] > 1) return 1;
-  return tensor->dtype.code != kDLFloat; /* nor are there any of integers */
+/* Whether there is a shape to be read. */
+static int has_shape(const DLTensor *tensor) {
+  return tensor->ndim == 0 || (tensor->ndim > 0 && tensor->ndim <= QUERN_MAX_NDIM && tensor->shape);
 }
 
 /* What calls take as it is; the rest is brought into that form, or refused, by quern_managed_import. */
 static int is_usual(const struct DLManagedTensorVersioned *managed) {
-  return managed->version.major == DLPACK_MAJOR_VERSION && managed->dl_tensor.dtype.bits % 8 == 0;
+  const DLTensor *tensor = &managed->dl_tensor;
+  return managed->version.major == DLPACK_MAJOR_VERSION && tensor->dtype.bits % 8 == 0 && has_shape(tensor);
+}
+
+/* A failure of the exchange API that says nothing. */
+static int refuse_nothing(const operand *operand) {
+  if (PyErr_Occurred()) return -1;
+  return operand_fail(operand, PyExc_BufferError, "its type's exchange API has handed over nothing");
 }
 
 static int import_by_api(operand *operand) {
   struct DLManagedTensorVersioned *managed = NULL;
-  if (operand->api->managed_tensor_from_py_object_no_sync(operand->object, &managed)) return -1;
+  if (operand->api->managed_tensor_from_py_object_no_sync(operand->object, &managed) || !managed)
+    return refuse_nothing(operand);
   quern_status status = is_usual(managed) ? QUERN_OK : quern_managed_import(managed, 0, &managed);
   if (status == QUERN_OK) return use_managed(operand, managed);
   raise_exchange(status);
@@ -202,6 +239,9 @@ static int borrow(operand *operand) {
   if (operand->managed) return 0;
   if (!operand_is_output(operand) && api->dltensor_from_py_object_no_sync) {
     if (api->dltensor_from_py_object_no_sync(operand->object, &operand->own)) doubt = OPERAND_REFUSED;
+    else if (!has_shape(&operand->own))
+      return operand_fail(operand, PyExc_BufferError, "%d dimensions, %s shape; at most %d", (int)operand->own.ndim,
+                          operand->own.shape ? "with a" : "no", QUERN_MAX_NDIM);
     operand->tensor = &operand->own;
     operand->flags = 0;
   } else if (import_by_api(operand)) {
@@ -209,7 +249,7 @@ static int borrow(operand *operand) {
   }
   if (doubt == OPERAND_REFUSED)
     PyErr_Clear();
-  else if (doubt == OPERAND_LAZY && is_surely_plain(operand->tensor))
+  else if (doubt == OPERAND_LAZY && operand->tensor->dtype.code != kDLComplex)
     doubt = OPERAND_SURE;
   operand->doubt = doubt;
   return 0;
@@ -232,14 +272,6 @@ int operand_hold(operand *operand) {
   return is_borrowed ? import_by_api(operand) : 0;
 }
 
-/* 1, 0, or -1 with an exception. */
-static int says(PyObject *object, PyObject *name) {
-  PyObject *method = PyObject_GetAttr(object, name);
-  PyObject *value = method ? PyObject_CallObject(method, NULL) : NULL;
-  Py_XDECREF(method);
-  return truth_of(value);
-}
-
 /* A producer that was told another stream than the work goes on is told again. */
 static int tell_stream(operand *operand, void *stream) {
   if (operand->tensor->device.device_type == kDLCPU || stream == operand->stream) return 0;
@@ -252,9 +284,6 @@ int operand_settle(operand *operand, void *stream) {
   if (operand->kind == OPERAND_DLPACK) return tell_stream(operand, stream);
   if (operand->doubt == OPERAND_REFUSED) return use_protocol(operand, stream);
   if (operand->doubt != OPERAND_LAZY) return 0;
-  int is_lazy = says(operand->object, is_neg);
-  if (is_lazy == 0) is_lazy = says(operand->object, is_conj);
-  if (is_lazy <= 0) return is_lazy;
-  return operand_fail(operand, PyExc_BufferError, "it is a view that negates or conjugates what is in its memory; give "
-                      "x.resolve_conj().resolve_neg()");
+  int conjugates = says(operand->object, is_conj);
+  return conjugates > 0 ? refuse_lazy(operand) : conjugates;
 }

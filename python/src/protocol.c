@@ -70,12 +70,31 @@ done:
   return capsule;
 }
 
+/* PyTorch hands over a view that negates what is in its memory as if it did not. (One that conjugates it refuses.) */
+static int refuse_negation(PyObject *object) {
+  static PyObject *plain; /* owned: the last type without such views, as asking costs half of an import */
+  PyObject *type = (PyObject *)Py_TYPE(object), *last, *answer;
+  if (type == plain) return 0;
+  if (!has_attribute(type, "is_neg") || !has_attribute(type, "is_conj")) {
+    last = plain; /* foreign code may have run */
+    plain = new_ref(type);
+    Py_XDECREF(last);
+    return 0;
+  }
+  if (!(answer = call_method(object, "is_neg", NULL))) return -1;
+  int negates = PyObject_IsTrue(answer);
+  Py_DECREF(answer);
+  if (negates > 0)
+    PyErr_Format(PyExc_BufferError, "dlpack: a view that negates what is in its memory; give x.resolve_neg()");
+  return negates ? -1 : 0;
+}
+
 /* The capsule. A producer may come back here, to itself. */
 static PyObject *ask_producer(PyObject *object, const dlpack_wish *wish) {
   PyObject *capsule = NULL;
   DLDevice at;
   if (Py_EnterRecursiveCall(" while a tensor is imported")) return NULL;
-  if (device_of(object, &at) == 0) capsule = ask(object, at, wish);
+  if (refuse_negation(object) == 0 && device_of(object, &at) == 0) capsule = ask(object, at, wish);
   Py_LeaveRecursiveCall();
   return capsule;
 }
