@@ -283,24 +283,26 @@ is_(problems, [], "one op from many threads")
 sys.setswitchinterval(interval)
 
 # A thread that waits for the GIL gets it only where it is let go of.
-sys.setswitchinterval(1000)
+
+
+def lets_go(name, function):
+    sys.setswitchinterval(1000)
+    ran = threading.Event()
+    thread = threading.Thread(target=ran.set)
+    thread.start()
+    for _ in range(1000):
+        if ran.is_set():
+            break
+        function()
+    ok(ran.is_set(), "other threads run while " + name)
+    sys.setswitchinterval(interval)
+    thread.join()
+
+
 large = quern.from_dlpack(array.array("f", bytes(4 << 20)))
-ran = threading.Event()
-waiting = threading.Event()
-
-
-def wait_for_the_gil(_):
-    waiting.set()
-    ran.set()
-
-
-thread = threading.Thread(target=wait_for_the_gil, args=(0,))
-thread.start()
-for _ in range(1000):
-    if ran.is_set():
-        break
-    quern.gelu(large)
-ok(ran.is_set(), "other threads run while kernels do")
-thread.join()
-sys.setswitchinterval(interval)
+none = quern.isnan(large)
+count = quern.op("nonzero")
+lets_go("kernels do", lambda: quern.gelu(large))
+lets_go("results are measured", lambda: count(none))
+lets_go("a call is explained", lambda: quern.gelu.explain(large))
 done_testing()

@@ -105,6 +105,37 @@ is_(api.allocate(byref(prototype), byref(out), 0, SetError()), -1, "or nowhere")
 out = c_void_p(1)
 is_((api.current_stream(1, 0, byref(out)), out.value), (0, None), "the CPU has no stream")
 
+# ---- Of others, which hand over what cannot be ----
+
+
+def type_with(borrowed=None):
+    """A type whose API hands over such tensors: borrowed ones, or NULL with success as owned ones."""
+
+    def fill(object, tensor):
+        tensor[0] = borrowed.tensor
+        return 0
+
+    def give(object, out):
+        out[0] = ctypes.addressof(borrowed.managed()) if borrowed else None
+        return 0
+
+    kinds = dict(API._fields_)
+    own = API(1, 3, None, api.allocate, kinds["from_object"](give), api.to_object,
+              kinds["borrow"](fill) if borrowed else kinds["borrow"](), api.current_stream)
+    capsule_new = PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
+    return type("Other", (), {"__dlpack_c_exchange_api__": capsule_new(ctypes.addressof(own), b"dlpack_exchange_api", None),
+                              "api": own, "tensor": borrowed})
+
+
+one = quern.asarray([1.0])
+is_(quern.add(type_with(Producer([2.0]))(), one).tolist(), [3.0], "another type's tensor")
+for name, fields in (("no shape", {"shape": None, "ndim": 1}), ("33 dimensions", {"ndim": 33}), ("-1 dimensions", {"ndim": -1})):
+    raises(BufferError, lambda: quern.add(type_with(Producer([2.0], **fields))(), one), name, "add: input 1 (x)")
+raises(TypeError, lambda: quern.add(type_with()(), one), "no tensor, and success", "__dlpack__")
+raises(TypeError, lambda: quern.add(one, one, out=type_with()()), "the same as out", "__dlpack__")
+raises(ValueError, lambda: quern.add(type_with(Producer([2.0], shape=[-2**62, 4]))(), one), "shapes that no count holds")
+is_(quern.isnan(quern.empty((2, 2**62, 0))).shape, (2, 2**62, 0), "of nothing, in more rows than can be counted")
+
 del x, locked
 gc.collect()
 is_(alive(), 0, "nothing is left")

@@ -65,6 +65,14 @@ static int hold_all(call *call) {
   return 0;
 }
 
+/* Before the GIL is let go of: what was borrowed is held, and read from what holds it. */
+static int hold_tensors(call *call) {
+  if (hold_all(call)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++)
+    if (call->tensors[k]) call->tensors[k] = call->operands[k].tensor;
+  return 0;
+}
+
 static int take_all(call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
@@ -111,6 +119,19 @@ static int read_all(call *call) {
   return 0;
 }
 
+/* Whether it is over before another thread would have got the GIL: few items, in the CPU's memory. Outputs may not be there. */
+static int is_small(const call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    const DLTensor *tensor = call->tensors[k];
+    int64_t n = 1;
+    if (!tensor) continue;
+    if (tensor->device.device_type != kDLCPU) return 0;
+    for (int32_t d = 0; d < tensor->ndim; d++)
+      if (__builtin_mul_overflow(n, tensor->shape[d], &n) || n >= MANY_ITEMS) return 0;
+  }
+  return 1;
+}
+
 /* ---- Results ---- */
 
 /* Whether it was the dtype of a result that was not found: with any there is a shape. Then an exception says so. */
@@ -123,6 +144,15 @@ static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
   return 1;
 }
 
+/* Of an op whose inputs' values are looked at. The operands are held. */
+static quern_status measure(call *call, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  PyThreadState *thread = is_small(call) && !call->op->may_compile ? NULL : PyEval_SaveThread();
+  quern_status status = quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how);
+  if (thread) PyEval_RestoreThread(thread);
+  return status;
+}
+
 /* The shapes of all outputs; dtypes that are the caller's choice are those of the outputs given, or as dtype says. */
 static int find_shapes(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
@@ -133,7 +163,7 @@ static int find_shapes(call *call, quern_shape *shapes) {
     shapes[k].dtype = out[k] ? out[k]->dtype : dtype ? dtype_dlpack(dtype) : (DLDataType){0};
   }
   quern_status status = info->op_class == QUERN_CLASS_DYNAMIC
-                            ? quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how)
+                            ? measure(call, shapes)
                             : quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
   if (status) {
     if (!wants_dtype(call, status, shapes)) raise_status(status);
@@ -166,7 +196,7 @@ static int make_each(call *call, const quern_shape *shapes) {
 
 static __attribute__((noinline)) int make_results(call *call) {
   quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
-  int failed = !shapes || hold_all(call) || find_shapes(call, shapes) || make_each(call, shapes);
+  int failed = !shapes || hold_tensors(call) || find_shapes(call, shapes) || make_each(call, shapes);
   if (shapes != room) PyMem_Free(shapes);
   return failed ? -1 : 0;
 }
@@ -191,18 +221,6 @@ static PyObject *wrap_results(call *call) {
 }
 
 /* ---- Running ---- */
-
-/* Whether it is over before another thread would have got the GIL: few items, in the CPU's memory. */
-static int is_small(const call *call) {
-  for (int32_t k = 0; k < n_operands(call); k++) {
-    const DLTensor *tensor = call->tensors[k];
-    int64_t n = 1;
-    if (tensor->device.device_type != kDLCPU) return 0;
-    for (int32_t d = 0; d < tensor->ndim; d++)
-      if (__builtin_mul_overflow(n, tensor->shape[d], &n) || n >= MANY_ITEMS) return 0;
-  }
-  return 1;
-}
 
 static int is_writable(const call *call) {
   for (int32_t k = 0; k < call->info->n_out; k++)
@@ -237,8 +255,7 @@ static int run(call *call) {
   } else if (small && !call->op->may_compile) {
     status = run_op(call);
   } else {
-    if (hold_all(call)) return -1;
-    for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = call->operands[k].tensor;
+    if (hold_tensors(call)) return -1;
     PyThreadState *thread = PyEval_SaveThread();
     status = run_op(call);
     PyEval_RestoreThread(thread);
@@ -281,10 +298,12 @@ static int imagine_results(call *call, quern_shape *shapes) {
 static PyObject *explain(call *call, quern_shape *shapes) {
   char text[8192];
   const quern_op_info *info = call->info;
-  if (imagine_results(call, shapes)) return NULL;
+  if (hold_tensors(call) || imagine_results(call, shapes)) return NULL;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  PyThreadState *thread = PyEval_SaveThread(); /* it may compile */
   quern_status status = quern_op_explain(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in,
                                          &call->how, text, sizeof text);
+  PyEval_RestoreThread(thread);
   return status && status != QUERN_E_LIMIT ? raise_status(status) : lines_dict(text);
 }
 
