@@ -59,13 +59,16 @@ with tempfile.TemporaryDirectory() as folder:
 
     error = raises(FileNotFoundError, lambda: quiet.load_spec(os.path.join(folder, "none.lua")), "no such file", "none.lua")
     is_((error.errno, error.status), (2, -16), "its numbers")
+    is_(error.filename, os.path.join(folder, "none.lua"), "its filename")
+    raises(IsADirectoryError, lambda: quiet.load_spec(folder), "a folder", folder)
+    raises(FileNotFoundError, lambda: quiet.load_spec(os.path.join(folder, "(error 13)")), "a name like a sentence", "(error 13)")
     raises(TypeError, lambda: quiet.load_spec(3), "no path")
     raises(ValueError, lambda: quiet.load_spec("a\0b"), "a zero in a path")
     try:
         ops = quiet.load_spec(spec("twice.lua", SPEC.format("twice") + SPEC.format("again")))
     except NotImplementedError as refused:
         ops = None
-        skip(12, str(refused))
+        skip(21, str(refused))
     if ops:
         is_([op.__name__ for op in ops], ["acme.again", "acme.twice"], "the ops of a spec, by name")
         is_((ops[1].doc, ops[1].params), ("Twice x and more.", {"more": 0.0}), "described as it says")
@@ -77,6 +80,16 @@ with tempfile.TemporaryDirectory() as folder:
         bad = spec("bad.lua", 'unary "acme.bad" {\n  doc = "x", dtypes = floating,\n  body = [[ 0.5 * ( ]] }\n')
         error = raises(SyntaxError, lambda: quiet.load_spec(bad), "a body with a fault")
         is_((os.path.basename(error.filename), error.lineno), ("bad.lua", 3), "where")
+        for name in ("a:7:9: b.lua", "\udcff.lua", "\n.lua", "\u00e9.lua"):
+            bad = spec(name, "local y = = 1")
+            error = raises(SyntaxError, lambda: quiet.load_spec(bad), "a file of an odd name")
+            is_((error.filename, error.lineno, error.text), (bad, 1, "local y = = 1"), "it is kept: " + ascii(name))
+        os.mkfifo(os.path.join(folder, "pipe.lua"))
+        writer = threading.Thread(target=lambda: spec("pipe.lua", SPEC.format("piped")))
+        writer.start()
+        piped, = quiet.load_spec(os.path.join(folder, "pipe.lua"))
+        is_(piped.__name__, "acme.piped", "what another thread writes")
+        writer.join()
         mine, = quern.load_spec(spec("mine.lua", SPEC.format("mine")))
         is_(mine.__name__, "acme.mine", "in the default context")
         ok("acme.mine" in quern.ops() and quern.call("acme.mine", x).tolist() == [2.0, 4.0], "found there")

@@ -2,7 +2,10 @@
  * there, and, behind it, one of its own for what the process-wide one does not take: expressions and specs. */
 #include "context.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "errors.h"
 #include "lines.h"
@@ -224,20 +227,39 @@ static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names
   return result;
 }
 
-/* With the GIL, so that no other thread's ops come in between. */
+/* 0: it can be read; else a number of errno. Not opened, as to open a FIFO is to take part in it. */
+static int check_file(const char *path) {
+  struct stat about;
+  if (stat(path, &about) || access(path, R_OK)) return errno;
+  return S_ISDIR(about.st_mode) ? EISDIR : 0;
+}
+
+static quern_status load(quern_ctx *ctx, const char *path, int *number) {
+  PyThreadState *thread = PyEval_SaveThread(); /* a file may be slow, or never end; a spec, too */
+  quern_status status = QUERN_E_IO;
+  *number = check_file(path);
+  if (!*number) status = quern_spec_load(ctx, path);
+  PyEval_RestoreThread(thread);
+  return status;
+}
+
+/* What other threads load or compile into the context meanwhile is among the new ops, too. */
 static PyObject *context_load_spec(PyObject *object, PyObject *path) {
   context_object *self = (context_object *)object;
-  PyObject *bytes, *before;
+  PyObject *bytes, *before, *result = NULL;
+  int number;
   if (!own_ctx(self) || !PyUnicode_FSConverter(path, &bytes)) return NULL;
-  if (!(before = set_of_names(self))) {
-    Py_DECREF(bytes);
-    return NULL;
+  if ((before = set_of_names(self))) {
+    quern_status status = load(self->ctx, PyBytes_AsString(bytes), &number);
+    if (status == QUERN_OK) {
+      result = new_ops(self, before, set_of_names(self));
+    } else {
+      Py_DECREF(before);
+      result = number ? raise_file(number, PyBytes_AsString(bytes)) : raise_spec(status, PyBytes_AsString(bytes));
+    }
   }
-  quern_status status = quern_spec_load(self->ctx, PyBytes_AsString(bytes));
   Py_DECREF(bytes);
-  if (status == QUERN_OK) return new_ops(self, before, set_of_names(self));
-  Py_DECREF(before);
-  return raise_status(status);
+  return result;
 }
 
 static PyObject *context_describe(PyObject *self, PyObject *unused) {
@@ -257,7 +279,8 @@ static PyMethodDef context_methods[] = {
     {"describe", context_describe, METH_NOARGS,
      "describe($self, /)\n--\n\nWhat there is to compute with: a dict of str, among them isa, threads, jit, cuda, cache."},
     {"load_spec", context_load_spec, METH_O,
-     "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by name."},
+     "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
+     "name, with those that other threads have added meanwhile."},
     {"op", context_op, METH_O, "op($self, name, /)\n--\n\nThe Op of that name. KeyError: there is none."},
     {"ops", context_ops, METH_NOARGS, "ops($self, /)\n--\n\nThe names of all ops, sorted."},
     {NULL, NULL, 0, NULL},

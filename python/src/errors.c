@@ -11,6 +11,7 @@ static PyObject *class_of(quern_status status) {
     case QUERN_E_MEMORY: return PyExc_MemoryError;
     case QUERN_E_UNSUPPORTED: return PyExc_NotImplementedError;
     case QUERN_E_NOTFOUND: return PyExc_KeyError;
+    case QUERN_E_IO: return PyExc_OSError;
     case QUERN_E_COMPILER:
     case QUERN_E_DRIVER:
     case QUERN_E_CAPTURING: return PyExc_RuntimeError;
@@ -57,8 +58,17 @@ static const char *take_number(const char *text, int *number) {
 
 #define INDENTATION 2 /* of the line in the sentence */
 
-static int find_place(const char *text, place *place) {
-  for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+/* Where the text's name ends, which is known but that characters which are not shown are '?'; NULL: it is another. */
+static const char *end_of_name(const char *text, const char *name) {
+  for (; *name; name++, text++)
+    if (*text != *name && *text != '?') return NULL;
+  return *text == ':' ? text : NULL;
+}
+
+/* name: of the file; NULL: any that has no such numbers in it. */
+static int find_place(const char *text, const char *name, place *place) {
+  const char *end = name ? end_of_name(text, name) : NULL;
+  for (const char *colon = end ? end : strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
     const char *rest = take_number(colon + 1, &place->number);
     rest = rest ? take_number(rest, &place->column) : NULL;
     if (!rest) continue;
@@ -75,14 +85,15 @@ static int find_place(const char *text, place *place) {
   return 0;
 }
 
-/* SyntaxError(message, (filename, line, column, text)): Python shows the line with a caret itself. */
-static PyObject *raise_syntax(quern_status status) {
+/* SyntaxError(message, (filename, line, column, text)): Python shows the line with a caret itself. path: of the file; NULL. */
+static PyObject *raise_syntax(quern_status status, const char *path) {
   place at;
   const char *sentence = quern_last_error();
-  if (!find_place(sentence, &at)) return raise_as(PyExc_SyntaxError, status);
-  PyObject *message = decode(at.message, at.message_length), *name = decode(at.name, at.name_length);
+  if (!find_place(sentence, path, &at)) return raise_as(PyExc_SyntaxError, status);
+  PyObject *message = decode(at.message, at.message_length), *name = NULL;
   PyObject *line = decode(at.line, at.line_length), *exception = NULL;
-  if (message && name && line)
+  if (message && line) name = path ? PyUnicode_DecodeFSDefault(path) : decode(at.name, at.name_length);
+  if (name)
     exception = PyObject_CallFunction(PyExc_SyntaxError, "O(OiiO)", message, name, at.number, at.column, line);
   Py_XDECREF(message);
   Py_XDECREF(name);
@@ -92,23 +103,18 @@ static PyObject *raise_syntax(quern_status status) {
 
 /* ---- Files ---- */
 
-/* OSError(errno, sentence), which makes a FileNotFoundError and so on, where the sentence ends in the error's number. */
-static PyObject *raise_io(quern_status status) {
-  const char *text = quern_last_error(), *mark = strstr(text, "(error ");
-  int number = mark ? atoi(mark + strlen("(error ")) : 0;
-  if (!number) return raise_as(PyExc_OSError, status);
-  PyObject *sentence = decode(text, strlen(text));
-  PyObject *exception = sentence ? PyObject_CallFunction(PyExc_OSError, "iO", number, sentence) : NULL;
-  Py_XDECREF(sentence);
-  return set_exception(exception, status);
+PyObject *raise_file(int number, const char *path) {
+  PyObject *name = PyUnicode_DecodeFSDefault(path), *exception = NULL;
+  if (name) exception = PyObject_CallFunction(PyExc_OSError, "isO", number, strerror(number), name);
+  Py_XDECREF(name);
+  return set_exception(exception, QUERN_E_IO);
 }
 
 /* ---- What is called ---- */
 
 PyObject *raise_status(quern_status status) {
   if (PyErr_Occurred()) return NULL;
-  if (status == QUERN_E_SYNTAX) return raise_syntax(status);
-  if (status == QUERN_E_IO) return raise_io(status);
+  if (status == QUERN_E_SYNTAX) return raise_syntax(status, NULL);
   return raise_as(class_of(status), status);
 }
 
@@ -123,6 +129,10 @@ PyObject *raise_exchange(quern_status status) {
     case QUERN_E_UNSUPPORTED: return PyErr_Occurred() ? NULL : raise_as(PyExc_BufferError, status);
     default: return raise_status(status);
   }
+}
+
+PyObject *raise_spec(quern_status status, const char *path) {
+  return status == QUERN_E_SYNTAX && !PyErr_Occurred() ? raise_syntax(status, path) : raise_status(status);
 }
 
 PyObject *raise_compile(quern_status status) {

@@ -20,6 +20,12 @@ PyObject *raise_exchange(quern_status status);
 /* The same for quern_op_compile: NOTFOUND is a NameError. */
 PyObject *raise_compile(quern_status status);
 
+/* The same for quern_spec_load of that path, which a SyntaxError has as its filename. */
+PyObject *raise_spec(quern_status status, const char *path);
+
+/* The OSError (FileNotFoundError, ...) of a number of errno, with the path as its filename and the status IO. */
+PyObject *raise_file(int number, const char *path);
+
 /* For allocators, whose set_error it is: sets the built-in exception of that name, RuntimeError where there is none. */
 void raise_kind(void *unused, const char *kind, const char *message);
 
