@@ -82,6 +82,39 @@ is_((name, tensor.tolist()), ("from_dlpack", wanted), "a result through its name
 Named.made = ZeroDivisionError
 raises(ZeroDivisionError, lambda: quern.add(Named(), y), "which raises", "mine")
 
+
+class Interrupted(Producer):
+    """Is interrupted where it is asked for an attribute, or in the function that it has."""
+
+    def __init__(self, name, error):
+        super().__init__()
+        self.name, self.error = name, error
+
+    def __getattribute__(self, name):
+        if name == object.__getattribute__(self, "name"):
+            throw(object.__getattribute__(self, "error"))
+        return super().__getattribute__(name)
+
+
+class Unnamed(Producer):
+    error = None
+
+    def __array_namespace__(self, api_version=None):
+        throw(Unnamed.error)
+
+
+class Empty(Producer):
+    def __array_namespace__(self, api_version=None):
+        return object()
+
+
+for error in (KeyboardInterrupt, MemoryError, ZeroDivisionError):
+    Unnamed.error = error
+    raises(error, lambda: quern.add(Unnamed(), y), "a namespace that raises " + error.__name__)
+    raises(error, lambda: quern.add(Interrupted("__array_namespace__", error), y), "the look-up of one")
+    raises(error, lambda: quern.add(Interrupted("__dlpack__", error), y), "and of __dlpack__")
+ok(isinstance(quern.add(Empty(), y), quern.Array), "a namespace without from_dlpack")
+
 inner = []
 is_(quern.add(Producer(lambda: inner.append(quern.add(x, y).tolist())), y).tolist(), wanted, "a producer that calls the same op")
 is_(inner, [wanted], "which computed, too")
@@ -138,6 +171,21 @@ class Odd(metaclass=Strange):
 
 
 raises(Exception, lambda: quern.add(x, Odd()), "a type whose attributes raise")
+
+
+class Interrupting(type):
+    def __getattribute__(cls, name):
+        if name.startswith("__dlpack"):
+            raise KeyboardInterrupt
+        return super().__getattribute__(name)
+
+
+class Halt(metaclass=Interrupting):
+    pass
+
+
+raises(KeyboardInterrupt, lambda: quern.add(x, Halt()), "a type whose attributes are interrupted")
+raises(KeyboardInterrupt, lambda: quern.from_dlpack(Halt()), "by from_dlpack")
 raises(TypeError, lambda: quern.add(x, Producer), "a class, not an object of it")
 raises(TypeError, lambda: quern.add(x, object()), "an object that is nothing", "add: input 2 (y)")
 late = type("Late", (), {})

@@ -35,9 +35,7 @@ static int make_names(void) {
   if (!requires_grad) requires_grad = PyUnicode_InternFromString("requires_grad");
   if (!is_neg) is_neg = PyUnicode_InternFromString("is_neg");
   if (!is_conj) is_conj = PyUnicode_InternFromString("is_conj");
-  if (requires_grad && is_neg && is_conj) return 0;
-  PyErr_Clear();
-  return -1;
+  return requires_grad && is_neg && is_conj ? 0 : -1;
 }
 
 /* A method of the type's that is C's: its function is as good as the method, for objects of exactly this type. */
@@ -50,13 +48,17 @@ static PyCFunction function_of(PyObject *object, PyObject *name) {
   return function;
 }
 
-/* With the exchange API, unless its tensors could not be asked. */
+/* With the exchange API, unless its tensors could not be asked. 0: without, or an exception. */
 static int note_exchange(PyObject *object, operand_type *found) {
   PyObject *type = (PyObject *)found->type;
   if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
-  found->has_lazy_bits = (uint8_t)(has_attribute(type, "is_neg") && has_attribute(type, "is_conj"));
+  int has_neg = has_attribute(type, "is_neg"), has_conj = has_neg < 0 ? -1 : has_attribute(type, "is_conj");
+  if (has_conj < 0) return 0;
+  found->has_lazy_bits = (uint8_t)(has_neg && has_conj);
   if (found->has_lazy_bits) found->is_neg = function_of(object, is_neg);
+  if (!clear_refusal()) return 0;
   found->requires_grad = PyObject_GetAttr(type, requires_grad);
+  if (!clear_refusal()) return 0;
   if (found->requires_grad) found->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(found->requires_grad), Py_tp_descr_get);
   PyErr_Clear(); /* Python 3.9 has no such slot of types that are not made at run time */
   return 1;
@@ -68,7 +70,7 @@ static int is_subclass_of_number(PyTypeObject *type) {
   return PyType_IsSubtype(type, &PyLong_Type) || PyType_IsSubtype(type, &PyFloat_Type);
 }
 
-/* Whoever is a tensor as well as a number, as numpy.float64, is a tensor. */
+/* Whoever is a tensor as well as a number, as numpy.float64, is a tensor. OPERAND_NONE may be with an exception. */
 static operand_kind kind_of(PyObject *object, operand_type *found) {
   PyTypeObject *type = found->type;
   if (is_number(type)) return OPERAND_NUMBER;
@@ -78,7 +80,8 @@ static operand_kind kind_of(PyObject *object, operand_type *found) {
   if (found->numpy == NUMPY_MASKED) return OPERAND_NONE;
   if (found->numpy == NUMPY_SCALAR && buffer_has(object)) return OPERAND_BUFFER;
   if (note_exchange(object, found)) return OPERAND_EXCHANGE;
-  if (dlpack_has(object)) return OPERAND_DLPACK;
+  int has = PyErr_Occurred() ? -1 : dlpack_has(object);
+  if (has) return has > 0 ? OPERAND_DLPACK : OPERAND_NONE;
   if (buffer_has(object)) return OPERAND_BUFFER;
   return is_subclass_of_number(type) ? OPERAND_NUMBER : OPERAND_NONE;
 }
@@ -196,7 +199,7 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
       return ask_for_bits(operand, &type) ? -1 : ask_for_gradients(operand, &type, stream);
     case OPERAND_DLPACK: return use_protocol(operand, stream);
     case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
-    case OPERAND_NONE: return refuse(operand, &type);
+    case OPERAND_NONE: return PyErr_Occurred() ? -1 : refuse(operand, &type);
     case OPERAND_NUMBER:
       return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
     default: return 0;
@@ -247,9 +250,9 @@ static int borrow(operand *operand) {
   } else if (import_by_api(operand)) {
     doubt = OPERAND_REFUSED;
   }
-  if (doubt == OPERAND_REFUSED)
-    PyErr_Clear();
-  else if (doubt == OPERAND_LAZY && operand->tensor->dtype.code != kDLComplex)
+  if (doubt == OPERAND_REFUSED && !clear_refusal())
+    return -1;
+  if (doubt == OPERAND_LAZY && operand->tensor->dtype.code != kDLComplex)
     doubt = OPERAND_SURE;
   operand->doubt = doubt;
   return 0;

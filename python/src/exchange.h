@@ -52,7 +52,7 @@ typedef struct dlpack_wish {
  * producers that do not know them (only where device and copy are nobody's wish). TypeError if the object has none of it. */
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish);
 
-/* Whether the object's type has __dlpack__. No exception. */
+/* Whether the object's type has __dlpack__: 1, 0; -1: an exception, with which dlpack_import ends, too. */
 int dlpack_has(PyObject *object);
 
 /* ---- buffer.c ---- */
@@ -73,8 +73,8 @@ int buffer_start(void);
 
 /* ---- exchange_api.c ---- */
 
-/* The C exchange API of major version 1 of a type, NULL where it has none. Looked up anew: callers keep it per type. No
- * exception. */
+/* The C exchange API of major version 1 of a type, NULL where it has none. Looked up anew: callers keep it per type. May
+ * leave an exception that is none of its business (KeyboardInterrupt, of a metaclass). */
 const DLPackExchangeAPI *exchange_api_of(PyTypeObject *type);
 
 /* quern.Array's own, as the capsule that its type has in __dlpack_c_exchange_api__. */

@@ -12,7 +12,7 @@ const DLPackExchangeAPI *exchange_api_of(PyTypeObject *type) {
   const DLPackExchangeAPI *api;
   if (capsule && PyCapsule_IsValid(capsule, capsule_name)) header = PyCapsule_GetPointer(capsule, capsule_name);
   Py_XDECREF(capsule); /* what it points to lives as long as the process */
-  PyErr_Clear();
+  if (!capsule && !clear_refusal()) return NULL;
   while (header && header->version.major != DLPACK_MAJOR_VERSION) header = header->prev_api;
   api = (const DLPackExchangeAPI *)header;
   if (!api || !api->managed_tensor_allocator || !api->managed_tensor_from_py_object_no_sync ||

@@ -80,12 +80,22 @@ static inline int module_add(PyObject *module, const char *name, PyObject *objec
   return failed;
 }
 
-/* Whether there is such an attribute; whatever else the asking raises is dropped (PyObject_HasAttr prints it since 3.13). */
+/* Whether there is such an attribute: 1, 0; -1: an exception other than AttributeError, of the code that was asked. */
 static inline int has_attribute(PyObject *object, const char *name) {
   PyObject *value = PyObject_GetAttrString(object, name);
+  if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
   if (!value) PyErr_Clear();
   Py_XDECREF(value);
   return value != NULL;
+}
+
+/* Drops an exception that is a no to a question. 0: it is the program's end, or of its means: it stays. */
+static inline int clear_refusal(void) {
+  if (!PyErr_Occurred()) return 1;
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return 0;
+  if (PyErr_ExceptionMatches(PyExc_RecursionError)) return 0;
+  PyErr_Clear();
+  return 1;
 }
 
 /* PyMemberDef's, which structmember.h declares until 3.12. */

@@ -75,7 +75,10 @@ static int refuse_negation(PyObject *object) {
   static PyObject *plain; /* owned: the last type without such views, as asking costs half of an import */
   PyObject *type = (PyObject *)Py_TYPE(object), *last, *answer;
   if (type == plain) return 0;
-  if (!has_attribute(type, "is_neg") || !has_attribute(type, "is_conj")) {
+  int has = has_attribute(type, "is_neg");
+  if (has > 0) has = has_attribute(type, "is_conj");
+  if (has < 0) return -1;
+  if (!has) {
     last = plain; /* foreign code may have run */
     plain = new_ref(type);
     Py_XDECREF(last);
@@ -102,7 +105,10 @@ static PyObject *ask_producer(PyObject *object, const dlpack_wish *wish) {
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish) {
   struct DLManagedTensorVersioned *managed;
   PyObject *capsule, *type, *value, *traceback;
-  if (!dlpack_has(object)) {
+  if (PyErr_Occurred()) return NULL; /* of a caller that takes -1 of dlpack_has for a yes */
+  int has = dlpack_has(object);
+  if (has < 0) return NULL;
+  if (!has) {
     PyErr_Format(PyExc_TypeError, "%.200R has no __dlpack__", (PyObject *)Py_TYPE(object));
     return NULL;
   }

@@ -51,7 +51,7 @@ void operand_drop(operand *result) {
 
 /* ---- Producers that have from_dlpack ---- */
 
-/* The package that brought the object's type: a new reference, or NULL without an exception. */
+/* The package that brought the object's type: a new reference, or NULL, perhaps with an exception that matters. */
 static PyObject *package_of(PyObject *object) {
   PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__module__");
   PyObject *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8String(module) : NULL, *package = NULL;
@@ -64,25 +64,26 @@ static PyObject *package_of(PyObject *object) {
   }
   Py_XDECREF(name);
   Py_XDECREF(module);
-  PyErr_Clear();
+  if (!package) clear_refusal();
   return package;
 }
 
-/* The function from_dlpack of the object's array API namespace, else of its package: a new reference, or NULL without an
- * exception. */
+/* The function from_dlpack of the object's array API namespace, else of its package: a new reference, or NULL. An exception: of
+ * the code that was asked; a namespace without that function is none. */
 static PyObject *from_dlpack_of(PyObject *object) {
-  PyObject *space = has_attribute(object, "__array_namespace__")
-                        ? PyObject_CallMethod(object, "__array_namespace__", NULL)
-                        : package_of(object);
+  int has = has_attribute(object, "__array_namespace__");
+  if (has < 0) return NULL;
+  PyObject *space = has ? PyObject_CallMethod(object, "__array_namespace__", NULL) : package_of(object);
   PyObject *function = space ? PyObject_GetAttrString(space, "from_dlpack") : NULL;
+  if (space && !function && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
   Py_XDECREF(space);
-  PyErr_Clear();
   return function;
 }
 
 /* Takes over the array, which may be NULL. */
 static PyObject *convert(PyObject *array, PyObject *like) {
   PyObject *function = array ? from_dlpack_of(like) : NULL;
+  if (!function && PyErr_Occurred()) Py_CLEAR(array);
   if (!function) return array;
   PyObject *converted = NULL;
   if (Py_EnterRecursiveCall(" while a result is handed over") == 0) {
