@@ -161,4 +161,21 @@ is_(quern.op("nonzero")(np.eye(2)).dtype, np.dtype("i8"), "and its dtype")
 is_(quern.compress(a > 5, a).tolist(), [6.0, 7.0], "compress")
 is_(quern.where(a > 5, a, 0).tolist(), [0.0] * 6 + [6.0, 7.0], "where")
 ok(isinstance(quern.op("astype")(a, dtype="bf16"), quern.Array), "a dtype that NumPy has not: a quern.Array")
+
+# ---- Arguments that cannot be ----
+
+scaled = quern.compile("param k; y = k*x")
+raises(TypeError, lambda: scaled(y), "a parameter without a default", "parameter 1 (k) is missing")
+raises(TypeError, lambda: scaled(y, k=None), "None is none either", "parameter 1 (k) is missing")
+is_(scaled(y, 0).tolist(), [0.0] * 8, "0 is one")
+held = array.array("f", bytes(32))
+raises(TypeError, lambda: quern.add(y, y, out=held, dtype="f64"), "dtype beside out", "either out or dtype")
+ok(quern.add(y, y, out=held, dtype="f32") is held, "unless it is out's")
+raises(KeyError, lambda: quern.op("add\0x"), "a name with a zero in it", "add")
+raises(KeyError, lambda: quern.call("add\0x", y, y), "in call, too")
+for stream in (True, False, "1", 1.0):
+    raises(TypeError, lambda: quern.add(y, y, stream=stream), "stream={!r}".format(stream), "add: stream")
+for stream in (0, -1, -2, 2**63, 2**70, -2**70):
+    raises(ValueError, lambda: quern.add(y, y, stream=stream), "stream={!r}".format(stream), "add: stream")
+is_(quern.add(y, y, stream=1).tolist(), quern.add(y, y).tolist(), "one of the CPU's, which has none")
 done_testing()

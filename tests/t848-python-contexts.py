@@ -27,7 +27,7 @@ for name, error, status, function, part in (
         ("NOTFOUND", KeyError, -12, lambda: quern.op("gellu"), "the nearest name is gelu"),
         ("NOTFOUND in an expression", NameError, -12, lambda: quern.compile("y = gellu(x)"), "did you mean 'gelu'?"),
         ("SYNTAX", SyntaxError, -11, lambda: quern.compile("y = gelu(x"), "expected ')'"),
-        ("ARGUMENT", ValueError, -1, lambda: quern.compile("param k; y = k*x")(x), "parameter 1 (k) is not given"),
+        ("ARGUMENT", ValueError, -1, lambda: quern.compile("y = x\0"), "a character of value 0"),
         ("LIMIT", ValueError, -18, lambda: quern.compile("y = " + "(" * 300 + "x" + ")" * 300), "")):
     got = raises(error, function, name, part)
     is_((type(got), getattr(got, "status", None)), (error, status), name + ": exactly that, with its status")

@@ -71,18 +71,24 @@ static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t 
   return take_param(value, &info->params[k], &bound->params[k]) ? refuse_param(op, k, value) : 0;
 }
 
-/* None: the legacy default stream, or that on which the producers work. */
+/* None: the legacy default stream, or that on which the producers work. Whoever gives a bool means something else. */
 static int bind_stream(const char *op, PyObject *value, arguments *bound) {
+  int overflow;
   if (value == Py_None) return 0;
+  if (PyBool_Check(value) || !PyIndex_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "%s: stream: %.100R, expected an int or None", op, value);
+    return -1;
+  }
   PyObject *integer = PyNumber_Index(value);
   if (!integer) return -1;
-  bound->stream = PyLong_AsVoidPtr(integer);
+  int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
   Py_DECREF(integer);
-  if (PyErr_Occurred()) return -1;
+  if (!overflow && number == -1 && PyErr_Occurred()) return -1;
+  bound->stream = (void *)(intptr_t)number;
   bound->has_stream = 1;
-  if (bound->stream && (intptr_t)bound->stream != -1) return 0;
-  PyErr_Format(PyExc_ValueError, "%s: stream: %R, expected None, 1 (the legacy default stream), 2 (the thread's) or a pointer",
-               op, value);
+  if (!overflow && number > 0) return 0;
+  PyErr_Format(PyExc_ValueError, "%s: stream: %.100R, expected None, 1 (the legacy default stream), 2 (the thread's) or a "
+               "pointer", op, value);
   return -1;
 }
 
@@ -149,6 +155,18 @@ static int refuse_missing(const op_object *op, int32_t k) {
   return -1;
 }
 
+/* A parameter without a default, which None is not a value for either. */
+static int check_params(const op_object *op, const arguments *bound) {
+  const quern_op_info *info = op->info;
+  for (int32_t k = 0; k < info->n_params; k++) {
+    const quern_scalar *value = k < bound->n_params ? &bound->params[k] : &info->params[k].value;
+    if (value->kind != QUERN_NONE) continue;
+    PyErr_Format(PyExc_TypeError, "%s: parameter %d (%s) is missing", info->name, (int)k + 1, info->params[k].name);
+    return -1;
+  }
+  return 0;
+}
+
 int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyObject *keywords, arguments *bound) {
   const quern_op_info *info = op->info;
   uint32_t given = 0;
@@ -171,6 +189,7 @@ int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyO
     if (bind_named(op, PyTuple_GetItem(keywords, k), args[n + k], &given, bound)) return -1;
   for (int32_t k = 0; k < info->n_in; k++)
     if (!bound->in[k]) return refuse_missing(op, k);
+  if (check_params(op, bound)) return -1;
   bound->n_made = 0;
   for (int32_t k = 0; k < info->n_out; k++) bound->n_made += !bound->out[k];
   return 0;

@@ -102,6 +102,18 @@ static __attribute__((noinline)) int settle_all(call *call) {
   return 0;
 }
 
+/* Where all outputs are given there is none that dtype could be for. */
+static int check_dtype(const call *call) {
+  char wanted[DTYPE_CHARS], found[DTYPE_CHARS];
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    const DLTensor *tensor = call->tensors[k];
+    if (dtype_of(tensor->dtype) != call->given->dtype)
+      return operand_fail(&call->operands[k], PyExc_TypeError, "dtype %s, which dtype=%s contradicts; give either out or dtype",
+                          dtype_text(tensor->dtype, found), dtype_text(dtype_dlpack(call->given->dtype), wanted));
+  }
+  return 0;
+}
+
 static int read_all(call *call) {
   int is_settled = 1, n_numbers = 0;
   for (int32_t k = 0; k < n_operands(call); k++) {
@@ -116,7 +128,7 @@ static int read_all(call *call) {
   if (!is_settled && settle_all(call)) return -1;
   if (n_numbers && operand_numbers(call->operands, call->info->n_in, call->op->conditions)) return -1;
   for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
-  return 0;
+  return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }
 
 /* Whether it is over before another thread would have got the GIL: few items, in the CPU's memory. Outputs may not be there. */

@@ -133,6 +133,11 @@ static PyObject *op_of(context_object *self, PyObject *name) {
     Py_XDECREF(known);
     return NULL;
   }
+  if (strlen(PyBytes_AsString(text)) != (size_t)PyBytes_Size(text)) {
+    Py_DECREF(text);
+    Py_XDECREF(known);
+    return PyErr_Format(PyExc_KeyError, "there is no op %.100R: its name has a character of value 0", name);
+  }
   quern_status status = find(self, PyBytes_AsString(text), &op);
   if (status == QUERN_OK && known && ((op_object *)known)->op == op) {
     quern_op_release(op);
