@@ -7,14 +7,14 @@
 --   built        kernels exist for it in this version; the others are known by name and refused
 
 dtype "bool" { code = 6, bits = 8,  kind = "bool",    c = "bool_s", cuda = "unsigned char",      compute = "bool", built = true }
-dtype "i8"   { code = 0, bits = 8,  kind = "integer", c = "i8",     cuda = "signed char",        compute = "i8",  signed = true }
-dtype "i16"  { code = 0, bits = 16, kind = "integer", c = "i16",    cuda = "short",              compute = "i16", signed = true }
+dtype "i8"   { code = 0, bits = 8,  kind = "integer", c = "i8",     cuda = "signed char",        compute = "i8",  signed = true, built = true }
+dtype "i16"  { code = 0, bits = 16, kind = "integer", c = "i16",    cuda = "short",              compute = "i16", signed = true, built = true }
 dtype "i32"  { code = 0, bits = 32, kind = "integer", c = "i32",    cuda = "int",                compute = "i32", signed = true, built = true }
 dtype "i64"  { code = 0, bits = 64, kind = "integer", c = "i64",    cuda = "long long",          compute = "i64", signed = true, built = true }
 dtype "u8"   { code = 1, bits = 8,  kind = "integer", c = "u8",     cuda = "unsigned char",      compute = "u8",  built = true }
-dtype "u16"  { code = 1, bits = 16, kind = "integer", c = "u16",    cuda = "unsigned short",     compute = "u16" }
-dtype "u32"  { code = 1, bits = 32, kind = "integer", c = "u32",    cuda = "unsigned int",       compute = "u32" }
-dtype "u64"  { code = 1, bits = 64, kind = "integer", c = "u64",    cuda = "unsigned long long", compute = "u64" }
+dtype "u16"  { code = 1, bits = 16, kind = "integer", c = "u16",    cuda = "unsigned short",     compute = "u16", built = true }
+dtype "u32"  { code = 1, bits = 32, kind = "integer", c = "u32",    cuda = "unsigned int",       compute = "u32", built = true }
+dtype "u64"  { code = 1, bits = 64, kind = "integer", c = "u64",    cuda = "unsigned long long", compute = "u64", built = true }
 dtype "f16"  { code = 2, bits = 16, kind = "float",   c = "f16_s",  cuda = "unsigned short",     compute = "f32", built = true, digits = 11 }
 dtype "bf16" { code = 4, bits = 16, kind = "float",   c = "bf16_s", cuda = "unsigned short",     compute = "f32", built = true, digits = 8 }
 dtype "f32"  { code = 2, bits = 32, kind = "float",   c = "f32",    cuda = "float",              compute = "f32", built = true, digits = 24 }

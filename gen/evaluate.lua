@@ -199,7 +199,8 @@ local function value_of(x, t)
   if t.kind == "float" then return t.name == "f32" and f32(x * 1.0) or x * 1.0 end -- not + 0.0: -0 stays
   if x == math.huge or x == -math.huge then return to_integer(x, t) end
   local integer = math.tointeger(x)
-  return integer and number.wrap(integer, t.bits, t.signed) == integer and integer or nil
+  if not integer or (integer < 0 and not t.signed) then return nil end -- wrapped to 64 bits it would be itself
+  return number.wrap(integer, t.bits, t.signed) == integer and integer or nil
 end
 
 -- The output of a DAG for inputs and params given by name, or nil where one of them is no value of its type.

@@ -81,12 +81,9 @@ static uint64_t hash(const char *bytes, size_t n) {
   return h;
 }
 
-static DLDataType dtype_named(const char *names) {
-  if (!strncmp(names, "f32", 3)) return (DLDataType){kDLFloat, 32, 1};
-  if (!strncmp(names, "f64", 3)) return (DLDataType){kDLFloat, 64, 1};
-  if (!strncmp(names, "i32", 3)) return (DLDataType){kDLInt, 32, 1};
-  if (!strncmp(names, "i64", 3)) return (DLDataType){kDLInt, 64, 1};
-  return (DLDataType){kDLUInt, 8, 1};
+static DLDataType dtype_named(const char *name) { /* "f64", "i16", "u8" */
+  uint8_t code = name[0] == 'f' ? kDLFloat : name[0] == 'i' ? kDLInt : kDLUInt;
+  return (DLDataType){code, (uint8_t)atoi(name + 1), 1};
 }
 
 /* dtypes come as a list; the random ops take one each, and it is the last (a float-only op lists integers before it) */

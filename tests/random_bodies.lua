@@ -46,7 +46,7 @@ local function float_expression(names, t, depth)
   return pick(makers)()
 end
 
-local BITS = { i32 = 32, u32 = 32, i64 = 64, u64 = 64, u8 = 8 }
+local BITS = { i8 = 8, i16 = 16, i32 = 32, i64 = 64, u8 = 8, u16 = 16, u32 = 32, u64 = 64 }
 local function integer_expression(names, t, depth)
   local function e() return expression(names, t, depth - 1) end
   local makers = {
@@ -80,11 +80,13 @@ function expression(names, t, depth)
   return integer_expression(names, t, depth)
 end
 
+local OF_BODIES = { "f32", "f64", "i32", "f32", "u8", "i64", "f64", "i16", "u32", "f32", "i8", "u64", "u16" }
+
 -- n ops: the text of a spec, their names in order, name -> body.
 function M.spec(n_ops)
   local bodies, spec = {}, {}
   for k = 1, n_ops do
-    local t = ({ "f32", "f64", "f32", "i32", "i64", "u8" })[(k - 1) % 6 + 1]
+    local t = OF_BODIES[(k - 1) % #OF_BODIES + 1]
     local n_in = math.random(3)
     local inputs = table.move({ "x", "y", "z" }, 1, n_in, 1, {})
     local names = { [t] = inputs, main = t }

@@ -71,8 +71,15 @@ static int strong_number(tree *t, rng *r, int depth) {
   }
 }
 
+/* `at`, or a cast of it to `d` where the two have no common dtype. */
+static int promotable(tree *t, int at, ref_dtype d) {
+  if (ref_promote(t->nodes[at].dtype, d) != REF_N_DTYPES) return at;
+  return add(t, (node){.kind = CAST, .n_args = 1, .args = {at}, .dtype = d, .type = compute_type(d)});
+}
+
 static int condition(tree *t, rng *r, int depth) {
   int a = strong_number(t, r, depth - 1), b = rng_below(r, 2) ? weak(t, r, t->nodes[a].dtype) : strong_number(t, r, depth - 1);
+  b = promotable(t, b, t->nodes[a].dtype);
   return add(t, (node){.kind = COMPARE, .op = (int)rng_below(r, 6), .n_args = 2, .args = {a, b}, .dtype = REF_BOOL,
                        .type = REF_BOOL});
 }
@@ -111,6 +118,7 @@ static int grow(tree *t, rng *r, int depth) {
       n.op = (int)rng_below(r, 4);
       a = strong_number(t, r, depth - 1);
       b = rng_below(r, 3) ? strong_number(t, r, depth - 1) : weak(t, r, t->nodes[a].dtype);
+      b = promotable(t, b, t->nodes[a].dtype);
       n.n_args = 2;
       n.args[0] = a, n.args[1] = b;
       if (t->nodes[b].kind <= PARAM && t->nodes[b].kind != INPUT && rng_below(r, 2)) n.args[0] = b, n.args[1] = a;
@@ -130,6 +138,7 @@ static int grow(tree *t, rng *r, int depth) {
           continue;
         }
         n.args[k] = strong_number(t, r, depth - 1);
+        if (n.dtype != REF_N_DTYPES) n.args[k] = promotable(t, n.args[k], n.dtype);
         ref_dtype d = t->nodes[n.args[k]].dtype;
         n.dtype = n.dtype == REF_N_DTYPES ? d : ref_promote(n.dtype, d);
       }
@@ -141,14 +150,15 @@ static int grow(tree *t, rng *r, int depth) {
       n.n_args = 3;
       n.args[0] = condition(t, r, depth - 1);
       n.args[1] = a = strong_number(t, r, depth - 1);
-      n.args[2] = b = rng_below(r, 2) ? strong_number(t, r, depth - 1) : weak(t, r, t->nodes[a].dtype);
+      b = rng_below(r, 2) ? strong_number(t, r, depth - 1) : weak(t, r, t->nodes[a].dtype);
+      n.args[2] = b = promotable(t, b, t->nodes[a].dtype);
       n.dtype = ref_promote(t->nodes[a].dtype, t->nodes[b].dtype);
       break;
     case 8:
       n.kind = CAST;
       n.n_args = 1;
       n.args[0] = grow(t, r, depth - 1);
-      n.dtype = (ref_dtype)(REF_U8 + rng_below(r, REF_N_DTYPES - REF_U8));
+      n.dtype = (ref_dtype)(REF_I8 + rng_below(r, REF_N_DTYPES - REF_I8));
   }
   n.type = compute_type(n.dtype);
   return add(t, n);

@@ -35,9 +35,14 @@ typedef struct dtype_info {
 
 static const dtype_info dtypes[REF_N_DTYPES] = {
     {"bool", {6, 8, 1}, 1, REF_KIND_BOOL, 0, 0, 0},
-    {"u8", {1, 8, 1}, 1, REF_KIND_INTEGER, 0, 0, 0},
+    {"i8", {0, 8, 1}, 1, REF_KIND_INTEGER, 0, 0, 0},
+    {"i16", {0, 16, 1}, 2, REF_KIND_INTEGER, 0, 0, 0},
     {"i32", {0, 32, 1}, 4, REF_KIND_INTEGER, 0, 0, 0},
     {"i64", {0, 64, 1}, 8, REF_KIND_INTEGER, 0, 0, 0},
+    {"u8", {1, 8, 1}, 1, REF_KIND_INTEGER, 0, 0, 0},
+    {"u16", {1, 16, 1}, 2, REF_KIND_INTEGER, 0, 0, 0},
+    {"u32", {1, 32, 1}, 4, REF_KIND_INTEGER, 0, 0, 0},
+    {"u64", {1, 64, 1}, 8, REF_KIND_INTEGER, 0, 0, 0},
     {"f16", {2, 16, 1}, 2, REF_KIND_FLOAT, 11, -14, 15},
     {"bf16", {4, 16, 1}, 2, REF_KIND_FLOAT, 8, -126, 127},
     {"f32", {2, 32, 1}, 4, REF_KIND_FLOAT, 24, -126, 127},
@@ -67,10 +72,20 @@ ref_dtype ref_dtype_of(DLDataType dl) {
   return REF_N_DTYPES;
 }
 
-/* bool < integers < floats; within a kind the wider; f16 with bf16: f32. */
+static int is_signed(ref_dtype d) {
+  return dtypes[d].dl.code == 0;
+}
+
+/* bool < integers < floats; within a kind the wider; f16 with bf16: f32. Integers of both signs: the signed one that holds both;
+ * u64 and a signed one have none. */
 ref_dtype ref_promote(ref_dtype a, ref_dtype b) {
+  if (a == REF_N_DTYPES || b == REF_N_DTYPES) return REF_N_DTYPES;
+  if (dtypes[a].kind != dtypes[b].kind) return dtypes[a].kind > dtypes[b].kind ? a : b;
   if ((a == REF_F16 && b == REF_BF16) || (a == REF_BF16 && b == REF_F16)) return REF_F32;
-  return a > b ? a : b;
+  if (dtypes[a].kind != REF_KIND_INTEGER || is_signed(a) == is_signed(b)) return dtypes[a].size > dtypes[b].size ? a : b;
+  ref_dtype s = is_signed(a) ? a : b, u = is_signed(a) ? b : a;
+  while (s <= REF_I64 && dtypes[s].size <= dtypes[u].size) s++;
+  return s <= REF_I64 ? s : REF_N_DTYPES;
 }
 
 uint64_t ref_get(ref_dtype d, const void *at) {
@@ -126,9 +141,14 @@ static int is_negative(ref_real x) {
 ref_real ref_value(ref_dtype d, uint64_t bits) {
   switch (d) {
     case REF_BOOL: return (bits & 0xff) != 0;
-    case REF_U8: return (uint8_t)bits;
+    case REF_I8: return (int8_t)bits;
+    case REF_I16: return (int16_t)bits;
     case REF_I32: return (int32_t)bits;
     case REF_I64: return (int64_t)bits;
+    case REF_U8: return (uint8_t)bits;
+    case REF_U16: return (uint16_t)bits;
+    case REF_U32: return (uint32_t)bits;
+    case REF_U64: return bits;
     default: break;
   }
   uint64_t e = (bits & exponent_mask(d)) >> (dtypes[d].digits - 1), f = bits & fraction_mask(d);
@@ -177,12 +197,16 @@ static uint64_t round_to_float(ref_dtype d, ref_real x) {
   return sign | (uint64_t)(e - dtypes[d].emin + 1) << (dtypes[d].digits - 1) | (significand & fraction_mask(d));
 }
 
+/* All bits of an item. */
+static uint64_t bits_mask(ref_dtype d) {
+  return ~(uint64_t)0 >> (64 - 8 * dtypes[d].size);
+}
+
 uint64_t ref_cast(ref_dtype to, ref_real value, ref_kind from) {
   if (to == REF_BOOL) return value != 0; /* NaN is true */
   if (dtypes[to].kind == REF_KIND_FLOAT) return round_to_float(to, value);
-  ref_real low = to == REF_U8 ? 0 : to == REF_I32 ? (ref_real)INT32_MIN : (ref_real)INT64_MIN;
-  ref_real high = to == REF_U8 ? 255 : to == REF_I32 ? (ref_real)INT32_MAX : (ref_real)INT64_MAX;
-  uint64_t mask = to == REF_U8 ? 0xff : to == REF_I32 ? 0xffffffffu : ~(uint64_t)0;
+  uint64_t mask = bits_mask(to), most = is_signed(to) ? mask >> 1 : mask;
+  ref_real high = (ref_real)most, low = is_signed(to) ? -high - 1 : 0;
   if (from == REF_KIND_FLOAT) {
     if (is_nan(value)) return 0;
     value = REAL(trunc)(value);
@@ -268,6 +292,7 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
   }
   ref_dtype t = in[first];
   for (int k = first + 1; k < n_in; k++) t = ref_promote(t, in[k]);
+  if (t == REF_N_DTYPES) return -1;
   if (ops[op].takes == TAKES_NUMERIC && t == REF_BOOL) return -1;
   if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
   *compute = !ops[op].info.move && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
@@ -293,7 +318,7 @@ static __int128 eval_integer(ref_op op, int bits, const __int128 *x, const __int
     case REF_RELU: return x[0] < 0 ? 0 : x[0];
     case REF_ADD: return x[0] + x[1];
     case REF_SUBTRACT: return x[0] - x[1];
-    case REF_MULTIPLY: return x[0] * x[1];
+    case REF_MULTIPLY: return (__int128)((unsigned __int128)x[0] * (unsigned __int128)x[1]);
     case REF_MAXIMUM: return x[0] > x[1] ? x[0] : x[1];
     case REF_MINIMUM: return x[0] < x[1] ? x[0] : x[1];
     case REF_CLIP: {
@@ -457,8 +482,7 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     for (int i = 0; i < info->n_in; i++) a[i] = (__int128)v[i];
     for (int i = 0; i < info->n_params; i++) b[i] = (__int128)p[i];
     __int128 r = eval_integer(op, dtypes[k].size * 8, a, b);
-    uint64_t mask = k == REF_U8 ? 0xff : k == REF_I32 ? 0xffffffffu : ~(uint64_t)0;
-    ref_real value = ref_value(k, (uint64_t)r & mask); /* wraps */
+    ref_real value = ref_value(k, (uint64_t)r & bits_mask(k)); /* wraps */
     return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
   }
   if (info->ulp > 0.5) return around(out, k, ref_function(op, v[0], v[1]), info->ulp);

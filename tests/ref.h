@@ -16,8 +16,11 @@ typedef long double ref_real; /* 113 bits there */
 __extension__ typedef __float128 ref_real;
 #endif
 
-/* Every value of these dtypes is exact in a ref_real. The order is the promotion order within a kind. */
-typedef enum ref_dtype { REF_BOOL, REF_U8, REF_I32, REF_I64, REF_F16, REF_BF16, REF_F32, REF_F64, REF_N_DTYPES } ref_dtype;
+/* Every value of these dtypes is exact in a ref_real. */
+typedef enum ref_dtype {
+  REF_BOOL, REF_I8, REF_I16, REF_I32, REF_I64, REF_U8, REF_U16, REF_U32, REF_U64, REF_F16, REF_BF16, REF_F32, REF_F64,
+  REF_N_DTYPES
+} ref_dtype;
 
 typedef enum ref_kind { REF_KIND_BOOL, REF_KIND_INTEGER, REF_KIND_FLOAT } ref_kind;
 
@@ -26,7 +29,7 @@ DLDataType ref_dtype_dl(ref_dtype d);
 int ref_dtype_size(ref_dtype d);
 ref_kind ref_dtype_kind(ref_dtype d);
 ref_dtype ref_dtype_of(DLDataType dl);          /* REF_N_DTYPES for another */
-ref_dtype ref_promote(ref_dtype a, ref_dtype b);
+ref_dtype ref_promote(ref_dtype a, ref_dtype b); /* REF_N_DTYPES where they have no common dtype, or one is that */
 
 /* Elements as raw bits (low bytes), at any address. */
 uint64_t ref_get(ref_dtype d, const void *at);

@@ -55,7 +55,7 @@ run 1 'an unknown op' generate --out o --ops ad
 says "unknown op 'ad', did you mean 'add'?"
 run 1 'an unknown dtype' generate --out o --dtypes f31
 says "unknown dtype 'f31', did you mean 'f32'?"
-run 1 'a dtype that is known and not built' generate --out o --dtypes i16
+run 1 'a dtype that is not there' generate --out o --dtypes c64
 run 1 'an unknown rank' generate --out o --rank 4
 run 1 'an unknown class' generate --out o --class q
 run 1 'an unknown policy' generate --out o --variants fat

@@ -243,7 +243,7 @@ static void check_described(qn_generator *g) {
   is_int(swish->info.size, sizeof(quern_op_info), "size");
   ok(swish->info.n_in == 1 && swish->info.n_out == 1 && swish->info.n_params == 2 && swish->info.op_class == QUERN_CLASS_BASIC, "counts");
   is_str(swish->info.args[0].name, "x", "an input");
-  is_str(swish->info.args[0].dtypes, "bool i32 i64 u8 f16 bf16 f32 f64", "  and the dtypes it takes");
+  is_str(swish->info.args[0].dtypes, "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64", "  and the dtypes it takes");
   is_str(swish->info.args[1].name, "y", "the output");
   is_str(swish->info.args[1].dtypes, "f32 f16 bf16 f64", "  and those it has");
   ok(swish->info.args[1].is_output && swish->info.args[1].may_alias == 1 && !swish->info.args[0].is_output, "  and may alias");
@@ -257,7 +257,7 @@ static void check_described(qn_generator *g) {
   ok(!swish->variants && !swish->n_variants && !swish->first[QN_DTYPE_COUNT], "no kernels");
   ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->rule == QN_RULE_ARITHMETIC && !pick->bool_out && !pick->info.params, "a condition among inputs");
   is_str(pick->info.args[0].dtypes, "bool", "  and its dtype");
-  ok(over->bool_out == 1 && over->dtypes == (1u << QN_F32 | 1u << QN_F64), "a result that is bool; dtypes that are not built are left out");
+  ok(over->bool_out == 1 && over->dtypes == (1u << QN_I16 | 1u << QN_F32 | 1u << QN_F64), "a result that is bool; the dtypes it names");
   for (int32_t k = 0; k < n; k++) free(ops[k]);
   free(ops);
 
@@ -315,7 +315,7 @@ static void check_refused(qn_generator *g) {
     {BODY("x") "\n" "unary \"acme.m\" { doc = \"d\", dtypes = floating, body = \"x +\" }", QUERN_E_SYNTAX, "acme.m", "the second is wrong"},
     {"unary \"acme.n\" { doc = \"d\", dtypes = all, moves = true, body = \"x\" }", QUERN_E_UNSUPPORTED, "generate them ahead", "an op that moves"},
     {"unary \"acme.n\" { doc = \"d\", dtypes = all, casts = true, body = \"x\" }", QUERN_E_UNSUPPORTED, "generate them ahead", "an op that casts"},
-    {"unary \"acme.n\" { doc = \"d\", dtypes = { \"u16\" }, body = \"x\" }", QUERN_E_UNSUPPORTED, "none of its dtypes", "a dtype that is not built"},
+    {"unary \"acme.n\" { doc = \"d\", dtypes = { \"c64\" }, body = \"x\" }", QUERN_E_SYNTAX, "unknown dtype 'c64'", "a dtype that is not there"},
     {"while true do end", QUERN_E_SYNTAX, "a spec is data", "a loop"},
     {"local function f() return f() end f()", QUERN_E_SYNTAX, "a spec is data", "a function"},
     {"local s = (\"x\"):rep(1e9)", QUERN_E_SYNTAX, "a spec is data", "a method"},

@@ -29,9 +29,8 @@ local function pick(list) return list[math.random(#list)] end
 local function chance(percent) return math.random(100) <= percent end
 
 local DTYPES = { "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64" }
-local OF_TENSORS = { "bool", "i32", "i64", "u8", "f16", "bf16", "f32", "f64" }
 local ALL_INTEGERS = { "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64" }
-local FLOATS, INTEGERS = { "f16", "bf16", "f32", "f32", "f64" }, { "i32", "i64", "u8" }
+local FLOATS, INTEGERS = { "f16", "bf16", "f32", "f32", "f64" }, ALL_INTEGERS
 local NUMBERS = { "0", "1", "2", "3", "0.5", "1.5", "2.0", "1e3", ".25", "7", "31", "64", "255", "256", "300", "4294967295", "4294967296",
                   "9007199254740993", "9223372036854775807", "0xff", "0xffffffff", "0xffffffffffffffff", "0x1.8p3", "1e-320", "1e308",
                   "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2" }
@@ -187,7 +186,7 @@ while #cases < n_cases do
     local dtypes = {}
     local canonical, known = host.canonical(model, text)
     for k, name in ipairs(known and known.inputs or {}) do
-      dtypes[k] = (chance(6) or not KIND_OF_NAME[name]) and pick(OF_TENSORS) or pick(KIND_OF_NAME[name])
+      dtypes[k] = (chance(6) or not KIND_OF_NAME[name]) and pick(DTYPES) or pick(KIND_OF_NAME[name])
     end
     cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
   end

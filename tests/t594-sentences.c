@@ -18,7 +18,7 @@ static void test_describe(void) {
     is_str(info->args[k].name, names[k], "  operand %d", k);
     is_int(info->args[k].is_output, k >= 2, "  is %s", k < 2 ? "read" : "written");
     is_int(info->args[k].may_alias, k < 2 ? 0 : 3, "  may be");
-    is_str(info->args[k].dtypes, "bool i32 i64 u8 f16 bf16 f32 f64", "  takes");
+    is_str(info->args[k].dtypes, "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64", "  takes");
   }
   is_str(info->params[0].name, "scale", "  the first parameter");
   is_str(info->params[1].name, "shift", "  the second one");

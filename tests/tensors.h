@@ -124,7 +124,7 @@ UNUSED static uint64_t random_bits(rng *r, ref_dtype d) {
     const uint64_t special[] = {0, 1, 2, 3, top, top - 1, top + 1, mask, mask - 1, 255 & mask, 256 & mask, 16777217 & mask};
     if (kind < 2) return special[rng_below(r, sizeof special / sizeof *special)];
     if (kind < 6) return any;
-    return (uint64_t)rng_range(r, d == REF_U8 ? 0 : -20, 20) & mask;
+    return (uint64_t)rng_range(r, d >= REF_U8 ? 0 : -20, 20) & mask;
   }
   if (kind < 3) {
     uint64_t inf = ref_nan(d) & ~(ref_nan(d) & -ref_nan(d)), sign = (uint64_t)1 << (8 * ref_dtype_size(d) - 1);

@@ -60,7 +60,8 @@ static int below(int n) { return (int)(next_random() % (u64)n); }
 
 struct dtype { const char *name; DLDataType type; };
 static const dtype dtypes[] = {
-    {"bool", {kDLBool, 8, 1}}, {"u8", {kDLUInt, 8, 1}}, {"i32", {kDLInt, 32, 1}}, {"i64", {kDLInt, 64, 1}},
+    {"bool", {kDLBool, 8, 1}}, {"i8", {kDLInt, 8, 1}}, {"i16", {kDLInt, 16, 1}}, {"i32", {kDLInt, 32, 1}}, {"i64", {kDLInt, 64, 1}},
+    {"u8", {kDLUInt, 8, 1}}, {"u16", {kDLUInt, 16, 1}}, {"u32", {kDLUInt, 32, 1}}, {"u64", {kDLUInt, 64, 1}},
     {"f16", {kDLFloat, 16, 1}}, {"bf16", {kDLBfloat, 16, 1}}, {"f32", {kDLFloat, 32, 1}}, {"f64", {kDLFloat, 64, 1}},
     /* bits of a size: the dtype that the C side is asked with */
     {"b8", {kDLUInt, 8, 1}}, {"b16", {kDLFloat, 16, 1}}, {"b32", {kDLInt, 32, 1}}, {"b64", {kDLInt, 64, 1}}};
