@@ -117,6 +117,7 @@ typedef struct row {
 } row;
 
 #define INF INFINITY
+#define PI 0x1.921fb54442d18p1
 static const row annex_f[] = {
     /* F.10.3.1 exp, F.10.3.7 log, F.10.4.7 sqrt, F.10.2.6 tanh, F.10.5.1 erf */
     {REF_EXP, 0, 0, 1}, {REF_EXP, -0.0, 0, 1}, {REF_EXP, -INF, 0, 0}, {REF_EXP, INF, 0, INF}, {REF_EXP, 1e9, 0, INF},
@@ -148,6 +149,21 @@ static const row annex_f[] = {
     {REF_POW, -INF, -3, -0.0}, {REF_POW, -INF, -2, 0}, {REF_POW, -INF, -0.5, 0}, {REF_POW, -INF, 3, -INF}, {REF_POW, -INF, 2, INF}, {REF_POW, -INF, 0.5, INF},
     {REF_POW, -INF, INF, INF}, {REF_POW, -INF, -INF, 0}, {REF_POW, INF, -2, 0}, {REF_POW, INF, -0.5, 0}, {REF_POW, INF, 2, INF}, {REF_POW, INF, 0.5, INF},
     {REF_POW, NAN, 1, NAN}, {REF_POW, 2, NAN, NAN}, {REF_POW, 0, NAN, NAN}, {REF_POW, INF, NAN, NAN}, {REF_POW, NAN, INF, NAN}, {REF_POW, -1, NAN, NAN},
+    /* F.10.1 atan2, atan */
+    {REF_ATAN, 0, 0, 0}, {REF_ATAN, -0.0, 0, -0.0}, {REF_ATAN, INF, 0, PI / 2}, {REF_ATAN, -INF, 0, -PI / 2},
+    {REF_ATAN, NAN, 0, NAN},
+    {REF_ATAN2, 0, -0.0, PI}, {REF_ATAN2, -0.0, -0.0, -PI}, {REF_ATAN2, 0, 0, 0}, {REF_ATAN2, -0.0, 0, -0.0},
+    {REF_ATAN2, 0, -3, PI}, {REF_ATAN2, -0.0, -3, -PI},
+    {REF_ATAN2, 0, 3, 0}, {REF_ATAN2, -0.0, 3, -0.0}, {REF_ATAN2, -3, 0, -PI / 2}, {REF_ATAN2, -3, -0.0, -PI / 2},
+    {REF_ATAN2, 3, 0, PI / 2}, {REF_ATAN2, 3, -0.0, PI / 2},
+    {REF_ATAN2, 3, -INF, PI}, {REF_ATAN2, -3, -INF, -PI}, {REF_ATAN2, 3, INF, 0}, {REF_ATAN2, -3, INF, -0.0},
+    {REF_ATAN2, 0, INF, 0}, {REF_ATAN2, -0.0, -INF, -PI},
+    {REF_ATAN2, INF, 3, PI / 2}, {REF_ATAN2, INF, -3, PI / 2}, {REF_ATAN2, -INF, 0, -PI / 2}, {REF_ATAN2, -INF, -0.0, -PI / 2},
+    {REF_ATAN2, INF, -INF, 3 * PI / 4}, {REF_ATAN2, -INF, -INF, -3 * PI / 4}, {REF_ATAN2, INF, INF, PI / 4},
+    {REF_ATAN2, -INF, INF, -PI / 4},
+    {REF_ATAN2, NAN, 0, NAN}, {REF_ATAN2, 0, NAN, NAN}, {REF_ATAN2, NAN, INF, NAN}, {REF_ATAN2, -INF, NAN, NAN},
+    {REF_ATAN2, NAN, NAN, NAN},
+    {REF_ATAN2, 1, 1, PI / 4}, {REF_ATAN2, -1, 1, -PI / 4}, {REF_ATAN2, 1, -1, 3 * PI / 4}, {REF_ATAN2, 1024, -1024, 3 * PI / 4},
     /* Exact and rounded where anything else would be laughed at. */
     {REF_POW, 2, 10, 1024}, {REF_POW, 3, 2, 9}, {REF_POW, -2, 3, -8}, {REF_POW, 4, 0.5, 2}, {REF_POW, 2, -1, 0.5}, {REF_POW, 9, 1, 9}, {REF_POW, -1, 3, -1}, {REF_POW, -1, 4, 1},
     {REF_POW, 10, 3, 1000}, {REF_POW, -8, 1, -8},

@@ -2,7 +2,7 @@
  *
  * t300-accuracy: the declared ULP bounds, measured. f32 functions at every 64th bit pattern against double-precision
  * libm (good to 2^-28 of an f32 ULP), at all of them with QUERN_TEST_EXHAUSTIVE=1; f64 at 10^5 random and the hard points
- * against 200-bit MPFR; pow in both; f16 and bf16 at every pattern. The worst of each is printed. */
+ * against 200-bit MPFR; functions of two in both; f16 and bf16 at every pattern. The worst of each is printed. */
 #include <mpfr.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,8 +11,10 @@
 
 #define N_WORKERS 2
 
-static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU};
+static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU, REF_ATAN};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
+static const ref_op pair_functions[] = {REF_POW, REF_ATAN2};
+#define N_PAIR_FUNCTIONS (int)(sizeof pair_functions / sizeof *pair_functions)
 
 static quern_status call_on(ref_op op, ref_dtype d, int64_t n, const void *x, const void *y, void *out) {
   DLTensor a = {.data = (void *)(uintptr_t)x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(d), .shape = &n}, b = a, c = a, *in[2] = {&a, &b}, *outs = &c;
@@ -55,7 +57,7 @@ static void report(ref_op op, ref_dtype d, const worst *w) {
   const ref_op_info *info = ref_op_describe(op);
   char got[64];
   char second[40] = "";
-  if (op == REF_POW) snprintf(second, sizeof second, ", %a", w->y);
+  if (info->n_in == 2) snprintf(second, sizeof second, ", %a", w->y);
   diag("%s %s: worst %.4f ULP at %a%s, got %s; declared %.2f; %lld points", info->name, ref_dtype_name(d), w->ulp, w->x, second,
        ref_text(d, w->got, got), info->ulp, w->n);
   ok(w->n > 0 && w->n_bad == 0, "%s %s: within %.2f ULP, and within 1", info->name, ref_dtype_name(d), info->ulp);
@@ -78,6 +80,8 @@ static double in_double(ref_op op, double x, double y) {
     case REF_GELU: return x == -INFINITY ? -0.0 : 0.5 * x * erfc(-x * 0x1.6a09e667f3bcdp-1);
     case REF_SQRT: return sqrt(x);
     case REF_POW: return pow(x, y);
+    case REF_ATAN: return atan(x);
+    case REF_ATAN2: return atan2(x, y);
     default: abort();
   }
 }
@@ -155,7 +159,7 @@ static void test_f32(void) {
   }
 }
 
-/* ---- pow: pairs ------------------------------------------------------------------------------------------------- */
+/* ---- Functions of two: pairs ------------------------------------------------------------------------------------ */
 
 /* Pairs whose power is finite and not trivial, mostly. */
 static void pow_pair(rng *r, ref_dtype d, double *x, double *y) {
@@ -187,7 +191,45 @@ static void pow_pair(rng *r, ref_dtype d, double *x, double *y) {
   }
 }
 
-static void test_pow_f32(void) {
+/* Points in all directions, most of them off the axes; of any size, up to where quotients overflow and underflow. */
+static void atan2_pair(rng *r, ref_dtype d, double *y, double *x) {
+  int top = d == REF_F32 ? 127 : 1023, bottom = d == REF_F32 ? -149 : -1074;
+  *x = 1 + rng_unit(r);
+  *y = 1 + rng_unit(r);
+  switch (rng_below(r, 8)) {
+    case 0: *y = ldexp(*y, (int)rng_range(r, -20, 20)); break;
+    case 1: { /* of one size, whatever size */
+      int e = (int)rng_range(r, bottom, top - 1);
+      *x = ldexp(*x, e);
+      *y = ldexp(*y, e + (int)rng_range(r, -2, 1));
+      break;
+    }
+    case 2: *x = ldexp(*x, (int)rng_range(r, bottom, top)), *y = ldexp(*y, (int)rng_range(r, bottom, top)); break;
+    case 3: { /* subnormal quotients */
+      int e = (int)rng_range(r, 0, top);
+      *x = ldexp(*x, e);
+      *y = ldexp(*y, e + bottom + (int)rng_range(r, 0, 24));
+      break;
+    }
+    case 4: *y = *x * 0.6 * (1 + (rng_unit(r) - 0.5) * ldexp(1, -(int)rng_below(r, 24))); break; /* where pieces meet */
+    case 5: *y = *x * (1 + (rng_unit(r) - 0.5) * ldexp(1, -(int)rng_below(r, 24))); break;
+    default: *y = 8 * rng_unit(r), *x = 8 * rng_unit(r); break;
+  }
+  if (rng_below(r, 2)) *x = -*x;
+  if (rng_below(r, 2)) *y = -*y;
+  if (rng_below(r, 2)) {
+    double z = *x;
+    *x = *y;
+    *y = z;
+  }
+}
+
+static void any_pair(rng *r, ref_op op, ref_dtype d, double *x, double *y) {
+  if (op == REF_ATAN2) atan2_pair(r, d, x, y);
+  else pow_pair(r, d, x, y);
+}
+
+static void test_pairs_f32(ref_op op) {
   enum { N = SANITIZED ? 100000 : 3000000 };
   rng r;
   rng_seed(&r, 1);
@@ -201,17 +243,17 @@ static void test_pow_f32(void) {
       memcpy(&y[i], (char *)&bits + 4, 4);
       continue;
     }
-    pow_pair(&r, REF_F32, &a, &b);
+    any_pair(&r, op, REF_F32, &a, &b);
     x[i] = (float)a;
     y[i] = (float)b;
   }
-  if (call_on(REF_POW, REF_F32, N, x, y, z)) bail("%s", quern_last_error());
+  if (call_on(op, REF_F32, N, x, y, z)) bail("%s", quern_last_error());
   for (int i = 0; i < N; i++) {
     uint32_t bits;
     memcpy(&bits, &z[i], 4);
-    note(&w, f32_error(z[i], pow(x[i], y[i])), x[i], y[i], bits, bound_of(REF_POW));
+    note(&w, f32_error(z[i], in_double(op, x[i], y[i])), x[i], y[i], bits, bound_of(op));
   }
-  report(REF_POW, REF_F32, &w);
+  report(op, REF_F32, &w);
   free(x);
   free(y);
   free(z);
@@ -228,6 +270,8 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_TANH: mpfr_tanh(z, x, MPFR_RNDN); return;
     case REF_ERF: mpfr_erf(z, x, MPFR_RNDN); return;
     case REF_POW: mpfr_pow(z, x, y, MPFR_RNDN); return;
+    case REF_ATAN: mpfr_atan(z, x, MPFR_RNDN); return;
+    case REF_ATAN2: mpfr_atan2(z, x, y, MPFR_RNDN); return;
     case REF_SIGMOID:
       mpfr_neg(z, x, MPFR_RNDN);
       mpfr_exp(z, z, MPFR_RNDN);
@@ -309,6 +353,11 @@ static int hard_points(ref_op op, double *x) {
                           0x1p52, 0x1p53, 0x1p54, 0x1p1023, 0x1.fffffffffffffp1023, INFINITY, NAN,
                           /* printed hard cases of exp, log (Lefevre and Muller) and their neighbours */
                           0x1.9e9cbbfd6080bp-31, 0x1.83d4bcdebb3f4p2, 0x1.accfbe46b4ef0p-1, 0x1.2e5d0e5a6f6a5p-1, 0x1.62e42fefa39efp-1, 0x1.0p-10, 0x1.fffffffffffffp-1, 0x1.0000000000001p0,
+                          /* atan, asin, acos: pieces, tangents and sines of pi/8, pi/6, pi/3, 3 pi/8, pi/2 */
+                          0.6, 0.41421356237309503, 0.57735026918962573, 1.5574077246549023, 1.7320508075688772, 2.4142135623730949,
+                          0.38268343236508978, 0.8660254037844386, 0.92387953251128674, 0x1.d02967c31cdb5p53,
+                          /* the worst found in 2 10^7 random points: atan, asin */
+                          0x1.8d25562185d37p+0, 0x1.0e3dbf99933cep-1,
                           /* the worst found in 3 10^6 random points: erf, gelu, sigmoid, tanh, exp */
                           0x1.d36852d7bfa82p-1, 0x1.c6a0797136bcp-1, 0x1.3a8fd894fa318p-2, 0x1.33b4a71c966d8p-2, 0x1.265ec166dd5d8p-2, 0x1.1aa3850d7767p+0, 0x1.83155c93cb89p-3, 0x1.9f0b12b85a408p-2, 0x1.dc22f3e89762ep+0, 0x1.bd1ec84157adfp-1};
   for (size_t i = 0; i < sizeof seams / sizeof *seams; i++) {
@@ -345,30 +394,43 @@ static int hard_points(ref_op op, double *x) {
   return n;
 }
 
+/* Random points are drawn from here to there, twice that. */
+static double half_width(ref_op op) {
+  switch (op) {
+    case REF_ERF: return 6.2;
+    case REF_TANH: return 22;
+    case REF_GELU: return 39;
+    case REF_ATAN: return 3;
+    default: return 760;
+  }
+}
+
 static void test_f64(void) {
   enum { RANDOM = SANITIZED ? 5000 : 100000, MAX = RANDOM + 60000 };
   static double x[MAX], y[MAX], z[MAX];
   rng r;
   rng_seed(&r, 2);
-  for (int f = 0; f <= N_FUNCTIONS; f++) {
-    ref_op op = f < N_FUNCTIONS ? functions[f] : REF_POW;
+  for (int f = 0; f < N_FUNCTIONS + N_PAIR_FUNCTIONS; f++) {
+    ref_op op = f < N_FUNCTIONS ? functions[f] : pair_functions[f - N_FUNCTIONS];
+    int is_pair = f >= N_FUNCTIONS;
     if (!has_op(op)) continue;
     int n = 0;
     memset(y, 0, sizeof y);
-    if (op == REF_POW) {
+    if (is_pair) {
       while (n < RANDOM + 20000) {
         if (n % 16 == 0) {
           uint64_t a = rng_u64(&r), b = rng_u64(&r);
           memcpy(&x[n], &a, 8);
           memcpy(&y[n], &b, 8);
         } else {
-          pow_pair(&r, REF_F64, &x[n], &y[n]);
+          any_pair(&r, op, REF_F64, &x[n], &y[n]);
         }
         n++;
       }
       /* Exact and half-way cases: small integers, squares, roots. */
       for (int i = 0; i < 5000; i++) {
-        double base = (double)rng_range(&r, 1, 3000), power = (double)rng_range(&r, -4, 8);
+        double base = (double)rng_range(&r, 1, 3000);
+        double power = op == REF_POW ? (double)rng_range(&r, -4, 8) : (double)rng_range(&r, -3000, 3000);
         x[n] = i % 3 ? base : base * base;
         y[n++] = i % 3 ? power : 0.5;
       }
@@ -380,14 +442,14 @@ static void test_f64(void) {
         switch (i % 4) {
           case 0: memcpy(&v, &bits, 8); break;
           case 1: v = ldexp(2 * u - 1, (int)rng_range(&r, -40, 11)); break;
-          case 2: v = op == REF_EXP ? u * 1460 - 748 : op == REF_LOG ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(&r, 50)) : (2 * u - 1) * (op == REF_ERF ? 6.2 : op == REF_TANH ? 22 : op == REF_GELU ? 39 : 760); break;
+          case 2: v = op == REF_EXP ? u * 1460 - 748 : op == REF_LOG ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(&r, 50)) : (2 * u - 1) * half_width(op); break;
           default: v = (2 * u - 1) * 2; break;
         }
         x[n++] = v;
       }
     }
     if (n > MAX) bail("too many points");
-    if (call_on(op, REF_F64, n, x, op == REF_POW ? y : NULL, z)) bail("%s", quern_last_error());
+    if (call_on(op, REF_F64, n, x, is_pair ? y : NULL, z)) bail("%s", quern_last_error());
     pthread_t threads[N_WORKERS];
     f64_work work[N_WORKERS];
     worst w = {.ulp = -1};
@@ -473,7 +535,9 @@ int main(void) {
   }
   if (has_op(REF_SQRT)) the_op(REF_SQRT);
   test_f32();
-  if (has_op(REF_POW)) test_pow_f32();
+  for (int f = 0; f < N_PAIR_FUNCTIONS; f++) {
+    if (has_op(pair_functions[f])) test_pairs_f32(pair_functions[f]);
+  }
   test_f64();
   test_halves();
   return done_testing();

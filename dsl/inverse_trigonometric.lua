@@ -1,0 +1,18 @@
+-- The inverse trigonometric functions, one entry each; angles in radians.
+
+unary "atan" {
+  doc    = "The arc tangent, in [-pi/2, pi/2].",
+  dtypes = floating,
+  body   = [[ atan(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -10, 10 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+binary "atan2" {
+  doc    = "The angle, in [-pi, pi], of the point of ordinate x and abscissa y: the arc tangent of x/y where y > 0.",
+  dtypes = floating,
+  body   = [[ atan2(x, y) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  examples = { { x = 0.0, y = 1.0, out = 0.0 } },
+}
