@@ -16,3 +16,21 @@ binary "atan2" {
   ulp    = { f32 = 1, f64 = 1 },
   examples = { { x = 0.0, y = 1.0, out = 0.0 } },
 }
+
+unary "asin" {
+  doc    = "The arc sine, in [-pi/2, pi/2]; NaN outside [-1, 1].",
+  dtypes = floating,
+  body   = [[ asin(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -1, 1 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "acos" {
+  doc    = "The arc cosine, in [0, pi]; NaN outside [-1, 1].",
+  dtypes = floating,
+  body   = [[ acos(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -1, 1 },
+  examples = { { x = 1.0, y = 0.0 } },
+}

@@ -149,9 +149,13 @@ static const row annex_f[] = {
     {REF_POW, -INF, -3, -0.0}, {REF_POW, -INF, -2, 0}, {REF_POW, -INF, -0.5, 0}, {REF_POW, -INF, 3, -INF}, {REF_POW, -INF, 2, INF}, {REF_POW, -INF, 0.5, INF},
     {REF_POW, -INF, INF, INF}, {REF_POW, -INF, -INF, 0}, {REF_POW, INF, -2, 0}, {REF_POW, INF, -0.5, 0}, {REF_POW, INF, 2, INF}, {REF_POW, INF, 0.5, INF},
     {REF_POW, NAN, 1, NAN}, {REF_POW, 2, NAN, NAN}, {REF_POW, 0, NAN, NAN}, {REF_POW, INF, NAN, NAN}, {REF_POW, NAN, INF, NAN}, {REF_POW, -1, NAN, NAN},
-    /* F.10.1 atan2, atan */
+    /* F.10.1 atan2, atan, asin, acos */
     {REF_ATAN, 0, 0, 0}, {REF_ATAN, -0.0, 0, -0.0}, {REF_ATAN, INF, 0, PI / 2}, {REF_ATAN, -INF, 0, -PI / 2},
     {REF_ATAN, NAN, 0, NAN},
+    {REF_ASIN, 0, 0, 0}, {REF_ASIN, -0.0, 0, -0.0}, {REF_ASIN, 1, 0, PI / 2}, {REF_ASIN, -1, 0, -PI / 2}, {REF_ASIN, 2, 0, NAN},
+    {REF_ASIN, -1.5, 0, NAN}, {REF_ASIN, INF, 0, NAN}, {REF_ASIN, -INF, 0, NAN}, {REF_ASIN, NAN, 0, NAN},
+    {REF_ACOS, 1, 0, 0}, {REF_ACOS, -1, 0, PI}, {REF_ACOS, 0, 0, PI / 2}, {REF_ACOS, -0.0, 0, PI / 2}, {REF_ACOS, 1.5, 0, NAN},
+    {REF_ACOS, -2, 0, NAN}, {REF_ACOS, INF, 0, NAN}, {REF_ACOS, -INF, 0, NAN}, {REF_ACOS, NAN, 0, NAN},
     {REF_ATAN2, 0, -0.0, PI}, {REF_ATAN2, -0.0, -0.0, -PI}, {REF_ATAN2, 0, 0, 0}, {REF_ATAN2, -0.0, 0, -0.0},
     {REF_ATAN2, 0, -3, PI}, {REF_ATAN2, -0.0, -3, -PI},
     {REF_ATAN2, 0, 3, 0}, {REF_ATAN2, -0.0, 3, -0.0}, {REF_ATAN2, -3, 0, -PI / 2}, {REF_ATAN2, -3, -0.0, -PI / 2},

@@ -11,7 +11,7 @@
 
 #define N_WORKERS 2
 
-static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU, REF_ATAN};
+static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU, REF_ATAN, REF_ASIN, REF_ACOS};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
 static const ref_op pair_functions[] = {REF_POW, REF_ATAN2};
 #define N_PAIR_FUNCTIONS (int)(sizeof pair_functions / sizeof *pair_functions)
@@ -82,6 +82,8 @@ static double in_double(ref_op op, double x, double y) {
     case REF_POW: return pow(x, y);
     case REF_ATAN: return atan(x);
     case REF_ATAN2: return atan2(x, y);
+    case REF_ASIN: return asin(x);
+    case REF_ACOS: return acos(x);
     default: abort();
   }
 }
@@ -272,6 +274,8 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_POW: mpfr_pow(z, x, y, MPFR_RNDN); return;
     case REF_ATAN: mpfr_atan(z, x, MPFR_RNDN); return;
     case REF_ATAN2: mpfr_atan2(z, x, y, MPFR_RNDN); return;
+    case REF_ASIN: mpfr_asin(z, x, MPFR_RNDN); return;
+    case REF_ACOS: mpfr_acos(z, x, MPFR_RNDN); return;
     case REF_SIGMOID:
       mpfr_neg(z, x, MPFR_RNDN);
       mpfr_exp(z, z, MPFR_RNDN);
@@ -383,6 +387,12 @@ static int hard_points(ref_op op, double *x) {
     x[n++] = nextafter(k / 128.0, INFINITY);
     x[n++] = nextafter(k / 128.0, -INFINITY);
   }
+  if (op == REF_ASIN || op == REF_ACOS) { /* towards 1 */
+    for (int e = 1; e < 54; e++) {
+      x[n++] = 1 - ldexp(1, -e);
+      x[n++] = ldexp(1.4142135623730951, -e) - 1;
+    }
+  }
   for (int e = -1074; e < 1024; e++) {
     double p = ldexp(1, e);
     x[n++] = p;
@@ -401,6 +411,8 @@ static double half_width(ref_op op) {
     case REF_TANH: return 22;
     case REF_GELU: return 39;
     case REF_ATAN: return 3;
+    case REF_ASIN:
+    case REF_ACOS: return 1.01;
     default: return 760;
   }
 }
