@@ -53,6 +53,14 @@ binary "pow" {
   examples = { { x = 2.0, y = 10.0, out = 1024.0 } },
 }
 
+binary "hypot" {
+  doc    = "The length of the vector (x, y), sqrt(x^2 + y^2), without overflow or underflow on the way.",
+  dtypes = floating,
+  body   = [[ hypot(x, y) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  examples = { { x = 3.0, y = -4.0, out = 5.0 } },
+}
+
 op "fma" {
   doc    = "x times y plus z, rounded once.",
   inputs = "x, y, z",

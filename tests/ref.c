@@ -21,6 +21,7 @@
 extern ref_real sqrtf128(ref_real), expf128(ref_real), logf128(ref_real), tanhf128(ref_real), erff128(ref_real),
     erfcf128(ref_real), powf128(ref_real, ref_real), fabsf128(ref_real), truncf128(ref_real), rintf128(ref_real),
     atanf128(ref_real), atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real),
+    hypotf128(ref_real, ref_real),
     ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real);
 #endif
 
@@ -273,6 +274,7 @@ static const struct {
     {{"atan2", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"asin", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"acos", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"hypot", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -409,6 +411,7 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_ATAN2: return REAL(atan2)(x, y);
     case REF_ASIN: return REAL(asin)(x);
     case REF_ACOS: return REAL(acos)(x);
+    case REF_HYPOT: return REAL(hypot)(x, y);
     case REF_GELU: /* x * Phi(x); its limits are -0 and +inf */
       if (is_infinite(x)) return x > 0 ? x : -(ref_real)0;
       return x / 2 * REAL(erfc)(-x / REAL(sqrt)((ref_real)2));

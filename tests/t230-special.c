@@ -168,6 +168,11 @@ static const row annex_f[] = {
     {REF_ATAN2, NAN, 0, NAN}, {REF_ATAN2, 0, NAN, NAN}, {REF_ATAN2, NAN, INF, NAN}, {REF_ATAN2, -INF, NAN, NAN},
     {REF_ATAN2, NAN, NAN, NAN},
     {REF_ATAN2, 1, 1, PI / 4}, {REF_ATAN2, -1, 1, -PI / 4}, {REF_ATAN2, 1, -1, 3 * PI / 4}, {REF_ATAN2, 1024, -1024, 3 * PI / 4},
+    /* F.10.4.3 hypot */
+    {REF_HYPOT, 0, 0, 0}, {REF_HYPOT, -0.0, -0.0, 0}, {REF_HYPOT, -0.0, 0, 0}, {REF_HYPOT, -7, -0.0, 7}, {REF_HYPOT, 0, -7, 7},
+    {REF_HYPOT, INF, NAN, INF}, {REF_HYPOT, NAN, -INF, INF}, {REF_HYPOT, -INF, 3, INF}, {REF_HYPOT, 0, INF, INF},
+    {REF_HYPOT, NAN, 0, NAN}, {REF_HYPOT, 3, NAN, NAN}, {REF_HYPOT, NAN, NAN, NAN},
+    {REF_HYPOT, 3, -4, 5}, {REF_HYPOT, -512, 384, 640},
     /* Exact and rounded where anything else would be laughed at. */
     {REF_POW, 2, 10, 1024}, {REF_POW, 3, 2, 9}, {REF_POW, -2, 3, -8}, {REF_POW, 4, 0.5, 2}, {REF_POW, 2, -1, 0.5}, {REF_POW, 9, 1, 9}, {REF_POW, -1, 3, -1}, {REF_POW, -1, 4, 1},
     {REF_POW, 10, 3, 1000}, {REF_POW, -8, 1, -8},

@@ -13,7 +13,7 @@
 
 static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU, REF_ATAN, REF_ASIN, REF_ACOS};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
-static const ref_op pair_functions[] = {REF_POW, REF_ATAN2};
+static const ref_op pair_functions[] = {REF_POW, REF_ATAN2, REF_HYPOT};
 #define N_PAIR_FUNCTIONS (int)(sizeof pair_functions / sizeof *pair_functions)
 
 static quern_status call_on(ref_op op, ref_dtype d, int64_t n, const void *x, const void *y, void *out) {
@@ -84,6 +84,7 @@ static double in_double(ref_op op, double x, double y) {
     case REF_ATAN2: return atan2(x, y);
     case REF_ASIN: return asin(x);
     case REF_ACOS: return acos(x);
+    case REF_HYPOT: return hypot(x, y);
     default: abort();
   }
 }
@@ -226,8 +227,33 @@ static void atan2_pair(rng *r, ref_dtype d, double *y, double *x) {
   }
 }
 
+/* Vectors of any size, most of them with both parts worth something; whole multiples of a subnormal too. */
+static void hypot_pair(rng *r, ref_dtype d, double *x, double *y) {
+  int top = d == REF_F32 ? 127 : 1023, bottom = d == REF_F32 ? -149 : -1074, digits = d == REF_F32 ? 24 : 53;
+  int e = (int)rng_range(r, bottom, top);
+  *x = 1 + rng_unit(r);
+  *y = 1 + rng_unit(r);
+  switch (rng_below(r, 8)) {
+    case 0: *x = ldexp(*x, (int)rng_range(r, bottom, top)), *y = ldexp(*y, e); break;
+    case 1: *x = ldexp(*x, top - 1), *y = ldexp(*y, top - (int)rng_below(r, 3)); break;
+    case 2:
+      *x = ldexp(*x, bottom + (int)rng_below(r, (uint64_t)digits + 2));
+      *y = ldexp(*y, bottom + (int)rng_below(r, (uint64_t)digits + 2));
+      break;
+    case 3: *x = 8 * rng_unit(r), *y = 8 * rng_unit(r); break;
+    default: *x = ldexp(*x, e), *y = ldexp(*y, e + (int)rng_range(r, -digits / 2, 0)); break;
+  }
+  if (rng_below(r, 2)) *x = -*x;
+  if (rng_below(r, 2)) {
+    double z = *x;
+    *x = *y;
+    *y = z;
+  }
+}
+
 static void any_pair(rng *r, ref_op op, ref_dtype d, double *x, double *y) {
   if (op == REF_ATAN2) atan2_pair(r, d, x, y);
+  else if (op == REF_HYPOT) hypot_pair(r, d, x, y);
   else pow_pair(r, d, x, y);
 }
 
@@ -276,6 +302,7 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_ATAN2: mpfr_atan2(z, x, y, MPFR_RNDN); return;
     case REF_ASIN: mpfr_asin(z, x, MPFR_RNDN); return;
     case REF_ACOS: mpfr_acos(z, x, MPFR_RNDN); return;
+    case REF_HYPOT: mpfr_hypot(z, x, y, MPFR_RNDN); return;
     case REF_SIGMOID:
       mpfr_neg(z, x, MPFR_RNDN);
       mpfr_exp(z, z, MPFR_RNDN);
