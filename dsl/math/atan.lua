@@ -114,7 +114,7 @@ func "atan" {
     f64 t = (far ? -1 : a - k) / (far ? a : fma(k, a, 1));
     f64 y = atan_sum(k, t, 0);
     return as_f64(raw_u64(y) | (raw_u64(x) & 0x8000000000000000)); ]],
-  -- f32: over all arguments, 0.909. f64: over 2 * 10^7, 0.904.
+  -- f32: over all arguments, 0.909. f64: over 9 * 10^7, 0.911.
   ulp = { f32 = 0.91, f64 = 0.95 },
 }
 
@@ -213,6 +213,6 @@ func "atan2" {
     f64 z = atan2_plain(y, x);
     rare (!((n == 0 ? d : n) > 0x1p-500 && d < 0x1p500)) { z = atan2_any(y, x); }
     return as_f64(raw_u64(z) | (raw_u64(y) & 0x8000000000000000)); ]],
-  -- Measured over 6 * 10^7 (f32) and 10^7 (f64) points: 0.878 and 0.856.
+  -- Measured over 7 * 10^7 (f32) and 6 * 10^7 (f64) points: 0.878 and 0.893.
   ulp = { f32 = 0.93, f64 = 0.93 },
 }
