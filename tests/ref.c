@@ -20,9 +20,10 @@
 #define REAL(name) name##f128
 extern ref_real sqrtf128(ref_real), expf128(ref_real), logf128(ref_real), tanhf128(ref_real), erff128(ref_real),
     erfcf128(ref_real), powf128(ref_real, ref_real), fabsf128(ref_real), truncf128(ref_real), rintf128(ref_real),
-    atanf128(ref_real), atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real),
-    hypotf128(ref_real, ref_real),
-    ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real);
+    ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real), atanf128(ref_real),
+    atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real), hypotf128(ref_real, ref_real), exp2f128(ref_real),
+    expm1f128(ref_real), log2f128(ref_real), log10f128(ref_real), log1pf128(ref_real), sinhf128(ref_real), coshf128(ref_real),
+    asinhf128(ref_real), acoshf128(ref_real), atanhf128(ref_real), cbrtf128(ref_real);
 #endif
 
 /* ---- Dtypes: ORDER ref_dtype ------------------------------------------------------------------------------------ */
@@ -275,6 +276,18 @@ static const struct {
     {{"asin", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"acos", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"hypot", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"exp2", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"expm1", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"log2", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"log10", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"log1p", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"sinh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"cosh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"asinh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"acosh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"atanh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"erfc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"cbrt", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -406,6 +419,18 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_TANH: return REAL(tanh)(x);
     case REF_ERF: return REAL(erf)(x);
     case REF_POW: return REAL(pow)(x, y);
+    case REF_EXP2: return REAL(exp2)(x);
+    case REF_EXPM1: return REAL(expm1)(x);
+    case REF_LOG2: return x < 0 ? nan_value() : REAL(log2)(x);
+    case REF_LOG10: return x < 0 ? nan_value() : REAL(log10)(x);
+    case REF_LOG1P: return x < -1 ? nan_value() : REAL(log1p)(x);
+    case REF_SINH: return REAL(sinh)(x);
+    case REF_COSH: return REAL(cosh)(x);
+    case REF_ASINH: return REAL(asinh)(x);
+    case REF_ACOSH: return x < 1 ? nan_value() : REAL(acosh)(x);
+    case REF_ATANH: return REAL(fabs)(x) > 1 ? nan_value() : REAL(atanh)(x);
+    case REF_ERFC: return REAL(erfc)(x);
+    case REF_CBRT: return REAL(cbrt)(x);
     case REF_SIGMOID: return 1 / (1 + REAL(exp)(-x));
     case REF_ATAN: return REAL(atan)(x);
     case REF_ATAN2: return REAL(atan2)(x, y);

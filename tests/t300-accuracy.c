@@ -11,7 +11,10 @@
 
 #define N_WORKERS 2
 
-static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU, REF_ATAN, REF_ASIN, REF_ACOS};
+static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU,
+                                   REF_ATAN, REF_ASIN, REF_ACOS,
+                                   REF_EXP2, REF_EXPM1, REF_LOG2, REF_LOG10, REF_LOG1P, REF_SINH, REF_COSH,
+                                   REF_ASINH, REF_ACOSH, REF_ATANH, REF_ERFC, REF_CBRT};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
 static const ref_op pair_functions[] = {REF_POW, REF_ATAN2, REF_HYPOT};
 #define N_PAIR_FUNCTIONS (int)(sizeof pair_functions / sizeof *pair_functions)
@@ -85,6 +88,18 @@ static double in_double(ref_op op, double x, double y) {
     case REF_ASIN: return asin(x);
     case REF_ACOS: return acos(x);
     case REF_HYPOT: return hypot(x, y);
+    case REF_EXP2: return exp2(x);
+    case REF_EXPM1: return expm1(x);
+    case REF_LOG2: return log2(x);
+    case REF_LOG10: return log10(x);
+    case REF_LOG1P: return log1p(x);
+    case REF_SINH: return sinh(x);
+    case REF_COSH: return cosh(x);
+    case REF_ASINH: return asinh(x);
+    case REF_ACOSH: return acosh(x);
+    case REF_ATANH: return atanh(x);
+    case REF_ERFC: return erfc(x);
+    case REF_CBRT: return cbrt(x);
     default: abort();
   }
 }
@@ -303,6 +318,18 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_ASIN: mpfr_asin(z, x, MPFR_RNDN); return;
     case REF_ACOS: mpfr_acos(z, x, MPFR_RNDN); return;
     case REF_HYPOT: mpfr_hypot(z, x, y, MPFR_RNDN); return;
+    case REF_EXP2: mpfr_exp2(z, x, MPFR_RNDN); return;
+    case REF_EXPM1: mpfr_expm1(z, x, MPFR_RNDN); return;
+    case REF_LOG2: mpfr_log2(z, x, MPFR_RNDN); return;
+    case REF_LOG10: mpfr_log10(z, x, MPFR_RNDN); return;
+    case REF_LOG1P: mpfr_log1p(z, x, MPFR_RNDN); return;
+    case REF_SINH: mpfr_sinh(z, x, MPFR_RNDN); return;
+    case REF_COSH: mpfr_cosh(z, x, MPFR_RNDN); return;
+    case REF_ASINH: mpfr_asinh(z, x, MPFR_RNDN); return;
+    case REF_ACOSH: mpfr_acosh(z, x, MPFR_RNDN); return;
+    case REF_ATANH: mpfr_atanh(z, x, MPFR_RNDN); return;
+    case REF_ERFC: mpfr_erfc(z, x, MPFR_RNDN); return;
+    case REF_CBRT: mpfr_cbrt(z, x, MPFR_RNDN); return;
     case REF_SIGMOID:
       mpfr_neg(z, x, MPFR_RNDN);
       mpfr_exp(z, z, MPFR_RNDN);
@@ -374,13 +401,38 @@ static void *f64_run(void *arg) {
   return NULL;
 }
 
+/* Is it at 1 that the result is hard to get? */
+static int near_one(ref_op op) {
+  return op == REF_LOG || op == REF_LOG2 || op == REF_LOG10 || op == REF_ACOSH;
+}
+
+/* Beyond this argument nothing happens. */
+static double reach(ref_op op) {
+  switch (op) {
+    case REF_ERF: return 6.2;
+    case REF_TANH: return 22;
+    case REF_GELU: return 39;
+    case REF_ERFC: return 27.5;
+    case REF_EXP2: return 1080;
+    case REF_EXPM1: return 45;
+    case REF_LOG1P:
+    case REF_ATANH: return 1;
+    case REF_ASINH: return 4;
+    case REF_ATAN: return 3;
+    case REF_ASIN:
+    case REF_ACOS: return 1.01;
+    default: return 760;
+  }
+}
+
 /* Where algorithms change: ends of ranges, seams of tables and reductions, zeros, the ends of subnormals. */
 static int hard_points(ref_op op, double *x) {
   int n = 0;
   const double seams[] = {0, 0x1p-1074, 0x1p-1022, 0x1p-60, 0x1p-54, 0x1p-53, 0x1p-28, 0x1p-27, 0x1p-26, 1e-5, 0.0625, 0.125, 0.25, 0.3465735902799726, 0.34657359027997264, 0.375, 0.5, 0.625,
                           0.6931471805599453, 0.70710678118654752, 0.75, 0.84375, 0.875, 0.9375, 1, 1.0397207708399179, 1.25, 1.4142135623730951, 1.5, 2, 2.75, 2.857142857142857, 3, 3.5, 4, 5,
                           5.5, 5.92158719, 5.921587195794507, 6, 8, 8.29, 9, 10, 16, 18.714973875118524, 19.06, 20, 22, 26.5, 27.226, 28, 32, 36.04, 36.7, 37, 37.5, 37.68, 38, 38.4, 38.6, 40, 44, 100, 512, 700,
-                          708.39641853226408, 708.3964185322641, 709, 709.78271289338397, 709.78271289338409, 709.7827128933841, 710, 744.44007192138122, 745, 745.13321910194111, 745.1332191019412, 745.14, 746, 1e3, 1e6, 1e17,
+                          708.39641853226408, 708.3964185322641, 709, 709.78271289338397, 709.78271289338409, 709.7827128933841, 710, 744.44007192138122, 710.47586007394386, 710.4758600739439, 745, 745.13321910194111, 745.1332191019412, 745.14, 746, 1024, 1075,
+                          0.16666666666666666, 0.2857142857142857, 0.41421356237309503, 1e3, 1e6, 1e17,
                           0x1p52, 0x1p53, 0x1p54, 0x1p1023, 0x1.fffffffffffffp1023, INFINITY, NAN,
                           /* printed hard cases of exp, log (Lefevre and Muller) and their neighbours */
                           0x1.9e9cbbfd6080bp-31, 0x1.83d4bcdebb3f4p2, 0x1.accfbe46b4ef0p-1, 0x1.2e5d0e5a6f6a5p-1, 0x1.62e42fefa39efp-1, 0x1.0p-10, 0x1.fffffffffffffp-1, 0x1.0000000000001p0,
@@ -425,23 +477,11 @@ static int hard_points(ref_op op, double *x) {
     x[n++] = p;
     x[n++] = nextafter(p, INFINITY);
     x[n++] = -nextafter(p, 0);
-    if (op == REF_LOG) x[n++] = ldexp(1.4142135623730951, e);
-    if (op == REF_LOG) x[n++] = nextafter(p, 0);
+    if (near_one(op)) x[n++] = ldexp(1.4142135623730951, e);
+    if (near_one(op)) x[n++] = nextafter(p, 0);
+    if (op == REF_LOG1P || op == REF_ATANH) x[n++] = nextafter(p, 1) - 1;
   }
   return n;
-}
-
-/* Random points are drawn from here to there, twice that. */
-static double half_width(ref_op op) {
-  switch (op) {
-    case REF_ERF: return 6.2;
-    case REF_TANH: return 22;
-    case REF_GELU: return 39;
-    case REF_ATAN: return 3;
-    case REF_ASIN:
-    case REF_ACOS: return 1.01;
-    default: return 760;
-  }
 }
 
 static void test_f64(void) {
@@ -481,7 +521,7 @@ static void test_f64(void) {
         switch (i % 4) {
           case 0: memcpy(&v, &bits, 8); break;
           case 1: v = ldexp(2 * u - 1, (int)rng_range(&r, -40, 11)); break;
-          case 2: v = op == REF_EXP ? u * 1460 - 748 : op == REF_LOG ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(&r, 50)) : (2 * u - 1) * half_width(op); break;
+          case 2: v = op == REF_EXP ? u * 1460 - 748 : near_one(op) ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(&r, 50)) : (2 * u - 1) * reach(op); break;
           default: v = (2 * u - 1) * 2; break;
         }
         x[n++] = v;
