@@ -1,0 +1,19 @@
+-- Exponentials and logarithms beside exp and log, and cbrt; one entry each. Names as in the array API, else NumPy's.
+
+unary "exp2" {
+  doc    = "2 to the x.",
+  dtypes = floating,
+  body   = [[ exp2(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -160, 130 },
+  examples = { { x = 3.0, y = 8.0 }, { x = -1.0, y = 0.5 } },
+}
+
+unary "expm1" {
+  doc    = "e to the x, minus 1, accurate near 0.",
+  dtypes = floating,
+  body   = [[ expm1(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -20, 90 },
+  examples = { { x = 0.0, y = 0.0 }, { x = -INFINITY, y = -1.0 } },
+}
