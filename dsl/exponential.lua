@@ -17,3 +17,21 @@ unary "expm1" {
   domain = { -20, 90 },
   examples = { { x = 0.0, y = 0.0 }, { x = -INFINITY, y = -1.0 } },
 }
+
+unary "log2" {
+  doc    = "The logarithm to base 2; NaN below zero, -inf at zero.",
+  dtypes = floating,
+  body   = [[ log2(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { 0, 1e30 },
+  examples = { { x = 8.0, y = 3.0 }, { x = 0.25, y = -2.0 } },
+}
+
+unary "log10" {
+  doc    = "The logarithm to base 10; NaN below zero, -inf at zero.",
+  dtypes = floating,
+  body   = [[ log10(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { 0, 1e30 },
+  examples = { { x = 1000.0, y = 3.0 }, { x = 1.0, y = 0.0 } },
+}
