@@ -35,3 +35,12 @@ unary "log10" {
   domain = { 0, 1e30 },
   examples = { { x = 1000.0, y = 3.0 }, { x = 1.0, y = 0.0 } },
 }
+
+unary "log1p" {
+  doc    = "log(1 + x), accurate near 0; NaN below -1, -inf at -1.",
+  dtypes = floating,
+  body   = [[ log1p(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -1, 1e30 },
+  examples = { { x = 0.0, y = 0.0 }, { x = -0.0, y = -0.0 }, { x = -1.0, y = -INFINITY } },
+}
