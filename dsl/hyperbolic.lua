@@ -1,0 +1,19 @@
+-- The hyperbolic functions beside tanh, and their inverses; one entry each. Names as in the array API.
+
+unary "sinh" {
+  doc    = "The hyperbolic sine.",
+  dtypes = floating,
+  body   = [[ sinh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
+}
+
+unary "cosh" {
+  doc    = "The hyperbolic cosine.",
+  dtypes = floating,
+  body   = [[ cosh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = 0.0, y = 1.0 } },
+}
