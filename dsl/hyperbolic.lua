@@ -17,3 +17,12 @@ unary "cosh" {
   domain = { -100, 100 },
   examples = { { x = 0.0, y = 1.0 } },
 }
+
+unary "atanh" {
+  doc    = "The inverse hyperbolic tangent; NaN beyond 1 and -1, infinite there.",
+  dtypes = floating,
+  body   = [[ atanh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -1, 1 },
+  examples = { { x = -0.0, y = -0.0 }, { x = 1.0, y = INFINITY } },
+}
