@@ -26,3 +26,21 @@ unary "atanh" {
   domain = { -1, 1 },
   examples = { { x = -0.0, y = -0.0 }, { x = 1.0, y = INFINITY } },
 }
+
+unary "asinh" {
+  doc    = "The inverse hyperbolic sine.",
+  dtypes = floating,
+  body   = [[ asinh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -1e30, 1e30 },
+  examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
+}
+
+unary "acosh" {
+  doc    = "The inverse hyperbolic cosine, not negative; NaN below 1.",
+  dtypes = floating,
+  body   = [[ acosh(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { 1, 1e30 },
+  examples = { { x = 1.0, y = 0.0 } },
+}
