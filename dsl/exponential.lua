@@ -44,3 +44,12 @@ unary "log1p" {
   domain = { -1, 1e30 },
   examples = { { x = 0.0, y = 0.0 }, { x = -0.0, y = -0.0 }, { x = -1.0, y = -INFINITY } },
 }
+
+unary "erfc" {
+  doc    = "The complementary error function, 1 - erf(x), accurate where it is small.",
+  dtypes = floating,
+  body   = [[ erfc(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -6, 12 },
+  examples = { { x = 0.0, y = 1.0 }, { x = -INFINITY, y = 2.0 } },
+}
