@@ -53,3 +53,12 @@ unary "erfc" {
   domain = { -6, 12 },
   examples = { { x = 0.0, y = 1.0 }, { x = -INFINITY, y = 2.0 } },
 }
+
+unary "cbrt" {
+  doc    = "The cube root.",
+  dtypes = floating,
+  body   = [[ cbrt(x) ]],
+  ulp    = { f32 = 0.51, f64 = 0.51 },
+  domain = { -1e30, 1e30 },
+  examples = { { x = -27.0, y = -3.0 }, { x = -0.0, y = -0.0 } },
+}

@@ -287,7 +287,7 @@ static const struct {
     {{"acosh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"atanh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"erfc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
-    {{"cbrt", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"cbrt", 1, 0, 0, 0, 0.51, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
