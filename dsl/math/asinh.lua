@@ -113,7 +113,7 @@ func "asinh" {
     f64 y = a < ASINH_SMALL ? p : l;
     rare (!(a < ASINH_LARGE_F64)) { y = asinh_large(a); }
     return copysign(y, x); ]],
-  ulp = { f32 = 0.89, f64 = 0.68 },    -- f32: over all arguments, 0.88; f64: 0.64 measured
+  ulp = { f32 = 0.90, f64 = 0.68 },    -- f32: over all arguments, 0.894; f64: 0.64 measured
   derivation = "tools/fit/asinh.sollya",
 }
 

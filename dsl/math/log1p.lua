@@ -78,6 +78,6 @@ func "log1p" {
     f64 y = log1p_sum(e, f, f_lo);
     rare (!(x > -1.0 && x < INFINITY)) { y = x == -1.0 ? -INFINITY : (x > 0.0 ? x : NAN); }
     return abs(x) < 0x1p-54 ? x : y; ]],
-  ulp = { f32 = 0.88, f64 = 0.66 },    -- f32: over all arguments, 0.870; f64: 0.639 measured
+  ulp = { f32 = 0.91, f64 = 0.68 },    -- f32: over all arguments, 0.90; f64: 0.658 measured
   derivation = "tools/fit/log1p.sollya",
 }
