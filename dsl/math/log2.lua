@@ -21,9 +21,9 @@ constants {
   LOG10_C_F64    = 0x1.bcb7b1526e50ep-2,
   LOG10_C_LO_F64 = 0x1.95355baaafad3p-57,
 
-  -- L = log10(2) = HI + LO with HI short (16 and 42 bits): e HI is exact.
-  LOG10_2_HI_F32 = 0x1.3442p-2,
-  LOG10_2_LO_F32 = -0x1.95ec1p-19,
+  -- L = log10(2) = HI + LO with HI short (16 and 42 bits): e HI is exact. In f32 e comes times 2^23, and L is less by as much.
+  LOG10_2_HI_F32 = 0x1.3442p-25,
+  LOG10_2_LO_F32 = -0x1.95ec1p-42,
   LOG10_2_HI_F64 = 0x1.34413509f78p-2,
   LOG10_2_LO_F64 = 0x1.fef311f12b358p-46,
 
@@ -56,11 +56,11 @@ constants {
 }
 
 func "log2_exponent" {
-  doc  = "e of x = 2^e m, m in [0.6875, 1.375), as a float. For positive normal x.",
+  doc  = "e of x = 2^e m, m in [0.6875, 1.375), as a float times 2^23. For positive normal x.",
   args = "x",
   f32  = [[
     i32 k = (raw_i32(x) - LOG2_LOW_BITS_F32) & 0xff800000;
-    return (f32)k * 0x1p-23; ]],
+    return (f32)k; ]],
 }
 
 func "log2_mantissa" {
@@ -73,7 +73,7 @@ func "log2_mantissa" {
 }
 
 func "log2_sum" {
-  doc  = "e + log2(1 + f), 1 + f in [0.6875, 1.375) (f32), [sqrt(1/2), sqrt(2)) (f64).",
+  doc  = "e + log2(1 + f), 1 + f in [0.6875, 1.375) (f32, and e times 2^23), [sqrt(1/2), sqrt(2)) (f64).",
   args = "e, f",
   f32  = [[
     f32 f2 = f * f;
@@ -85,8 +85,8 @@ func "log2_sum" {
     f32 q = fma(f, fma(f2 * f2, g, fma(f2, b, a)), LOG2_F32_C2);    // C2 last and alone: each rounding at its size counts
     f32 p = f * LOG2_C_F32;
     f32 pl = fma(f, LOG2_C_LO_F32, fma(f, LOG2_C_F32, -p));
-    f32 u = e + p;
-    f32 ul = p - (u - e);
+    f32 u = fma(e, 0x1p-23, p);
+    f32 ul = p - fma(e, -0x1p-23, u);
     return u + fma(f2, q, ul + pl); ]],
   f64  = [[
     f64 w = fma(log_tail_a(f), log_tail_b(f), -0.5 * f * f);
@@ -99,7 +99,7 @@ func "log2_sum" {
 }
 
 func "log10_sum" {
-  doc  = "e log10(2) + log10(1 + f), 1 + f in [0.6875, 1.375) (f32), [sqrt(1/2), sqrt(2)) (f64).",
+  doc  = "e log10(2) + log10(1 + f), 1 + f in [0.6875, 1.375) (f32, and e times 2^23), [sqrt(1/2), sqrt(2)) (f64).",
   args = "e, f",
   f32  = [[
     f32 f2 = f * f;
@@ -127,19 +127,19 @@ func "log10_sum" {
 func "log2" {
   doc  = "The logarithm to base 2.",
   args = "x",
-  -- What is not a positive normal number is rare, as in log.
+  -- What is not a positive normal number is rare, as in log; its bits say so by one comparison.
   f32  = [[
     f32 y = log2_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
-    rare (!(x >= 0x1p-126 && x < INFINITY)) {
+    rare (raw_u32(x) - 0x00800000 >= 0x7f000000) {
       f32 n = x * 0x1p23;
-      f32 z = log2_sum(log2_exponent(n) - 23.0, log2_mantissa(n) - 1.0);
+      f32 z = log2_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
       f32 w = x < INFINITY ? z : x;
       y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
     }
     return y; ]],
   f64  = [[
     f64 y = log2_sum(log_exponent(x), log_mantissa(x) - 1.0);
-    rare (!(x >= 0x1p-1022 && x < INFINITY)) {
+    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000) {
       f64 n = x * 0x1p52;
       f64 z = log2_sum(log_exponent(n) - 52.0, log_mantissa(n) - 1.0);
       f64 w = x < INFINITY ? z : x;
@@ -153,19 +153,19 @@ func "log2" {
 func "log10" {
   doc  = "The logarithm to base 10.",
   args = "x",
-  -- What is not a positive normal number is rare, as in log.
+  -- What is not a positive normal number is rare, as in log; its bits say so by one comparison.
   f32  = [[
     f32 y = log10_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
-    rare (!(x >= 0x1p-126 && x < INFINITY)) {
+    rare (raw_u32(x) - 0x00800000 >= 0x7f000000) {
       f32 n = x * 0x1p23;
-      f32 z = log10_sum(log2_exponent(n) - 23.0, log2_mantissa(n) - 1.0);
+      f32 z = log10_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
       f32 w = x < INFINITY ? z : x;
       y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
     }
     return y; ]],
   f64  = [[
     f64 y = log10_sum(log_exponent(x), log_mantissa(x) - 1.0);
-    rare (!(x >= 0x1p-1022 && x < INFINITY)) {
+    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000) {
       f64 n = x * 0x1p52;
       f64 z = log10_sum(log_exponent(n) - 52.0, log_mantissa(n) - 1.0);
       f64 w = x < INFINITY ? z : x;
