@@ -89,9 +89,10 @@ func "log2_sum" {
     f32 ul = p - fma(e, -0x1p-23, u);
     return u + fma(f2, q, ul + pl); ]],
   f64  = [[
-    f64 w = fma(log_tail_a(f), log_tail_b(f), -0.5 * f * f);
+    f64 v = -0.5 * f * f;
+    f64 w = fma(log_tail_a(f), log_tail_b(f), v);
     f64 p = f * LOG2_C_F64;
-    f64 pl = fma(f, LOG2_C_LO_F64, fma(f, LOG2_C_F64, -p));
+    f64 pl = fma(fma(-0.5 * f, f, -v), LOG2_C_F64, fma(f, LOG2_C_LO_F64, fma(f, LOG2_C_F64, -p)));
     f64 u = e + p;
     f64 ul = p - (u - e);
     return u + fma(w, LOG2_C_F64, ul + pl); ]],
@@ -115,9 +116,10 @@ func "log10_sum" {
     f32 ul = p - fma(e, -LOG10_2_HI_F32, u);
     return u + fma(f2, q, fma(e, LOG10_2_LO_F32, ul + pl)); ]],
   f64  = [[
-    f64 w = fma(log_tail_a(f), log_tail_b(f), -0.5 * f * f);
+    f64 v = -0.5 * f * f;
+    f64 w = fma(log_tail_a(f), log_tail_b(f), v);
     f64 p = f * LOG10_C_F64;
-    f64 pl = fma(f, LOG10_C_LO_F64, fma(f, LOG10_C_F64, -p));
+    f64 pl = fma(fma(-0.5 * f, f, -v), LOG10_C_F64, fma(f, LOG10_C_LO_F64, fma(f, LOG10_C_F64, -p)));
     f64 u = fma(e, LOG10_2_HI_F64, p);
     f64 ul = p - fma(e, -LOG10_2_HI_F64, u);
     return u + fma(w, LOG10_C_F64, fma(e, LOG10_2_LO_F64, ul + pl)); ]],
