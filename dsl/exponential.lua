@@ -62,3 +62,19 @@ unary "cbrt" {
   domain = { -1e30, 1e30 },
   examples = { { x = -27.0, y = -3.0 }, { x = -0.0, y = -0.0 } },
 }
+
+binary "logaddexp" {
+  doc    = "log(e^x + e^y) without overflow; near its zeros the error is 1 ULP of half the larger operand.",
+  dtypes = floating,
+  body   = [[ logaddexp(x, y) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  examples = { { x = -INFINITY, y = 1.5, out = 1.5 } },
+}
+
+binary "logaddexp2" {
+  doc    = "log2(2^x + 2^y) without overflow; near its zeros the error is 1 ULP of half the larger operand.",
+  dtypes = floating,
+  body   = [[ logaddexp2(x, y) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  examples = { { x = 1.0, y = 1.0, out = 2.0 }, { x = -INFINITY, y = 1.5, out = 1.5 } },
+}

@@ -288,6 +288,8 @@ static const struct {
     {{"atanh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"erfc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"cbrt", 1, 0, 0, 0, 0.51, {0}}, TAKES_FLOATING, 0},
+    {{"logaddexp", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"logaddexp2", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -412,6 +414,19 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
   return r;
 }
 
+static int is_sum_of_powers(ref_op op) {
+  return op == REF_LOGADDEXP || op == REF_LOGADDEXP2;
+}
+
+/* The larger and log(1 + what the smaller adds). */
+static ref_real log_of_sum(ref_op op, ref_real x, ref_real y) {
+  ref_real m = x > y ? x : y, d = x > y ? y - x : x - y;
+  if (is_nan(x) || is_nan(y)) return nan_value();
+  if (is_infinite(m)) return m;
+  if (op == REF_LOGADDEXP) return m + REAL(log1p)(REAL(exp)(d));
+  return m + REAL(log1p)(REAL(exp2)(d)) / REAL(log)((ref_real)2);
+}
+
 ref_real ref_function(ref_op op, ref_real x, ref_real y) {
   switch (op) {
     case REF_EXP: return REAL(exp)(x);
@@ -431,6 +446,8 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_ATANH: return REAL(fabs)(x) > 1 ? nan_value() : REAL(atanh)(x);
     case REF_ERFC: return REAL(erfc)(x);
     case REF_CBRT: return REAL(cbrt)(x);
+    case REF_LOGADDEXP:
+    case REF_LOGADDEXP2: return log_of_sum(op, x, y);
     case REF_SIGMOID: return 1 / (1 + REAL(exp)(-x));
     case REF_ATAN: return REAL(atan)(x);
     case REF_ATAN2: return REAL(atan2)(x, y);
@@ -454,15 +471,17 @@ static ref_expect exactly(uint64_t bits, ref_real exact) {
   return (ref_expect){bits, bits, exact};
 }
 
-/* All roundings of exact +- bound, on exact's side of zero. */
-static ref_expect around(ref_dtype out, ref_dtype k, ref_real exact, double ulp) {
+/* All roundings of exact +- bound, on exact's side of zero. The bound is in ULPs of exact, or of `least` where that is more
+ * (then either side of zero will do). */
+static ref_expect around(ref_dtype out, ref_dtype k, ref_real exact, double ulp, ref_real least) {
   if (is_nan(exact) || is_infinite(exact) || exact == 0) return exactly(ref_cast(out, exact, REF_KIND_FLOAT), exact);
-  ref_real bound = ref_ulp(k, exact) * (ref_real)ulp;
+  int near_zero = REAL(fabs)(exact) < least;
+  ref_real bound = ref_ulp(k, near_zero ? least : exact) * (ref_real)ulp;
   ref_real largest = REAL(ldexp)((ref_real)1, dtypes[k].emax + 1);
   ref_real ends[2] = {exact - bound, exact + bound};
   ref_expect e = {0, 0, exact};
   for (int i = 0; i < 2; i++) {
-    if (is_negative(ends[i]) != is_negative(exact)) ends[i] = REAL(copysign)((ref_real)0, exact);
+    if (!near_zero && is_negative(ends[i]) != is_negative(exact)) ends[i] = REAL(copysign)((ref_real)0, exact);
     /* Beyond k's range a value is k's infinity, in a wider output as well. */
     if (ends[i] >= largest) ends[i] = (ref_real)INFINITY;
     if (ends[i] <= -largest) ends[i] = -(ref_real)INFINITY;
@@ -522,7 +541,10 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     ref_real value = ref_value(k, (uint64_t)r & bits_mask(k)); /* wraps */
     return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
   }
-  if (info->ulp > 0.5) return around(out, k, ref_function(op, v[0], v[1]), info->ulp);
+  if (info->ulp > 0.5) {
+    ref_real least = is_sum_of_powers(op) ? REAL(fabs)(v[0] > v[1] ? v[0] : v[1]) / 2 : 0;
+    return around(out, k, ref_function(op, v[0], v[1]), info->ulp, least);
+  }
   ref_real value = eval_exact(op, k, v, p);
   return exactly(ref_cast(out, value, REF_KIND_FLOAT), value);
 }

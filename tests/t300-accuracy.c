@@ -16,7 +16,7 @@ static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGM
                                    REF_EXP2, REF_EXPM1, REF_LOG2, REF_LOG10, REF_LOG1P, REF_SINH, REF_COSH,
                                    REF_ASINH, REF_ACOSH, REF_ATANH, REF_ERFC, REF_CBRT};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
-static const ref_op pair_functions[] = {REF_POW, REF_ATAN2, REF_HYPOT};
+static const ref_op pair_functions[] = {REF_POW, REF_ATAN2, REF_HYPOT, REF_LOGADDEXP, REF_LOGADDEXP2};
 #define N_PAIR_FUNCTIONS (int)(sizeof pair_functions / sizeof *pair_functions)
 
 static quern_status call_on(ref_op op, ref_dtype d, int64_t n, const void *x, const void *y, void *out) {
@@ -73,6 +73,13 @@ static double bound_of(ref_op op) {
 
 /* ---- f32 -------------------------------------------------------------------------------------------------------- */
 
+static double log_of_sum(ref_op op, double x, double y) {
+  double m = x > y ? x : y, d = x > y ? y - x : x - y;
+  if (x != x || y != y) return NAN;
+  if (isinf(m)) return m;
+  return op == REF_LOGADDEXP ? m + log1p(exp(d)) : m + log1p(exp2(d)) / 0.693147180559945309417;
+}
+
 static double in_double(ref_op op, double x, double y) {
   switch (op) {
     case REF_EXP: return exp(x);
@@ -88,6 +95,8 @@ static double in_double(ref_op op, double x, double y) {
     case REF_ASIN: return asin(x);
     case REF_ACOS: return acos(x);
     case REF_HYPOT: return hypot(x, y);
+    case REF_LOGADDEXP:
+    case REF_LOGADDEXP2: return log_of_sum(op, x, y);
     case REF_EXP2: return exp2(x);
     case REF_EXPM1: return expm1(x);
     case REF_LOG2: return log2(x);
@@ -266,10 +275,35 @@ static void hypot_pair(rng *r, ref_dtype d, double *x, double *y) {
   }
 }
 
+/* At distances that count, mostly. */
+static void sum_pair(rng *r, ref_dtype d, double *x, double *y) {
+  double reach = d == REF_F32 ? 110 : 760;
+  switch (rng_below(r, 4)) {
+    case 0: *x = rng_unit(r) * 4 - 2; break;
+    case 1: *x = ldexp(2 * rng_unit(r) - 1, (int)rng_range(r, -60, 40)); break;
+    default: *x = (2 * rng_unit(r) - 1) * reach; break;
+  }
+  *y = *x + (2 * rng_unit(r) - 1) * (rng_below(r, 3) ? 8 : reach);
+  if (d == REF_F32) *x = (float)*x, *y = (float)*y;
+}
+
+/* The bounds of logaddexp are the result's where it is at least half the larger operand: other pairs become others. */
+static void avoid_zeros(ref_op op, double *x, double *y) {
+  if (op != REF_LOGADDEXP && op != REF_LOGADDEXP2) return;
+  if (fabs(log_of_sum(op, *x, *y)) < 0.5 * fabs(*x > *y ? *x : *y)) *x = fabs(*x);
+}
+
 static void any_pair(rng *r, ref_op op, ref_dtype d, double *x, double *y) {
-  if (op == REF_ATAN2) atan2_pair(r, d, x, y);
-  else if (op == REF_HYPOT) hypot_pair(r, d, x, y);
-  else pow_pair(r, d, x, y);
+  switch (op) {
+    case REF_ATAN2: atan2_pair(r, d, x, y); break;
+    case REF_HYPOT: hypot_pair(r, d, x, y); break;
+    case REF_LOGADDEXP:
+    case REF_LOGADDEXP2:
+      sum_pair(r, d, x, y);
+      avoid_zeros(op, x, y);
+      break;
+    default: pow_pair(r, d, x, y); break;
+  }
 }
 
 static void test_pairs_f32(ref_op op) {
@@ -284,6 +318,10 @@ static void test_pairs_f32(ref_op op) {
       uint64_t bits = rng_u64(&r);
       memcpy(&x[i], &bits, 4);
       memcpy(&y[i], (char *)&bits + 4, 4);
+      a = x[i];
+      b = y[i];
+      avoid_zeros(op, &a, &b);
+      x[i] = (float)a;
       continue;
     }
     any_pair(&r, op, REF_F32, &a, &b);
@@ -306,6 +344,28 @@ static void test_pairs_f32(ref_op op) {
 
 #define PRECISION 200
 
+static void log_of_sum_in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
+  mpfr_t m, two;
+  if (mpfr_nan_p(x) || mpfr_nan_p(y)) {
+    mpfr_set_nan(z);
+    return;
+  }
+  mpfr_inits2(PRECISION, m, two, (mpfr_ptr)0);
+  mpfr_max(m, x, y, MPFR_RNDN);
+  if (mpfr_inf_p(m)) mpfr_set(z, m, MPFR_RNDN);
+  else {
+    mpfr_min(z, x, y, MPFR_RNDN);
+    mpfr_sub(z, z, m, MPFR_RNDN);
+    mpfr_const_log2(two, MPFR_RNDN);
+    if (op == REF_LOGADDEXP2) mpfr_mul(z, z, two, MPFR_RNDN);
+    mpfr_exp(z, z, MPFR_RNDN);
+    mpfr_log1p(z, z, MPFR_RNDN);
+    if (op == REF_LOGADDEXP2) mpfr_div(z, z, two, MPFR_RNDN);
+    mpfr_add(z, z, m, MPFR_RNDN);
+  }
+  mpfr_clears(m, two, (mpfr_ptr)0);
+}
+
 static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
   switch (op) {
     case REF_EXP: mpfr_exp(z, x, MPFR_RNDN); return;
@@ -318,6 +378,8 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_ASIN: mpfr_asin(z, x, MPFR_RNDN); return;
     case REF_ACOS: mpfr_acos(z, x, MPFR_RNDN); return;
     case REF_HYPOT: mpfr_hypot(z, x, y, MPFR_RNDN); return;
+    case REF_LOGADDEXP:
+    case REF_LOGADDEXP2: log_of_sum_in_mpfr(op, z, x, y); return;
     case REF_EXP2: mpfr_exp2(z, x, MPFR_RNDN); return;
     case REF_EXPM1: mpfr_expm1(z, x, MPFR_RNDN); return;
     case REF_LOG2: mpfr_log2(z, x, MPFR_RNDN); return;
@@ -406,7 +468,7 @@ static int near_one(ref_op op) {
   return op == REF_LOG || op == REF_LOG2 || op == REF_LOG10 || op == REF_ACOSH;
 }
 
-/* Beyond this argument nothing happens. */
+/* Random points are drawn up to this size; beyond it nothing happens. */
 static double reach(ref_op op) {
   switch (op) {
     case REF_ERF: return 6.2;
@@ -501,6 +563,7 @@ static void test_f64(void) {
           uint64_t a = rng_u64(&r), b = rng_u64(&r);
           memcpy(&x[n], &a, 8);
           memcpy(&y[n], &b, 8);
+          avoid_zeros(op, &x[n], &y[n]);
         } else {
           any_pair(&r, op, REF_F64, &x[n], &y[n]);
         }

@@ -113,7 +113,7 @@ func "asinh" {
     f64 y = a < ASINH_SMALL ? p : l;
     rare (!(a < ASINH_LARGE_F64)) { y = asinh_large(a); }
     return copysign(y, x); ]],
-  ulp = { f32 = 0.90, f64 = 0.68 },    -- f32: over all arguments, 0.894; f64: 0.64 measured
+  ulp = { f32 = 0.90, f64 = 0.72 },    -- f32: over all arguments, 0.894; f64: 0.690 measured
   derivation = "tools/fit/asinh.sollya",
 }
 
@@ -136,6 +136,6 @@ func "acosh" {
     f64 y = asinh_log(v, (x - v) + s + asinh_root_lo(w, fma(z, z, z + z - w), s));
     rare (!(x >= 1 && x < ASINH_LARGE_F64)) { y = x < 1 ? NAN : asinh_large(x); }
     return y; ]],
-  ulp = { f32 = 0.88, f64 = 0.68 },    -- f32: over all arguments, 0.86; f64: 0.62 measured
+  ulp = { f32 = 0.88, f64 = 0.74 },    -- f32: over all arguments, 0.865; f64: 0.710 measured
   derivation = "tools/fit/asinh.sollya",
 }

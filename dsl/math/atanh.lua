@@ -84,6 +84,6 @@ func "atanh" {
     f64 u_lo = s - fma(e, -ATANH_LN2_2_HI_F64, u);
     f64 y = u + fma(s * z, p, fma(e, ATANH_LN2_2_LO_F64, u_lo + s_lo));
     return copysign(a < 1 ? y : (a == 1 ? INFINITY : NAN), x); ]],
-  ulp = { f32 = 0.88, f64 = 0.92 },    -- f32: over all arguments, 0.85; f64: 0.890 measured
+  ulp = { f32 = 0.88, f64 = 0.92 },    -- f32: over all arguments, 0.85; f64: 0.894 measured
   derivation = "tools/fit/atanh.sollya",
 }

@@ -74,6 +74,6 @@ func "exp2" {
     f64 s = exp_scale_a(t);
     f64 y = fma(r * s, exp2_rest(r), s) * exp_scale_b(t);
     return x >= 1024.0 ? INFINITY : y; ]],
-  ulp = { f32 = 0.83, f64 = 0.83 },    -- f32: over all arguments, 0.822
+  ulp = { f32 = 0.88, f64 = 0.83 },    -- f32: over all arguments, 0.879, in subnormal results; f64: 0.807 measured
   derivation = "tools/fit/exp2.sollya",
 }

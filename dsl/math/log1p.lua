@@ -79,6 +79,6 @@ func "log1p" {
     f64 y = log1p_sum(e, f, f_lo);
     rare (raw_u64(u) - 1 >= 0x7fefffffffffffff) { y = x == -1.0 ? -INFINITY : (x > 0.0 ? x : NAN); }
     return abs(x) < 0x1p-54 ? x : y; ]],
-  ulp = { f32 = 0.91, f64 = 0.68 },    -- f32: over all arguments, 0.90; f64: 0.658 measured
+  ulp = { f32 = 0.91, f64 = 0.69 },    -- f32: over all arguments, 0.900; f64: 0.667 measured
   derivation = "tools/fit/log1p.sollya",
 }

@@ -143,6 +143,6 @@ func "cosh" {
     T i = sinh_shrunk(t);
     T c = s + i;
     return 4 * sinh_sum(c, i - (c - s), s - i, sinh_rest_hi(a, t), sinh_rest_lo(t)); ]],
-  ulp = { f32 = 0.75, f64 = 0.85 },    -- f32: over all arguments, 0.71; f64: 0.809 measured
+  ulp = { f32 = 0.79, f64 = 0.90 },    -- f32: over all arguments, 0.788; f64: 0.871 measured
   derivation = "tools/fit/sinh.sollya",
 }

@@ -1,0 +1,169 @@
+-- log(e^x + e^y) and its fellow to base 2, without overflow.
+--
+--     m = max(x, y),  d = min - m <= 0:      logaddexp(x, y) = m + log(1 + e^d)
+--
+-- The last sum cancels where e^x + e^y is near 1 (x, y < 0), so everything before it is in two parts: d + d_lo exactly,
+-- e^d = v + v_lo as in exp.lua, log(1 + v + v_lo) as in log.lua with e = 0 or 1, and the sum. What is left is the error of the
+-- polynomials and of the low parts, 0.2 ULP of log(1 + e^d): so the result is within 1 ULP of itself where it is at least
+-- half of m, and within 1 ULP of m / 2 everywhere. A bound relative to the result alone there is none: near the zeros it
+-- would take exponentials to twice the precision and more.
+--
+-- An infinity or a NaN is rare; m + 0 there is what -0 and log(1 + 0) come to.
+
+constants {
+  -- e^d rounds to 0 below.
+  LOGADDEXP_MIN_F32 = -104.0,
+  LOGADDEXP_MIN_F64 = -746.0,
+
+  -- sqrt(2) - 1, rounded up: 1 + v beyond is 2 (1 + (v - 1) / 2).
+  LOGADDEXP_JOIN_F32 = 0x1.a8279ap-2,
+  LOGADDEXP_JOIN_F64 = 0x1.a827999fcef35p-2,
+
+  -- 1 / ln2 and ln2, each in two parts.
+  LOGADDEXP_C_F32    = 0x1.715476p0,
+  LOGADDEXP_C_LO_F32 = 0x1.4ae0cp-26,
+  LOGADDEXP_C_F64    = 0x1.71547652b82fep0,
+  LOGADDEXP_C_LO_F64 = 0x1.777d0ffda0d24p-56,
+  LOGADDEXP_LN2_F32    = 0x1.62e43p-1,
+  LOGADDEXP_LN2_LO_F32 = -0x1.05c61p-29,
+  LOGADDEXP_LN2_F64    = 0x1.62e42fefa39efp-1,
+  LOGADDEXP_LN2_LO_F64 = 0x1.abc9e3b39803fp-56,
+}
+
+func "logaddexp_rest" {
+  doc  = "What the rounding of s = a + b lost.",
+  args = "a, b, s",
+  body = [[
+    T c = s - a;
+    return (a - (s - c)) + (b - c); ]],
+}
+
+func "logaddexp_exp_hi" {
+  doc  = "e^(d + d_lo), rounded.",
+  args = "d, d_lo",
+  body = [[
+    T t = exp_shifted(d);
+    T n = exp_count(t);
+    return (exp_sum_hi(d, n) + exp_sum_lo(d, d_lo, n)) * exp_scale_a(t) * exp_scale_b(t); ]],
+}
+
+func "logaddexp_exp_lo" {
+  doc  = "What logaddexp_exp_hi leaves out.",
+  args = "d, d_lo",
+  body = [[
+    T t = exp_shifted(d);
+    T n = exp_count(t);
+    T h = exp_sum_hi(d, n);
+    T l = exp_sum_lo(d, d_lo, n);
+    return (l - (h + l - h)) * exp_scale_a(t) * exp_scale_b(t); ]],
+}
+
+func "logaddexp_log_hi" {
+  doc  = "log(1 + v), 0 <= v <= 1, the leading part.",
+  args = "v",
+  f32  = [[
+    bool far = v > LOGADDEXP_JOIN_F32;
+    return log_hi(far ? 1.0 : 0.0, far ? fma(v, 0.5, -0.5) : v); ]],
+  f64  = [[
+    bool far = v > LOGADDEXP_JOIN_F64;
+    return log_hi(far ? 1.0 : 0.0, far ? fma(v, 0.5, -0.5) : v); ]],
+}
+
+func "logaddexp_log_lo" {
+  doc  = "What logaddexp_log_hi leaves out of log(1 + v + v_lo).",
+  args = "v, v_lo",
+  -- (v - 1) / 2 is rounded for v < 1/2. f_lo / (1 + f) = f_lo (1 - f + f^2 - ...)
+  f32  = [[
+    bool far = v > LOGADDEXP_JOIN_F32;
+    f32 f = far ? fma(v, 0.5, -0.5) : v;
+    f32 f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
+    return log_lo(far ? 1.0 : 0.0, f) + f_lo * fma(f, f, 1 - f); ]],
+  f64  = [[
+    bool far = v > LOGADDEXP_JOIN_F64;
+    f64 f = far ? fma(v, 0.5, -0.5) : v;
+    f64 f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
+    return log_lo(far ? 1.0 : 0.0, f) + f_lo * fma(f, f, 1 - f); ]],
+}
+
+func "logaddexp" {
+  doc  = "log(e^x + e^y).",
+  args = "x, y",
+  f32  = [[
+    f32 m = x > y ? x : y;
+    f32 n = x > y ? y : x;
+    f32 c = x == y ? 0 : n - m;
+    f32 c_lo = logaddexp_rest(n, -m, n - m);
+    bool gone = c < LOGADDEXP_MIN_F32;
+    f32 d = gone ? LOGADDEXP_MIN_F32 : c;
+    f32 d_lo = gone || x == y ? 0 : c_lo;
+    f32 v = logaddexp_exp_hi(d, d_lo);
+    f32 l = logaddexp_log_hi(v);
+    f32 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
+    f32 s = m + l;
+    f32 z = s + (logaddexp_rest(m, l, s) + l_lo);
+    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
+    return z; ]],
+  f64  = [[
+    f64 m = x > y ? x : y;
+    f64 n = x > y ? y : x;
+    f64 c = x == y ? 0 : n - m;
+    f64 c_lo = logaddexp_rest(n, -m, n - m);
+    bool gone = c < LOGADDEXP_MIN_F64;
+    f64 d = gone ? LOGADDEXP_MIN_F64 : c;
+    f64 d_lo = gone || x == y ? 0 : c_lo;
+    f64 v = logaddexp_exp_hi(d, d_lo);
+    f64 l = logaddexp_log_hi(v);
+    f64 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
+    f64 s = m + l;
+    f64 z = s + (logaddexp_rest(m, l, s) + l_lo);
+    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
+    return z; ]],
+  ulp = { f32 = 0.95, f64 = 0.95 },    -- in the sense above: 0.91 and 0.90 measured
+  derivation = "tools/fit/log.sollya",
+}
+
+func "logaddexp2" {
+  doc  = "The logarithm to base 2 of 2^x + 2^y.",
+  args = "x, y",
+  -- d is taken to base e and the logarithm back to base 2, each in two parts.
+  f32  = [[
+    f32 m = x > y ? x : y;
+    f32 n = x > y ? y : x;
+    f32 c = x == y ? 0 : n - m;
+    f32 c_lo = logaddexp_rest(n, -m, n - m);
+    f32 e = c * LOGADDEXP_LN2_F32;
+    f32 e_lo = fma(c_lo, LOGADDEXP_LN2_F32, fma(c, LOGADDEXP_LN2_LO_F32, fma(c, LOGADDEXP_LN2_F32, -e)));
+    bool gone = e < LOGADDEXP_MIN_F32;
+    f32 d = gone ? LOGADDEXP_MIN_F32 : e;
+    f32 d_lo = gone || x == y ? 0 : e_lo;
+    f32 v = logaddexp_exp_hi(d, d_lo);
+    f32 l = logaddexp_log_hi(v);
+    f32 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
+    f32 u = l * LOGADDEXP_C_F32;
+    f32 u_lo = fma(l_lo, LOGADDEXP_C_F32, fma(l, LOGADDEXP_C_LO_F32, fma(l, LOGADDEXP_C_F32, -u)));
+    f32 s = m + u;
+    f32 z = s + (logaddexp_rest(m, u, s) + u_lo);
+    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
+    return z; ]],
+  f64  = [[
+    f64 m = x > y ? x : y;
+    f64 n = x > y ? y : x;
+    f64 c = x == y ? 0 : n - m;
+    f64 c_lo = logaddexp_rest(n, -m, n - m);
+    f64 e = c * LOGADDEXP_LN2_F64;
+    f64 e_lo = fma(c_lo, LOGADDEXP_LN2_F64, fma(c, LOGADDEXP_LN2_LO_F64, fma(c, LOGADDEXP_LN2_F64, -e)));
+    bool gone = e < LOGADDEXP_MIN_F64;
+    f64 d = gone ? LOGADDEXP_MIN_F64 : e;
+    f64 d_lo = gone || x == y ? 0 : e_lo;
+    f64 v = logaddexp_exp_hi(d, d_lo);
+    f64 l = logaddexp_log_hi(v);
+    f64 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
+    f64 u = l * LOGADDEXP_C_F64;
+    f64 u_lo = fma(l_lo, LOGADDEXP_C_F64, fma(l, LOGADDEXP_C_LO_F64, fma(l, LOGADDEXP_C_F64, -u)));
+    f64 s = m + u;
+    f64 z = s + (logaddexp_rest(m, u, s) + u_lo);
+    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
+    return z; ]],
+  ulp = { f32 = 0.95, f64 = 0.95 },
+  derivation = "tools/fit/log.sollya",
+}
