@@ -7,8 +7,8 @@
 --     p + pl = f C (an fma has the rest),    u + ul = e L + p (e L is exact; the larger is subtracted first)
 --
 -- and f^2 P, at most 0.2 of the result, is rounded. In f64 it is log(1 + f) = f - (f^2/2 + ...) that is scaled:
--- f C in two parts, the bracket, from log_tail_a and log_tail_b, rounded but for what f^2/2 itself lost. Powers of the base give integers: what precedes
--- the last rounding is within 0.3 ULP of the true value, and an integer has no rounding to lose.
+-- f C in two parts, the bracket, from log_tail_a and log_tail_b, rounded but for what f^2/2 itself lost. Powers of the base
+-- give integers: what precedes the last rounding is within 0.4 ULP of the true value, and an integer has no rounding to lose.
 
 constants {
   -- C = 1 / ln2, 1 / ln10: rounded, and the rest.
