@@ -64,7 +64,7 @@ unary "cbrt" {
 }
 
 binary "logaddexp" {
-  doc    = "log(e^x + e^y) without overflow; near its zeros the error is 1 ULP of half the larger operand.",
+  doc    = "log(e^x + e^y) without overflow; near its zeros the error is 1 ULP of the larger operand.",
   dtypes = floating,
   body   = [[ logaddexp(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },
@@ -72,7 +72,7 @@ binary "logaddexp" {
 }
 
 binary "logaddexp2" {
-  doc    = "log2(2^x + 2^y) without overflow; near its zeros the error is 1 ULP of half the larger operand.",
+  doc    = "log2(2^x + 2^y) without overflow; near its zeros the error is 1 ULP of the larger operand.",
   dtypes = floating,
   body   = [[ logaddexp2(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },

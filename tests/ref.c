@@ -542,7 +542,7 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
   }
   if (info->ulp > 0.5) {
-    ref_real least = is_sum_of_powers(op) ? REAL(fabs)(v[0] > v[1] ? v[0] : v[1]) / 2 : 0;
+    ref_real least = is_sum_of_powers(op) ? REAL(fabs)(v[0] > v[1] ? v[0] : v[1]) : 0;
     return around(out, k, ref_function(op, v[0], v[1]), info->ulp, least);
   }
   ref_real value = eval_exact(op, k, v, p);

@@ -287,10 +287,10 @@ static void sum_pair(rng *r, ref_dtype d, double *x, double *y) {
   if (d == REF_F32) *x = (float)*x, *y = (float)*y;
 }
 
-/* The bounds of logaddexp are the result's where it is at least half the larger operand: other pairs become others. */
+/* The bounds of logaddexp are the result's where it is at least the larger operand: other pairs become others. */
 static void avoid_zeros(ref_op op, double *x, double *y) {
   if (op != REF_LOGADDEXP && op != REF_LOGADDEXP2) return;
-  if (fabs(log_of_sum(op, *x, *y)) < 0.5 * fabs(*x > *y ? *x : *y)) *x = fabs(*x);
+  if (fabs(log_of_sum(op, *x, *y)) < fabs(*x > *y ? *x : *y)) *x = fabs(*x);
 }
 
 static void any_pair(rng *r, ref_op op, ref_dtype d, double *x, double *y) {
