@@ -20,10 +20,11 @@
 #define REAL(name) name##f128
 extern ref_real sqrtf128(ref_real), expf128(ref_real), logf128(ref_real), tanhf128(ref_real), erff128(ref_real),
     erfcf128(ref_real), powf128(ref_real, ref_real), fabsf128(ref_real), truncf128(ref_real), rintf128(ref_real),
-    ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real), atanf128(ref_real),
-    atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real), hypotf128(ref_real, ref_real), exp2f128(ref_real),
-    expm1f128(ref_real), log2f128(ref_real), log10f128(ref_real), log1pf128(ref_real), sinhf128(ref_real), coshf128(ref_real),
-    asinhf128(ref_real), acoshf128(ref_real), atanhf128(ref_real), cbrtf128(ref_real);
+    ldexpf128(ref_real, int), frexpf128(ref_real, int *), copysignf128(ref_real, ref_real), sinf128(ref_real), cosf128(ref_real),
+    tanf128(ref_real), atanf128(ref_real), atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real),
+    hypotf128(ref_real, ref_real), exp2f128(ref_real), expm1f128(ref_real), log2f128(ref_real), log10f128(ref_real),
+    log1pf128(ref_real), sinhf128(ref_real), coshf128(ref_real), asinhf128(ref_real), acoshf128(ref_real), atanhf128(ref_real),
+    cbrtf128(ref_real);
 #endif
 
 /* ---- Dtypes: ORDER ref_dtype ------------------------------------------------------------------------------------ */
@@ -290,6 +291,12 @@ static const struct {
     {{"cbrt", 1, 0, 0, 0, 0.51, {0}}, TAKES_FLOATING, 0},
     {{"logaddexp", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"logaddexp2", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"sin", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"cos", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"tan", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"degrees", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"radians", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"sinc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -427,6 +434,20 @@ static ref_real log_of_sum(ref_op op, ref_real x, ref_real y) {
   return m + REAL(log1p)(REAL(exp2)(d)) / REAL(log)((ref_real)2);
 }
 
+/* 180 / pi in 113 bits. */
+static ref_real degrees_per_radian(void) {
+  return 45 / REAL(atan)((ref_real)1);
+}
+
+/* sin(pi x) / (pi x). x less the nearest integer is exact; zeros have no sign of their own. */
+static ref_real sinc(ref_real x) {
+  if (is_nan(x) || is_infinite(x)) return nan_value();
+  if (x == 0) return 1;
+  ref_real pi = 4 * REAL(atan)((ref_real)1), whole = REAL(rint)(x), r = x - whole;
+  if (r == 0) return 0;
+  return (REAL(trunc)(whole / 2) * 2 == whole ? 1 : -1) * REAL(sin)(pi * r) / (pi * x);
+}
+
 ref_real ref_function(ref_op op, ref_real x, ref_real y) {
   switch (op) {
     case REF_EXP: return REAL(exp)(x);
@@ -454,6 +475,12 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_ASIN: return REAL(asin)(x);
     case REF_ACOS: return REAL(acos)(x);
     case REF_HYPOT: return REAL(hypot)(x, y);
+    case REF_SIN: return is_infinite(x) ? nan_value() : REAL(sin)(x);
+    case REF_COS: return is_infinite(x) ? nan_value() : REAL(cos)(x);
+    case REF_TAN: return is_infinite(x) ? nan_value() : REAL(tan)(x);
+    case REF_DEGREES: return x * degrees_per_radian();
+    case REF_RADIANS: return x / degrees_per_radian();
+    case REF_SINC: return sinc(x);
     case REF_GELU: /* x * Phi(x); its limits are -0 and +inf */
       if (is_infinite(x)) return x > 0 ? x : -(ref_real)0;
       return x / 2 * REAL(erfc)(-x / REAL(sqrt)((ref_real)2));

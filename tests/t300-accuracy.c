@@ -12,7 +12,7 @@
 #define N_WORKERS 2
 
 static const ref_op functions[] = {REF_EXP, REF_LOG, REF_TANH, REF_ERF, REF_SIGMOID, REF_GELU,
-                                   REF_ATAN, REF_ASIN, REF_ACOS,
+                                   REF_SIN, REF_COS, REF_TAN, REF_DEGREES, REF_RADIANS, REF_SINC, REF_ATAN, REF_ASIN, REF_ACOS,
                                    REF_EXP2, REF_EXPM1, REF_LOG2, REF_LOG10, REF_LOG1P, REF_SINH, REF_COSH,
                                    REF_ASINH, REF_ACOSH, REF_ATANH, REF_ERFC, REF_CBRT};
 #define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
@@ -80,6 +80,13 @@ static double log_of_sum(ref_op op, double x, double y) {
   return op == REF_LOGADDEXP ? m + log1p(exp(d)) : m + log1p(exp2(d)) / 0.693147180559945309417;
 }
 
+static double sinc_in_double(double x) {
+  double whole = rint(x), r = x - whole;
+  if (x == 0) return 1;
+  if (r == 0) return 0;
+  return (fmod(whole, 2) == 0 ? 1 : -1) * sin(M_PI * r) / (M_PI * x);
+}
+
 static double in_double(ref_op op, double x, double y) {
   switch (op) {
     case REF_EXP: return exp(x);
@@ -89,6 +96,12 @@ static double in_double(ref_op op, double x, double y) {
     case REF_SIGMOID: return 1 / (1 + exp(-x));
     case REF_GELU: return x == -INFINITY ? -0.0 : 0.5 * x * erfc(-x * 0x1.6a09e667f3bcdp-1);
     case REF_SQRT: return sqrt(x);
+    case REF_SIN: return sin(x);
+    case REF_COS: return cos(x);
+    case REF_TAN: return tan(x);
+    case REF_DEGREES: return x * (180 / M_PI);
+    case REF_RADIANS: return x * (M_PI / 180);
+    case REF_SINC: return sinc_in_double(x);
     case REF_POW: return pow(x, y);
     case REF_ATAN: return atan(x);
     case REF_ATAN2: return atan2(x, y);
@@ -366,6 +379,31 @@ static void log_of_sum_in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t
   mpfr_clears(m, two, (mpfr_ptr)0);
 }
 
+/* sin(pi x) / (pi x); x less the nearest integer is exact. */
+static void sinc_in_mpfr(mpfr_t z, const mpfr_t x) {
+  if (mpfr_zero_p(x)) {
+    mpfr_set_ui(z, 1, MPFR_RNDN);
+    return;
+  }
+  mpfr_t pi, half;
+  mpfr_inits2(PRECISION, pi, half, (mpfr_ptr)0);
+  mpfr_const_pi(pi, MPFR_RNDN);
+  mpfr_rint(z, x, MPFR_RNDN);
+  mpfr_div_ui(half, z, 2, MPFR_RNDN);
+  int is_odd = !mpfr_integer_p(half);
+  mpfr_sub(z, x, z, MPFR_RNDN);
+  if (mpfr_zero_p(z)) {
+    mpfr_set_zero(z, 1);
+  } else {
+    mpfr_mul(z, z, pi, MPFR_RNDN);
+    mpfr_sin(z, z, MPFR_RNDN);
+    mpfr_div(z, z, pi, MPFR_RNDN);
+    mpfr_div(z, z, x, MPFR_RNDN);
+    if (is_odd) mpfr_neg(z, z, MPFR_RNDN);
+  }
+  mpfr_clears(pi, half, (mpfr_ptr)0);
+}
+
 static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
   switch (op) {
     case REF_EXP: mpfr_exp(z, x, MPFR_RNDN); return;
@@ -392,6 +430,21 @@ static void in_mpfr(ref_op op, mpfr_t z, const mpfr_t x, const mpfr_t y) {
     case REF_ATANH: mpfr_atanh(z, x, MPFR_RNDN); return;
     case REF_ERFC: mpfr_erfc(z, x, MPFR_RNDN); return;
     case REF_CBRT: mpfr_cbrt(z, x, MPFR_RNDN); return;
+    case REF_SIN: mpfr_sin(z, x, MPFR_RNDN); return;
+    case REF_COS: mpfr_cos(z, x, MPFR_RNDN); return;
+    case REF_TAN: mpfr_tan(z, x, MPFR_RNDN); return;
+    case REF_SINC: sinc_in_mpfr(z, x); return;
+    case REF_DEGREES:
+    case REF_RADIANS: {
+      mpfr_t unit; /* pi / 180 */
+      mpfr_init2(unit, PRECISION);
+      mpfr_const_pi(unit, MPFR_RNDN);
+      mpfr_div_ui(unit, unit, 180, MPFR_RNDN);
+      if (op == REF_DEGREES) mpfr_div(z, x, unit, MPFR_RNDN);
+      else mpfr_mul(z, x, unit, MPFR_RNDN);
+      mpfr_clear(unit);
+      return;
+    }
     case REF_SIGMOID:
       mpfr_neg(z, x, MPFR_RNDN);
       mpfr_exp(z, z, MPFR_RNDN);

@@ -1,0 +1,19 @@
+-- Angles and the functions of angles, one entry each. Names as in the array API, else NumPy's.
+
+unary "sin" {
+  doc    = "The sine of x radians.",
+  dtypes = floating,
+  body   = [[ sin(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "cos" {
+  doc    = "The cosine of x radians.",
+  dtypes = floating,
+  body   = [[ cos(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = 0.0, y = 1.0 } },
+}
