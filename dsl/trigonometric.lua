@@ -17,3 +17,12 @@ unary "cos" {
   domain = { -100, 100 },
   examples = { { x = 0.0, y = 1.0 } },
 }
+
+unary "tan" {
+  doc    = "The tangent of x radians.",
+  dtypes = floating,
+  body   = [[ tan(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
