@@ -26,3 +26,21 @@ unary "tan" {
   domain = { -100, 100 },
   examples = { { x = 0.0, y = 0.0 } },
 }
+
+unary "degrees" {
+  doc    = "Radians to degrees: x times 180/pi.",
+  dtypes = floating,
+  body   = [[ degrees(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -100, 100 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
+
+unary "radians" {
+  doc    = "Degrees to radians: x times pi/180.",
+  dtypes = floating,
+  body   = [[ radians(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -360, 360 },
+  examples = { { x = 0.0, y = 0.0 } },
+}
