@@ -44,3 +44,12 @@ unary "radians" {
   domain = { -360, 360 },
   examples = { { x = 0.0, y = 0.0 } },
 }
+
+unary "sinc" {
+  doc    = "The normalised sine cardinal: sin(pi x) / (pi x), 1 at 0; NaN at infinity.",
+  dtypes = floating,
+  body   = [[ sinc(x) ]],
+  ulp    = { f32 = 1, f64 = 1 },
+  domain = { -30, 30 },
+  examples = { { x = 0.0, y = 1.0 }, { x = 0.5, y = 0.63661977236758138 } },
+}

@@ -1,0 +1,126 @@
+-- sinc, normalised: sin(pi x) / (pi x), and 1 at 0. It is even: a = |x|.
+--
+-- The reduction is exact, for every float: b = a - 2k within [-1, 1], then b = n/2 + r, |r| <= 1/4. With pi divided out,
+--
+--     sin(pi r) / pi = r + r^3 S(r^2),     cos(pi r) / pi = 1/pi - pi/2 r^2 + r^4 C(r^2),
+--
+-- and n picks one of the two and its sign, as in sin.lua; what is left is a division by a, which is exact. The numerator is a
+-- sum of two parts, p + pl, and the quotient y = p (1/a) is corrected by its remainder: (p + pl - y a) / a.
+-- Zeros, at every integer but 0, are +0. Near 0 a is held at a value whose sinc rounds to 1. The limit at infinity is 0, but
+-- b is NaN there, as sin is.
+
+constants {
+  SINC_LOW_F32 = 0x1p-14,
+  SINC_LOW_F64 = 0x1p-30,
+
+  -- 3/2 * 2^23 (f64: 2^52): adding it rounds to integer, n is in the low bits.
+  SINC_SHIFT_F32 = 0x1.8p23,
+  SINC_SHIFT_F64 = 0x1.8p52,
+
+  -- 1/pi and pi/2 in two parts.
+  SINC_1_PI_HI_F32 =  0x1.45f306p-2,
+  SINC_1_PI_LO_F32 =  0x1.b9391p-27,
+  SINC_PI_2_HI_F32 =  0x1.921fb6p0,
+  SINC_PI_2_LO_F32 = -0x1.777a5cp-25,
+  SINC_1_PI_HI_F64 =  0x1.45f306dc9c883p-2,
+  SINC_1_PI_LO_F64 = -0x1.6b01ec5417056p-56,
+  SINC_PI_2_HI_F64 =  0x1.921fb54442d18p0,
+  SINC_PI_2_LO_F64 =  0x1.1a62633145c07p-54,
+
+  -- |r| <= 1/4. Relative error of sin 2^-27.9, of cos 2^-32.8.
+  SINC_F32_S0 = -0x1.a51a52p0,
+  SINC_F32_S1 =  0x1.9f8dacp-1,
+  SINC_F32_S2 = -0x1.803b5p-3,
+  SINC_F32_C0 =  0x1.4abbc4p0,
+  SINC_F32_C1 = -0x1.b32e1cp-2,
+  SINC_F32_C2 =  0x1.2e52aep-4,
+
+  -- The same for f64: 2^-57.9, 2^-63.7.
+  SINC_F64_S0 = -0x1.a51a6625307c3p0,
+  SINC_F64_S1 =  0x1.9f9cb402b9dc2p-1,
+  SINC_F64_S2 = -0x1.86a8e46e2e595p-3,
+  SINC_F64_S3 =  0x1.ac680016ae929p-6,
+  SINC_F64_S4 = -0x1.337d22bef074fp-9,
+  SINC_F64_S5 =  0x1.341ec34524521p-13,
+  SINC_F64_C0 =  0x1.4abbce625be49p0,
+  SINC_F64_C1 = -0x1.b33a5df476de8p-2,
+  SINC_F64_C2 =  0x1.32d2cce39de43p-4,
+  SINC_F64_C3 = -0x1.0d2cf3ac4d1c9p-7,
+  SINC_F64_C4 =  0x1.4200c48b9bfdap-11,
+  SINC_F64_C5 = -0x1.14b05902c427bp-15,
+}
+
+func "sinc_sin_tail" {
+  doc  = "sin(pi r) / pi - r, |r| <= 1/4.",
+  args = "r",
+  f32  = [[
+    f32 z = r * r;
+    return z * r * fma(z, fma(z, SINC_F32_S2, SINC_F32_S1), SINC_F32_S0); ]],
+  f64  = [[
+    f64 z = r * r;
+    f64 s3 = fma(z, fma(z, SINC_F64_S5, SINC_F64_S4), SINC_F64_S3);
+    return z * r * fma(z, fma(z, fma(z, s3, SINC_F64_S2), SINC_F64_S1), SINC_F64_S0); ]],
+  derivation = "tools/fit/sinc.sollya",
+}
+
+func "sinc_cos_head" {
+  doc  = "1/pi - pi/2 r^2, rounded: cos(pi r) / pi = sinc_cos_head + sinc_cos_tail.",
+  args = "r",
+  f32  = [[ fma(r * r, -SINC_PI_2_HI_F32, SINC_1_PI_HI_F32) ]],
+  f64  = [[ fma(r * r, -SINC_PI_2_HI_F64, SINC_1_PI_HI_F64) ]],
+}
+
+func "sinc_cos_tail" {
+  doc  = "cos(pi r) / pi - sinc_cos_head(r), |r| <= 1/4.",
+  args = "r",
+  -- e: what the rounding of the head lost, what r^2 lost, the low parts of pi/2 and 1/pi.
+  f32  = [[
+    f32 z = r * r;
+    f32 c = fma(z, fma(z, SINC_F32_C2, SINC_F32_C1), SINC_F32_C0);
+    f32 e = fma(z, -SINC_PI_2_HI_F32, SINC_1_PI_HI_F32 - sinc_cos_head(r));
+    f32 l = fma(fma(r, r, -z), -SINC_PI_2_HI_F32, fma(z, -SINC_PI_2_LO_F32, SINC_1_PI_LO_F32));
+    return fma(z * z, c, e + l); ]],
+  f64  = [[
+    f64 z = r * r;
+    f64 c3 = fma(z, fma(z, SINC_F64_C5, SINC_F64_C4), SINC_F64_C3);
+    f64 c = fma(z, fma(z, fma(z, c3, SINC_F64_C2), SINC_F64_C1), SINC_F64_C0);
+    f64 e = fma(z, -SINC_PI_2_HI_F64, SINC_1_PI_HI_F64 - sinc_cos_head(r));
+    f64 l = fma(fma(r, r, -z), -SINC_PI_2_HI_F64, fma(z, -SINC_PI_2_LO_F64, SINC_1_PI_LO_F64));
+    return fma(z * z, c, e + l); ]],
+  derivation = "tools/fit/sinc.sollya",
+}
+
+func "sinc_quotient" {
+  doc  = "(head + tail) / a, |tail| < |head|.",
+  args = "head, tail, a",
+  body = [[
+    T p = head + tail;
+    T pl = tail - (p - head);
+    T i = 1.0 / a;
+    T y = p * i;
+    return fma(fma(-y, a, p) + pl, i, y); ]],
+}
+
+func "sinc" {
+  doc  = "sin(pi x) / (pi x), 1 at 0.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x) < SINC_LOW_F32 ? SINC_LOW_F32 : abs(x);
+    f32 b = fma(rint(0.5 * a), -2.0, a);
+    f32 t = fma(b, 2.0, SINC_SHIFT_F32);
+    f32 r = fma(t - SINC_SHIFT_F32, -0.5, b);
+    u32 n = raw_u32(t);
+    bool turned = (n & 1) != 0;
+    f32 y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
+    return as_f32(raw_u32(y) ^ ((n << 30) & 0x80000000)) + 0.0; ]],
+  f64  = [[
+    f64 a = abs(x) < SINC_LOW_F64 ? SINC_LOW_F64 : abs(x);
+    f64 b = fma(rint(0.5 * a), -2.0, a);
+    f64 t = fma(b, 2.0, SINC_SHIFT_F64);
+    f64 r = fma(t - SINC_SHIFT_F64, -0.5, b);
+    u64 n = raw_u64(t);
+    bool turned = (n & 1) != 0;
+    f64 y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
+    return as_f64(raw_u64(y) ^ ((n << 62) & 0x8000000000000000)) + 0.0; ]],
+  derivation = "tools/fit/sinc.sollya",
+}
