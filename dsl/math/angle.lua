@@ -228,17 +228,17 @@ func "angle_single_product" {
   derivation = "tools/fit/angle.py",
 }
 
-func "angle_single_count" {
-  doc  = "n for the value of an f32, far, mod 4.",
+func "angle_single_turns" {
+  doc  = "x 2/pi mod 4, rounded to an integer n, as n + shifter; x is the value of an f32, far, in f64.",
   args = "x",
-  f64  = [[ rint(fma(x, lookup(ANGLE_F32_1, raw_u64(x) >> 52), angle_single_product(x))) ]],
+  f64  = [[ fma(x, lookup(ANGLE_F32_1, raw_u64(x) >> 52), angle_single_product(x)) + ANGLE_SHIFT_F64 ]],
 }
 
 func "angle_single_rest" {
   doc  = "r for the value of an f32, far, in f64.",
   args = "x",
   f64  = [[
-    f64 p = angle_single_product(x) - angle_single_count(x);
+    f64 p = angle_single_product(x) - (angle_single_turns(x) - ANGLE_SHIFT_F64);
     return ANGLE_PI_2_HI * fma(x, lookup(ANGLE_F32_1, raw_u64(x) >> 52), p); ]],
   derivation = "tools/fit/angle.py",
 }
@@ -279,8 +279,14 @@ func "angle_far_1" {
 func "angle_far_count" {
   doc  = "n mod 4, within [-4, 4], far. As a float.",
   args = "a",
-  f32  = [[ (f32)angle_mod_4(angle_single_count((f64)a)) ]],
   f64  = [[ rint(angle_far_0(a) + angle_far_1(a)) ]],
+}
+
+func "angle_far_turns" {
+  doc  = "n, far, in the low two bits of a float.",
+  args = "a",
+  f32  = [[ as_f32((u32)(raw_u64(angle_single_turns((f64)a)) & 3)) ]],
+  f64  = [[ angle_far_count(a) + ANGLE_SHIFT_F64 ]],
 }
 
 func "angle_far_large" {
@@ -339,11 +345,11 @@ func "angle_turns" {
   args = "a",
   f32  = [[
     f32 t = angle_shifted(a);
-    rare (!(a < ANGLE_FAR_F32)) { t = angle_far_count(a) + ANGLE_SHIFT_F32; }
+    rare (!(a < ANGLE_FAR_F32)) { t = angle_far_turns(a); }
     return t; ]],
   f64  = [[
     f64 t = angle_shifted(a);
-    rare (!(a < ANGLE_FAR_F64)) { t = angle_far_count(a) + ANGLE_SHIFT_F64; }
+    rare (!(a < ANGLE_FAR_F64)) { t = angle_far_turns(a); }
     return t; ]],
 }
 
