@@ -227,15 +227,30 @@ add_library(]], prefix):gsub(upper .. "_QN_ISA", "QN_ISA") .. prefix .. "::" .. 
 ]]
 end
 
+-- A file of kernels for a place where others stand before it: a constant table that one of them has is not defined again, and
+-- another one of the same name is renamed. defined: name -> definition, of all files so far
+local function without_tables(text, defined)
+  local renamed = {}
+  text = text:gsub("static const %w+ (q_table_[%w_]+)(%b[] [^\n]* = {\n.-\n};\n)", function(name, definition)
+    local other = name
+    while defined[other] and defined[other] ~= definition do other = other .. "_" end
+    if other ~= name then renamed[name] = other end
+    if defined[other] then return "" end
+    defined[other] = definition
+  end)
+  return next(renamed) and text:gsub("q_table_[%w_]+", renamed) or text
+end
+
 -- One .c and one .h: the kernels first, then the core, includes of each other's headers resolved in place.
 function M.single(prefix, files, core, kernel_names)
-  local out, included = {}, {}
+  local out, included, defined = {}, {}, {}
   local header = prefix .. ".h"
   local function add(name)
     if included[name] then return end
     included[name] = true
     local folder = name:match "^(.*/)" or ""
-    for line in (files[name] or error("bug: " .. name .. " is not there")):gmatch "(.-)\n" do
+    local text = without_tables(files[name] or error("bug: " .. name .. " is not there"), defined)
+    for line in text:gmatch "(.-)\n" do
       local include = line:match '^%s*#%s*include "([^"]+)"'
       if include and include:find("../" .. header, 1, true) then
         if not included[header] then out[#out + 1] = '#include "' .. header .. '"' end

@@ -557,7 +557,11 @@ static int hard_points(ref_op op, double *x) {
                           /* the worst found in 2 10^7 random points: atan, asin */
                           0x1.8d25562185d37p+0, 0x1.0e3dbf99933cep-1,
                           /* the worst found in 3 10^6 random points: erf, gelu, sigmoid, tanh, exp */
-                          0x1.d36852d7bfa82p-1, 0x1.c6a0797136bcp-1, 0x1.3a8fd894fa318p-2, 0x1.33b4a71c966d8p-2, 0x1.265ec166dd5d8p-2, 0x1.1aa3850d7767p+0, 0x1.83155c93cb89p-3, 0x1.9f0b12b85a408p-2, 0x1.dc22f3e89762ep+0, 0x1.bd1ec84157adfp-1};
+                          0x1.d36852d7bfa82p-1, 0x1.c6a0797136bcp-1, 0x1.3a8fd894fa318p-2, 0x1.33b4a71c966d8p-2, 0x1.265ec166dd5d8p-2, 0x1.1aa3850d7767p+0, 0x1.83155c93cb89p-3, 0x1.9f0b12b85a408p-2, 0x1.dc22f3e89762ep+0, 0x1.bd1ec84157adfp-1,
+                          /* where far angles begin; the f64s nearest to multiples of pi/2 (convergents of 2^e 2/pi); the worst
+                             found of cos and tan */
+                          0x1.9p25, 1e22, 0x1.6ac5b262ca1ffp+849, 0x1.6ac5b262ca1ffp+850, 0x1.6c6cbc45dc8dep+5, 0x1.6c6cbc45dc8dep+6, 0x1.b951f1572eba5p+23, 0x1.504cac51f1eafp+131,
+                          0x1.e009c53148be1p+991, 0x1.4c96c11134d36p+577, 0x1.cfe484285f8edp+860, 0x1.db41f3cb71d7bp+680, 0x1.e7e44a78ac18cp+197, 0x1.91735b8a5d1d2p-1, 0x1.8c12621de4541p-1};
   for (size_t i = 0; i < sizeof seams / sizeof *seams; i++) {
     double up = seams[i], down = seams[i];
     for (int k = 0; k < 4; k++) {
@@ -575,6 +579,13 @@ static int hard_points(ref_op op, double *x) {
     x[n++] = p;
     x[n++] = nextafter(p, INFINITY);
     x[n++] = nextafter(p, -INFINITY);
+  }
+  /* Multiples of pi / 4, and thirds of them between. */
+  for (int k = 1; k <= 3000; k++) {
+    double p = k * 0.26179938779914943654;
+    x[n++] = p;
+    x[n++] = nextafter(p, INFINITY);
+    x[n++] = -nextafter(p, 0);
   }
   for (int k = -1300; k <= 1300; k++) {
     x[n++] = k / 32.0;

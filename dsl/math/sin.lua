@@ -8,8 +8,8 @@
 -- n picks one of the two and the sign: sin |x| = sin r, cos r, -sin r, -cos r for n = 0, 1, 2, 3 mod 4, and cos is sin a
 -- quarter turn later. sin takes the sign of x in the same exclusive or, so sin(-0) is -0.
 --
--- Error budget, in ULP: 0.5 the last rounding; sin: 0.15 the products in hi z S(z), f32 0.1 its fit; cos: 0.25 the rounding of z, 0.15
--- that of z C(z) - 1/2.
+-- Error budget, in ULP: 0.5 the last rounding; sin: 0.15 the products in hi z S(z), f32 0.1 its fit; cos: 0.25 the rounding of z,
+-- 0.15 that of z C(z) - 1/2.
 
 constants {
   -- |r| <= 0.7871. Relative error of sin r 2^-27.8, of cos r 2^-32.9.
