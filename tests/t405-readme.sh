@@ -115,7 +115,7 @@ try 'the installed generator makes a tree' lua5.4 "$root/share/quern/build.lua" 
 awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >swish.lua
 try "README's spec passes check" lua5.4 "$source/build.lua" check swish.lua
 grep -q 'acme.swish takes' said; ok $? '  and defines acme.swish'
-sed -n '/^Ops: /,/^$/p' "$source/README.md" | tr -cs 'a-z_' '\n' >ops
+sed -n '/^Ops: /,/^$/p' "$source/README.md" | tr -cs 'a-z0-9_' '\n' >ops
 python3 -c '
 import json, sys
 have = {o["name"] for o in json.load(open("project/build/list.json"))}

@@ -300,7 +300,7 @@ refuses {
   { "raw_u32(x)", "f32", "syntax", "raw_u32 is for the library's own math; write as_u32" },
   { "lookup(t, x)", "f32 i32", "syntax", "lookup is for the library's own math" },
   { "exq(x)", "f32", "notfound", "unknown function 'exq', did you mean 'exp'?" },
-  { "expm1(x)", "f32", "notfound", "unknown function 'expm1'" },
+  { "erfinv(x)", "f32", "notfound", "unknown function 'erfinv'" },
   { "gelu.tanh(x)", "f32", "notfound", "unknown function 'gelu.tanh'" },
   { "a.b + 1", "f32", "syntax", "unknown name 'a.b'" },
   { "a.b = 1", "f32", "syntax", "expected a name, found 'a.b'" },

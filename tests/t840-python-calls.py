@@ -108,23 +108,14 @@ is_(type(quern.add(np.float32(1), np.float32(2))), np.ndarray, "scalars of NumPy
 ok(type(quern.add(x, a)) is quern.Array and type(quern.add(a, x)) is np.ndarray, "the first operand says of what kind")
 out = np.empty(8, "f4")
 ok(quern.add(a, x, out=out) is out, "out of another kind than the operands")
-taken = 0
 for name in DTYPES:
     v = np.ones((3, 4), name)
-    try:
-        result = quern.copy(v)
-    except TypeError:  # not built
-        continue
-    taken += 1
-    if not (result.dtype == v.dtype and (result == v).all() and result.shape == v.shape):
-        ok(False, "copy of " + name)
-ok(taken >= 7, "dtypes: {}".format(taken))
+    result = quern.copy(v)
+    ok(result.dtype == v.dtype and (result == v).all() and result.shape == v.shape, "copy of " + name)
 for code in "bhilqBHILQ":  # NumPy's names by C's types
     v = np.ones(3, code)
-    try:
-        ok((quern.add(v, v) == 2).all(), "dtype code " + code)
-    except TypeError as refused:
-        ok("add: input 1 (x): dtype" in str(refused), "dtype code {}: {}".format(code, refused))
+    result = quern.add(v, v)
+    ok((result == 2).all() and result.dtype == v.dtype, "dtype code " + code)
 
 base = np.arange(120, dtype="f8").reshape(4, 5, 6)
 for name, view in {"transposed": base.T, "reversed": base[::-1, :, ::-2], "broadcast": np.broadcast_to(base[0], (4, 5, 6)),

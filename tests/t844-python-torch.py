@@ -25,7 +25,8 @@ ok(torch.equal(quern.add(x[::2], y[1::2]), x[::2] + 1), "strided")
 ok(torch.equal(quern.add(x[3], x), x[3] + x), "0-d")
 ok(torch.equal(quern.add(x.expand(3, 8), 1), x.expand(3, 8) + 1), "broadcast")
 is_(quern.add(torch.empty(0, 3), 1).shape, (0, 3), "empty")
-for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8):
+for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
+              torch.uint8):
     v = torch.ones(5, dtype=dtype)
     got = quern.add(v, v)
     ok(got.dtype == dtype and torch.equal(got, v + v), str(dtype))

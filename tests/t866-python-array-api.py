@@ -150,12 +150,7 @@ ok(xp.can_cast(xp.int8, xp.int16) and xp.can_cast(xp.int64, xp.float32) and not 
    not xp.can_cast(xp.uint64, xp.int64), "can_cast")
 
 bad = []
-one = {}
-for name in ["bool", *REAL]:
-    try:
-        one[name] = xp.astype(xp.asarray([1.0]), name)
-    except (TypeError, NotImplementedError):
-        pass  # not built
+one = {name: xp.astype(xp.asarray([1.0]), name) for name in ["bool", *REAL]}
 for a, b in itertools.product(one, repeat=2):
     if a == b == "bool":
         continue  # no arithmetic
@@ -167,9 +162,9 @@ for a, b in itertools.product(one, repeat=2):
         got = quern.add(one[a], one[b]).dtype.name
     except TypeError:
         got = "refused"
-    if got != wanted and not (got == "refused" and wanted not in one):
+    if got != wanted:
         bad.append((a, b, got, wanted))
-is_(bad, [], "add promotes as result_type says: {} dtypes".format(len(one)))
+is_(bad, [], "add promotes as result_type says")
 bad = [(name, value) for name in one for value in (1, 2.5) if name != "bool" and
        quern.add(one[name], value).dtype != xp.result_type(quern.dtype(name), value)]
 is_(bad, [], "with numbers too")
