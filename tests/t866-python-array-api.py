@@ -120,7 +120,9 @@ if "clip" in quern.ops():
     x = memoryview(array.array("f", [0, 1, 2, 3]))
     out = array.array("f", [0] * 4)
     ok(quern.clip(x, 1, 2, out=out) is out, "quern.clip: numbers, and out")
-    is_((list(out), quern.clip(x, xp.full((4,), 1.5), 2).tolist()), ([1, 1, 2, 2], [1.5, 1.5, 2, 2]), "  and arrays")
+    is_(list(out), [1, 1, 2, 2], "  are obeyed")
+    if "minimum" in quern.ops():
+        is_(quern.clip(x, xp.full((4,), 1.5), 2).tolist(), [1.5, 1.5, 2, 2], "  and arrays")
 
 # ---- Dtypes ----
 
