@@ -234,8 +234,8 @@ static void test_surroundings(void) {
   qn_bytes object;
   snprintf(path, sizeof path, "%s/seen", folder);
   snprintf(text, sizeof text,
-           "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd | sed 's/^/fd /'; exec grep '^Sig[BI]' /proc/self/status; } > "
-           "%s; exit 1",
+           "{ printf 'arg %%s\\n' \"$@\"; env; ls /proc/$$/fd >\"$0.fds\"; sed 's/^/fd /' \"$0.fds\"; " /* a pipe would be a file */
+           "exec grep '^Sig[BI]' /proc/self/status; } > %s; exit 1",
            path);
   setenv("QUERN_TEST_SECRET", "1", 1);
   const int leak = dup(1); /* without FD_CLOEXEC */
