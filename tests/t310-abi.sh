@@ -6,43 +6,18 @@
 # QUERN_BUILD_DIR: where the libraries are; QUERN_SOURCE_DIR: the repository. Prints TAP.
 LC_ALL=C
 export LC_ALL
-n=0
-failed=0
-ok() { # ok STATUS NAME...
-  status=$1
-  shift
-  n=$((n + 1))
-  if [ "$status" -eq 0 ]; then
-    echo "ok $n - $*"
-  else
-    failed=$((failed + 1))
-    echo "not ok $n - $*"
-    if [ -s "$work/log" ]; then sed 's/^/# /' "$work/log" | head -40; fi
-  fi
-  : >"$work/log"
-}
-skip() { # skip REASON NAME...
-  reason=$1
-  shift
-  n=$((n + 1))
-  echo "ok $n - $* # SKIP $reason"
-}
-bail() {
-  echo "Bail out! $*"
-  exit 255
-}
+. "$(dirname "$0")/tap.sh"
 
 : "${QUERN_BUILD_DIR:?the folder of libquern.so}" "${QUERN_SOURCE_DIR:?the repository}"
 library=$QUERN_BUILD_DIR/libquern.so
 CC=${CC:-cc} CXX=${CXX:-c++}
 work=$(mktemp -d) || bail "no temporary folder"
 trap 'rm -rf "$work"' EXIT
-: >"$work/log"
+said=$work/log
 echo "TAP version 13"
 [ -e "$library" ] || bail "$library is not there"
 if nm -D "$library" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  echo "1..0 # SKIP the library is built with a sanitizer: plain clients cannot load it"
-  exit 0
+  skip_all "the library is built with a sanitizer: plain clients cannot load it"
 fi
 headers="-I$QUERN_SOURCE_DIR/include -I$QUERN_BUILD_DIR/generated"
 strict="-Wall -Wextra -Werror -pedantic"
@@ -50,8 +25,8 @@ link="-L$QUERN_BUILD_DIR -Wl,-rpath,$QUERN_BUILD_DIR -lquern"
 
 # ---- The file -----------------------------------------------------------------------------------------------------
 nm -D --defined-only "$library" | awk '{print $NF}' | sed 's/@.*//' | sort >"$work/exported"
-grep -v '^quern_' "$work/exported" >"$work/log"
-[ ! -s "$work/log" ]
+grep -v '^quern_' "$work/exported" >"$said"
+[ ! -s "$said" ]
 ok $? "only quern_ is exported"
 ok "$([ "$(wc -l <"$work/exported")" -ge 20 ]; echo $?)" "and something is: $(wc -l <"$work/exported") symbols"
 
@@ -59,47 +34,47 @@ ok "$([ "$(wc -l <"$work/exported")" -ge 20 ]; echo $?)" "and something is: $(wc
 sed -n 's/^QUERN_API .*[ *]\(quern_[a-z_0-9]*\)(.*/\1/p' "$QUERN_SOURCE_DIR/include/quern/quern.h" \
   "$QUERN_SOURCE_DIR/include/quern/dlpack_exchange.h" | sort >"$work/declared"
 ok "$([ "$(wc -l <"$work/declared")" -ge 31 ]; echo $?)" "the headers declare $(wc -l <"$work/declared") functions"
-comm -23 "$work/declared" "$work/exported" >"$work/log"
-[ ! -s "$work/log" ]
+comm -23 "$work/declared" "$work/exported" >"$said"
+[ ! -s "$said" ]
 ok $? "all of them are exported"
 sed -n 's/^QUERN_API .*[ *]\(quern_builtin_[a-z_0-9]*\)(.*/\1/p' "$QUERN_BUILD_DIR/generated/quern/ops.h" | sort >"$work/builtin"
-sort -u "$work/declared" "$work/builtin" | comm -13 - "$work/exported" >"$work/log"
-[ ! -s "$work/log" ]
+sort -u "$work/declared" "$work/builtin" | comm -13 - "$work/exported" >"$said"
+[ ! -s "$said" ]
 ok $? "nothing else is"
-comm -23 "$work/builtin" "$work/exported" >"$work/log"
-[ ! -s "$work/log" ] && [ "$(wc -l <"$work/builtin")" -ge 28 ]
+comm -23 "$work/builtin" "$work/exported" >"$said"
+[ ! -s "$said" ] && [ "$(wc -l <"$work/builtin")" -ge 28 ]
 ok $? "$(wc -l <"$work/builtin") typed functions of quern/ops.h are exported"
 
 readelf -d "$library" >"$work/dynamic"
-cp "$work/dynamic" "$work/log"
+cp "$work/dynamic" "$said"
 grep -q 'SONAME.*\[libquern\.so\.0\]' "$work/dynamic"
 ok $? "soname libquern.so.0"
-sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$work/dynamic" | grep -v '^libc\.so\.\|^libpthread\.so\.\|^ld-linux' >"$work/log"
-[ ! -s "$work/log" ]
+sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$work/dynamic" | grep -v '^libc\.so\.\|^libpthread\.so\.\|^ld-linux' >"$said"
+[ ! -s "$said" ]
 ok $? "it needs libc and nothing else"
-cp "$work/dynamic" "$work/log"
+cp "$work/dynamic" "$said"
 ! grep -q 'TEXTREL\|RPATH\|RUNPATH' "$work/dynamic"
 ok $? "no text relocations, no search path of its own"
-readelf -lW "$library" >"$work/log"
-! grep 'GNU_STACK' "$work/log" | grep -q 'E'
+readelf -lW "$library" >"$said"
+! grep 'GNU_STACK' "$said" | grep -q 'E'
 ok $? "no executable stack"
 readelf -lW "$library" | grep 'GNU_STACK' | grep -q 'RW '
 ok $? "and it says so"
 [ "$(readlink "$library")" != "" ] && [ -e "$QUERN_BUILD_DIR/libquern.so.0" ]
 ok $? "libquern.so and libquern.so.0 are links to one file"
-nm -D --undefined-only "$library" | awk '{print $NF}' | sed 's/@.*//' | grep -x 'printf\|puts\|exit\|_exit\|getenv\|setlocale\|signal\|sigaction\|exp\|expf\|log\|logf\|pow\|powf\|tanh\|erf\|fma\|fmaf\|sqrt\|sqrtf' >"$work/log"
-[ ! -s "$work/log" ]
+nm -D --undefined-only "$library" | awk '{print $NF}' | sed 's/@.*//' | grep -x 'printf\|puts\|exit\|_exit\|getenv\|setlocale\|signal\|sigaction\|exp\|expf\|log\|logf\|pow\|powf\|tanh\|erf\|fma\|fmaf\|sqrt\|sqrtf' >"$said"
+[ ! -s "$said" ]
 ok $? "no libm, no exit, no plain getenv, no printing to standard output"
 
 # ---- Headers alone ------------------------------------------------------------------------------------------------
 for header in quern/quern.h quern/dlpack.h quern/dlpack_exchange.h quern/ops.h; do
   printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header" >"$work/alone.c"
   cp "$work/alone.c" "$work/alone.cc"
-  $CC -std=c99 $strict $headers -c "$work/alone.c" -o "$work/alone.o" >"$work/log" 2>&1
+  $CC -std=c99 $strict $headers -c "$work/alone.c" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C99, twice"
-  $CC -std=c11 $strict -Wconversion -Wshadow -Wstrict-prototypes $headers -c "$work/alone.c" -o "$work/alone.o" >"$work/log" 2>&1
+  $CC -std=c11 $strict -Wconversion -Wshadow -Wstrict-prototypes $headers -c "$work/alone.c" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C11 with more warnings"
-  $CXX -std=c++17 $strict $headers -c "$work/alone.cc" -o "$work/alone.o" >"$work/log" 2>&1
+  $CXX -std=c++17 $strict $headers -c "$work/alone.cc" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C++17"
 done
 
@@ -129,9 +104,9 @@ CHECK(QUERN_E_EXISTS == -13); CHECK(QUERN_E_COMPILER == -14); CHECK(QUERN_E_DRIV
 CHECK(QUERN_E_VERSION == -17); CHECK(QUERN_E_LIMIT == -18); CHECK(QUERN_E_WORKSPACE == -19); CHECK(QUERN_E_CAPTURING == -20);
 END
 cp "$work/layout.c" "$work/layout.cc"
-$CC -std=c11 $headers -c "$work/layout.c" -o "$work/layout.o" >"$work/log" 2>&1
+$CC -std=c11 $headers -c "$work/layout.c" -o "$work/layout.o" >"$said" 2>&1
 ok $? "layouts and values in C"
-$CXX -std=c++17 $headers -c "$work/layout.cc" -o "$work/layout.o" >"$work/log" 2>&1
+$CXX -std=c++17 $headers -c "$work/layout.cc" -o "$work/layout.o" >"$said" 2>&1
 ok $? "layouts and values in C++"
 
 # Another header of the same guard came first: ours must step aside. (A stand-in of the official text's shape.)
@@ -162,9 +137,9 @@ END
 printf '#include "official.h"\n#include <quern/dlpack_exchange.h>\n#include <quern/ops.h>\n' >"$work/both.c"
 printf 'int main(void) { return DLPACK_MINOR_VERSION - 1; }\n' >>"$work/both.c"
 cp "$work/both.c" "$work/both.cc"
-$CC -std=c99 -Wall -Wextra -Werror $headers "$work/both.c" -o "$work/both" $link >"$work/log" 2>&1 && "$work/both"
+$CC -std=c99 -Wall -Wextra -Werror $headers "$work/both.c" -o "$work/both" $link >"$said" 2>&1 && "$work/both"
 ok $? "after an official header, C"
-$CXX -std=c++17 -Wall -Wextra -Werror $headers "$work/both.cc" -o "$work/both" $link >"$work/log" 2>&1 && "$work/both"
+$CXX -std=c++17 -Wall -Wextra -Werror $headers "$work/both.cc" -o "$work/both" $link >"$said" 2>&1 && "$work/both"
 ok $? "after an official header, C++"
 
 # ---- Clients ------------------------------------------------------------------------------------------------------
@@ -213,28 +188,28 @@ int main(void) {
 }
 END
 cp "$work/client.c" "$work/client.cc"
-$CC -std=c99 $strict $headers "$work/client.c" -o "$work/client99" $link >"$work/log" 2>&1
+$CC -std=c99 $strict $headers "$work/client.c" -o "$work/client99" $link >"$said" 2>&1
 ok $? "a C99 client compiles and links with -lquern alone"
-[ "$("$work/client99" 2>"$work/log")" = fine ]
+[ "$("$work/client99" 2>"$said")" = fine ]
 ok $? "and runs"
-$CXX -std=c++17 $strict $headers "$work/client.cc" -o "$work/client17" $link >"$work/log" 2>&1
+$CXX -std=c++17 $strict $headers "$work/client.cc" -o "$work/client17" $link >"$said" 2>&1
 ok $? "a C++17 client"
-[ "$("$work/client17" 2>"$work/log")" = fine ]
+[ "$("$work/client17" 2>"$said")" = fine ]
 ok $? "and runs"
-(cd / && env -i "$work/client99" >"$work/log" 2>&1)
+(cd / && env -i "$work/client99" >"$said" 2>&1)
 ok $? "without environment, from another folder"
 if [ -e "$QUERN_BUILD_DIR/libquern.a" ]; then
-  $CC -std=c99 $strict $headers "$work/client.c" "$QUERN_BUILD_DIR/libquern.a" -o "$work/static" -lpthread >"$work/log" 2>&1
+  $CC -std=c99 $strict $headers "$work/client.c" "$QUERN_BUILD_DIR/libquern.a" -o "$work/static" -lpthread >"$said" 2>&1
   ok $? "the static library"
-  [ "$("$work/static" 2>"$work/log")" = fine ]
+  [ "$("$work/static" 2>"$said")" = fine ]
   ok $? "and runs"
-  $CC -static -std=c99 $headers "$work/client.c" "$QUERN_BUILD_DIR/libquern.a" -o "$work/all_static" -lpthread >"$work/log" 2>&1 && [ "$("$work/all_static" 2>"$work/log")" = fine ]
+  $CC -static -std=c99 $headers "$work/client.c" "$QUERN_BUILD_DIR/libquern.a" -o "$work/all_static" -lpthread >"$said" 2>&1 && [ "$("$work/all_static" 2>"$said")" = fine ]
   ok $? "a program without any shared library"
-  nm "$QUERN_BUILD_DIR/libquern.a" 2>/dev/null | awk '$2 ~ /^[A-TV-Z]$/ {print $3}' | grep -v '^quern_\|^qn_\|^qk_' | sort -u >"$work/log"
-  [ ! -s "$work/log" ]
+  nm "$QUERN_BUILD_DIR/libquern.a" 2>/dev/null | awk '$2 ~ /^[A-TV-Z]$/ {print $3}' | grep -v '^quern_\|^qn_\|^qk_' | sort -u >"$said"
+  [ ! -s "$said" ]
   ok $? "the static library defines only quern_, qn_, qk_"
 else
-  skip "no libquern.a in QUERN_BUILD_DIR" "the static library"
+  skip "the static library" "no libquern.a in QUERN_BUILD_DIR"
 fi
 
 cat >"$work/dl.c" <<'END'
@@ -291,14 +266,13 @@ int main(int argc, char **argv) {
   return 0;
 }
 END
-$CC -std=gnu99 -Wall -Wextra $headers "$work/dl.c" -o "$work/dl" -ldl >"$work/log" 2>&1
+$CC -std=gnu99 -Wall -Wextra $headers "$work/dl.c" -o "$work/dl" -ldl >"$said" 2>&1
 ok $? "a dlopen client"
-[ "$("$work/dl" "$(readlink -f "$library")" 2>&1 | tee "$work/log")" = fine ]
+[ "$("$work/dl" "$(readlink -f "$library")" 2>&1 | tee "$said")" = fine ]
 ok $? "opens, uses and closes it three times"
 
 # A client that was built by a stranger's flags.
-$CC -O3 -march=native -std=gnu11 -ffast-math $headers "$work/client.c" -o "$work/fast" $link >"$work/log" 2>&1 && [ "$("$work/fast" 2>"$work/log")" = fine ]
+$CC -O3 -march=native -std=gnu11 -ffast-math $headers "$work/client.c" -o "$work/fast" $link >"$said" 2>&1 && [ "$("$work/fast" 2>"$said")" = fine ]
 ok $? "a client linked with -ffast-math"
 
-echo "1..$n"
-[ "$failed" -eq 0 ]
+done_testing

@@ -6,35 +6,16 @@
 # QUERN_BUILD_DIR: where the libraries are; QUERN_SOURCE_DIR: the repository. Prints TAP.
 LC_ALL=C
 export LC_ALL
-n=0
-failed=0
-ok() { # ok STATUS NAME...
-  status=$1
-  shift
-  n=$((n + 1))
-  if [ "$status" -eq 0 ]; then
-    echo "ok $n - $*"
-  else
-    failed=$((failed + 1))
-    echo "not ok $n - $*"
-    sed 's/^/# /' "$work/log" | head -40
-  fi
-  : >"$work/log"
-}
-bail() {
-  echo "Bail out! $*"
-  exit 255
-}
+. "$(dirname "$0")/tap.sh"
 
 : "${QUERN_BUILD_DIR:?the folder of libquern.so}" "${QUERN_SOURCE_DIR:?the repository}"
 CC=${CC:-cc}
 work=$(mktemp -d) || bail "no temporary folder"
 trap 'rm -rf "$work"' EXIT
-: >"$work/log"
+said=$work/log
 echo "TAP version 13"
 if nm -D "$QUERN_BUILD_DIR/libquern.so" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  echo "1..0 # SKIP the library is built with a sanitizer: plain clients cannot load it"
-  exit 0
+  skip_all "the library is built with a sanitizer: plain clients cannot load it"
 fi
 headers="-I$QUERN_SOURCE_DIR/include -I$QUERN_BUILD_DIR/generated"
 link="-L$QUERN_BUILD_DIR -Wl,-rpath,$QUERN_BUILD_DIR -lquern"
@@ -92,9 +73,9 @@ int main(void) {
   return bad;
 }
 END
-$CC -rdynamic -Wall -Wextra $headers -I"$work" "$work/impostor.c" -o "$work/impostor" $link >"$work/log" 2>&1
+$CC -rdynamic -Wall -Wextra $headers -I"$work" "$work/impostor.c" -o "$work/impostor" $link >"$said" 2>&1
 ok $? "a host that exports functions of Lua's names"
-[ "$("$work/impostor" 2>>"$work/log")" = fine ]
+[ "$("$work/impostor" 2>>"$said")" = fine ]
 ok $? "none of them is called"
 
 # ---- A host with a real Lua -----------------------------------------------------------------------------------------
@@ -129,18 +110,16 @@ int main(void) {
   return bad || use_quern();
 }
 END
-  $CC -rdynamic -Wall -Wextra $headers -I"$work" "$work/host.c" -o "$work/host" $link $flags >"$work/log" 2>&1
+  $CC -rdynamic -Wall -Wextra $headers -I"$work" "$work/host.c" -o "$work/host" $link $flags >"$said" 2>&1
   ok $? "a host with Debian's Lua 5.4"
-  [ "$("$work/host" 2>&1 | tee "$work/log")" = fine ]
+  [ "$("$work/host" 2>&1 | tee "$said")" = fine ]
   ok $? "runs its script, calls the library from coroutines, and closes"
 else
-  n=$((n + 1))
-  echo "ok $n # SKIP pkg-config knows no lua5.4: liblua5.4-dev is not installed"
+  skip "a host with Debian's Lua 5.4" "pkg-config knows no lua5.4: liblua5.4-dev is not installed"
 fi
 
-readelf -d "$QUERN_BUILD_DIR/libquern.so" >"$work/log"
-! grep -qi 'NEEDED.*lua' "$work/log"
+readelf -d "$QUERN_BUILD_DIR/libquern.so" >"$said"
+! grep -qi 'NEEDED.*lua' "$said"
 ok $? "the library itself is not linked with Lua"
 
-echo "1..$n"
-[ "$failed" -eq 0 ]
+done_testing

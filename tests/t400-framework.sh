@@ -5,33 +5,15 @@
 # file; GCC and Clang without a warning; the header in C99 and C++17; the same bits however it is compiled; two trees and
 # the library in one process.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t400.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+said=$work/said
 framework=$source/examples/framework
 strict='-Wall -Wextra -Werror'
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' "$work/said" | tail -40
-  fi
-}
-try() { # try NAME COMMAND...
-  name=$1
-  shift
-  "$@" >"$work/said" 2>&1
-  ok $? "$name"
-}
-runs() { # a program that prints TAP of its own
-  "$1" >"$work/said" 2>&1 && ! grep -q '^not ok' "$work/said"
-}
 generate() { lua5.4 "$source/build.lua" generate "$@"; }
 compilers=
 for compiler in gcc clang-19; do
@@ -43,8 +25,8 @@ try 'the example configures and generates' cmake -S "$framework" -B "$build/fram
   -DQUERN_BUILD_LUA="$source/build.lua"
 try '  builds' cmake --build "$build/framework"
 try '  and all of its checks pass' runs "$build/framework/pebble-try"
-nm -D --defined-only "$build/framework/pebble-try" 2>/dev/null | awk '{ print $3 }' >"$work/said"
-! grep -qE '^(quern|qn|qk)_' "$work/said"; ok $? '  without a name of the library in it'
+nm -D --defined-only "$build/framework/pebble-try" 2>/dev/null | awk '{ print $3 }' >"$said"
+! grep -qE '^(quern|qn|qk)_' "$said"; ok $? '  without a name of the library in it'
 
 # ---- by sources.txt alone
 cp -R "$build/framework/kernels" "$work/tree"
@@ -118,7 +100,7 @@ C
 bits() { # bits NAME COMMAND...: compiles and runs
   name=$1
   shift
-  "$@" -o "$work/bits" >"$work/said" 2>&1 && "$work/bits" >"$work/hash" 2>>"$work/said" && echo "$(cat "$work/hash") $name" >>"$work/hashes"
+  "$@" -o "$work/bits" >"$said" 2>&1 && "$work/bits" >"$work/hash" 2>>"$said" && echo "$(cat "$work/hash") $name" >>"$work/hashes"
   ok $? "bits: $name"
 }
 for compiler in $compilers; do
@@ -132,16 +114,16 @@ for isa in v2 v3; do # the last one compiled by level, held down
     echo "$(cat "$work/hash") gcc held to $isa" >>"$work/hashes"
   ok $? "bits: held to $isa"
 done
-cp "$work/hashes" "$work/said"
+cp "$work/hashes" "$said"
 [ "$(cut -d' ' -f1 "$work/hashes" | sort -u | wc -l)" = 1 ]; ok $? 'all of them are the same'
 
 # ---- a stranger's flags that would change results are refused by the text itself
-! gcc -Ofast -std=gnu11 -c -o "$work/fast.o" -I"$work/single" "$work/single/pebble.c" >"$work/said" 2>&1 && grep -q '#error\|error:' "$work/said"
+! gcc -Ofast -std=gnu11 -c -o "$work/fast.o" -I"$work/single" "$work/single/pebble.c" >"$said" 2>&1 && grep -q '#error\|error:' "$said"
 ok $? '-Ofast is refused'
 
 # ---- two trees and the library in one process
 for prefix in one two; do
-  generate --single --prefix $prefix --ops add,gelu --dtypes f32 --out "$work/$prefix" >"$work/said" 2>&1
+  generate --single --prefix $prefix --ops add,gelu --dtypes f32 --out "$work/$prefix" >"$said" 2>&1
   ok $? "a tree under the prefix $prefix"
 done
 cat >"$work/both.c" <<'C'
@@ -171,8 +153,7 @@ if [ -e "$build/libquern.so" ]; then
     "$work/both.c" "$work/one/one.c" "$work/two/two.c" -L"$build" -lquern -Wl,-rpath,"$build" -lpthread
   try '  live together, give the same bits, and keep their errors apart' "$work/both"
 else
-  ok 0 'the library beside two trees # SKIP it is not built here'
+  skip 'the library beside two trees' 'it is not built here'
 fi
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

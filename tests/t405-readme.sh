@@ -4,33 +4,16 @@
 # t405-readme.sh: what README says, done: its C example against the installed library, by pkg-config and by find_package,
 # shared and static; its spec checked; what `cmake --install` leaves under a DESTDIR.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
 if [ ! -e "$build/libquern.so" ]; then
-  echo '1..0 # SKIP the library is not built here'
-  exit 0
+  skip_all 'the library is not built here'
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern t405.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said | tail -30
-  fi
-}
-try() {
-  name=$1
-  shift
-  "$@" >said 2>&1
-  ok $? "$name"
-}
 
 # ---- installing
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
@@ -127,5 +110,4 @@ for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|ge
 done >said
 [ ! -s said ]; ok $? 'every file that README and HACKING name is there'
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

@@ -6,46 +6,20 @@
 # QUERN_BUILD_DIR: where libquern.a and quern/quern-clang.so are; QUERN_SOURCE_DIR: the repository. Prints TAP.
 LC_ALL=C
 export LC_ALL
-n=0
-failed=0
-ok() { # ok STATUS NAME...
-  status=$1
-  shift
-  n=$((n + 1))
-  if [ "$status" -eq 0 ]; then
-    echo "ok $n - $*"
-  else
-    failed=$((failed + 1))
-    echo "not ok $n - $*"
-    sed 's/^/# /' "$work/log" | head -40
-  fi
-  : >"$work/log"
-}
-skip() { # skip COUNT REASON
-  for _ in $(seq "$1"); do
-    n=$((n + 1))
-    echo "ok $n # SKIP $2"
-  done
-}
-bail() {
-  echo "Bail out! $*"
-  exit 255
-}
+. "$(dirname "$0")/tap.sh"
 
 : "${QUERN_BUILD_DIR:?the folder of libquern.a}" "${QUERN_SOURCE_DIR:?the repository}"
 CC=${CC:-cc}
 work=$(mktemp -d) || bail "no temporary folder"
 trap 'rm -rf "$work"' EXIT
-: >"$work/log"
+said=$work/log
 echo "TAP version 13"
 module=$QUERN_BUILD_DIR/quern/quern-clang.so
 if [ ! -f "$module" ]; then
-  echo "1..0 # SKIP the module quern-clang is not built"
-  exit 0
+  skip_all "the module quern-clang is not built"
 fi
 if nm -D "$module" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  echo "1..0 # SKIP the module is built with a sanitizer: plain hosts cannot load it"
-  exit 0
+  skip_all "the module is built with a sanitizer: plain hosts cannot load it"
 fi
 QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
 export QUERN_MODULE_DIR
@@ -55,7 +29,7 @@ compile() { # compile OUT SOURCE FLAGS...: a host with the library in it, all of
   out=$1
   shift
   $CC -std=gnu11 -O1 -rdynamic -Wall -Wextra -Werror -D_GNU_SOURCE -I"$runtime" -I"$runtime/core" -I"$generated/core" \
-    -I"$generated/runtime" -I"$work" "$@" -o "$work/$out" -L"$QUERN_BUILD_DIR" -l:libquern.a -lpthread -ldl -lm >"$work/log" 2>&1
+    -I"$generated/runtime" -I"$work" "$@" -o "$work/$out" -L"$QUERN_BUILD_DIR" -l:libquern.a -lpthread -ldl -lm >"$said" 2>&1
 }
 
 # ---- What every host does ---------------------------------------------------------------------------------------------
@@ -101,7 +75,7 @@ cat >"$work/plain.c" <<'END'
 #include "use.h"
 int main(void) { return !use_clang() || !use_clang(); }
 END
-compile plain "$work/plain.c" && "$work/plain" >"$work/log" 2>&1
+compile plain "$work/plain.c" && "$work/plain" >"$said" 2>&1
 ok $? "a plain host"
 
 # ---- Hosts that use LLVM ----------------------------------------------------------------------------------------------
@@ -189,7 +163,7 @@ hosts() { # hosts NAME CONFIG: what holds for a host that uses that LLVM
   name=$1
   config=$2
   if ! command -v "$config" >/dev/null 2>&1; then
-    skip 17 "$name is not installed"
+    skip "$name" "it is not installed"
     return
   fi
   includes=$("$config" --includedir)
@@ -197,40 +171,40 @@ hosts() { # hosts NAME CONFIG: what holds for a host that uses that LLVM
   library="-L$("$config" --libdir) $("$config" --libs --link-shared core) -Wl,-rpath,$("$config" --libdir)"
   # shellcheck disable=SC2086
   $CC -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations -fPIC -shared -isystem "$includes" \
-    "$QUERN_SOURCE_DIR/tests/t525-host-llvm.c" -o "$work/late.so" $library >"$work/log" 2>&1 &&
+    "$QUERN_SOURCE_DIR/tests/t525-host-llvm.c" -o "$work/late.so" $library >"$said" 2>&1 &&
     compile late "$work/main.c" -DLATE
   ok $? "$name: a host that opens it late"
   # shellcheck disable=SC2086
   compile linked "$work/main.c" -Wno-deprecated-declarations -isystem "$includes" "$QUERN_SOURCE_DIR/tests/t525-host-llvm.c" $library
   ok $? "$name: a host that is linked with it"
   for host in linked late; do
-    "$work/$host" work alone "$work/late.so" >"$work/wanted" 2>"$work/log"
+    "$work/$host" work alone "$work/late.so" >"$work/wanted" 2>"$said"
     ok $? "$name, $host: alone: $(head -n 1 "$work/wanted")"
-    "$work/$host" work quern "$work/late.so" >"$work/got" 2>"$work/log" && cmp "$work/wanted" "$work/got" >>"$work/log" 2>&1 &&
+    "$work/$host" work quern "$work/late.so" >"$work/got" 2>"$said" && cmp "$work/wanted" "$work/got" >>"$said" 2>&1 &&
       [ "$(sort -u "$work/got" | wc -l)" -eq 1 ]
     ok $? "$name, $host: the same before, between and after compiles of ours"
     for action in handle handle-then; do
-      "$work/$host" $action quern "$work/late.so" >"$work/got" 2>"$work/log"
+      "$work/$host" $action quern "$work/late.so" >"$work/got" 2>"$said"
       [ $? -eq 42 ] && grep -q "^the host's handler: Broken module" "$work/got"
       ok $? "$name, $host: $action: its handler of fatal errors is called"
     done
     sh -c '"$@"; echo "status $?"' - "$work/$host" break alone "$work/late.so" >"$work/wanted" 2>&1
     sh -c '"$@"; echo "status $?"' - "$work/$host" break quern "$work/late.so" >"$work/got" 2>&1
     # the stack trace has addresses
-    sed 's/0x[0-9a-f]*//g; s/[0-9][0-9]* Aborted/Aborted/' "$work/wanted" >"$work/log"
-    sed 's/0x[0-9a-f]*//g; s/[0-9][0-9]* Aborted/Aborted/' "$work/got" | cmp - "$work/log" >/dev/null && grep -q 'LLVM ERROR: Broken module' "$work/got"
+    sed 's/0x[0-9a-f]*//g; s/[0-9][0-9]* Aborted/Aborted/' "$work/wanted" >"$said"
+    sed 's/0x[0-9a-f]*//g; s/[0-9][0-9]* Aborted/Aborted/' "$work/got" | cmp - "$said" >/dev/null && grep -q 'LLVM ERROR: Broken module' "$work/got"
     ok $? "$name, $host: without one, LLVM ends the process as it does alone: $(tail -n 1 "$work/got")"
-    "$work/$host" threads quern "$work/late.so" >"$work/log" 2>&1
+    "$work/$host" threads quern "$work/late.so" >"$said" 2>&1
     ok $? "$name, $host: both at once, on threads"
     exits=0
-    for _ in 1 2 3 4 5 6 7 8; do "$work/$host" exit quern "$work/late.so" >>"$work/log" 2>&1 || exits=$?; done
+    for _ in 1 2 3 4 5 6 7 8; do "$work/$host" exit quern "$work/late.so" >>"$said" 2>&1 || exits=$?; done
     ok $exits "$name, $host: exit while we compile, 8 times"
   done
   if [ "$name" != LLVM-19 ]; then
-    "$work/linked" fatal quern "$work/late.so" >"$work/log" 2>&1
+    "$work/linked" fatal quern "$work/late.so" >"$said" 2>&1
     ok $? "$name, linked: a fatal error of our LLVM is not the host's"
   else
-    "$work/late" fatal quern "$work/late.so" >"$work/log" 2>&1
+    "$work/late" fatal quern "$work/late.so" >"$said" 2>&1
     ok $? "$name, late: a fatal error in a compile of ours leaves the host's LLVM at work"
   fi
 }
@@ -247,7 +221,7 @@ hosts LLVM-14 llvm-config-14
 ok $? "$(grep -c '^TRAP(' "$work/impostor.c") names that the module takes from Clang and LLVM"
 compile impostor "$work/impostor.c"
 ok $? "a host that defines all of them"
-"$work/impostor" >"$work/log" 2>&1
+"$work/impostor" >"$said" 2>&1
 ok $? "does not see one called"
 
 # ---- A host with a malloc of its own ----------------------------------------------------------------------------------
@@ -288,7 +262,7 @@ int main(void) {
 END
 compile malloc "$work/malloc.c" -fno-builtin
 ok $? "a host with a malloc of its own"
-"$work/malloc" >"$work/log" 2>&1
+"$work/malloc" >"$said" 2>&1
 ok $? "frees no block of another one, nor does Clang free one of the host's"
 
 # ---- A library that is closed and opened again ------------------------------------------------------------------------
@@ -314,9 +288,9 @@ int main(int argc, char **argv) {
 }
 END
 compile part.so "$work/part.c" -shared -fPIC -Wl,--exclude-libs,ALL &&
-  $CC -std=gnu11 -O1 -D_GNU_SOURCE -Wall -Wextra -Werror "$work/closes.c" -o "$work/closes" -ldl >"$work/log" 2>&1
+  $CC -std=gnu11 -O1 -D_GNU_SOURCE -Wall -Wextra -Werror "$work/closes.c" -o "$work/closes" -ldl >"$said" 2>&1
 ok $? "a plugin with the library in it"
-"$work/closes" "$work/part.so" >"$work/log" 2>&1
+"$work/closes" "$work/part.so" >"$said" 2>&1
 ok $? "is opened, compiles and is closed four times"
 
 # ---- Two copies of the library ----------------------------------------------------------------------------------------
@@ -353,8 +327,7 @@ int main(int argc, char **argv) {
   return use_clang() || part() || !strstr(qn_clang_state(), "Clang failed before") ? 7 : 0;
 }
 END
-compile both "$work/both.c" && "$work/both" "$work/part.so" >"$work/log" 2>&1
+compile both "$work/both.c" && "$work/both" "$work/part.so" >"$said" 2>&1
 ok $? "compile in turns, in a child as well; a fatal error of one is the end for both"
 
-echo "1..$n"
-[ "$failed" -eq 0 ] || exit 1
+done_testing || exit 1

@@ -6,44 +6,20 @@
 # QUERN_BUILD_DIR: where libquern.a and quern/quern-gen.so are; QUERN_SOURCE_DIR: the repository. Prints TAP.
 LC_ALL=C
 export LC_ALL
-n=0
-failed=0
-ok() { # ok STATUS NAME...
-  status=$1
-  shift
-  n=$((n + 1))
-  if [ "$status" -eq 0 ]; then
-    echo "ok $n - $*"
-  else
-    failed=$((failed + 1))
-    echo "not ok $n - $*"
-    sed 's/^/# /' "$work/log" | head -40
-  fi
-  : >"$work/log"
-}
-skip() {
-  n=$((n + 1))
-  echo "ok $n # SKIP $*"
-}
-bail() {
-  echo "Bail out! $*"
-  exit 255
-}
+. "$(dirname "$0")/tap.sh"
 
 : "${QUERN_BUILD_DIR:?the folder of libquern.a}" "${QUERN_SOURCE_DIR:?the repository}"
 CC=${CC:-cc}
 work=$(mktemp -d) || bail "no temporary folder"
 trap 'rm -rf "$work"' EXIT
-: >"$work/log"
+said=$work/log
 echo "TAP version 13"
 module=$QUERN_BUILD_DIR/quern/quern-gen.so
 if [ ! -f "$module" ]; then
-  echo "1..0 # SKIP the module quern-gen is not built"
-  exit 0
+  skip_all "the module quern-gen is not built"
 fi
 if nm -D "$module" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  echo "1..0 # SKIP the module is built with a sanitizer: plain hosts cannot load it"
-  exit 0
+  skip_all "the module is built with a sanitizer: plain hosts cannot load it"
 fi
 runtime=$QUERN_SOURCE_DIR/runtime
 generated=$QUERN_BUILD_DIR/generated
@@ -51,7 +27,7 @@ compile() { # compile OUT SOURCE FLAGS...: a host with the library in it, all of
   out=$1
   shift
   $CC -std=gnu11 -O1 -rdynamic -Wall -Wextra -Werror -I"$runtime" -I"$runtime/core" -I"$generated/core" -I"$generated/runtime" -I"$work" \
-    "$@" -o "$work/$out" -L"$QUERN_BUILD_DIR" -l:libquern.a -lpthread -ldl -lm >"$work/log" 2>&1
+    "$@" -o "$work/$out" -L"$QUERN_BUILD_DIR" -l:libquern.a -lpthread -ldl -lm >"$said" 2>&1
 }
 QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
 export QUERN_MODULE_DIR
@@ -97,11 +73,11 @@ int main(void) {
 END
 compile plain "$work/plain.c"
 ok $? "a plain host"
-"$work/plain" >"$work/wanted" 2>"$work/log"
+"$work/plain" >"$work/wanted" 2>"$said"
 grep -q 'Q_KERNELS_END' "$work/wanted" && grep -q '^3ff8000000000000$' "$work/wanted"
 ok $? "has its spec and its expression generated"
 same() { # same PROGRAM: it writes the same
-  "$work/$1" >"$work/got" 2>"$work/log" && cmp "$work/wanted" "$work/got" >>"$work/log" 2>&1
+  "$work/$1" >"$work/got" 2>"$said" && cmp "$work/wanted" "$work/got" >>"$said" 2>&1
 }
 
 # ---- Hosts with Lua ---------------------------------------------------------------------------------------------------
@@ -154,7 +130,7 @@ END
   same lua
   ok $? "calls from coroutines, and keeps its own hooks and tables"
 else
-  skip "pkg-config knows no lua5.4"
+  skip "a host with Debian's Lua" "pkg-config knows no lua5.4"
 fi
 
 # ---- A host with a malloc of its own ----------------------------------------------------------------------------------
@@ -221,30 +197,30 @@ compile locale "$work/locale.c"
 ok $? "a host that sets its locale"
 mkdir "$work/locales"
 if localedef -i de_DE -f UTF-8 "$work/locales/de_DE.UTF-8" >/dev/null 2>&1 || [ -d "$work/locales/de_DE.UTF-8" ]; then
-  LOCPATH=$work/locales LC_ALL=de_DE.UTF-8 "$work/locale" de_DE.UTF-8 >"$work/got" 2>"$work/log" && cmp "$work/wanted" "$work/got" >>"$work/log" 2>&1
+  LOCPATH=$work/locales LC_ALL=de_DE.UTF-8 "$work/locale" de_DE.UTF-8 >"$work/got" 2>"$said" && cmp "$work/wanted" "$work/got" >>"$said" 2>&1
   ok $? "to de_DE.UTF-8 has the same numbers, and its locale afterwards"
 else
-  skip "localedef makes no de_DE.UTF-8"
+  skip "to de_DE.UTF-8" "localedef makes no such locale"
 fi
 
 # ---- Modules that are none --------------------------------------------------------------------------------------------
 says() { # says WORDS NAME: the plain host fails and says so
-  "$work/plain" >"$work/got" 2>"$work/log"
-  [ ! -s "$work/got" ] && grep -q "$1" "$work/log"
+  "$work/plain" >"$work/got" 2>"$said"
+  [ ! -s "$work/got" ] && grep -q "$1" "$said"
   ok $? "$2"
 }
 mkdir "$work/garbage" "$work/other" "$work/empty" "$work/folder" "$work/folder/quern-gen.so"
 echo 'no ELF file' >"$work/garbage/quern-gen.so"
 printf '%s\n' '#include <stdint.h>' 'const struct { uint32_t abi; const char *version; } quern_gen_module = {1, "of old"};' >"$work/other.c"
-$CC -shared -fPIC "$work/other.c" -o "$work/other/quern-gen.so" 2>"$work/log"
+$CC -shared -fPIC "$work/other.c" -o "$work/other/quern-gen.so" 2>"$said"
 ok $? "a module of another build"
 QUERN_MODULE_DIR=$work/garbage says 'the generator cannot be used: .*quern-gen.so: .*; what is built works without it' "a file of another kind is refused"
 QUERN_MODULE_DIR=$work/other says 'is of another build than this library' "and the other build's"
 QUERN_MODULE_DIR=$work/empty says "quern-gen.so is not in $work/empty" "and none is said to be none"
 QUERN_MODULE_DIR=$work/folder says 'quern-gen.so is not in' "a folder is no module"
 cp "$module" "$work/empty/quern-gen.so"
-(cd "$work/empty" && QUERN_MODULE_DIR=. ../plain >"$work/got" 2>"$work/log")
-[ ! -s "$work/got" ] && grep -q 'quern-gen.so is not in /' "$work/log"
+(cd "$work/empty" && QUERN_MODULE_DIR=. ../plain >"$work/got" 2>"$said")
+[ ! -s "$work/got" ] && grep -q 'quern-gen.so is not in /' "$said"
 ok $? "a relative folder is not looked in, nor the working one"
 mkdir "$work/quern"
 cp "$module" "$work/quern/quern-gen.so"
@@ -289,9 +265,9 @@ end
 list:close()
 wanted:close()
 END
-compile all "$work/all.c" && lua5.4 "$work/all.lua" "$work/ops" "$work/programs" 2>>"$work/log" && [ "$(wc -l <"$work/ops")" -gt 50 ]
+compile all "$work/all.c" && lua5.4 "$work/all.lua" "$work/ops" "$work/programs" 2>>"$said" && [ "$(wc -l <"$work/ops")" -gt 50 ]
 ok $? "$(wc -l <"$work/ops") ops and types"
-"$work/all" <"$work/ops" >"$work/got" 2>>"$work/log" && cmp "$work/programs" "$work/got" >>"$work/log" 2>&1
+"$work/all" <"$work/ops" >"$work/got" 2>>"$said" && cmp "$work/programs" "$work/got" >>"$said" 2>&1
 ok $? "the module has the programs that the generator on disk has"
 
 # ---- Sources compile --------------------------------------------------------------------------------------------------
@@ -353,13 +329,13 @@ int main(int argc, char **argv) {
   return 0;
 }
 END
-compile write "$work/write.c" && mkdir "$work/sources" && "$work/write" "$work/sources" >"$work/count" 2>>"$work/log"
+compile write "$work/write.c" && mkdir "$work/sources" && "$work/write" "$work/sources" >"$work/count" 2>>"$said"
 ok $? "sources of $(cat "$work/count" 2>/dev/null) kernels"
 # all kernels of a level are of one translation unit's flags; kernel.h is each one's own
 compiles() { # compiles COMPILER FLAGS...
   for file in "$work"/sources/*.c; do
-    "$@" -std=c11 -c -O1 -Wall -Wextra -Werror -DQ_NO_PACK -I"$QUERN_SOURCE_DIR/templates" "$file" -o "$work/out.o" 2>>"$work/log" || {
-      grep -h 'expression' "$file" >>"$work/log"
+    "$@" -std=c11 -c -O1 -Wall -Wextra -Werror -DQ_NO_PACK -I"$QUERN_SOURCE_DIR/templates" "$file" -o "$work/out.o" 2>>"$said" || {
+      grep -h 'expression' "$file" >>"$said"
       return 1
     }
   done
@@ -370,8 +346,7 @@ if command -v clang-19 >/dev/null 2>&1; then
   compiles clang-19 -mavx2 -mfma -mf16c -fsyntax-only
   ok $? "clang-19 does, for another level"
 else
-  skip "there is no clang-19"
+  skip "clang-19" "it is not here"
 fi
 
-echo "1..$n"
-[ "$failed" -eq 0 ]
+done_testing

@@ -4,10 +4,10 @@
 # t575-program.sh: the program quern as its users meet it: what it computes and prints, exit statuses and messages, outputs that
 # are there whole or not at all. QUERN_PROGRAM: another one than that of the build.
 set -u
+. "$(dirname "$0")/tap.sh"
 program=${QUERN_PROGRAM:-${QUERN_BUILD_DIR:-build}/bin/quern}
 if [ ! -x "$program" ]; then
-  echo "1..0 # SKIP this build has no program: $program"
-  exit 0
+  skip_all "this build has no program: $program"
 fi
 case $program in
   /*) ;;
@@ -20,21 +20,6 @@ QUERN_CACHE_DIR=$work/cache
 export QUERN_CACHE_DIR
 unset QUERN_JIT QUERN_LOG
 
-n=0 bad=0
-ok() { # ok STATUS NAME: passes when STATUS is 0
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said why 2>/dev/null | head -20
-  fi
-}
-skip() { # skip NAME REASON
-  n=$((n + 1))
-  echo "ok $n - $1 # SKIP $2"
-}
 # quern STATUS NAME ARGUMENT...: the program ends with that status; its output is in said, its complaints in why
 quern() {
   wanted=$1 name=$2
@@ -561,5 +546,4 @@ else
   skip 'files that NumPy writes and reads' 'python3 here has no NumPy'
 fi
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

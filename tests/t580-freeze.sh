@@ -5,6 +5,7 @@
 # (QUERN_RECORD, quern_record, freeze): found by the same calls, in every mode, without a module or a compiler, with the bits
 # that the interpreter gives; by sources.txt and by CMake; records that are damaged, foreign or somebody else's.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t580.XXXXXX") || exit 1
@@ -16,27 +17,6 @@ export QUERN_CACHE_DIR
 client=$source/tests/t580-freeze.c
 strict='-Wall -Wextra -Werror'
 
-n=0 bad=0
-ok() { # ok STATUS NAME: passes when STATUS is 0
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said 2>/dev/null | head -30
-  fi
-}
-skip() { # skip NAME REASON
-  n=$((n + 1))
-  echo "ok $n - $1 # SKIP $2"
-}
-try() { # try NAME COMMAND...
-  name=$1
-  shift
-  "$@" >said 2>&1
-  ok $? "$name"
-}
 build_lua() { lua5.4 "$source/build.lua" "$@"; }
 # refused NAME WORDS COMMAND...: exit status 1, a message with those words (an extended pattern), no accident
 refused() {
@@ -66,12 +46,10 @@ same_bits() {
 no_modules() { cp "$1" said && grep -q '^maps:$' "$1"; }
 
 if [ ! -e "$build/libquern.so" ]; then
-  echo "1..0 # SKIP the shared library is not built in $build"
-  exit 0
+  skip_all "the shared library is not built in $build"
 fi
 if grep -q '^QUERN_SANITIZE:STRING=.' "$build/CMakeCache.txt" 2>/dev/null || grep -q '^QUERN_OPS:STRING=.' "$build/CMakeCache.txt" 2>/dev/null; then
-  echo "1..0 # SKIP a sanitised build, or one of some ops"
-  exit 0
+  skip_all "a sanitised build, or one of some ops"
 fi
 second=gcc
 if command -v clang-19 >/dev/null; then second=clang-19; else echo "# no clang-19 here: gcc does its work, too"; fi
@@ -464,5 +442,4 @@ else
   skip 'ops of specs' "no specs at run time here: $(sed -n 's/^failed: //p' spec.said | head -1)"
 fi
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

@@ -5,32 +5,14 @@
 # kernels, which have to give the same bits, and without. Its CUDA text and its launcher are compiled for the CPU, with a fake of
 # CUDA's runtime. Where nvcc is (QUERN_CUDA_PATH, else /usr/local/cuda), it compiles and links the same tree.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t750.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+said=$work/said
 strict='-Wall -Wextra -Werror'
-command -v c++ >/dev/null || { echo '1..0 # SKIP no c++ on this machine'; exit 0; }
+command -v c++ >/dev/null || skip_all 'no c++ on this machine'
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' "$work/said" | tail -40
-  fi
-}
-try() { # try NAME COMMAND...
-  name=$1
-  shift
-  "$@" >"$work/said" 2>&1
-  ok $? "$name"
-}
-runs() { # a program that prints TAP of its own
-  "$1" >"$work/said" 2>&1 && ! grep -q '^not ok' "$work/said"
-}
 ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy --dtypes bool,i32,f16,f32'
 generate() { lua5.4 "$source/build.lua" generate --prefix mine $ops "$@"; }
 files() { sed -n "s/^$2 //p" "$work/$1/sources.txt" | sed "s|^|$work/$1/|"; }
@@ -66,7 +48,7 @@ try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
 check both '' core kernel cuda cuda_core
 try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
-[ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$work/said" 2>&1
+[ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
 ok $? '  has no C kernels'
 try '  the core' core alone ''
 check alone -DONLY_CUDA core cuda cuda_core
@@ -78,7 +60,7 @@ for folder in "${QUERN_CUDA_PATH-}" /usr/local/cuda; do
   [ -n "$nvcc" ] || [ ! -x "$folder/bin/nvcc" ] || nvcc=$folder/bin/nvcc
 done
 if [ -z "$nvcc" ]; then
-  ok 0 'nvcc # SKIP no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)'
+  skip 'nvcc' 'no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)'
 else
   try 'a small tree' generate --target c,cuda --ops add,where --dtypes bool,f32 --out "$work/small"
   built() { { files small cuda; files small cuda_core; } | compile small .nv.o "$nvcc"; }
@@ -92,5 +74,4 @@ else
   try '  that runs' "$work/program"
 fi
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

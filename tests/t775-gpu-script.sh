@@ -4,25 +4,16 @@
 # t775-gpu-script.sh: gpu.sh itself: what it says and how it ends, by the fake driver: parts that pass, a part that fails, no
 # device. The parts' own tests run as tests of their own.
 set -u
+. "$(dirname "$0")/tap.sh"
 : "${QUERN_SOURCE_DIR:?the top folder of the sources}" "${QUERN_BUILD_DIR:?the folder of the build}"
-work=$(mktemp -d) || { echo 'Bail out! no temporary folder'; exit 1; }
+work=$(mktemp -d) || bail 'no temporary folder'
 trap 'rm -rf "$work"' EXIT
+said=$work/out
 fake=$QUERN_BUILD_DIR/tests/fake
-[ -f "$fake/libcuda.so.1" ] || { echo '1..0 # SKIP the fake driver is not built'; exit 0; }
-command -v c++ >/dev/null || { echo '1..0 # SKIP no c++ for the fake driver'; exit 0; }
-number=0 n_bad=0
-ok() { # ok STATUS NAME
-  number=$((number + 1))
-  if [ "$1" -eq 0 ]; then
-    echo "ok $number - $2"
-  else
-    echo "not ok $number - $2"
-    n_bad=$((n_bad + 1))
-    sed 's/^/# /' "$work/out"
-  fi
-}
-gpu() { env "$@" sh "$QUERN_SOURCE_DIR/tests/gpu.sh" "$QUERN_BUILD_DIR" >"$work/out" 2>&1; }
-has() { grep -q "$1" "$work/out"; }
+[ -f "$fake/libcuda.so.1" ] || skip_all 'the fake driver is not built'
+command -v c++ >/dev/null || skip_all 'no c++ for the fake driver'
+gpu() { env "$@" sh "$QUERN_SOURCE_DIR/tests/gpu.sh" "$QUERN_BUILD_DIR" >"$said" 2>&1; }
+has() { grep -q "$1" "$said"; }
 
 echo 'TAP version 13'
 gpu QUERN_CUDA_PATH="$fake" QUERN_GPU_PARTS='header ops expressions memcheck' QUERN_TEST_KERNELS=2 QUERN_TEST_DAGS=1
@@ -42,7 +33,6 @@ ok $? '  and the totals'
 ok $? 'a part that fails makes it fail'
 ! gpu QUERN_CUDA_PATH="$fake" FAKE_CUDA_DEVICES=0 && has '^not ok 1 - a GPU: no device: '
 ok $? 'no device: it says why, and fails'
-! sh "$QUERN_SOURCE_DIR/tests/gpu.sh" "$work" >"$work/out" 2>&1 && has '^Bail out! the tests are not built in '
+! sh "$QUERN_SOURCE_DIR/tests/gpu.sh" "$work" >"$said" 2>&1 && has '^Bail out! the tests are not built in '
 ok $? 'no build: likewise'
-echo "1..$number"
-[ $n_bad -eq 0 ]
+done_testing

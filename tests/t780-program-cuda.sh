@@ -4,17 +4,16 @@
 # t780-program-cuda.sh: quern run --device cuda against the fake driver: the bytes are those that the CPU gives, what is printed,
 # and how it ends where there is no driver, no such device, no memory.
 set -u
+. "$(dirname "$0")/tap.sh"
 build=${QUERN_BUILD_DIR:-build}
 program=${QUERN_PROGRAM:-$build/bin/quern}
 for file in "$program" "$build/tests/fake/libcuda.so.1"; do
   if [ ! -e "$file" ]; then
-    echo "1..0 # SKIP this build has no $file"
-    exit 0
+    skip_all "this build has no $file"
   fi
 done
 if ! "$program" info 2>&1 | grep -q '^generator: ready'; then
-  echo '1..0 # SKIP this build has no generator at run time'
-  exit 0
+  skip_all 'this build has no generator at run time'
 fi
 program=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
 fake=$(cd "$build/tests/fake" && pwd)
@@ -24,21 +23,6 @@ cd "$work" || exit 1
 export QUERN_CACHE_DIR="$work/cache" QUERN_CUDA_PATH="$fake"
 unset QUERN_JIT QUERN_LOG FAKE_CUDA_FAIL FAKE_CUDA_DEVICES FAKE_CUDA_LOG FAKE_NVRTC_FAIL
 
-n=0 bad=0
-ok() { # ok STATUS NAME: passes when STATUS is 0
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said why 2>/dev/null | head -20
-  fi
-}
-skip() { # skip NAME REASON
-  n=$((n + 1))
-  echo "ok $n - $1 # SKIP $2"
-}
 quern() { # quern STATUS NAME ARGUMENT...: the program ends with that status; its output is in said, its complaints in why
   wanted=$1 name=$2
   shift 2
@@ -170,5 +154,4 @@ quern 0 'help' run --help
 prints '--device cpu\|cuda\[:N\]'
 prints '--device cuda:N '
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

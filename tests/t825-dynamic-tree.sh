@@ -4,27 +4,11 @@
 # t825-dynamic-tree.sh: a generated tree has nonzero and compress, measured, called, their outputs made by the host's allocator;
 # for CUDA alone they are left out, or refused by name; specs of others cannot declare such ops.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t825.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said
-  fi
-}
-try() {
-  name=$1
-  shift
-  "$@" >said 2>&1
-  ok $? "$name"
-}
 # refused NAME WORDS COMMAND...
 refused() {
   name=$1 words=$2
@@ -88,7 +72,7 @@ int main(void) {
 C
 try 'a tree' build_lua generate --single --prefix acme --ops nonzero,compress --dtypes f32,u8 --out tree
 for compiler in gcc clang-19; do
-  command -v $compiler >/dev/null || { n=$((n + 2)); echo "ok $((n - 1)) # SKIP no $compiler"; echo "ok $n # SKIP no $compiler"; continue; }
+  command -v $compiler >/dev/null || { skip "  compiled by $compiler" 'it is not here'; continue; }
   try "  compiled by $compiler" $compiler -std=gnu11 -O1 -Wall -Wextra -Werror -Itree -o host host.c tree/acme.c -lpthread -lm
   try '  does what the library does' ./host
 done
@@ -107,5 +91,4 @@ printf 'unary "acme.sum" { doc = "d", dtypes = floating, body = [[ x + nonzero(x
 refused 'in a body' "its output's shape depends on values" build_lua check sum.lua
 printf '#include <quern/quern.h>\nconst char *k = QUERN_KERNEL(found, y = nonzero(x));\n' >use.c
 refused 'in an expression built ahead' "its output's shape depends on values" build_lua generate --scan use.c --out frozen
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

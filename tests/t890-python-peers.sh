@@ -4,43 +4,24 @@
 # t890-python-peers.sh: the tests in Python once more with NumPy 2, in each CPython from 3.9 on that is here: one module for all
 # of them. Their virtual environments stay in the build folder. Where no index can be reached: skipped.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
-skip() {
-  echo "1..0 # SKIP $1"
-  exit 0
-}
-[ -e "$build/python/quern/_quern.abi3.so" ] || skip 'this build has no Python package'
+[ -e "$build/python/quern/_quern.abi3.so" ] || skip_all 'this build has no Python package'
 case $(nm -D "$build/libquern.so" 2>&1) in
-  *__asan_* | *__tsan_*) skip 'the plain build is enough for this' ;;
+  *__asan_* | *__tsan_*) skip_all 'the plain build is enough for this' ;;
 esac
 said=$(mktemp "${TMPDIR:-/tmp}/quern-t890.XXXXXX") || exit 1
 trap 'rm -f "$said"' EXIT
 unset PYTHONPATH VIRTUAL_ENV
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    grep -v '^ok ' "$said" | sed 's/^/# /' | tail -40
-  fi
-}
-skipped() {
-  n=$((n + 1))
-  echo "ok $n - $1 # SKIP $2"
-}
-
-# environment MINOR PYTHON: the virtual environment of that interpreter, with NumPy 2; says why there is none.
+# environment MINOR PYTHON: the virtual environment of that interpreter, with NumPy 2; $reason says why there is none.
 environment() {
   folder=$build/python-peers/3.$1
   if ! "$folder/bin/python" -c 'import numpy, sys; sys.exit(numpy.__version__ < "2")' 2>/dev/null; then
-    "$2" -m venv --clear "$folder" >"$said" 2>&1 || { why='it makes no virtual environments'; return 1; }
+    "$2" -m venv --clear "$folder" >"$said" 2>&1 || { reason='it makes no virtual environments'; return 1; }
     timeout 300 "$folder/bin/python" -m pip install -q --only-binary :all: 'numpy>=2' >"$said" 2>&1 ||
-      { why="pip gets no NumPy 2: $(grep -v '^WARNING' "$said" | tail -1)"; return 1; }
+      { reason="pip gets no NumPy 2: $(grep -v '^WARNING' "$said" | tail -1)"; return 1; }
   fi
 }
 
@@ -48,7 +29,7 @@ for minor in 9 10 11 12 13 14; do
   for python in "$(command -v python3.$minor)" "${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$minor".*/bin/python; do
     [ "$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = 3.$minor ] || continue
     if ! environment $minor "$python"; then
-      skipped "Python 3.$minor" "$why"
+      skip "Python 3.$minor" "$reason"
       break
     fi
     numpy=$("$folder/bin/python" -c 'import numpy; print(numpy.__version__)')
@@ -58,7 +39,7 @@ for minor in 9 10 11 12 13 14; do
       status=$?
       name="Python 3.$minor, NumPy $numpy: $(basename "$test" .py)"
       if [ $status = 0 ] && grep -q '^1\.\.0 # SKIP' "$said"; then
-        skipped "$name" "$(sed -n 's/^1\.\.0 # SKIP //p' "$said")"
+        skip "$name" "$(sed -n 's/^1\.\.0 # SKIP //p' "$said")"
       else
         [ $status = 0 ] && ! grep -q '^not ok' "$said"
         ok $? "$name: $(grep -c '^ok ' "$said") tests"
@@ -68,6 +49,5 @@ for minor in 9 10 11 12 13 14; do
   done
 done
 
-[ $n -gt 0 ] || skip 'there is no CPython from 3.9 on by the name of its version'
-echo "1..$n"
-[ $bad = 0 ]
+[ $n -gt 0 ] || skip_all 'there is no CPython from 3.9 on by the name of its version'
+done_testing

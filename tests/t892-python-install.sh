@@ -5,39 +5,19 @@
 # folders with blanks: by QUERN_PREFIX, pkg-config and CMAKE_PREFIX_PATH; the wheel, the sdist, an editable install; one sentence
 # where something is missing.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
-skip() {
-  echo "1..0 # SKIP $1"
-  exit 0
-}
-[ -e "$build/python/quern/_quern.abi3.so" ] || skip 'this build has no Python package'
+[ -e "$build/python/quern/_quern.abi3.so" ] || skip_all 'this build has no Python package'
 case $(nm -D "$build/libquern.so" 2>&1) in
-  *__asan_* | *__tsan_*) skip 'a sanitizer must be the first library of a process' ;;
+  *__asan_* | *__tsan_*) skip_all 'a sanitizer must be the first library of a process' ;;
 esac
 python=${QUERN_TEST_PYTHON:-$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)}
-"$python" -c 'import ensurepip, venv' 2>/dev/null || skip "$python makes no virtual environments (Debian: python3-venv)"
+"$python" -c 'import ensurepip, venv' 2>/dev/null || skip_all "$python makes no virtual environments (Debian: python3-venv)"
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern t892.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said | tail -30
-  fi
-}
-try() {
-  name=$1
-  shift
-  "$@" >said 2>&1
-  ok $? "$name"
-}
 # without NAME WANTED COMMAND...: it fails, says WANTED, and shows no traceback
 without() {
   name=$1 wanted=$2
@@ -75,7 +55,7 @@ assert y.tolist() == [0, 0, 1, 2], y
 assert memoryview(quern.add(x, 1.0)).tolist() == [0, 1, 2, 3]
 print(quern.__version__)
 PY
-runs() { (cd / && env -i "$work/environment/bin/python" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
+works() { (cd / && env -i "$work/environment/bin/python" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$copy/pyproject.toml")
 [ -n "$version" ] && grep -q "^project(quern VERSION $version " "$source/CMakeLists.txt"
 ok $? "the package's version is the library's: $version"
@@ -99,7 +79,7 @@ backend.compile_module("x")'
 
 # ---- the ways to the library
 try 'pip install ./python, by QUERN_PREFIX' env QUERN_PREFIX="$prefix" pip install "$copy"
-runs; ok $? '  a program elsewhere runs, with no environment'
+works; ok $? '  a program elsewhere works, with no environment'
 readelf -d "$package/_quern.abi3.so" >said
 grep -qF "[$prefix/lib" said; ok $? '  its run path is where the library is'
 ! grep NEEDED said | grep -vE '\[(libquern\.so\.0|libc\.so\.6|libpthread\.so\.0|ld-linux.*)\]'
@@ -110,7 +90,7 @@ try '  is uninstalled' pip uninstall -y quern
 if command -v pkg-config >/dev/null; then
   pc=$(find "$prefix" -name quern.pc)
   try 'pip install ./python, by pkg-config' env PKG_CONFIG_PATH="${pc%/*}" pip install "$copy"
-  runs; ok $? '  runs'
+  works; ok $? '  works'
 fi
 try 'pip wheel, by CMAKE_PREFIX_PATH' env CMAKE_PREFIX_PATH="/nonexistent:$prefix" pip wheel -w wheels "$copy"
 listing >after
@@ -143,7 +123,7 @@ mkdir again
 hook "backend.build_wheel('$work/again')" >said 2>&1 && cmp "wheels/$wheel" "again/$wheel" >>said 2>&1
 ok $? '  the same bytes when it is built again'
 try '  installs' pip install --force-reinstall "wheels/$wheel"
-runs; ok $? '  and runs'
+works; ok $? '  and works'
 hook 'import tomllib
 read = tomllib.load(open("pyproject.toml", "rb"))
 assert read["project"] == backend.PROJECT and read["build-system"]["requires"] == []' >said 2>&1 ||
@@ -157,16 +137,15 @@ tar -tzf "quern-$version.tar.gz" | sed "s|^quern-$version/||" | sort >packed
 (cd "$copy" && find . -type f | sed 's|^\./||'; printf 'LICENSE\nPKG-INFO\n') | grep -v CMakeLists.txt | sort >wanted
 diff wanted packed >said; ok $? '  has all that the package is made of'
 try '  is installed' env QUERN_PREFIX="$prefix" pip install --force-reinstall "quern-$version.tar.gz"
-runs; ok $? '  and runs'
+works; ok $? '  and works'
 
 # ---- an editable install
 pip uninstall -y quern >said 2>&1
 try 'pip install -e ./python' env QUERN_PREFIX="$prefix" pip install -e "$copy"
-runs; ok $? '  runs'
+works; ok $? '  works'
 echo 'edited = True' >>"$copy/quern/__init__.py"
 try '  and sees what is edited' python -c 'import quern; assert quern.edited'
 try '  is uninstalled' pip uninstall -y quern
 ! (cd / && python -c 'import quern') >said 2>&1; ok $? '  and is gone'
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

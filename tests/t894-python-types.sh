@@ -4,13 +4,10 @@
 # t894-python-types.sh: the type stub by mypy: of itself, beside the module, and for who calls: results are of the first array's
 # type, what is wrong is found. Its virtual environment stays in the build folder. Where no index can be reached: skipped.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
-skip() {
-  echo "1..0 # SKIP $1"
-  exit 0
-}
-[ -e "$build/python/quern/__init__.pyi" ] || skip 'this build has no type stub of the Python package'
+[ -e "$build/python/quern/__init__.pyi" ] || skip_all 'this build has no type stub of the Python package'
 python=${QUERN_TEST_PYTHON:-$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern t894.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -18,25 +15,14 @@ said=$work/said
 unset PYTHONPATH VIRTUAL_ENV
 folder=$build/python-peers/mypy
 if ! "$folder/bin/python" -c 'import mypy, numpy' 2>/dev/null; then
-  "$python" -m venv --clear "$folder" >"$said" 2>&1 || skip "$python makes no virtual environments (Debian: python3-venv)"
+  "$python" -m venv --clear "$folder" >"$said" 2>&1 || skip_all "$python makes no virtual environments (Debian: python3-venv)"
   timeout 300 "$folder/bin/python" -m pip install -q --only-binary :all: mypy 'numpy>=2' >"$said" 2>&1 ||
-    skip "pip gets no mypy: $(grep -v '^WARNING' "$said" | tail -1)"
+    skip_all "pip gets no mypy: $(grep -v '^WARNING' "$said" | tail -1)"
 fi
 MYPYPATH=$build/python PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1
 export MYPYPATH PYTHONPATH PYTHONDONTWRITEBYTECODE
 cd "$work" || exit 1
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' "$said" | tail -40
-  fi
-}
 mypy() { "$folder/bin/python" -m mypy --strict --cache-dir "$folder/cache" "$@" >"$said" 2>&1; }
 
 mypy "$build/python/quern/__init__.pyi"; ok $? 'the stub, strictly'
@@ -91,5 +77,4 @@ mypy wrong.py
 grep -o '^wrong.py:[0-9]*: error' "$said" | sort -u | wc -l >count
 [ "$(cat count)" = 9 ]; ok $? "nine that are wrong: $(cat count) found"
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing

@@ -4,36 +4,22 @@
 # t896-python-examples.sh: the programs of examples/python run on the build's package, and say what they are to say; so does the
 # Python of README.md. bench/python_call.py runs. QUERN_TEST_PYTHON may be an interpreter that has PyTorch.
 set -u
+. "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${QUERN_BUILD_DIR:-$source/build}
-skip() {
-  echo "1..0 # SKIP $1"
-  exit 0
-}
 case $(nm -D "$build/libquern.so" 2>&1) in
-  *__asan_* | *__tsan_*) skip 'the plain build is enough for this' ;;
+  *__asan_* | *__tsan_*) skip_all 'the plain build is enough for this' ;;
 esac
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern t896.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 python() { sh "$source/tests/python.sh" "$build" "$@" >said 2>&1; }
 
-n=0 bad=0
-ok() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then
-    echo "ok $n - $2"
-  else
-    bad=$((bad + 1))
-    echo "not ok $n - $2"
-    sed 's/^/# /' said | tail -30
-  fi
-}
 says() { grep -q "$1" said; ok $? "  says: $1"; }
 
 echo 'import numpy' >has.py
-python has.py || skip 'there is no NumPy here'
-! grep -q '^1\.\.0' said || skip "$(sed 's/.*SKIP //' said)"
+python has.py || skip_all 'there is no NumPy here'
+! grep -q '^1\.\.0' said || skip_all "$(sed 's/.*SKIP //' said)"
 echo 'import torch' >has.py
 python has.py && torch=yes || torch=
 
@@ -48,8 +34,7 @@ if "$build/bin/quern" info 2>&1 | grep -q '^generator: ready'; then
   python "$source/examples/python/custom_op.py"; ok $? 'custom_op.py'
   if [ $torch ]; then says '^torch tensor'; else says 'PyTorch is not installed: on a NumPy array'; fi
 else
-  n=$((n + 1))
-  echo "ok $n - custom_op.py # SKIP this build has no generator at run time"
+  skip 'custom_op.py' 'this build has no generator at run time'
 fi
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >readme.py
 [ -s readme.py ] && python readme.py; ok $? "README's Python"
@@ -60,5 +45,4 @@ printf 'import runpy, sys\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/ben
 python bench.py; ok $? 'bench/python_call.py'
 says '^| add(a, b, out=c) | [0-9]* | [0-9]* | [-+][0-9]* | [0-9.]* |$'
 
-echo "1..$n"
-[ $bad = 0 ]
+done_testing
