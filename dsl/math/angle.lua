@@ -249,15 +249,6 @@ func "angle_mod_4" {
   f64  = [[ fma(rint(0.25 * x), -4.0, x) ]],
 }
 
-func "angle_sum_lo" {
-  doc  = "What the rounding of x + y lost.",
-  args = "x, y",
-  f64  = [[
-    f64 s = x + y;
-    f64 z = s - x;
-    return (x - (s - z)) + (y - z); ]],
-}
-
 func "angle_far_0" {
   doc  = "a times the first piece of 2/pi, mod 4: exact.",
   args = "a",
@@ -312,9 +303,12 @@ func "angle_far_rest" {
     f64 b = lookup(ANGLE_F64_1, raw_u64(a) >> 56);
     f64 c = lookup(ANGLE_F64_2, raw_u64(a) >> 56);
     f64 d = fma(m, lookup(ANGLE_F64_3, raw_u64(a) >> 56), fma(m, c, -(m * c)));
-    f64 e = d + angle_sum_lo(fma(m, b, -(m * b)), m * c);
-    f64 g = e + angle_sum_lo(angle_far_0(a) - angle_far_count(a), angle_far_1(a));
-    return g + angle_sum_lo(angle_far_large(a), angle_far_small(a)); ]],
+    f64 b_lo = fma(m, b, -(m * b));
+    f64 e = d + sum_lost(b_lo, m * c, b_lo + m * c);
+    f64 p = angle_far_0(a) - angle_far_count(a);
+    f64 g = e + sum_lost(p, angle_far_1(a), angle_far_large(a));
+    f64 u = angle_far_large(a) + angle_far_small(a);
+    return g + sum_lost(angle_far_large(a), angle_far_small(a), u); ]],
 }
 
 func "angle_far_hi" {

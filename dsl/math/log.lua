@@ -128,6 +128,14 @@ func "log_lo" {
   derivation = "tools/fit/log.sollya",
 }
 
+func "log_ends" {
+  doc  = "z, the logarithm of x, where x is positive and finite; what it is elsewhere.",
+  args = "x, z",
+  body = [[
+    T w = x < INFINITY ? z : x;
+    return x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN); ]],
+}
+
 func "log" {
   doc  = "The natural logarithm.",
   args = "x",
@@ -141,8 +149,7 @@ func "log" {
       f32 ne = log_exponent(n) - 23.0;
       f32 nf = log_mantissa(n) - 1.0;
       f32 z = log_hi(ne, nf) + log_lo(ne, nf);
-      f32 w = x < INFINITY ? z : x;
-      y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
+      y = log_ends(x, z);
     }
     return y; ]],
   f64  = [[
@@ -154,8 +161,7 @@ func "log" {
       f64 ne = log_exponent(n) - 52.0;
       f64 nf = log_mantissa(n) - 1.0;
       f64 z = log_hi(ne, nf) + log_lo(ne, nf);
-      f64 w = x < INFINITY ? z : x;
-      y = x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN);
+      y = log_ends(x, z);
     }
     return y; ]],
   -- f32: over all arguments. f64: 0.63 over 2 million points.

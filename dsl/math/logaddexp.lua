@@ -31,12 +31,18 @@ constants {
   LOGADDEXP_LN2_LO_F64 = 0x1.abc9e3b39803fp-56,
 }
 
-func "logaddexp_rest" {
-  doc  = "What the rounding of s = a + b lost.",
-  args = "a, b, s",
-  body = [[
-    T c = s - a;
-    return (a - (s - c)) + (b - c); ]],
+func "logaddexp_least" {
+  doc  = "The bound below which e^d rounds to 0, in d's type.",
+  args = "d",
+  f32  = [[ LOGADDEXP_MIN_F32 ]],
+  f64  = [[ LOGADDEXP_MIN_F64 ]],
+}
+
+func "logaddexp_join" {
+  doc  = "The v beyond which 1 + v is halved, in v's type.",
+  args = "v",
+  f32  = [[ LOGADDEXP_JOIN_F32 ]],
+  f64  = [[ LOGADDEXP_JOIN_F64 ]],
 }
 
 func "logaddexp_exp_hi" {
@@ -62,11 +68,8 @@ func "logaddexp_exp_lo" {
 func "logaddexp_log_hi" {
   doc  = "log(1 + v), 0 <= v <= 1, the leading part.",
   args = "v",
-  f32  = [[
-    bool far = v > LOGADDEXP_JOIN_F32;
-    return log_hi(far ? 1.0 : 0.0, far ? fma(v, 0.5, -0.5) : v); ]],
-  f64  = [[
-    bool far = v > LOGADDEXP_JOIN_F64;
+  body = [[
+    bool far = v > logaddexp_join(v);
     return log_hi(far ? 1.0 : 0.0, far ? fma(v, 0.5, -0.5) : v); ]],
 }
 
@@ -74,49 +77,29 @@ func "logaddexp_log_lo" {
   doc  = "What logaddexp_log_hi leaves out of log(1 + v + v_lo).",
   args = "v, v_lo",
   -- (v - 1) / 2 is rounded for v < 1/2. f_lo / (1 + f) = f_lo (1 - f + f^2 - ...)
-  f32  = [[
-    bool far = v > LOGADDEXP_JOIN_F32;
-    f32 f = far ? fma(v, 0.5, -0.5) : v;
-    f32 f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
-    return log_lo(far ? 1.0 : 0.0, f) + f_lo * fma(f, f, 1 - f); ]],
-  f64  = [[
-    bool far = v > LOGADDEXP_JOIN_F64;
-    f64 f = far ? fma(v, 0.5, -0.5) : v;
-    f64 f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
+  body = [[
+    bool far = v > logaddexp_join(v);
+    T f = far ? fma(v, 0.5, -0.5) : v;
+    T f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
     return log_lo(far ? 1.0 : 0.0, f) + f_lo * fma(f, f, 1 - f); ]],
 }
 
 func "logaddexp" {
   doc  = "log(e^x + e^y).",
   args = "x, y",
-  f32  = [[
-    f32 m = x > y ? x : y;
-    f32 n = x > y ? y : x;
-    f32 c = x == y ? 0 : n - m;
-    f32 c_lo = logaddexp_rest(n, -m, n - m);
-    bool gone = c < LOGADDEXP_MIN_F32;
-    f32 d = gone ? LOGADDEXP_MIN_F32 : c;
-    f32 d_lo = gone || x == y ? 0 : c_lo;
-    f32 v = logaddexp_exp_hi(d, d_lo);
-    f32 l = logaddexp_log_hi(v);
-    f32 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
-    f32 s = m + l;
-    f32 z = s + (logaddexp_rest(m, l, s) + l_lo);
-    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
-    return z; ]],
-  f64  = [[
-    f64 m = x > y ? x : y;
-    f64 n = x > y ? y : x;
-    f64 c = x == y ? 0 : n - m;
-    f64 c_lo = logaddexp_rest(n, -m, n - m);
-    bool gone = c < LOGADDEXP_MIN_F64;
-    f64 d = gone ? LOGADDEXP_MIN_F64 : c;
-    f64 d_lo = gone || x == y ? 0 : c_lo;
-    f64 v = logaddexp_exp_hi(d, d_lo);
-    f64 l = logaddexp_log_hi(v);
-    f64 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
-    f64 s = m + l;
-    f64 z = s + (logaddexp_rest(m, l, s) + l_lo);
+  body = [[
+    T m = x > y ? x : y;
+    T n = x > y ? y : x;
+    T c = x == y ? 0 : n - m;
+    T c_lo = sum_lost(n, -m, n - m);
+    bool gone = c < logaddexp_least(c);
+    T d = gone ? logaddexp_least(c) : c;
+    T d_lo = gone || x == y ? 0 : c_lo;
+    T v = logaddexp_exp_hi(d, d_lo);
+    T l = logaddexp_log_hi(v);
+    T l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
+    T s = m + l;
+    T z = s + (sum_lost(m, l, s) + l_lo);
     rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
     return z; ]],
   ulp = { f32 = 0.95, f64 = 0.95 },    -- in the sense above
@@ -131,7 +114,7 @@ func "logaddexp2" {
     f32 m = x > y ? x : y;
     f32 n = x > y ? y : x;
     f32 c = x == y ? 0 : n - m;
-    f32 c_lo = logaddexp_rest(n, -m, n - m);
+    f32 c_lo = sum_lost(n, -m, n - m);
     f32 e = c * LOGADDEXP_LN2_F32;
     f32 e_lo = fma(c_lo, LOGADDEXP_LN2_F32, fma(c, LOGADDEXP_LN2_LO_F32, fma(c, LOGADDEXP_LN2_F32, -e)));
     bool gone = e < LOGADDEXP_MIN_F32;
@@ -143,14 +126,14 @@ func "logaddexp2" {
     f32 u = l * LOGADDEXP_C_F32;
     f32 u_lo = fma(l_lo, LOGADDEXP_C_F32, fma(l, LOGADDEXP_C_LO_F32, fma(l, LOGADDEXP_C_F32, -u)));
     f32 s = m + u;
-    f32 z = s + (logaddexp_rest(m, u, s) + u_lo);
+    f32 z = s + (sum_lost(m, u, s) + u_lo);
     rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
     return z; ]],
   f64  = [[
     f64 m = x > y ? x : y;
     f64 n = x > y ? y : x;
     f64 c = x == y ? 0 : n - m;
-    f64 c_lo = logaddexp_rest(n, -m, n - m);
+    f64 c_lo = sum_lost(n, -m, n - m);
     f64 e = c * LOGADDEXP_LN2_F64;
     f64 e_lo = fma(c_lo, LOGADDEXP_LN2_F64, fma(c, LOGADDEXP_LN2_LO_F64, fma(c, LOGADDEXP_LN2_F64, -e)));
     bool gone = e < LOGADDEXP_MIN_F64;
@@ -162,7 +145,7 @@ func "logaddexp2" {
     f64 u = l * LOGADDEXP_C_F64;
     f64 u_lo = fma(l_lo, LOGADDEXP_C_F64, fma(l, LOGADDEXP_C_LO_F64, fma(l, LOGADDEXP_C_F64, -u)));
     f64 s = m + u;
-    f64 z = s + (logaddexp_rest(m, u, s) + u_lo);
+    f64 z = s + (sum_lost(m, u, s) + u_lo);
     rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
     return z; ]],
   ulp = { f32 = 0.95, f64 = 0.95 },
