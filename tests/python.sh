@@ -28,7 +28,8 @@ fi
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' || skip "$python is not Python 3.9 or later"
 
 # A sanitizer's runtime must be the first library of a process.
-preloaded() { env LD_PRELOAD="$(cc -print-file-name="$1")" "$python" "$2"; }
+# Nor may such a process exit while LLVM is being opened (runtime/module.c says why): whoever needs a compile waits for it.
+preloaded() { env QUERN_JIT=sync LD_PRELOAD="$(cc -print-file-name="$1")" "$python" "$2"; }
 case $(nm -D "$QUERN_BUILD_DIR/libquern.so" 2>&1) in
   *__tsan_*)
     # It sees the memory that the module and the library touch, and the interpreter's lock, which is made of pthread's.
