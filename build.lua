@@ -19,8 +19,8 @@ usage: lua5.4 build.lua COMMAND
   freeze --record FILE --out DIR [--spec FILE]... [--prefix NAME]
                      the same for what an application was seen to compile (QUERN_RECORD)
   check FILE         read a spec and say what is wrong with it
-  list [--json] [--spec FILE]...
-                     the ops and the dtypes they take
+  list [--json|--markdown] [--spec FILE]...
+                     the ops and the dtypes they take; OPS.md is what --markdown prints
   show KERNEL [--spec FILE]...
                      the text of one kernel, or of all kernels of an op
   new NAME           write NAME.lua, a spec to start from
@@ -129,10 +129,12 @@ function commands.check()
 end
 
 function commands.list()
-  local options = parse({ json = "flag", spec = "list" }, 0)
+  local options = parse({ json = "flag", markdown = "flag", spec = "list" }, 0)
+  if options.json and options.markdown then usage "--json does not go with --markdown" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end
-  io.write(options.json and report.list_json(rows) or report.list(rows, model.types))
+  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown or report.list
+  io.write(write_rows(rows, model.types))
 end
 
 function commands.show()

@@ -1,4 +1,4 @@
--- Binary arithmetic and fma, one entry each.
+-- Binary arithmetic, fma and clip, one entry each.
 
 binary "add" {
   doc    = "x + y; integers wrap.",
@@ -40,6 +40,40 @@ binary "minimum" {
   dtypes = numeric,
   body   = [[ minimum(x, y) ]],
   examples = { { x = 1.0, y = 2.0, out = 1.0 } },
+}
+
+binary "fmax" {
+  doc    = "The larger of x and y; of a NaN and a number, the number; +0 of the two zeros.",
+  dtypes = numeric,
+  body   = {
+    floating = [[ x != x ? y : y != y ? x : maximum(x, y) ]],
+    integer  = [[ maximum(x, y) ]],
+  },
+  examples = { { x = NAN, y = 2.0, out = 2.0 }, { x = -0.0, y = 0.0, out = 0.0 } },
+}
+
+binary "fmin" {
+  doc    = "The smaller of x and y; of a NaN and a number, the number; -0 of the two zeros.",
+  dtypes = numeric,
+  body   = {
+    floating = [[ x != x ? y : y != y ? x : minimum(x, y) ]],
+    integer  = [[ minimum(x, y) ]],
+  },
+  examples = { { x = 1.0, y = NAN, out = 1.0 }, { x = -0.0, y = 0.0, out = -0.0 } },
+}
+
+binary "copysign" {
+  doc    = "x with the sign bit of y; that of NaN, which has one form, is clear.",
+  dtypes = floating,
+  body   = [[ copysign(x, y) ]],
+  examples = { { x = 3.0, y = -0.0, out = -3.0 } },
+}
+
+binary "heaviside" {
+  doc    = "The step function: 0 where x is negative, 1 where it is positive, y at the zeros; NaN where x is NaN.",
+  dtypes = floating,
+  body   = [[ x < 0 ? 0 : x > 0 ? 1 : x == 0 ? y : x ]],
+  examples = { { x = -1.0, y = 0.5, out = 0.0 }, { x = -0.0, y = 0.5, out = 0.5 } },
 }
 
 binary "pow" {

@@ -107,3 +107,50 @@ unary "signbit" {
   body   = [[ signbit(x) ]],
   examples = { { x = -1.0, y = 1 } },
 }
+
+unary "isfinite" {
+  doc    = "Whether x is neither infinite nor NaN.",
+  dtypes = floating,
+  result = "bool",
+  body   = [[ abs(x) < INFINITY ]],
+  examples = { { x = 1.0, y = 1 }, { x = -INFINITY, y = 0 } },
+}
+
+unary "isinf" {
+  doc    = "Whether x is infinite.",
+  dtypes = floating,
+  result = "bool",
+  body   = [[ abs(x) == INFINITY ]],
+  examples = { { x = -INFINITY, y = 1 }, { x = NAN, y = 0 } },
+}
+
+unary "positive" {
+  doc    = "x as it is.",
+  dtypes = numeric,
+  body   = [[ +x ]],
+  examples = { { x = -1.5, y = -1.5 } },
+}
+
+unary "sign" {
+  doc    = "1 where x is positive, -1 where it is negative, 0 for the zeros, NaN for NaN.",
+  dtypes = numeric,
+  body   = {
+    floating = [[ x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x ]],
+    integer  = [[ x > 0 ? 1 : -(T)(x != 0) ]],
+  },
+  examples = { { x = -2.5, y = -1.0 }, { x = -0.0, y = 0.0 }, { x = 3, y = 1 } },
+}
+
+unary "square" {
+  doc    = "x times x; integers wrap.",
+  dtypes = numeric,
+  body   = [[ x * x ]],
+  examples = { { x = -3.0, y = 9.0 } },
+}
+
+unary "reciprocal" {
+  doc    = "1 / x; integers give f32.",
+  dtypes = floating,
+  body   = [[ 1 / x ]],
+  examples = { { x = 4.0, y = 0.25 }, { x = -0.0, y = -INFINITY } },
+}

@@ -6,13 +6,14 @@ local M = {}
 -- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.
 function M.new(dtypes)
   local self = { list = dtypes, by_name = {}, sets = {} }
-  local sets = { floating = {}, integer = {}, numeric = {}, all = {} }
+  local sets = { floating = {}, integer = {}, integral = {}, numeric = {}, all = {} }
   for index, t in ipairs(dtypes) do
     t.index = index - 1
     t.size = t.bits // 8
     self.by_name[t.name] = t
     if t.kind == "float" then table.insert(sets.floating, t.name) end
     if t.kind == "integer" then table.insert(sets.integer, t.name) end
+    if t.kind == "bool" or t.kind == "integer" then table.insert(sets.integral, t.name) end
     if t.kind == "float" or t.kind == "integer" then table.insert(sets.numeric, t.name) end
     if t.kind ~= "bits" then table.insert(sets.all, t.name) end
   end

@@ -38,18 +38,71 @@ function M.checked(file, rows)
   return table.concat(out, "\n") .. "\n"
 end
 
--- The op x dtype table.
-function M.list(rows, types)
+-- The dtypes that there are kernels for, in order.
+local function dtype_names(types)
   local names = {}
   for _, t in ipairs(types.list) do
     if t.built then names[#names + 1] = t.name end
   end
-  local out = { string.format("%-16s %s  %s", "op", table.concat(names, " "), "doc") }
+  return names
+end
+
+-- For each of `names` yes where a row's inputs may have that dtype, else no.
+local function cells_of(row, names, yes, no)
+  local taken, cells = {}, {}
+  for _, name in ipairs(row.inputs) do taken[name] = true end
+  for k, name in ipairs(names) do cells[k] = taken[name] and yes or no end
+  return cells
+end
+
+-- The op x dtype table.
+function M.list(rows, types)
+  local names, width = dtype_names(types), #"op"
+  for _, row in ipairs(rows) do width = math.max(width, #row.op.name) end
+  local layout = "%-" .. width .. "s %s  %s"
+  local out = { layout:format("op", table.concat(names, " "), "doc") }
   for _, row in ipairs(rows) do
-    local taken, cells = {}, {}
-    for _, name in ipairs(row.inputs) do taken[name] = true end
-    for _, name in ipairs(names) do cells[#cells + 1] = (taken[name] and "x" or ".") .. (" "):rep(#name - 1) end
-    out[#out + 1] = string.format("%-16s %s  %s", row.op.name, table.concat(cells, " "), c.comment_text(row.op.doc))
+    local cells = cells_of(row, names, "x", ".")
+    for k, name in ipairs(names) do cells[k] = cells[k] .. (" "):rep(#name - 1) end
+    out[#out + 1] = layout:format(row.op.name, table.concat(cells, " "), c.comment_text(row.op.doc))
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- What an op gives, in a word or two.
+local function result_text(row)
+  if row.op.casts then return "any dtype" end
+  if row.op.result then return "`" .. row.op.result .. "`" end
+  local given = {}
+  for _, name in ipairs(row.outputs) do given[name] = true end
+  for _, name in ipairs(row.inputs) do
+    if not given[name] then return "the inputs' dtype; `f32` of integers" end
+  end
+  return "the inputs' dtype"
+end
+
+-- The same as a page of Markdown.
+function M.list_markdown(rows, types)
+  local names = dtype_names(types)
+  local out = { [[
+# Ops and the dtypes they take
+
+Written by `lua5.4 build.lua list --markdown`. x: an input may have that dtype; several inputs meet in one by promotion, and an
+output may have any dtype that the result casts to without going from float to integer or from a number to bool.
+]] }
+  local function line(cells) out[#out + 1] = "| " .. table.concat(cells, " | ") .. " |" end
+  local head, rule = { "op" }, { "---" }
+  for _, name in ipairs(names) do head[#head + 1], rule[#rule + 1] = name, ":-:" end
+  head[#head + 1], rule[#rule + 1] = "result", "---"
+  head[#head + 1], rule[#rule + 1] = "doc", "---"
+  line(head)
+  line(rule)
+  for _, row in ipairs(rows) do
+    local cells = cells_of(row, names, "x", " ")
+    table.insert(cells, 1, "`" .. row.op.name .. "`")
+    cells[#cells + 1] = result_text(row)
+    cells[#cells + 1] = (row.op.doc:gsub("%s+", " "):gsub("[|*_<`\\]", "\\%0"))
+    line(cells)
   end
   return table.concat(out, "\n") .. "\n"
 end

@@ -237,7 +237,7 @@ double ref_ulp_error(ref_dtype d, uint64_t got, ref_real exact) {
 
 /* ---- Ops: ORDER ref_op ------------------------------------------------------------------------------------------ */
 
-enum { TAKES_NUMERIC, TAKES_FLOATING, TAKES_ALL };
+enum { TAKES_NUMERIC, TAKES_FLOATING, TAKES_ALL, TAKES_INTEGER, TAKES_INTEGRAL };
 
 static const struct {
   ref_op_info info;
@@ -297,6 +297,30 @@ static const struct {
     {{"degrees", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"radians", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"sinc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"positive", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"sign", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"square", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"reciprocal", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"fmax", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"fmin", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"copysign", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"heaviside", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"less_equal", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"greater", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"greater_equal", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"not_equal", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"isfinite", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 1},
+    {{"isinf", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 1},
+    {{"logical_and", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"logical_or", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"logical_xor", 2, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"logical_not", 1, 0, 0, 0, 0.5, {0}}, TAKES_ALL, 1},
+    {{"bitwise_and", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGRAL, 0},
+    {{"bitwise_or", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGRAL, 0},
+    {{"bitwise_xor", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGRAL, 0},
+    {{"bitwise_invert", 1, 0, 0, 0, 0.5, {0}}, TAKES_INTEGRAL, 0},
+    {{"bitwise_left_shift", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
+    {{"bitwise_right_shift", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -322,7 +346,8 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
   ref_dtype t = in[first];
   for (int k = first + 1; k < n_in; k++) t = ref_promote(t, in[k]);
   if (t == REF_N_DTYPES) return -1;
-  if (ops[op].takes == TAKES_NUMERIC && t == REF_BOOL) return -1;
+  if ((ops[op].takes == TAKES_NUMERIC || ops[op].takes == TAKES_INTEGER) && t == REF_BOOL) return -1;
+  if ((ops[op].takes == TAKES_INTEGER || ops[op].takes == TAKES_INTEGRAL) && dtypes[t].kind == REF_KIND_FLOAT) return -1;
   if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
   *compute = !ops[op].info.move && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
   if (op == REF_ASTYPE) {
@@ -339,17 +364,39 @@ int ref_may_store(ref_op op, ref_dtype result, ref_dtype out) {
 
 /* ---- Arithmetic in the compute dtype ---------------------------------------------------------------------------- */
 
-/* Integers: exact in 128 bits (but for a product's or power's high part, which wraps away), the caller wraps. */
-static __int128 eval_integer(ref_op op, int bits, const __int128 *x, const __int128 *param) {
+/* Integers: exact in 128 bits (but for a product's or power's high part, which wraps away), the caller wraps. Bools are 0
+ * and 1. */
+static __int128 eval_integer(ref_op op, ref_dtype k, const __int128 *x, const __int128 *param) {
+  int bits = dtypes[k].size * 8;
   switch (op) {
+    case REF_POSITIVE: return x[0];
+    case REF_SIGN: return (x[0] > 0) - (x[0] < 0);
+    case REF_SQUARE: return (__int128)((unsigned __int128)x[0] * (unsigned __int128)x[0]);
+    case REF_BITWISE_AND: return x[0] & x[1];
+    case REF_BITWISE_OR: return x[0] | x[1];
+    case REF_BITWISE_XOR: return x[0] ^ x[1];
+    case REF_BITWISE_INVERT: return k == REF_BOOL ? 1 - x[0] : -1 - x[0];
+    case REF_BITWISE_LEFT_SHIFT: {
+      uint64_t r = (uint64_t)x[0];
+      if (x[1] < 0 || x[1] >= bits) return 0;
+      for (__int128 i = 0; i < x[1]; i++) r *= 2;
+      return (__int128)r;
+    }
+    case REF_BITWISE_RIGHT_SHIFT: {
+      __int128 r = x[0], places = x[1] < 0 || x[1] >= bits ? bits : x[1];
+      for (__int128 i = 0; i < places; i++) r = (r - (r & 1)) / 2;
+      return r;
+    }
     case REF_NEGATIVE: return -x[0];
     case REF_ABS: return x[0] < 0 ? -x[0] : x[0];
     case REF_RELU: return x[0] < 0 ? 0 : x[0];
     case REF_ADD: return x[0] + x[1];
     case REF_SUBTRACT: return x[0] - x[1];
     case REF_MULTIPLY: return (__int128)((unsigned __int128)x[0] * (unsigned __int128)x[1]);
-    case REF_MAXIMUM: return x[0] > x[1] ? x[0] : x[1];
-    case REF_MINIMUM: return x[0] < x[1] ? x[0] : x[1];
+    case REF_MAXIMUM:
+    case REF_FMAX: return x[0] > x[1] ? x[0] : x[1];
+    case REF_MINIMUM:
+    case REF_FMIN: return x[0] < x[1] ? x[0] : x[1];
     case REF_CLIP: {
       __int128 y = x[0] > param[0] ? x[0] : param[0];
       return y < param[1] ? y : param[1];
@@ -382,6 +429,25 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
       if (is_nan(x[0]) || is_nan(x[1])) return nan_value();
       int first_is_less = x[0] < x[1] || (x[0] == x[1] && is_negative(x[0]));
       return (op == REF_MAXIMUM) == first_is_less ? x[1] : x[0];
+    }
+    case REF_FMAX:
+    case REF_FMIN:
+      if (is_nan(x[0])) return x[1];
+      return is_nan(x[1]) ? x[0] : eval_exact(op == REF_FMAX ? REF_MAXIMUM : REF_MINIMUM, k, x, NULL);
+    case REF_POSITIVE: return x[0];
+    case REF_SIGN: return is_nan(x[0]) ? x[0] : (x[0] > 0) - (x[0] < 0);
+    case REF_HEAVISIDE: return is_nan(x[0]) ? x[0] : x[0] == 0 ? x[1] : x[0] > 0;
+    case REF_COPYSIGN: { /* the one NaN has no sign */
+      ref_real size = REAL(fabs)(x[0]);
+      return !is_nan(x[1]) && is_negative(x[1]) ? -size : size;
+    }
+    case REF_SQUARE: {
+      ref_real both[2] = {x[0], x[0]};
+      return eval_exact(REF_MULTIPLY, k, both, NULL);
+    }
+    case REF_RECIPROCAL: {
+      ref_real quotient[2] = {1, x[0]};
+      return eval_exact(REF_DIVIDE, k, quotient, NULL);
     }
     case REF_CLIP: {
       ref_real a[2] = {x[0], param[0]}, b[2];
@@ -419,6 +485,29 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
     default: abort();
   }
   return r;
+}
+
+/* What gives a bool. NaN is true as a condition, as every number but 0. */
+static int eval_truth(ref_op op, const ref_real *x) {
+  switch (op) {
+    case REF_LESS: return x[0] < x[1];
+    case REF_LESS_EQUAL: return x[0] < x[1] || x[0] == x[1];
+    case REF_GREATER: return x[1] < x[0];
+    case REF_GREATER_EQUAL: return x[1] < x[0] || x[0] == x[1];
+    case REF_EQUAL: return x[0] == x[1];
+    case REF_NOT_EQUAL: return !(x[0] == x[1]);
+    case REF_ISNAN: return is_nan(x[0]);
+    case REF_ISINF: return is_infinite(x[0]);
+    case REF_ISFINITE: return !is_nan(x[0]) && !is_infinite(x[0]);
+    case REF_SIGNBIT: return !is_nan(x[0]) && is_negative(x[0]);
+    case REF_LOGICAL_AND: return x[0] == 0 ? 0 : x[1] == 0 ? 0 : 1;
+    case REF_LOGICAL_OR: return x[0] == 0 ? (x[1] == 0 ? 0 : 1) : 1;
+    case REF_LOGICAL_XOR: return (x[0] == 0) != (x[1] == 0);
+    case REF_LOGICAL_NOT: return x[0] == 0;
+    default: break;
+  }
+  fprintf(stderr, "ref: %s gives no bool\n", ops[op].info.name);
+  abort();
 }
 
 static int is_sum_of_powers(ref_op op) {
@@ -554,17 +643,14 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
   }
   for (int i = 0; i < info->n_params; i++) p[i] = ref_value(k, ref_cast(k, param[i], REF_KIND_FLOAT));
   if (ops[op].bool_out) {
-    int yes = op == REF_LESS    ? v[0] < v[1]
-              : op == REF_EQUAL ? v[0] == v[1]
-              : op == REF_ISNAN ? is_nan(v[0])
-                                : !is_nan(v[0]) && is_negative(v[0]);
+    int yes = eval_truth(op, v);
     return exactly(ref_cast(out, yes, REF_KIND_BOOL), yes);
   }
   if (dtypes[k].kind != REF_KIND_FLOAT) {
     __int128 a[REF_MAX_INPUTS] = {0}, b[REF_MAX_PARAMS] = {0};
     for (int i = 0; i < info->n_in; i++) a[i] = (__int128)v[i];
     for (int i = 0; i < info->n_params; i++) b[i] = (__int128)p[i];
-    __int128 r = eval_integer(op, dtypes[k].size * 8, a, b);
+    __int128 r = eval_integer(op, k, a, b);
     ref_real value = ref_value(k, (uint64_t)r & bits_mask(k)); /* wraps */
     return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
   }

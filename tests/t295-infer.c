@@ -166,6 +166,19 @@ static void test_infer(void) {
   group_end();
 }
 
+/* f32 for all inputs, i32 where that is refused; returns what the output then is. */
+static ref_dtype plain_dtypes(ref_op op, ref_dtype *in) {
+  static const ref_dtype plain[] = {REF_F32, REF_I32};
+  for (int i = 0; i < 2; i++) {
+    ref_dtype result = plain[i], compute;
+    in[0] = op == REF_WHERE ? REF_BOOL : plain[i];
+    in[1] = in[2] = plain[i];
+    if (!ref_resolve(op, in, &result, &compute)) return result;
+  }
+  bail("%s takes neither f32 nor i32", ref_op_describe(op)->name);
+  return REF_N_DTYPES;
+}
+
 static void test_workspace(void) {
   group_begin("workspace: 0 for every op of this version");
   for (int op = 0; op < REF_N_OPS; op++) {
@@ -175,8 +188,9 @@ static void test_workspace(void) {
     rng_seed(&r, 3);
     operand o[4];
     DLTensor *ins[3] = {&o[0].t, &o[1].t, &o[2].t}, *outs = &o[3].t;
-    for (int k = 0; k < 4; k++) operand_vector(&o[k], op == REF_WHERE && k == 0 ? REF_BOOL : REF_F32, 50, &r);
-    if (op == REF_LESS || op == REF_EQUAL || op == REF_ISNAN || op == REF_SIGNBIT) o[3].t.dtype = ref_dtype_dl(REF_BOOL);
+    ref_dtype in[3], result = plain_dtypes((ref_op)op, in);
+    for (int k = 0; k < 3; k++) operand_vector(&o[k], in[k], 50, &r);
+    operand_vector(&o[3], result, 50, &r);
     size_t bytes = 77;
     group_count(1);
     quern_status s = quern_op_workspace(the_op((ref_op)op), info->n_in, ins, 1, &outs, NULL, &bytes);
@@ -199,9 +213,7 @@ static void test_explain(void) {
       operand o[4];
       DLTensor *ins[3] = {&o[0].t, &o[1].t, &o[2].t}, *outs = &o[3].t;
       int64_t n = 3000, two = 2;
-      ref_dtype in[3] = {REF_F32, REF_F32, REF_F32}, result = REF_F32, compute;
-      if (op == REF_WHERE) in[0] = REF_BOOL;
-      ref_resolve((ref_op)op, in, &result, &compute);
+      ref_dtype in[3], result = plain_dtypes((ref_op)op, in);
       for (int k = 0; k < 4; k++) operand_make(&o[k], k == 3 ? result : in[k], 1, &n, strided ? &two : NULL, &r);
       operand_save(&o[3]);
       char text[4000];

@@ -1,0 +1,18 @@
+/* bitwise_right_shift: x >> y (dsl/bitwise.lua:38, templates/elementwise.c.in) */
+void Q_NAME(qk_bitwise_right_shift_i16_i16_i16_2d_bcc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
+  Q_KERNEL_ENTRY;
+  (void)ptr, (void)stride, (void)n, (void)params;
+  const i64 n0 = n[0];
+  for (i64 j = 0; j < n[1]; j++) {
+    const char *row_x = ptr[0] + j * stride[0][1];
+    const char *row_y = ptr[1] + j * stride[1][1];
+    char *row_out = ptr[2] + j * stride[2][1];
+    const i16 in_x = *(const i16_u *)row_x;
+    Q_IVDEP
+    for (i64 i = 0; i < n0; i++) {
+      const i16 in_y = ((const i16_u *)row_y)[i];
+      const i16 t3 = q_shr_i16(in_x, in_y);
+      ((i16_u *)row_out)[i] = t3;
+    }
+  }
+}
