@@ -109,7 +109,7 @@ function M.table_rows(plan, prefix, files)
     for _, entry in ipairs(file.entries) do table.insert(result.functions, renamed(entry.record.name, prefix)) end
     for k, row in ipairs(M.rows(plan, file)) do
       local record = row.record
-      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - 1)
+      local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)
       lines[k] = tables.cuda_row(record, row.dtypes, renamed(record.name, prefix), turn)
     end
     result.rows_of[file.op.name] = lines
@@ -124,7 +124,7 @@ function M.manifest_rows(plan, prefix, files)
     for _, entry in ipairs(file.entries) do
       local record, dtypes = entry.record, {}
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
-      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.dtypes - 1)
+      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.op.inputs)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
         .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name),
         table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)

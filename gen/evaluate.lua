@@ -203,7 +203,7 @@ local function value_of(x, t)
   return number.wrap(integer, t.bits, t.signed) == integer and integer or nil
 end
 
--- The output of a DAG for inputs and params given by name, or nil where one of them is no value of its type.
+-- The outputs of a DAG, as many results, for inputs and params given by name; nil where one of these is no value of its type.
 function M.run(types, dag, values)
   local result = {}
   for _, node in ipairs(dag_of.order(dag.outputs)) do
@@ -216,7 +216,9 @@ function M.run(types, dag, values)
       result[node] = apply(node, args, types)
     end
   end
-  return result[dag.outputs[1]]
+  local list = {}
+  for k, node in ipairs(dag.outputs) do list[k] = result[node] end
+  return table.unpack(list)
 end
 
 -- The distance of two floats in units in the last place of `wanted`.
@@ -231,27 +233,29 @@ end
 -- Checks the examples of an op in one compute type. Returns a list of sentences about those that do not hold.
 function M.check_examples(types, op, dag, K)
   local wrong = {}
-  local t = types.by_name[dag.outputs[1].type]
-  local name = op.output
+  local function compare(k, name, got, wanted, t)
+    local goal = value_of(wanted, t)
+    if goal == nil then return end
+    local bound = t.kind == "float" and (op.ulp[K] or 0.5) + 0.5 or 0
+    local distance = t.kind == "float" and ulps_apart(got, goal, t) or got == goal and 0 or math.huge
+    if distance > bound then
+      wrong[#wrong + 1] = string.format("example %d in %s gives %s%s, not %s", k, K, #op.outputs > 1 and name .. " = " or "",
+        t.kind == "float" and number.hex(got) or tostring(got), t.kind == "float" and number.hex(goal) or tostring(goal))
+    end
+  end
   for k, example in ipairs(op.examples) do
     local values = {}
     for _, input in ipairs(op.inputs) do values[input.name] = example[input.name] end
     for _, param in ipairs(op.params) do values[param.name] = example[param.name] or param.value end
-    local wanted = example[name]
-    local complete = wanted ~= nil
+    local complete, missing = true, nil
     for _, input in ipairs(op.inputs) do complete = complete and values[input.name] ~= nil end
-    if not complete then
-      wrong[#wrong + 1] = string.format("example %d names not all of its inputs and '%s'", k, name)
+    for _, output in ipairs(op.outputs) do missing = missing or example[output.name] == nil and output.name or nil end
+    if not complete or missing then
+      wrong[#wrong + 1] = string.format("example %d names not all of its inputs and '%s'", k, missing or op.outputs[1].name)
     else
-      local got = M.run(types, dag, values)
-      local goal = value_of(wanted, t)
-      if got ~= nil and goal ~= nil then
-        local bound = t.kind == "float" and (op.ulp[K] or 0.5) + 0.5 or 0
-        local distance = t.kind == "float" and ulps_apart(got, goal, t) or got == goal and 0 or math.huge
-        if distance > bound then
-          wrong[#wrong + 1] = string.format("example %d in %s gives %s, not %s", k, K,
-            t.kind == "float" and number.hex(got) or tostring(got), t.kind == "float" and number.hex(goal) or tostring(goal))
-        end
+      local got = { M.run(types, dag, values) }
+      for at, output in ipairs(got[1] ~= nil and op.outputs or {}) do
+        compare(k, output.name, got[at], example[output.name], types.by_name[dag.outputs[at].type])
       end
     end
   end

@@ -440,8 +440,23 @@ function Scope:param(op, param, value, type_name, node)
   return self.state.dag:constant(type_name, number)
 end
 
--- An op used inside a body or an expression: its promotion, then its body.
-function Scope:call_op(op, values, node)
+-- What a body gives for an output, in the type that it must have. wanted: of the output
+function Scope:given(owner, value, wanted, node)
+  local type_name = self.state.types.by_name[wanted].compute
+  if is_weak(value) then value = self:strong(value, type_name, node) end
+  if value.type ~= type_name then self:fail(node, "%s: the body gives %s, declared %s", owner, value.type, wanted) end
+  return value
+end
+
+-- An operand of an op with kernels of D, which is computed in another type: a number of D, in that type.
+function Scope:operand(value, D)
+  local node = node_of(value)
+  if node.op == "input" and dtype_of(value) == D then return node end
+  return node_of(self:cast(value, D))
+end
+
+-- An op used inside a body or an expression: its promotion, then its body. which: of its outputs
+function Scope:call_op(op, values, node, which)
   local types = self.state.types
   local n_in, n_params = #op.inputs, #op.params
   if #values < n_in or #values > n_in + n_params then
@@ -461,25 +476,41 @@ function Scope:call_op(op, values, node)
       operands[#operands + 1], where[#where + 1] = values[k], k
     end
   end
-  local D, K
-  operands, D = self:unify_all(operands, node, function(dtype)
+  if #op.outputs > 1 and not which then
+    local words = {}
+    for k, output in ipairs(op.outputs) do words[k] = string.format("%s.%s(...)", op.name, output.name) end
+    self:fail_as("syntax", node, "%s has %d outputs: write %s", op.name, #words, table.concat(words, " or "))
+  end
+  local D, K, T
+  local function finally(dtype)
     K = M.compute_type(types, op, dtype)
     if K and types.by_name[dtype].kind ~= "float" and M.is_floating(types, op) then dtype = "f32" end
     if not K or (self.keeps_dtypes and not types.by_name[dtype].built) then
       self:fail(node, "%s does not take %s", op.name, dtype)
     end
+    T = types.by_name[K].compute
     return dtype
-  end)
-  for k, value in ipairs(operands) do nodes[where[k]] = node_of(value) end
+  end
+  operands, D = self:unify_all(operands, node, finally)
+  for k, value in ipairs(operands) do
+    local given = values[where[k]]
+    nodes[where[k]] = K == T and node_of(value) or self:operand(is_weak(given) and value or given, D)
+  end
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
   for k, param in ipairs(op.params) do
-    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, K, node)
+    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
     env[param.name] = nodes[n_in + k]
   end
   local body = M.body_of(types, op, K)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
-  return self:typed(self:inline(op, body, env, nodes, K, op, node), op.result or D)
+  local output = op.outputs[which or 1]
+  local result = self:inline(op, body, env, nodes, K, op, node)
+  if op.assigns then result = result[which or 1] end
+  local dtype = output.type or D
+  result = self:given(op.name, result, dtype, node)
+  if types.by_name[dtype].compute ~= dtype and (output.type or K ~= T) then result = node_of(self:cast(result, dtype)) end
+  return self:typed(result, dtype)
 end
 
 -- Runs a body with an environment; the same function on the same nodes is inlined once.
@@ -494,7 +525,7 @@ function Scope:inline(owner, body, env, values, T, scope_of, node)
   state.active[owner], state.depth = true, state.depth + 1
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T, owner = owner,
                                constants = scope_of.constants, tables = scope_of.tables, trusted = owner.builtin }, Scope)
-  local result = scope:run()
+  local result = scope:run(owner.assigns and owner.outputs)
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
   return result
@@ -505,13 +536,14 @@ function Scope:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local model = self.state.model
-  local func, op = model.func_of_name[node.name], model.op_of_name[node.name]
+  local func = model.func_of_name[node.name]
+  local op, which = M.op_called(model, node.name)
   if M.PRIMITIVES[node.name] then
     return self:primitive(node.name, values, node)
   end
   if func and not func.builtin and self.trusted then func = nil end
   if func then return self:call_func(func, values, node) end
-  if op and op ~= self.owner then return self:call_op(op, values, node) end
+  if op and op ~= self.owner then return self:call_op(op, values, node, which) end
   if op then self:fail(node, "%s calls itself", node.name) end
   local primitives = {}
   for name in pairs(M.PRIMITIVES) do primitives[name] = self.trusted or not RAW[name] or nil end
@@ -615,8 +647,8 @@ function Scope:run_rare(statement)
   end
 end
 
--- Parses (once per text) and evaluates the body: its result.
-function Scope:run()
+-- Parses (once per text) and evaluates the body: its result, or, where it assigns `outputs`, the list of them.
+function Scope:run(outputs)
   local body = self.state.parsed[self.source]
   if not body then
     local ok, result = pcall(parse.parse, self.source.text, self.state.types.by_name)
@@ -639,6 +671,15 @@ function Scope:run()
       self.env[statement.name] = self:assigned(statement)
     end
   end
+  if outputs then
+    if body.result then self:fail(body.result, "an op that names its outputs assigns them and returns nothing") end
+    local list = {}
+    for k, output in ipairs(outputs) do
+      list[k] = self.env[output.name]
+      if not list[k] then self:fail({ at = #self.source.text + 1 }, "the body does not assign its output %s", output.name) end
+    end
+    return list
+  end
   if not body.result then
     self:fail({ at = #self.source.text + 1 }, "the body has no result: end it with return ...;")
   end
@@ -647,7 +688,19 @@ end
 
 ---------------------------------------------------------------------------------------------------- entry points
 
--- The type an op computes in when its promoted dtype is T, or nil when it does not take T.
+-- The op that a call names, and the number of the output that is asked for: NAME, or NAME.OUTPUT of an op of several.
+function M.op_called(model, name)
+  local op = model.op_of_name[name]
+  if op then return op end
+  local head, tail = name:match "^(.+)%.([^.]+)$"
+  op = head and model.op_of_name[head]
+  for k, output in ipairs(op and op.outputs or {}) do
+    if output.name == tail and #op.outputs > 1 then return op, k end
+  end
+end
+
+-- What an op's kernels compute in when its promoted dtype is T, or nil when it does not take T: T itself where a body is
+-- keyed by it (values are computed in T's compute type, operands and results are numbers of T), else T's compute type.
 function M.compute_type(types, op, T)
   local taken = {}
   for _, name in ipairs(op.dtypes) do taken[name] = true end
@@ -657,7 +710,7 @@ function M.compute_type(types, op, T)
     if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and taken.f32 then return "f32" end
     return nil
   end
-  return t.compute
+  return op.bodies[T] and T or t.compute
 end
 
 -- Whether an op takes floats only.
@@ -683,11 +736,11 @@ function M.new_state(model)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = { node }, type, steps } or nil, an error string and its kind: "syntax", "limit".
+-- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit".
 function M.op_dag(model, op, K)
   local state = M.new_state(model)
   local types = model.types
-  local value_type = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits or K
+  local value_type = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits or types.by_name[K].compute
   local env, inputs, params = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
@@ -700,26 +753,29 @@ function M.op_dag(model, op, K)
   end
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
-  local scope = setmetatable({ state = state, source = body, env = env, T = value_type, default_type = value_type,
+  local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type
+  local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T,
                                owner = op, constants = op.constants, tables = op.tables, trusted = op.builtin }, Scope)
   local ok, result = pcall(function()
-    local value = scope:run()
-    local wanted = op.result or value_type
-    if wanted == "bool" then
-      if value.type ~= "bool" then
-        scope:fail({ at = 1 }, "%s: the body gives %s, declared bool", op.name, value.type)
+    local values = scope:run(op.assigns and op.outputs)
+    if not op.assigns then values = { values } end
+    for k, output in ipairs(op.outputs) do
+      local name = op.assigns and output.name or op.name
+      if is_weak(values[k]) then values[k] = scope:strong(values[k], output.type or T, { at = 1 }) end
+      local wanted = output.type and types.by_name[output.type].compute or value_type
+      if values[k].type ~= wanted then
+        scope:fail({ at = 1 }, output.type and "%s: the body gives %s, declared %s; write the cast" or "%s: the body gives %s for %s", name,
+                   values[k].type, output.type or T)
       end
-    elseif value.type ~= wanted then
-      scope:fail({ at = 1 }, "%s: for %s the body gives %s", op.name, wanted, value.type)
     end
-    return value
+    return values
   end)
   if not ok then
     if type(result) ~= "table" then error(result, 0) end
     local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
   end
-  return { dag = state.dag, inputs = inputs, params = params, outputs = { result }, type = K, steps = state.steps }
+  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps }
 end
 
 return M

@@ -67,7 +67,7 @@ function M.index(plan, sources, build_id)
     lines[#lines + 1] = "file " .. file.stem
     for _, entry in ipairs(file.entries) do
       local record = entry.record
-      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - 1)
+      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - (file.op and #file.op.outputs or 1))
       number_of[record.name], n = n, n + 1
       lines[#lines + 1] = string.format("kernel %s %s %s %d %d", record.name, record.rank == "n" and "0" or record.rank,
                                         record.classes, record.is_wide and 1 or 0, turn)
@@ -75,7 +75,7 @@ function M.index(plan, sources, build_id)
   end
   for _, file in ipairs(sources) do
     if file.op then
-      lines[#lines + 1] = string.format("op %s %d", file.op.name, #file.op.inputs + 1)
+      lines[#lines + 1] = string.format("op %s %d", file.op.name, #file.op.inputs + #file.op.outputs)
       for _, row in ipairs(cuda.rows(plan, file)) do
         local numbers = {}
         for k, name in ipairs(row.dtypes) do numbers[k] = types.by_name[name].index end

@@ -131,7 +131,7 @@ local function is_callable(name) return expr.PRIMITIVES[name] and name ~= "looku
 local function check_calls(body, model)
   for _, call in ipairs(body.calls) do
     local name = call.name
-    if not model.op_of_name[name] and not is_callable(name) then
+    if not expr.op_called(model, name) and not is_callable(name) then
       if name == "lookup" then fail("syntax", call.at, "lookup is for the library's own math") end
       if expr.PRIMITIVES[name] then
         fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
@@ -146,10 +146,10 @@ end
 function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
-  local op = self.state.model.op_of_name[node.name]
+  local op, which = expr.op_called(self.state.model, node.name)
   -- what goes wrong inside its body is reported here
   self.call = node
-  local value = op and self:call_op(op, values, node) or self:primitive(node.name, values, node)
+  local value = op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
   self.call = nil
   return value
 end

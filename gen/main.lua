@@ -104,7 +104,12 @@ local function wanted_dtypes(model, names, ops, errors)
     end
   end
   for _, op in ipairs(ops) do
-    if op.result then wanted[op.result] = true end
+    for _, output in ipairs(op.outputs) do
+      if output.type then
+        wanted[output.type] = true
+        wanted[types.by_name[output.type].compute] = true
+      end
+    end
     if op.finds then wanted.bool = true end
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end

@@ -13,7 +13,7 @@
 local M = {}
 
 M.MAX_BYTES = 64 << 10
-M.MAX_NAME = 64 -- of each part of a name with a namespace
+M.MAX_NAME = 64 -- of each part of a name with dots
 M.MAX_DEPTH = 200
 M.MAX_CHAIN = 2000
 
@@ -31,7 +31,8 @@ M.WORDS = { ["return"] = true, param = true, rare = true, lookup = true, T = tru
 local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
 local function exceed(at, ...) error({ at = at, message = string.format(...), kind = "limit" }, 0) end
 
--- Tokens: { kind = "name" | "number" | "op" | "end", text, at }. A name may have an op's namespace before it, and a dot.
+-- Tokens: { kind = "name" | "number" | "op" | "end", text, at }. An op's name may have its namespace before it and an output
+-- behind it, and dots between.
 local function scan(text, max_bytes)
   if #text > max_bytes then exceed(1, "longer than %d bytes", max_bytes) end
   local tokens, at = {}, 1
@@ -49,9 +50,12 @@ local function scan(text, max_bytes)
       local kind, word
       if c:find "[A-Za-z_]" then
         kind, word = "name", text:match("^[A-Za-z_][A-Za-z0-9_]*", at)
-        local after = text:match("^%.[A-Za-z_][A-Za-z0-9_]*", at + #word) or ""
-        if #word > M.MAX_NAME or #after > M.MAX_NAME + 1 then fail(at, "a name may have %d letters", M.MAX_NAME) end
-        word = word .. after
+        local longest = #word
+        for _ = 1, 2 do
+          local after = text:match("^%.[A-Za-z_][A-Za-z0-9_]*", at + #word) or ""
+          word, longest = word .. after, math.max(longest, #after - 1)
+        end
+        if longest > M.MAX_NAME then fail(at, "a name may have %d letters", M.MAX_NAME) end
       elseif c:find "[0-9]" or text:find("^%.[0-9]", at) then
         kind = "number"
         word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)

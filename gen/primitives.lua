@@ -160,7 +160,7 @@ end
 -- broadcast one could stand beside; a lookup's table is one address.
 local function classes_of(primitive)
   if primitive.op == "lookup" then return { "bcc" } end
-  return variants.broadcast_classes(#primitive.args)
+  return variants.broadcast_classes(#primitive.args, 1)
 end
 
 -- All primitives of a plan, sorted as qn_primitive_find wants them, each with `records`, one per class string; and the

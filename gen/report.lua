@@ -116,10 +116,14 @@ function M.list_json(rows)
       for _, item in ipairs(list) do texts[#texts + 1] = c.json_string(key and item[key] or item) end
       return "[" .. table.concat(texts, ", ") .. "]"
     end
+    local outputs = {}
+    for k, output in ipairs(op.outputs) do
+      outputs[k] = string.format('{"name": "%s", "dtypes": %s}', output.name, strings(row.outputs[k]))
+    end
     out[#out + 1] = string.format('  {"name": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": %s, "params": %s, '
-      .. '"dtypes": %s, "results": %s}', c.json_string(op.name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
+      .. '"dtypes": %s, "outputs": [%s]}', c.json_string(op.name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
       c.json_string(kernels.place(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
-      strings(row.outputs))
+      table.concat(outputs, ", "))
   end
   return "[\n" .. table.concat(out, ",\n") .. "\n]\n"
 end

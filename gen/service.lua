@@ -88,9 +88,11 @@ end
 local function packed_op(types, op, built, heavy)
   local tables, variants, kernels = require "gen.tables", require "gen.variants", require "gen.kernels"
   local inputs, outputs = tables.accepted(types, op, built)
-  local mask, conditions = 0, 0
+  local mask, own, conditions = 0, 0, 0
   for _, name in ipairs(op.dtypes) do
-    if built[name] then mask = mask | 1 << types.by_name[name].index end
+    local bit = built[name] and 1 << types.by_name[name].index or 0
+    mask = mask | bit
+    if tables.has_own_body(types, op, name) then own = own | bit end
   end
   local args = {}
   for k, input in ipairs(op.inputs) do
@@ -98,12 +100,16 @@ local function packed_op(types, op, built, heavy)
     if is_condition then conditions = conditions | 1 << (k - 1) end
     args[#args + 1] = string.pack("<s4s4I4I4", input.name, is_condition and "bool" or table.concat(inputs, " "), 0, 0)
   end
-  args[#args + 1] = string.pack("<s4s4I4I4", op.output, table.concat(outputs, " "), 1, (1 << #op.inputs) - 1)
+  local results = {}
+  for k, output in ipairs(op.outputs) do
+    args[#args + 1] = string.pack("<s4s4I4I4", output.name, table.concat(outputs[k], " "), 1, (1 << #op.inputs) - 1)
+    results[k] = string.pack("<I4", output.type and types.by_name[output.type].index or 0xff) -- QN_DTYPE_NONE
+  end
   local params = {}
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-  return string.pack("<s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), RULES[variants.rule(types, op)], mask,
-                     conditions, op.result == "bool" and 1 or 0, heavy and 1 or 0, #op.inputs, 1, #op.params)
-    .. table.concat(args) .. table.concat(params)
+  return string.pack("<s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), RULES[variants.rule(types, op)], mask, own,
+                     conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
+    .. table.concat(results) .. table.concat(args) .. table.concat(params)
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns op -> is heavy

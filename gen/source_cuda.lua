@@ -42,7 +42,7 @@ end
 local function entry_of_op(model, op, request)
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
-    return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, #op.inputs + 1), "dtype"
+    return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
   end
   for _, name in ipairs(dtypes) do
     local t = types.by_name[name]

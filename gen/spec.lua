@@ -252,14 +252,14 @@ end
 
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
-  params = "table", result = "string", moves = "boolean", casts = "boolean", inputs = "string", grad = "string table",
+  params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean", inputs = "string", grad = "string table",
   notes = "string", finds = "string",
 }
 
 -- What an op of class dynamic may give of the elements that it finds, by how many inputs; and what is not for it, since there is
 -- nothing to compute.
 local FINDS = { items = 2, places = 1 }
-local NOT_OF_FINDERS = { "body", "result", "moves", "casts", "params", "ulp", "domain", "examples" }
+local NOT_OF_FINDERS = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
 
 -- What is wrong with an op that finds, or nil.
 local function finder_trouble(state, fields)
@@ -268,6 +268,40 @@ local function finder_trouble(state, fields)
   for _, field in ipairs(NOT_OF_FINDERS) do
     if fields[field] ~= nil then return field .. " is not for an op that finds" end
   end
+end
+
+M.MAX_OUTPUTS = 8
+
+-- The outputs of an op: list of { name, type = the dtype it has whatever the inputs', or nil }. Returns nil after an error.
+local function parse_outputs(state, at, name, fields, op)
+  local types = state.model.types
+  local function is_dtype(word) return types.by_name[word] ~= nil and types.by_name[word].kind ~= "bits" end
+  if fields.outputs then
+    for _, field in ipairs { "result", "moves", "casts" } do
+      if fields[field] ~= nil then return fail(state, at, "%s: %s is not for an op that names its outputs", name, field) end
+    end
+    local known = {}
+    for _, t in ipairs(types.list) do known[t.name] = is_dtype(t.name) or nil end
+    local outputs = parse_names(state, at, name, fields.outputs, known)
+    if outputs and (#outputs == 0 or #outputs > M.MAX_OUTPUTS) then
+      return fail(state, at, "%s: outputs: expected 1 to %d names", name, M.MAX_OUTPUTS)
+    end
+    for _, output in ipairs(outputs or {}) do
+      for _, input in ipairs(op.inputs) do
+        if input.name == output.name then return fail(state, at, "%s: '%s' is an input and an output", name, input.name) end
+      end
+    end
+    return outputs
+  end
+  local result = fields.finds == "places" and "i64" or fields.result
+  if result and not is_dtype(result) then
+    return fail(state, at, "%s: result: unknown dtype '%s'%s", name, source.shown(result),
+                source.suggest(result, types.sets.all))
+  end
+  if result and (fields.moves or fields.casts) then
+    return fail(state, at, "%s: result is not for an op that moves or casts", name)
+  end
+  return { { name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out", type = result } }
 end
 
 local function declare_op(state, index, name, fields, default_inputs)
@@ -307,16 +341,15 @@ local function declare_op(state, index, name, fields, default_inputs)
   if op.finds and #op.inputs ~= FINDS[op.finds] then
     return fail(state, at, "%s: finds %s of %d inputs", name, op.finds, FINDS[op.finds])
   end
-  if fields.result and fields.result ~= "bool" then
-    return fail(state, at, "%s: result can only be \"bool\"", name)
-  end
-  op.result = fields.finds == "places" and "i64" or fields.result
+  op.outputs = parse_outputs(state, at, name, fields, op)
+  if not op.outputs then return end
+  op.assigns = fields.outputs ~= nil -- its body assigns its outputs
   op.dtypes = parse_dtypes(state, at, name, fields.dtypes, model.types)
   if not op.dtypes then return end
   op.bodies = fields.finds and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
-  op.output = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out"
-  local taken = { [op.output] = true }
+  local taken = {}
+  for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]

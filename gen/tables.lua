@@ -125,24 +125,30 @@ local function scalar(value)
   return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", number.f64_bits(value)))
 end
 
--- The dtypes an op's inputs may have, and those its output has of itself.
+-- The dtypes an op's inputs may have, and, for each output, those it has of itself.
 function M.accepted(types, op, built)
-  local inputs, outputs, seen = {}, {}, {}
+  local inputs, promoted, outputs, seen = {}, {}, {}, {}
   for _, name in ipairs(types.sets.all) do
     if built[name] then
       local listed = false
       for _, taken in ipairs(op.dtypes) do listed = listed or taken == name end
       local K = expr.compute_type(types, op, name)
       if listed or K then inputs[#inputs + 1] = name end
-      local result = op.result or (listed and name) or (K and "f32")
+      local result = (listed and name) or (K and "f32")
       if result and not seen[result] then
         seen[result] = true
-        outputs[#outputs + 1] = result
+        promoted[#promoted + 1] = result
       end
     end
   end
+  for k, output in ipairs(op.outputs) do
+    outputs[k] = output.type and { #inputs > 0 and output.type or nil } or promoted
+  end
   return inputs, outputs
 end
+
+-- Whether a body is keyed by a dtype that is computed in another: there are kernels of that dtype itself.
+function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
 
 -- What an op's row refers to, and the inputs that are conditions as bits.
 local function op_definitions(types, op, built, records, cuda_rows)
@@ -154,7 +160,9 @@ local function op_definitions(types, op, built, records, cuda_rows)
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
     rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
   end
-  rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", op.output, table.concat(outputs, " "), alias)
+  for k, output in ipairs(op.outputs) do
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", output.name, table.concat(outputs[k], " "), alias)
+  end
   local function define(type_name, name, lines, gap)
     if #lines == 0 then return end
     out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};%s", type_name, name, op.c_name,
@@ -189,27 +197,31 @@ end
 
 -- A qn_builtin's initialiser.
 local function builtin_row(types, op, built, records, cuda_rows, bool_in)
-  local mask, first, heavy = {}, first_variants(types, op, records)
+  local mask, own, results, first, heavy = {}, {}, {}, first_variants(types, op, records)
   for _, name in ipairs(op.dtypes) do
     if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
+    if built[name] and M.has_own_body(types, op, name) then own[#own + 1] = "1u << " .. upper(name) end
   end
+  for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
   return string.format([[
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
-             %s, %d, 1, %d, args_%s, %s, 64, NULL},
+             %s, %d, %d, %d, args_%s, %s, 64, NULL},
     .rule = QN_RULE_%s,
     .dtypes = %s,
+    .own = %s,
     .bool_in = 0x%xu,
-    .bool_out = %d,
+    .results = {%s},
     .variants = %s,
     .n_variants = %d,
     .first = {%s},
     .heavy = %d,%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
-    op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.params, op.c_name,
+    op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
-    #mask > 0 and table.concat(mask, " | ") or "0", bool_in, op.result == "bool" and 1 or 0,
+    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
+    table.concat(results, ", "),
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
     cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
       or "")
@@ -320,7 +332,11 @@ function M.typed_functions(ops)
       args[k] = "const DLTensor *" .. input.name
       list[k] = "(DLTensor *)" .. input.name
     end
-    args[#args + 1] = "const DLTensor *" .. op.output
+    local outs = {}
+    for k, output in ipairs(op.outputs) do
+      args[#args + 1] = "const DLTensor *" .. output.name
+      outs[k] = "(DLTensor *)" .. output.name
+    end
     args[#args + 1] = "const quern_call *call"
     local doc = {}
     for _, line in ipairs(c.comment_lines(op.doc)) do doc[#doc + 1] = line end
@@ -331,12 +347,12 @@ function M.typed_functions(ops)
 /* %s */
 QUERN_API quern_op *quern_builtin_%s(void);
 static inline quern_status quern_%s(%s) {
-  %sDLTensor *const outs[1] = {(DLTensor *)%s};
-  return quern_op_call(quern_builtin_%s(), %d, %s, 1, outs, call);
+  %sDLTensor *const outs[%d] = {%s};
+  return quern_op_call(quern_builtin_%s(), %d, %s, %d, outs, call);
 }
 ]], table.concat(doc, "\n * "), op.c_name, op.c_name, table.concat(args, ", "),
       #op.inputs > 0 and string.format("DLTensor *const ins[%d] = {%s};\n  ", #op.inputs, table.concat(list, ", ")) or "",
-      op.output, op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL")
+      #outs, table.concat(outs, ", "), op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL", #outs)
   end
   return table.concat(out, "\n")
 end

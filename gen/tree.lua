@@ -292,17 +292,22 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
     local accepted, given = tables.accepted(types, op, plan.wanted)
     local results, domain = {}, {}
     for _, name in ipairs(accepted) do dtypes[#dtypes + 1] = c.json_string(name) end
-    for _, name in ipairs(given) do results[#results + 1] = c.json_string(name) end
+    for k, output in ipairs(op.outputs) do
+      local of_output = {}
+      for j, name in ipairs(given[k]) do of_output[j] = c.json_string(name) end
+      results[k] = string.format('{"name": "%s", "dtypes": [%s], "dtype": %s}', output.name, table.concat(of_output, ", "),
+                                 c.json_string(output.type or op.casts and "output" or "promoted"))
+    end
     for k, bound in ipairs(op.domain or {}) do domain[k] = json_number(bound) end
     for _, t in ipairs(types.list) do
       if op.ulp[t.name] then ulps[#ulps + 1] = string.format('"%s": %s', t.name, number.decimal(op.ulp[t.name])) end
     end
     rows[#rows + 1] = string.format('    {"name": %s, "function": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": [%s], '
-      .. '"params": [%s], "dtypes": [%s], "results": [%s], "result": %s, "class": "%s", "ulp": {%s}, "domain": [%s]}',
+      .. '"params": [%s], "dtypes": [%s], "outputs": [%s], "class": "%s", "ulp": {%s}, "domain": [%s]}',
       c.json_string(op.name), c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc),
       c.json_string(kernels.formula(op)), c.json_string(kernels.place(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
-      c.json_string(op.result or op.casts and "output" or "promoted"), op.finds and "dynamic" or "basic",
+      op.finds and "dynamic" or "basic",
       table.concat(ulps, ", "), table.concat(domain, ", "))
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],\n  \"kernels\": ["

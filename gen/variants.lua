@@ -66,15 +66,15 @@ end
 function M.operand_dtypes(op, D)
   local dtypes = {}
   for _, input in ipairs(op.inputs) do dtypes[#dtypes + 1] = input.type or D end
-  dtypes[#dtypes + 1] = op.result or D
+  for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or D end
   return dtypes
 end
 
--- All class strings of n_in inputs and one output over `letters`, in this order, or those of them that are allowed (a set, or
+-- All class strings of n_in inputs and n_out outputs over `letters`, in this order, or those of them that are allowed (a set, or
 -- nil: all); an output is contiguous or strided.
-function M.class_product(n_in, letters, allowed)
+function M.class_product(n_in, n_out, letters, allowed)
   local list = { "" }
-  for k = 1, n_in + 1 do
+  for k = 1, n_in + n_out do
     local longer = {}
     for _, head in ipairs(list) do
       for letter in letters:gmatch "." do
@@ -88,10 +88,10 @@ function M.class_product(n_in, letters, allowed)
 end
 
 -- Contiguous, then every choice of broadcast inputs but all of them.
-function M.broadcast_classes(n_in)
-  local contiguous = ("c"):rep(n_in + 1)
+function M.broadcast_classes(n_in, n_out)
+  local contiguous = ("c"):rep(n_in + n_out)
   local list = { contiguous }
-  for _, classes in ipairs(M.class_product(n_in, "cb")) do
+  for _, classes in ipairs(M.class_product(n_in, n_out, "cb")) do
     if classes ~= contiguous and classes:find("c") <= n_in then list[#list + 1] = classes end
   end
   return list
@@ -107,13 +107,13 @@ function M.is_allowed(policy, classes)
 end
 
 local function lean_classes(op, heavy, moves)
-  local n = #op.inputs
-  local contiguous = ("c"):rep(n + 1)
+  local n, n_out = #op.inputs, #op.outputs
+  local contiguous, strided = ("c"):rep(n + n_out), ("s"):rep(n + n_out)
   if heavy then return { contiguous } end
-  if n == 0 then return { "c", "s" } end
-  local list = n <= 3 and M.broadcast_classes(n) or { contiguous }
+  if n == 0 then return { contiguous, strided } end
+  local list = n <= 3 and M.broadcast_classes(n, n_out) or { contiguous }
   if n == 1 and moves then list[#list + 1] = "bc" end
-  list[#list + 1] = ("s"):rep(n + 1)
+  list[#list + 1] = strided
   if n == 1 and moves then
     list[#list + 1] = "sc"
     list[#list + 1] = "cs"
@@ -139,8 +139,8 @@ end
 function M.of_op(types, op, wanted, policy, dag_for)
   if op.finds then return of_finder(types, op, wanted) end
   local records = {}
-  local n = #op.inputs
-  local contiguous = ("c"):rep(n + 1)
+  local n, n_out = #op.inputs, #op.outputs
+  local contiguous = ("c"):rep(n + n_out)
   for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
     local dag = dag_for(op, K)
     local weight = M.weight(dag)
@@ -160,14 +160,14 @@ function M.of_op(types, op, wanted, policy, dag_for)
       add(K, (first_rank == "1" or first_rank == "2") and first_rank or "1", contiguous)
       local stored = { K }
       for _, name in ipairs(op.dtypes) do
-        if wanted[name] and name ~= K and types.by_name[name].compute == K and not op.moves and not op.casts then
+        if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K and not op.moves and not op.casts then
           stored[#stored + 1] = name
         end
       end
       for _, D in ipairs(stored) do
         for _, rank in ipairs { "1", "2", "3", "n" } do
           if ranks[rank] then
-            for _, classes in ipairs(M.class_product(n, "cbs", policy.classes)) do add(D, rank, classes) end
+            for _, classes in ipairs(M.class_product(n, n_out, "cbs", policy.classes)) do add(D, rank, classes) end
           end
         end
       end

@@ -10,6 +10,7 @@
 -- for, all of these classes in each.
 -- full: rank 1, 2, 3 and n in every combination of classes and both widths.
 
+local expr = require "gen.expr"
 local variants = require "gen.variants"
 
 local M = {}
@@ -31,12 +32,12 @@ function M.record(c_name, fields)
   return fields
 end
 
--- { rank, classes, is_wide } of an op of n inputs and one output by the lean policy; in the ranks asked for, if any.
-local function lean_shapes(n, heavy, ranks)
-  local rows, strided, turned, list = { ("c"):rep(n + 1) }, { ("s"):rep(n + 1) }, {}, {}
-  if n == 2 or n == 3 then rows = variants.broadcast_classes(n) end
+-- { rank, classes, is_wide } of an op of n inputs and n_out outputs by the lean policy; in the ranks asked for, if any.
+local function lean_shapes(n, n_out, heavy, ranks)
+  local rows, strided, turned, list = { ("c"):rep(n + n_out) }, { ("s"):rep(n + n_out) }, {}, {}
+  if n == 2 or n == 3 then rows = variants.broadcast_classes(n, n_out) end
   if not heavy and (n == 1 or n == 2) then
-    for _, classes in ipairs(variants.class_product(n, "ct")) do
+    for _, classes in ipairs(variants.class_product(n, n_out, "ct")) do
       if classes:find "t" then turned[#turned + 1] = classes end
     end
   end
@@ -61,10 +62,10 @@ local function lean_shapes(n, heavy, ranks)
   return list
 end
 
-local function full_shapes(n, policy)
+local function full_shapes(n, n_out, policy)
   local list = {}
   for _, rank in ipairs { "1", "2", "3", "n" } do
-    for _, classes in ipairs(variants.class_product(n, "cbst", policy.classes)) do
+    for _, classes in ipairs(variants.class_product(n, n_out, "cbst", policy.classes)) do
       if not (rank == "1" and classes:find "t") then
         list[#list + 1] = { rank, classes, false }
         list[#list + 1] = { rank, classes, true }
@@ -90,7 +91,7 @@ local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
   if op.moves or op.casts then return list end
   for _, name in ipairs(op.dtypes) do
-    if wanted[name] and name ~= K and types.by_name[name].compute == K then
+    if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then
       list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
     end
   end
@@ -98,7 +99,7 @@ local function stored(types, op, K, wanted)
   for _, t in ipairs(types.list) do
     if wanted[t.name] and (t.kind == "integer" or t.kind == "bool") then
       local dtypes = variants.operand_dtypes(op, t.name)
-      dtypes[#dtypes] = op.result or K
+      for k, output in ipairs(op.outputs) do dtypes[#op.inputs + k] = output.type or K end
       list[#list + 1] = { D = t.name, dtypes = dtypes }
     end
   end
@@ -114,7 +115,7 @@ local function conversions(types, op, wanted, policy)
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
       if wanted[from] and wanted[to] and M.changes(types, from, to) then
-        local shapes = policy.variants == "full" and full_shapes(1, policy) or lean_shapes(1, false, policy.ranks)
+        local shapes = policy.variants == "full" and full_shapes(1, 1, policy) or lean_shapes(1, 1, false, policy.ranks)
         for _, shape in ipairs(kept(shapes, policy)) do
           records[#records + 1] = M.record(op.c_name, {
             op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1], classes = shape[2], is_wide = shape[3],
@@ -129,13 +130,14 @@ end
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
 function M.of_op(types, op, wanted, policy, dag_for)
-  local records, n = {}, #op.inputs
+  local records, n, n_out = {}, #op.inputs, #op.outputs
   if op.finds then return records end -- they run on the CPU
   if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
   for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
     local weight = variants.weight(dag_for(op, K))
     local heavy = weight > variants.HEAVY_NODES
-    local shapes = kept(policy.variants == "full" and full_shapes(n, policy) or lean_shapes(n, heavy, policy.ranks), policy)
+    local shapes = policy.variants == "full" and full_shapes(n, n_out, policy) or lean_shapes(n, n_out, heavy, policy.ranks)
+    shapes = kept(shapes, policy)
     for _, one in ipairs(stored(types, op, K, wanted)) do
       for _, shape in ipairs(shapes) do
         records[#records + 1] = M.record(op.c_name, {

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#define NAME_BYTES (2 * QN_SYNTAX_MAX_NAME + 2) /* a namespace, a dot, a name and their end */
+#include "core/strbuf.h"
+
+#define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* a namespace, a name and an output, two dots between them, and the end */
 
 /* The token in a message. */
 #define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
@@ -38,7 +40,6 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
                           "it by itself",
                           SHOWN(source, token));
-  qn_assert(op->builtin->info.n_out == 1);
   if (op->builtin->info.op_class == QUERN_CLASS_DYNAMIC)
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
                           "%.*s is no part of an expression: its output's shape depends on values; call it by itself",
@@ -49,16 +50,47 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
   return QUERN_OK;
 }
 
+/* The op of several outputs that NAME.OUTPUT means, and which of them; NULL. Shortens the name to the op's. */
+static const quern_op *find_output(quern_ctx *ctx, char *name, uint8_t *which) {
+  char *dot = strrchr(name, '.');
+  if (!dot) return NULL;
+  *dot = 0;
+  const quern_op *op = qn_registry_find(ctx, name);
+  const quern_op_info *info = op && op->builtin ? &op->builtin->info : NULL;
+  for (int32_t k = 0; info && info->n_out > 1 && k < info->n_out; k++) {
+    if (strcmp(info->args[info->n_in + k].name, dot + 1) != 0) continue;
+    *which = (uint8_t)k;
+    return op;
+  }
+  *dot = '.';
+  return NULL;
+}
+
+/* For an op of several outputs that is called by its name alone. */
+static quern_status refuse_all_outputs(const qn_source *source, const qn_token *token, const quern_op_info *info) {
+  char words[160] = "";
+  qn_strbuf buf = {words, sizeof words, 0};
+  for (int32_t k = 0; k < info->n_out; k++)
+    qn_strbuf_add(&buf, "%s%.40s.%.40s(...)", k ? " or " : "", info->name, info->args[info->n_in + k].name);
+  return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s has %d outputs: write %s", SHOWN(source, token), info->n_out,
+                        words);
+}
+
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call) {
   char name[NAME_BYTES];
   memcpy(name, source->text + token->at, token->size);
   name[token->size] = 0;
   *call = (qn_instruction){.at = token->at};
   const quern_op *op = qn_registry_find(ctx, name);
+  const int is_whole = op != NULL;
+  if (!op) op = find_output(ctx, name, &call->what);
   if (op) {
     call->kind = QN_CODE_OP;
     call->v.op = op;
-    return check_op(source, token, op);
+    const quern_status status = check_op(source, token, op);
+    if (status == QUERN_OK && is_whole && op->builtin->info.n_out > 1)
+      return refuse_all_outputs(source, token, &op->builtin->info);
+    return status;
   }
   if (strncmp(name, "raw_", 4) == 0)
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is for the library's own math; write as_%.36s",

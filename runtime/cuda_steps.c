@@ -304,7 +304,7 @@ static quern_status run_on_device(walk *w, const qn_step *step) {
     values |= 1u << k;
     memcpy(&at[k], host_register(w, reg), sizes[k]);
   }
-  qn_launch_pack(&w->nest, sizes, 1, values, &form, n_params, &w->launch);
+  qn_launch_pack(&w->nest, sizes, step->n_out, values, &form, n_params, &w->launch);
   memcpy(w->launch.args, at, (size_t)n * sizeof at[0]);
   uint64_t *param = w->launch.args + w->launch.at_params;
   if (fills) {

@@ -250,7 +250,7 @@ static state end_call(parser *p) {
   const nest *nest = &p->nests[--p->depth];
   p->status = qn_callee_check(&p->source, nest->token, &nest->call, nest->n_args);
   if (p->status) return FAILED;
-  emit(p, nest->call.kind, 0, nest->call.at, nest->n_args, 1)->v = nest->call.v;
+  emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1)->v = nest->call.v;
   return HAS_OPERAND;
 }
 

@@ -16,7 +16,7 @@ typedef enum qn_code_kind {
   QN_CODE_BINARY,   /* what: a qn_sign */
   QN_CODE_SELECT,   /* condition, one, other */
   QN_CODE_CAST,     /* what: a qn_dtype */
-  QN_CODE_OP,       /* n_args: inputs, then parameters */
+  QN_CODE_OP,       /* n_args: inputs, then parameters; what: which of its outputs */
   QN_CODE_FUNCTION, /* n_args */
   QN_CODE_ASSIGN    /* takes the value; index: the variable; what: its qn_dtype if it has one, else QN_DTYPE_NONE */
 } qn_code_kind;

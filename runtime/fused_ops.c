@@ -67,18 +67,29 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* Whether it is an op whose dtype the output's owner chooses, which no expression can say. */
 static int is_cast(const fused_op *fused) { return fused->op.builtin && fused->op.builtin->rule == QN_RULE_CAST; }
 
-/* The text by which an op with a name is an expression: `param a; NAME(x, y, a)`. */
+/* The text by which an op with a name is an expression: `param a; NAME(x, y, a)`, or, where it has several outputs,
+ * `param a; u = NAME.u(x, y, a); v = NAME.v(x, y, a);`. */
 static char *named_text(const quern_op_info *info) {
-  size_t bytes = strlen(info->name) + 8;
-  for (int32_t k = 0; k < info->n_in; k++) bytes += strlen(info->args[k].name) + 2;
-  for (int32_t k = 0; k < info->n_params; k++) bytes += 2 * strlen(info->params[k].name) + 12;
+  size_t of_call = strlen(info->name) + 8, bytes = 1;
+  for (int32_t k = 0; k < info->n_in; k++) of_call += strlen(info->args[k].name) + 2;
+  for (int32_t k = 0; k < info->n_params; k++) {
+    of_call += strlen(info->params[k].name) + 2;
+    bytes += strlen(info->params[k].name) + 12;
+  }
+  for (int32_t k = 0; k < info->n_out; k++) bytes += of_call + 2 * strlen(info->args[info->n_in + k].name);
   char *text = malloc(bytes), *at = text;
   if (!text) return NULL;
   for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(stpcpy(at, "param "), info->params[k].name), "; ");
-  at = stpcpy(stpcpy(at, info->name), "(");
-  for (int32_t k = 0; k < info->n_in; k++) at = stpcpy(stpcpy(at, k ? ", " : ""), info->args[k].name);
-  for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(at, k || info->n_in ? ", " : ""), info->params[k].name);
-  stpcpy(at, ")");
+  for (int32_t out = 0; out < info->n_out; out++) {
+    const char *output = info->args[info->n_in + out].name;
+    if (info->n_out > 1) at = stpcpy(stpcpy(at, output), " = ");
+    at = stpcpy(at, info->name);
+    if (info->n_out > 1) at = stpcpy(stpcpy(at, "."), output);
+    at = stpcpy(at, "(");
+    for (int32_t k = 0; k < info->n_in; k++) at = stpcpy(stpcpy(at, k ? ", " : ""), info->args[k].name);
+    for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(at, k || info->n_in ? ", " : ""), info->params[k].name);
+    at = stpcpy(at, info->n_out > 1 ? "); " : ")");
+  }
   return text;
 }
 
@@ -113,17 +124,21 @@ static qn_digest specs_of(const qn_expression *expression) {
 
 /* ---- Specialising ---- */
 
-/* Whether all the expression does is to call one built op on its inputs as they are. */
+/* Whether all the expression does is to call one built op on its inputs as they are, and give what it gives. */
 static const qn_builtin *single_builtin(const qn_expression *expression, const qn_typed *typed) {
   const qn_value *last = &typed->values[typed->n_values - 1];
-  if (typed->n_values != expression->n_in + 1 || typed->n_out != 1 || typed->out[0] != expression->n_in) return NULL;
-  if (last->kind != QN_VALUE_OP || last->n_params || last->n_args != expression->n_in) return NULL;
-  if (!last->op->builtin->n_variants) return NULL;
-  for (int32_t k = 0; k < last->n_args; k++) {
-    const qn_value *arg = &typed->values[typed->args[last->first_arg + k]];
-    if (arg->kind != QN_VALUE_INPUT || arg->index != k) return NULL;
+  if (last->kind != QN_VALUE_OP || typed->n_values != expression->n_in + typed->n_out) return NULL;
+  const qn_builtin *builtin = last->op->builtin;
+  if (!builtin->n_variants || builtin->info.n_out != typed->n_out) return NULL;
+  for (int32_t out = 0; out < typed->n_out; out++) {
+    const qn_value *value = &typed->values[typed->out[out]];
+    if (value->op != last->op || value->index != out || value->n_params || value->n_args != expression->n_in) return NULL;
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const qn_value *arg = &typed->values[typed->args[value->first_arg + k]];
+      if (arg->kind != QN_VALUE_INPUT || arg->index != k) return NULL;
+    }
   }
-  return last->op->builtin;
+  return builtin;
 }
 
 /* A result may be stored in any dtype of its own kind or a higher one. */

@@ -19,7 +19,7 @@
 #define STEP_PICOSECONDS 60
 #define HEAVY_PICOSECONDS 1000
 
-typedef enum node_kind { NODE_INPUT, NODE_SLOT, NODE_CONSTANT, NODE_STEP } node_kind;
+typedef enum node_kind { NODE_INPUT, NODE_SLOT, NODE_CONSTANT, NODE_STEP, NODE_RESULT } node_kind;
 
 typedef struct node {
   uint8_t kind, type; /* qn_dtype */
@@ -30,9 +30,16 @@ typedef struct node {
   const qn_variant *variants;   /* STEP: the kernels to choose from, the all-contiguous one first */
   int32_t n_variants;
   int32_t first_arg, n_args, n_params; /* nodes: the arguments, then the op's parameters */
+  int32_t n_more;               /* STEP: results beside its own: as many nodes RESULT stand behind it */
   int32_t last_use;             /* the last node that reads it */
   int32_t table_items;          /* CONSTANT: of a table */
 } node;
+
+/* A call of an op of several outputs, which the values of its outputs share. */
+typedef struct results_of {
+  int32_t value; /* the first of them that was met */
+  int32_t nodes[QN_MAX_OUTPUTS];
+} results_of;
 
 /* Lists that grow; `failed` remembers the lack of memory. */
 typedef struct builder {
@@ -57,6 +64,8 @@ typedef struct builder {
   int32_t n_ones; /* the first of them take the parameters of the step at hand */
   int32_t last_read; /* the last step that reads an input */
   int32_t written[QN_MAX_OPERANDS]; /* by output: the step that writes it, -1 */
+  results_of *results;
+  int32_t n_results, room_results;
   int failed;
 } builder;
 
@@ -173,9 +182,11 @@ static int32_t line_node(builder *b, const qn_op_line *line, const int32_t *valu
   return primitive_node(b, line->primitive, args, 1);
 }
 
-/* The node of a spec's op for the arguments `args` (inputs, then parameters). -1: the text is not what it should be. */
-static int32_t read_op(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values) {
-  int32_t n_in = 0, result = -1;
+/* The nodes of a spec's op, of n_out outputs, for the arguments `args` (inputs, then parameters). 0: the text is not what it
+ * should be, or `failed`. */
+static int read_op(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values, int32_t n_out,
+                   int32_t *made_nodes) {
+  int32_t n_in = 0, n_made = 0;
   qn_op_lines lines = {text, 0};
   qn_op_line line;
   int is_line;
@@ -187,40 +198,111 @@ static int32_t read_op(builder *b, const char *text, const int32_t *args, int32_
       case QN_OP_LINE_CONST: made = constant_node(b, line.type, line.number); break;
       case QN_OP_LINE_TABLE: made = table_node(b, &lines, &line); break;
       case QN_OP_LINE_PRIM: made = line_node(b, &line, values); break;
-      default: result = values[line.number]; continue;
+      default:
+        if (n_made == n_out) return 0;
+        made_nodes[n_made++] = values[line.number];
+        continue;
     }
-    if (made < 0 || b->failed) return -1;
+    if (made < 0 || b->failed) return 0;
     values[lines.n_values - 1] = made;
   }
-  return is_line < 0 ? -1 : result;
+  return is_line == 0 && n_made == n_out;
+}
+
+/* The dtype that output k of a call is a number of where that is not the type it goes on in; QN_DTYPE_NONE. */
+static uint8_t rounded_dtype(const qn_value *value, int32_t k) {
+  const qn_builtin *builtin = value->op->builtin;
+  uint8_t dtype = builtin->results[k];
+  if (dtype == QN_DTYPE_NONE) dtype = value->kernel_dtype;
+  return dtype != qn_dtype_infos[dtype].compute && builtin->rule != QN_RULE_MOVE ? dtype : QN_DTYPE_NONE;
 }
 
 static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+  const int32_t n_out = value->op->builtin->info.n_out;
+  int is_whole = 0;
   qn_bytes text;
   quern_status status =
       qn_generator_program(b->generator, value->op->info->name, qn_dtype_infos[value->kernel_dtype].name, &text);
   if (status) return status;
   int32_t *values = malloc((size_t)qn_op_lines_count(text.data) * sizeof *values);
   if (values)
-    *made = read_op(b, text.data, args, value->n_args + value->n_params, values);
+    is_whole = read_op(b, text.data, args, value->n_args + value->n_params, values, n_out, made);
   else
     b->failed = 1;
   free(values);
   free(text.data);
-  if (b->failed || *made >= 0) return QUERN_OK;
+  for (int32_t k = 0; k < n_out && is_whole; k++) {
+    const uint8_t dtype = rounded_dtype(value, k);
+    if (dtype == QN_DTYPE_NONE) continue;
+    const qn_primitive *round = qn_primitive_find(dtype == QN_F16 ? "round_f16" : "round_bf16", QN_F32, QN_F32);
+    is_whole = round != NULL;
+    if (round) made[k] = primitive_node(b, round, &made[k], 0);
+  }
+  if (b->failed || is_whole) return QUERN_OK;
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s has a part that no built kernel computes", b->expression->name,
                         value->op->info->name);
 }
 
 /* ---- Values to nodes ---- */
 
-static int32_t builtin_node(builder *b, const qn_value *value, const int32_t *args) {
+/* A number in another dtype: what a kernel takes or gives beside the type in which numbers go on. */
+static int32_t converted_node(builder *b, int32_t from, uint8_t dtype) {
+  const qn_variant *const convert = qn_packs.convert[b->nodes[from].type][dtype];
+  qn_assert(convert);
+  return step_node(b, (node){.type = dtype, .variants = convert, .n_variants = 1, .n_args = 1}, &from);
+}
+
+static void builtin_nodes(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
   const qn_builtin *builtin = value->op->builtin;
+  const int32_t n_out = builtin->info.n_out;
   int is_move = builtin->rule == QN_RULE_MOVE;
   uint8_t K = is_move ? qn_dtype_infos[value->kernel_dtype].bits_dtype : value->kernel_dtype;
-  return step_node(b, (node){.type = value->type, .variants = builtin->variants + builtin->first[K],
-                             .n_variants = builtin->first[K + 1] - builtin->first[K], .n_args = value->n_args,
-                             .n_params = value->n_params, .keeps_bits = (uint8_t)is_move, .heavy = builtin->heavy}, args);
+  const qn_variant *variants = builtin->variants + builtin->first[K];
+  int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];
+  for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
+    const int is_other = k < value->n_args && !is_move && b->nodes[args[k]].type != variants[0].dtypes[k];
+    own[k] = is_other ? converted_node(b, args[k], variants[0].dtypes[k]) : args[k];
+    if (b->failed) return;
+  }
+  made[0] = step_node(b, (node){.type = is_move ? value->type : variants[0].dtypes[value->n_args], .variants = variants,
+                                .n_variants = builtin->first[K + 1] - builtin->first[K], .n_args = value->n_args,
+                                .n_params = value->n_params, .n_more = n_out - 1, .keeps_bits = (uint8_t)is_move,
+                                .heavy = builtin->heavy}, own);
+  for (int32_t k = 1; k < n_out && !b->failed; k++)
+    made[k] = add_node(b, (node){.kind = NODE_RESULT, .type = variants[0].dtypes[value->n_args + k],
+                                 .uniform = b->nodes[made[0]].uniform});
+  for (int32_t k = 0; k < n_out && !b->failed; k++) {
+    const uint8_t dtype = rounded_dtype(value, k);
+    if (dtype != QN_DTYPE_NONE) made[k] = converted_node(b, made[k], qn_dtype_infos[dtype].compute);
+  }
+}
+
+static quern_status add_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+  if (!value->op->builtin->n_variants) return add_spec_op(b, value, args, made);
+  builtin_nodes(b, value, args, made);
+  return QUERN_OK;
+}
+
+/* Whether two values are outputs of one call. */
+static int is_one_call(const qn_typed *typed, const qn_value *a, const qn_value *b) {
+  return a->op == b->op && a->kernel_dtype == b->kernel_dtype && a->n_args == b->n_args && a->n_params == b->n_params &&
+         memcmp(typed->args + a->first_arg, typed->args + b->first_arg, (size_t)(a->n_args + a->n_params) * sizeof *typed->args) == 0;
+}
+
+/* The node of a value of an op: of a call that has been met already, it is there. */
+static quern_status op_node(builder *b, const qn_typed *typed, int32_t i, const int32_t *args, int32_t *made) {
+  const qn_value *value = &typed->values[i];
+  results_of results = {.value = i};
+  int32_t at = 0;
+  if (value->op->builtin->info.n_out == 1) return add_op(b, value, args, made);
+  while (at < b->n_results && !is_one_call(typed, &typed->values[b->results[at].value], value)) at++;
+  if (at == b->n_results) {
+    quern_status status = add_op(b, value, args, results.nodes);
+    if (status || !RESERVE(b, results, 1)) return status;
+    b->results[b->n_results++] = results;
+  }
+  *made = b->results[at].nodes[value->index];
+  return QUERN_OK;
 }
 
 static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of) {
@@ -238,13 +320,10 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
         break;
       case QN_VALUE_CONSTANT: node_of[i] = constant_node(b, value->type, value->bits); break;
       case QN_VALUE_PRIMITIVE: node_of[i] = primitive_node(b, value->primitive, args, 0); break;
-      default:
-        if (value->op->builtin->n_variants) {
-          node_of[i] = builtin_node(b, value, args);
-        } else {
-          quern_status status = add_spec_op(b, value, args, &node_of[i]);
-          if (status) return status;
-        }
+      default: {
+        quern_status status = op_node(b, typed, i, args, &node_of[i]);
+        if (status) return status;
+      }
     }
   }
   return QUERN_OK;
@@ -288,7 +367,7 @@ static void give_register(builder *b, const qn_register *reg) {
 
 static const qn_register no_params = {QN_REGISTER_CONSTANT, 0, 0};
 
-static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int single,
+static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int32_t n_out, int single,
                      qn_register params) {
   if (!RESERVE(b, steps, 1) || !RESERVE(b, registers, n)) return;
   for (int32_t k = 0; k < n; k++) {
@@ -297,7 +376,7 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
     b->registers[b->n_registers + k] = registers[k];
   }
   /* `registers` is set when the list has stopped moving. */
-  b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n,
+  b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n, .n_out = (uint8_t)n_out,
                                      .single = (uint8_t)single, .params = params};
   b->n_registers += n;
 }
@@ -305,7 +384,7 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
 /* One value over a block, or to a place of 8 bytes. */
 static void add_fill(builder *b, qn_register from, uint8_t size, qn_register to) {
   const qn_register registers[2] = {from, to};
-  add_step(b, qn_packs.fill[log2_size(size)], registers, 2, to.kind == QN_REGISTER_ONE, no_params);
+  add_step(b, qn_packs.fill[log2_size(size)], registers, 2, 1, to.kind == QN_REGISTER_ONE, no_params);
 }
 
 /* The kernel that takes the most uniform arguments as broadcast ones. */
@@ -315,10 +394,9 @@ static const qn_variant *choose_variant(const builder *b, const node *step) {
   if (step->uniform) return best;
   for (int32_t i = 1; i < step->n_variants; i++) {
     const qn_variant *variant = &step->variants[i];
-    int fits = (variant->rank == 1 || variant->rank == 2) && variant->classes[step->n_args] == QN_CLASS_CONTIGUOUS;
-    int broadcasts = 0;
-    for (int32_t k = 0; k <= step->n_args && fits; k++) {
-      int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
+    int fits = variant->rank == 1 || variant->rank == 2, broadcasts = 0;
+    for (int32_t k = 0; k <= step->n_args + step->n_more && fits; k++) {
+      int is_broadcast = k < step->n_args && variant->classes[k] == QN_CLASS_BROADCAST;
       fits = variant->dtypes[k] == step->variants[0].dtypes[k] &&
              (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && b->nodes[b->args[step->first_arg + k]].uniform));
       broadcasts += is_broadcast;
@@ -361,8 +439,7 @@ static int32_t output_for(builder *b, const qn_typed *typed, const int32_t *node
 static void place_step(builder *b, const qn_typed *typed, const int32_t *node_of, int32_t at) {
   node *step = &b->nodes[at];
   const qn_variant *variant = choose_variant(b, step);
-  qn_register registers[QN_MAX_OPERANDS], params = gather_params(b, step);
-  uint8_t size = size_of(step->type);
+  qn_register registers[QN_MAX_OPERANDS + QN_MAX_OUTPUTS], params = gather_params(b, step);
   for (int32_t k = 0; k < step->n_args; k++) {
     const node *arg = &b->nodes[b->args[step->first_arg + k]];
     registers[k] = b->place[b->args[step->first_arg + k]];
@@ -381,17 +458,24 @@ static void place_step(builder *b, const qn_typed *typed, const int32_t *node_of
     if (is_spread) give_register(b, &registers[k]);
     if (b->nodes[arg].last_use == at && !is_repeated) give_register(b, place);
   }
-  int32_t output = output_for(b, typed, node_of, at);
-  if (step->uniform)
-    registers[step->n_args] = take_register(b, QN_REGISTER_ONE, 0);
-  else if (output >= 0)
-    registers[step->n_args] = (qn_register){QN_REGISTER_OPERAND, size, b->expression->n_in + output};
-  else
-    registers[step->n_args] = take_register(b, QN_REGISTER_TEMP, size);
-  if (b->failed) return;
-  b->place[at] = registers[step->n_args];
-  if (output >= 0) b->written[output] = b->n_steps;
-  add_step(b, variant, registers, step->n_args + 1, step->uniform, params);
+  for (int32_t k = 0; k <= step->n_more; k++) {
+    const int32_t output = output_for(b, typed, node_of, at + k);
+    const uint8_t size = size_of(b->nodes[at + k].type);
+    qn_register *result = &registers[step->n_args + k];
+    if (step->uniform)
+      *result = take_register(b, QN_REGISTER_ONE, 0);
+    else if (output >= 0)
+      *result = (qn_register){QN_REGISTER_OPERAND, size, b->expression->n_in + output};
+    else
+      *result = take_register(b, QN_REGISTER_TEMP, size);
+    if (b->failed) return;
+    b->place[at + k] = *result;
+    if (output >= 0) b->written[output] = b->n_steps;
+  }
+  const int32_t n_out = 1 + step->n_more;
+  add_step(b, variant, registers, step->n_args + n_out, n_out, step->uniform, params);
+  for (int32_t k = 0; k < n_out && n_out > 1; k++)
+    if (!b->nodes[at + k].last_use) give_register(b, &b->place[at + k]); /* nobody wants it */
 }
 
 /* What output k is to have and has not: a value that is an input, one for all elements, another output's, or moved. */
@@ -404,7 +488,7 @@ static void copy_output(builder *b, int32_t k, int32_t from) {
   if (node->uniform)
     add_fill(b, registers[0], size, registers[1]);
   else
-    add_step(b, canon ? &canon->variants[0] : qn_packs.gather[log2_size(size)], registers, 2, 0, no_params);
+    add_step(b, canon ? &canon->variants[0] : qn_packs.gather[log2_size(size)], registers, 2, 1, 0, no_params);
 }
 
 static void place_all(builder *b, const qn_typed *typed, const int32_t *node_of) {
@@ -417,7 +501,8 @@ static void place_all(builder *b, const qn_typed *typed, const int32_t *node_of)
       case NODE_INPUT: b->place[i] = (qn_register){QN_REGISTER_OPERAND, size, node->index}; break;
       case NODE_SLOT: b->place[i] = (qn_register){QN_REGISTER_SLOT, 0, node->index}; break;
       case NODE_CONSTANT: b->place[i] = (qn_register){QN_REGISTER_CONSTANT, 0, node->index}; break;
-      default: place_step(b, typed, node_of, i);
+      case NODE_STEP: place_step(b, typed, node_of, i); break;
+      default: break; /* placed with its step */
     }
   }
   for (int32_t k = 0; k < typed->n_out && !b->failed; k++)
@@ -482,6 +567,7 @@ quern_status qn_interpreter_build(const qn_expression *expression, const qn_type
   if (b.failed) status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
   free(node_of);
   free(b.nodes);
+  free(b.results);
   free(b.args);
   free(b.pool);
   free(b.steps);

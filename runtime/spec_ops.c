@@ -51,16 +51,18 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.formula = read_string(r, strings, bytes);
   rule.rule = (qn_rule)read_u32(r);
   rule.dtypes = read_u32(r);
+  rule.own = read_u32(r);
   rule.bool_in = read_u32(r);
-  rule.bool_out = read_u32(r);
   rule.heavy = (uint8_t)read_u32(r);
   rule.info.n_in = (int32_t)read_u32(r);
   rule.info.n_out = (int32_t)read_u32(r);
   rule.info.n_params = (int32_t)read_u32(r);
-  if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out != 1 || rule.info.n_params < 0 ||
-      rule.info.n_params > QN_MAX_PARAMS || rule.rule > QN_RULE_CAST)
+  if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
+      rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
+      rule.rule > QN_RULE_CAST)
     r->is_short = 1;
   if (r->is_short) return;
+  for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
   quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
   *n_args = rule.info.n_in + rule.info.n_out;

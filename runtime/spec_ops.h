@@ -8,7 +8,7 @@
 
 /* An op with all that it points to in one allocation, freed with free(). */
 typedef struct qn_spec_op {
-  qn_builtin rule; /* info, rule, dtypes, bool_in, bool_out, heavy; without variants */
+  qn_builtin rule; /* info, rule, dtypes, own, bool_in, results, heavy; without variants */
 } qn_spec_op;
 
 /* All ops of a spec: a malloc'ed array of *n_ops; NULL for lack of memory. `packed` must be whole. */

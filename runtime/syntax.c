@@ -105,14 +105,14 @@ static uint32_t sign_of(const char *text, uint8_t *sign) {
   return 0;
 }
 
-/* Behind the name that begins at `at`, a namespace's before it or not; 0: it is too long, from *wrong on. */
+/* Behind the name that begins at `at`, and what dots join to it: a namespace, an op, an output; 0: it is too long, from *wrong on. */
 static uint32_t name_end(const char *text, uint32_t at, uint32_t *wrong) {
   for (int part = 0;; part++) {
     uint32_t end = at;
     while (is_word(text[end])) end++;
     *wrong = at;
     if (end - at > QN_SYNTAX_MAX_NAME) return 0;
-    if (part == 1 || text[end] != '.' || !is_letter(text[end + 1])) return end;
+    if (part == 2 || text[end] != '.' || !is_letter(text[end + 1])) return end;
     at = end + 1;
   }
 }

@@ -6,7 +6,7 @@
 #include "core/status.h"
 
 #define QN_SYNTAX_MAX_BYTES (64 << 10)
-#define QN_SYNTAX_MAX_NAME 64 /* of each part of a name with a namespace */
+#define QN_SYNTAX_MAX_NAME 64 /* of each part of a name with dots */
 
 /* A text, and how errors call it. */
 typedef struct qn_source {

@@ -416,6 +416,15 @@ static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const 
                   info->name, k + 1, info->params[k].name, wrong, dtype_name(type));
 }
 
+/* An operand of an op with kernels of a dtype that is computed in another: a number of that dtype, in its compute type. */
+static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
+  operand made;
+  const int32_t value = is_weak(x) ? weak_value(t, x, compute_of(dtype)) : x->value;
+  if (value < 0) return -1;
+  if (!is_weak(x) && x->dtype == dtype && t->values.values[value].kind == QN_VALUE_INPUT) return value;
+  return cast_to(t, value, dtype, &made) ? made.value : -1;
+}
+
 static int type_op(typing *t, const operand *x, operand *made) {
   const quern_op *op = t->at->v.op;
   const qn_builtin *builtin = op->builtin;
@@ -428,14 +437,17 @@ static int type_op(typing *t, const operand *x, operand *made) {
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
   const uint8_t type = compute_of(dtype);
-  for (int32_t k = 0; k < info->n_in; k++)
-    if ((args[k] = builtin->bool_in >> k & 1 ? condition(t, &x[k]) : promoted(t, &x[k], dtype)) < 0) return 0;
+  const int is_own = builtin->own >> dtype & 1;
+  for (int32_t k = 0; k < info->n_in; k++) {
+    args[k] = builtin->bool_in >> k & 1 ? condition(t, &x[k]) : is_own ? own_operand(t, &x[k], dtype) : promoted(t, &x[k], dtype);
+    if (args[k] < 0) return 0;
+  }
   for (int32_t k = 0; k < info->n_params; k++)
     if ((args[info->n_in + k] = parameter(t, info, k, info->n_in + k < t->at->n_args ? &x[info->n_in + k] : NULL, type)) < 0)
       return 0;
-  const uint8_t result = builtin->bool_out & 1 ? QN_BOOL : dtype;
-  const qn_value call = {.kind = QN_VALUE_OP, .type = compute_of(result), .kernel_dtype = type, .op = op,
-                         .n_args = info->n_in, .n_params = info->n_params};
+  const uint8_t result = builtin->results[t->at->what] != QN_DTYPE_NONE ? builtin->results[t->at->what] : dtype;
+  const qn_value call = {.kind = QN_VALUE_OP, .type = compute_of(result), .kernel_dtype = is_own ? dtype : type,
+                         .index = t->at->what, .op = op, .n_args = info->n_in, .n_params = info->n_params};
   return gives(add(t, call, args), result, made);
 }
 

@@ -20,8 +20,8 @@ typedef struct qn_value {
   uint8_t kind;
   uint8_t type;         /* qn_dtype it is computed in; bool for a condition */
   uint8_t dtype;        /* INPUT: the tensor's qn_dtype */
-  uint8_t kernel_dtype; /* OP: the compute type of what its inputs promote to */
-  int32_t index;        /* INPUT, PARAM: which */
+  uint8_t kernel_dtype; /* OP: what its kernels compute in, for what its inputs promote to */
+  int32_t index;        /* INPUT, PARAM: which; OP: which of its outputs */
   uint64_t bits;        /* CONSTANT: its bytes, in the low ones; bool: 0 or 1 */
   const quern_op *op;
   const qn_primitive *primitive;

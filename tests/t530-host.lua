@@ -466,7 +466,7 @@ end
 local s = new_service()
 
 -- programs: lines that runtime/op_lines.c understands, of primitives that there are
-local function check_program(text)
+local function check_program(text, n_out)
   local n, outputs, n_in = 0, 0, 0
   for line in text:gmatch "([^\n]*)\n" do
     local words = split(line)
@@ -498,7 +498,7 @@ local function check_program(text)
       n = n + 1
     end
   end
-  if outputs ~= 1 then return outputs .. " outputs" end
+  if outputs ~= n_out then return outputs .. " outputs" end
 end
 
 local built = {}
@@ -519,7 +519,7 @@ for _, op in ipairs(model.ops) do
   for _, K in ipairs(Ks) do
     tap.group_count()
     local text, _, problem = s:program(op.name, K)
-    local bad = not text and problem or check_program(text)
+    local bad = not text and problem or check_program(text, #op.outputs)
     if bad then tap.group_fail("%s %s: %s", op.name, K, bad) end
     for name, result, arg, values in (text or ""):gmatch "prim (%S+) (%S+) (%S+) ([%d ]+)" do
       local key = string.format("%s %s %s %d", name, result, arg, #split(values))

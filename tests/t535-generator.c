@@ -255,9 +255,9 @@ static void check_described(qn_generator *g) {
   is_int(swish->dtypes, 1u << QN_F16 | 1u << QN_BF16 | 1u << QN_F32 | 1u << QN_F64, "dtypes");
   ok(swish->heavy && !over->heavy, "heavy or not");
   ok(!swish->variants && !swish->n_variants && !swish->first[QN_DTYPE_COUNT], "no kernels");
-  ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->rule == QN_RULE_ARITHMETIC && !pick->bool_out && !pick->info.params, "a condition among inputs");
+  ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->rule == QN_RULE_ARITHMETIC && pick->results[0] == QN_DTYPE_NONE && !pick->info.params, "a condition among inputs");
   is_str(pick->info.args[0].dtypes, "bool", "  and its dtype");
-  ok(over->bool_out == 1 && over->dtypes == (1u << QN_I16 | 1u << QN_F32 | 1u << QN_F64), "a result that is bool; the dtypes it names");
+  ok(over->results[0] == QN_BOOL && over->dtypes == (1u << QN_I16 | 1u << QN_F32 | 1u << QN_F64), "a result that is bool; the dtypes it names");
   for (int32_t k = 0; k < n; k++) free(ops[k]);
   free(ops);
 
@@ -271,7 +271,7 @@ static void check_described(qn_generator *g) {
       continue;
     }
     const qn_builtin *a = &ops[0]->rule;
-    ok(a->rule == b->rule && a->dtypes == b->dtypes && a->bool_in == b->bool_in && a->bool_out == b->bool_out && a->heavy == b->heavy &&
+    ok(a->rule == b->rule && a->dtypes == b->dtypes && a->bool_in == b->bool_in && a->results[0] == b->results[0] && a->heavy == b->heavy &&
            strcmp(a->info.args[0].dtypes, b->info.args[0].dtypes) == 0 && strcmp(a->info.args[1].dtypes, b->info.args[1].dtypes) == 0 &&
            a->info.params[0].value.v.f[0] == b->info.params[0].value.v.f[0] && strcmp(a->info.formula, b->info.formula) == 0,
        "leaky_relu told again");

@@ -18,8 +18,8 @@ local tree = require "gen.tree"
 ---------------------------------------------------------------------------------------------------- the model
 
 -- Of a built-in op or function, what is of use after its file was read.
-local OP_FIELDS = { "name", "c_name", "builtin", "moves", "casts", "finds", "file", "line", "place", "inputs", "result",
-                    "dtypes", "output", "params", "constants", "tables" }
+local OP_FIELDS = { "name", "c_name", "builtin", "moves", "casts", "finds", "file", "line", "place", "inputs", "outputs",
+                    "assigns", "dtypes", "params", "constants", "tables" }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
 
 local function plain(item, fields)

@@ -9,6 +9,7 @@
 
 /* Operands of one op, inputs and outputs together; its parameters. */
 #define QN_MAX_OPERANDS 32
+#define QN_MAX_OUTPUTS 8 /* of an op with dtype rules; ORDER MAX_OUTPUTS of gen/spec.lua */
 #define QN_MAX_PARAMS 16
 
 /* A kernel runs two nested loops, n[0] inner and n[1] outer, over operands (inputs, then outputs) at ptr[k] with byte
@@ -67,12 +68,13 @@ typedef struct qn_builtin {
   quern_op_info info;
   qn_rule rule;
   uint32_t dtypes;        /* bit qn_dtype set: the promoted dtype T may be this */
+  uint32_t own;           /* bit qn_dtype set: it computes in another, but there are kernels of that T itself */
   uint32_t bool_in;       /* bit k set: input k is a condition: bool, outside promotion */
-  uint32_t bool_out;      /* bit k set: output k is bool whatever T is */
+  uint8_t results[QN_MAX_OUTPUTS]; /* the dtype that output k has whatever T is; QN_DTYPE_NONE: T */
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;
-  /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype
-   * for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for PLACES. 65535 variants an op
+  /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype,
+   * or a T of `own`, for ARITHMETIC and FLOATING, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for PLACES. 65535 variants an op
    * at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */

@@ -23,8 +23,8 @@ typedef struct qn_register {
 typedef struct qn_step {
   qn_kernel *kernel;
   const qn_variant *variant;
-  const qn_register *registers; /* [n_registers]: the kernel's operands, the one it writes last */
-  uint8_t n_registers;
+  const qn_register *registers; /* [n_registers]: the kernel's operands, those it writes last */
+  uint8_t n_registers, n_out;
   uint8_t single; /* runs over one item: what it computes is the same for the whole box */
   qn_register params; /* where its parameters begin: CONSTANT, ONE or SLOT */
 } qn_step;

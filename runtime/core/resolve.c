@@ -67,8 +67,7 @@ static quern_status promoted_of(const qn_builtin *builtin, const uint8_t *in_dty
 
 /* The dtype output k has before it is stored. */
 static uint8_t result_of(const qn_builtin *builtin, uint8_t promoted, int32_t k) {
-  if (builtin->rule == QN_RULE_PLACES) return QN_I64;
-  return builtin->bool_out >> k & 1 ? QN_BOOL : promoted;
+  return builtin->results[k] != QN_DTYPE_NONE ? builtin->results[k] : promoted;
 }
 
 quern_status qn_resolve_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, uint8_t *dtype) {
@@ -142,14 +141,15 @@ quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_sig
   quern_status status = promoted_of(builtin, dtypes, &promoted);
   if (status) return status;
   /* What is moved keeps its dtype and every bit; what is computed is computed, and passes to the store, unrounded. */
-  uint8_t value = builtin->rule == QN_RULE_MOVE ? promoted : qn_dtype_infos[promoted].compute;
-  signature->param = value;
+  const int is_kept = builtin->rule == QN_RULE_MOVE || builtin->own >> promoted & 1;
+  uint8_t value = is_kept ? promoted : qn_dtype_infos[promoted].compute;
+  signature->param = builtin->rule == QN_RULE_MOVE ? promoted : qn_dtype_infos[promoted].compute;
   for (int32_t k = 0; k < info->n_in; k++) signature->value[k] = builtin->bool_in >> k & 1 ? QN_BOOL : value;
   for (int32_t k = 0; k < info->n_out; k++) {
     uint8_t given = dtypes[info->n_in + k];
     status = check_output(builtin, k, result_of(builtin, promoted, k), given);
     if (status) return status;
-    signature->value[info->n_in + k] = builtin->bool_out >> k & 1 ? QN_BOOL : value;
+    signature->value[info->n_in + k] = result_of(builtin, value, k);
   }
   use_variants(builtin, builtin->rule == QN_RULE_MOVE ? qn_dtype_infos[promoted].bits_dtype : value, signature);
   return QUERN_OK;
