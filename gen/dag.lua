@@ -66,15 +66,22 @@ local FOLD = {
   ["not"] = function(a) return ~a end,
 }
 
+-- The same of operations that look at the type's sign, t.
+local FOLD_SIGNED = {
+  quot = function(a, b, t) return (number.divided(a, b, t.signed)) end,
+  rem = function(a, b, t) return select(2, number.divided(a, b, t.signed)) end,
+  gcd = function(a, b, t) return number.gcd(a, b, t.signed) end,
+}
+
 -- The node for op over args with a result type; folds where that is exact.
 function Dag:make(op, type_name, args, extra)
   local t = self.types.by_name[type_name]
-  local fold = FOLD[op]
+  local fold = FOLD[op] or FOLD_SIGNED[op]
   if fold and t.kind == "integer" and not extra then
     local all = true
     for _, arg in ipairs(args) do all = all and is_const(arg) end
     if all then
-      return self:constant(type_name, fold(args[1].value, args[2] and args[2].value))
+      return self:constant(type_name, fold(args[1].value, args[2] and args[2].value, t))
     end
   end
   if (op == "shl" or op == "shr") and t.kind == "integer" and is_const(args[2]) then

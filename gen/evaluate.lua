@@ -100,6 +100,10 @@ local UNARY_FLOAT = {
 local BINARY_FLOAT = {
   add = function(x, y) return x + y end, sub = function(x, y) return x - y end, mul = function(x, y) return x * y end,
   div = function(x, y) return x / y end, maximum = larger, minimum = smaller,
+  rem = function(x, y)
+    if x ~= x or y ~= y or math.abs(x) == math.huge or y == 0 then return 0 / 0 end
+    return math.fmod(x, y)
+  end,
   copysign = function(x, y)
     x = is_negative(x) and -x or x
     return y == y and is_negative(y) and -x or x
@@ -183,6 +187,11 @@ local function apply(node, v, types)
     if op == "shl" then return outside and 0 or number.wrap(v[1] << count, t.bits, t.signed) end
     if t.signed then return v[1] // (1 << math.min(outside and t.bits - 1 or count, 62)) // (count > 62 and 2 or 1) end
     return outside and 0 or (t.bits < 64 and v[1] & ((1 << t.bits) - 1) or v[1]) >> count
+  elseif op == "quot" or op == "rem" then
+    local q, r = number.divided(v[1], v[2], t.signed)
+    return number.wrap(op == "quot" and q or r, t.bits, t.signed)
+  elseif op == "gcd" then
+    return number.wrap(number.gcd(v[1], v[2], t.signed), t.bits, t.signed)
   elseif op == "abs" then
     return number.wrap(t.signed and v[1] < 0 and -v[1] or v[1], t.bits, t.signed)
   elseif op == "maximum" then

@@ -288,17 +288,22 @@ end
 
 ---------------------------------------------------------------------------------------------------- primitives
 
--- Float functions of n arguments that are nodes of their own.
-local FLOAT_PRIMITIVES = { sqrt = 1, rint = 1, floor = 1, ceil = 1, trunc = 1, copysign = 2, fma = 3 }
-local NUMBER_PRIMITIVES = { abs = 1, maximum = 2, minimum = 2 }
-M.NUMBER_PRIMITIVES = NUMBER_PRIMITIVES
+-- Functions of n arguments that are nodes of their own, by what they take: "float" (an integer becomes f32), "whole" (float,
+-- and an integer stays as it is), "number", "integer".
+local TAKES = {
+  float = { sqrt = 1, rint = 1, copysign = 2, fma = 3, signbit = 1 },
+  whole = { floor = 1, ceil = 1, trunc = 1 },
+  number = { abs = 1, maximum = 2, minimum = 2, rem = 2 },
+  integer = { quot = 2, gcd = 2 },
+}
+M.TAKES_OF = {} -- name -> one of these words
 -- Bit casts: result type, needs trust (raw_*: the bits of a NaN are whatever the hardware made)
 local AS = { as_i32 = "i32", as_u32 = "u32", as_i64 = "i64", as_u64 = "u64", as_f32 = "f32", as_f64 = "f64" }
 local RAW = { raw_i32 = "i32", raw_u32 = "u32", raw_i64 = "i64", raw_u64 = "u64" }
 
-M.PRIMITIVES = { signbit = 1, lookup = 2 }
-for _, set in ipairs { FLOAT_PRIMITIVES, NUMBER_PRIMITIVES } do
-  for name, count in pairs(set) do M.PRIMITIVES[name] = count end
+M.PRIMITIVES = { lookup = 2 }
+for takes, set in pairs(TAKES) do
+  for name, count in pairs(set) do M.PRIMITIVES[name], M.TAKES_OF[name] = count, takes end
 end
 for _, set in ipairs { AS, RAW } do
   for name in pairs(set) do M.PRIMITIVES[name] = 1 end
@@ -335,13 +340,16 @@ function Scope:primitive(name, values, node)
   if #values ~= M.PRIMITIVES[name] then
     self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, M.PRIMITIVES[name], M.PRIMITIVES[name] == 1 and "" or "s", #values)
   end
-  if FLOAT_PRIMITIVES[name] or NUMBER_PRIMITIVES[name] or name == "signbit" then
+  local takes = M.TAKES_OF[name]
+  if takes then
     local meet
     values, meet = self:unify_all(values, node, function(dtype)
       local kind = types.by_name[dtype].kind
       if kind == "bool" then self:fail(node, "%s of bool: cast it first, (i32)x", name) end
-      return kind == "integer" and not NUMBER_PRIMITIVES[name] and "f32" or dtype
+      if kind == "float" and takes == "integer" then self:fail(node, "%s of %s: it takes integers", name, dtype) end
+      return kind == "integer" and takes == "float" and "f32" or dtype
     end)
+    if takes == "whole" and types.by_name[meet].kind == "integer" then return values[1] end
     return self:make(name, name == "signbit" and "bool" or meet, values)
   end
   local value = self:settle(values[1], node)

@@ -52,6 +52,36 @@ function M.wrap(value, bits, signed)
   return value
 end
 
+-- Truncated division of 64-bit integers: quotient and remainder. By zero both are 0; MIN / -1 wraps to MIN.
+function M.divided(a, b, signed)
+  if b == 0 then return 0, 0 end
+  if signed then
+    local q = a // b
+    local r = a - q * b
+    if r ~= 0 and (a ~ b) < 0 then return q + 1, r - b end
+    return q, r
+  end
+  if b < 0 then -- 2^63 or more
+    if math.ult(a, b) then return 0, a end
+    return 1, a - b
+  end
+  local q = ((a >> 1) // b) << 1
+  local r = a - q * b
+  if not math.ult(r, b) then return q + 1, r - b end
+  return q, r
+end
+
+-- The greatest common divisor of two integers, as an unsigned one.
+function M.gcd(a, b, signed)
+  if signed and a < 0 then a = -a end
+  if signed and b < 0 then b = -b end
+  while b ~= 0 do
+    local _, r = M.divided(a, b, false)
+    a, b = b, r
+  end
+  return a
+end
+
 -- A number from 0 to 10^6 with at most three decimals: "0.5", "1"
 function M.decimal(value)
   local thousandths = math.floor(value * 1000 + 0.5)

@@ -26,6 +26,8 @@ end
 local GROUPS = {
   { file = "arithmetic", ops = "add sub mul maximum minimum", n = 2, takes = set_of "integer float" },
   { file = "arithmetic", ops = "neg abs", n = 1, takes = set_of "integer float" },
+  { file = "division", ops = "rem", n = 2, takes = set_of "integer float" },
+  { file = "division", ops = "quot gcd", n = 2, takes = set_of "integer" },
   { file = "float", ops = "div copysign", n = 2, takes = set_of "float" },
   { file = "float", ops = "sqrt rint floor ceil trunc", n = 1, takes = set_of "float" },
   { file = "float", ops = "signbit", n = 1, takes = set_of "float", result = "bool" },
@@ -208,8 +210,7 @@ end
 local function function_rows()
   local rows = {}
   for _, name in ipairs(order.keys(expr.PRIMITIVES)) do
-    local kind, result = "QN_FUNCTION_FLOAT", "QN_DTYPE_NONE"
-    if expr.NUMBER_PRIMITIVES[name] then kind = "QN_FUNCTION_NUMBER" end
+    local kind, result = "QN_FUNCTION_" .. (expr.TAKES_OF[name] or ""):upper(), "QN_DTYPE_NONE"
     if name == "signbit" then kind = "QN_FUNCTION_SIGNBIT" end
     if name:find "^as_" then kind, result = "QN_FUNCTION_AS", tables.dtype_constant(name:sub(4)) end
     if not name:find "^raw_" and name ~= "lookup" then

@@ -26,7 +26,9 @@ const qn_primitive *qn_primitive_find(const char *op, uint8_t type, uint8_t arg_
 
 typedef enum qn_function_kind {
   QN_FUNCTION_FLOAT,   /* of floats; integers become f32 */
+  QN_FUNCTION_WHOLE,   /* of floats; an integer stays as it is */
   QN_FUNCTION_NUMBER,  /* of any numbers */
+  QN_FUNCTION_INTEGER, /* of integers */
   QN_FUNCTION_SIGNBIT, /* of floats, gives bool */
   QN_FUNCTION_AS       /* the bits of one type as another of its size */
 } qn_function_kind;

@@ -468,7 +468,12 @@ static int type_function(typing *t, const operand *x, operand *made) {
   if (function->kind == QN_FUNCTION_AS) return type_as(t, function, x, made);
   if (!unify_arguments(t, function->n_args, x, 0, &dtype)) return 0;
   if (dtype == QN_BOOL) return FAIL(t, "%s of bool: cast it first, (i32)x", function->name);
-  if (kind_of(dtype) == QN_KIND_INTEGER && function->kind != QN_FUNCTION_NUMBER) dtype = QN_F32;
+  if (kind_of(dtype) == QN_KIND_FLOAT && function->kind == QN_FUNCTION_INTEGER)
+    return FAIL(t, "%s of %s: it takes integers", function->name, dtype_name(dtype));
+  if (kind_of(dtype) == QN_KIND_INTEGER) {
+    if (function->kind == QN_FUNCTION_WHOLE) return gives(promoted(t, x, dtype), dtype, made);
+    if (function->kind == QN_FUNCTION_FLOAT || function->kind == QN_FUNCTION_SIGNBIT) dtype = QN_F32;
+  }
   for (int32_t k = 0; k < function->n_args; k++)
     if ((args[k] = promoted(t, &x[k], dtype)) < 0) return 0;
   if (function->kind == QN_FUNCTION_SIGNBIT) dtype = QN_BOOL;

@@ -373,11 +373,11 @@ Q_FN i32 q_i32_of_quotient(f64 x) { return x < 0x1p31 ? (i32)(x < 0x1p31 ? x : 0
    holds both exactly and vectorises: a quotient of integers below 2^24 (f64: 2^53) that is not whole lies at least 1/|b| below the next
    whole number, farther than F's rounding reaches. */
 #define Q_DIVIDE_BY_FLOAT(X, M, TO_F, TO_X)   \
-  Q_FN X q_tdiv_##X(X a, X b) {               \
+  Q_FN X q_quot_##X(X a, X b) {               \
     X q = TO_X(TO_F(a) / TO_F(b ? b : (X)1)); \
     return b ? q : (X)0;                      \
   }                                           \
-  Q_FN X q_trem_##X(X a, X b) { return q_sel_##X(Q_MASK(M, b != 0), q_sub_##X(a, q_mul_##X(q_tdiv_##X(a, b), b)), 0); }
+  Q_FN X q_rem_##X(X a, X b) { return q_sel_##X(Q_MASK(M, b != 0), q_sub_##X(a, q_mul_##X(q_quot_##X(a, b), b)), 0); }
 #define Q_F32(a) ((f32)(i32)(a))
 #define Q_F64(a) ((f64)(i32)(a))
 #define Q_F64U(a) (q_from_f64((u64)(a) | (u64)0x433 << 52) - 0x1p52) /* 2^52 shows an integer in the mantissa */
@@ -393,20 +393,69 @@ Q_DIVIDE_BY_FLOAT(i32, m32, Q_F64, q_i32_of_quotient)
 #undef Q_DIVIDE_BY_FLOAT
 
 #define Q_DIVIDE_SIGNED(X)                             \
-  Q_FN X q_tdiv_##X(X a, X b) {                        \
+  Q_FN X q_quot_##X(X a, X b) {                        \
     X d = b == 0 || b == -1 ? (X)1 : b;                \
     X q = a / d;                                       \
     return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q; \
   }                                                    \
-  Q_FN X q_trem_##X(X a, X b) { return a % (b == 0 || b == -1 ? (X)1 : b); }
+  Q_FN X q_rem_##X(X a, X b) { return a % (b == 0 || b == -1 ? (X)1 : b); }
 Q_DIVIDE_SIGNED(i64)
 #undef Q_DIVIDE_SIGNED
 
 #define Q_DIVIDE_UNSIGNED(X)                                            \
-  Q_FN X q_tdiv_##X(X a, X b) { return b ? a / (b ? b : (X)1) : (X)0; } \
-  Q_FN X q_trem_##X(X a, X b) { return a % (b ? b : (X)1); }
+  Q_FN X q_quot_##X(X a, X b) { return b ? a / (b ? b : (X)1) : (X)0; } \
+  Q_FN X q_rem_##X(X a, X b) { return a % (b ? b : (X)1); }
 Q_DIVIDE_UNSIGNED(u64)
 #undef Q_DIVIDE_UNSIGNED
+
+/* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN). Stein's: the factors of two that both have
+   stand aside, then the smaller odd number is taken from the larger until nothing is left. W: what it runs in, CTZ: W's trailing
+   zeros. */
+#define Q_GCD(X, U, W, CTZ)                     \
+  Q_FN X q_gcd_##X(X x, X y) {                  \
+    W a = (U)q_abs_##X(x), b = (U)q_abs_##X(y); \
+    if (a == 0 || b == 0) return (X)(a | b);    \
+    const int shared = CTZ(a | b);              \
+    for (a >>= CTZ(a); b != 0;) {               \
+      b >>= CTZ(b);                             \
+      const W larger = a < b ? b : a;           \
+      a = a < b ? a : b;                        \
+      b = larger - a;                           \
+    }                                           \
+    return (X)(a << shared);                    \
+  }
+Q_GCD(i8, u8, u32, __builtin_ctz)
+Q_GCD(i16, u16, u32, __builtin_ctz)
+Q_GCD(i32, u32, u32, __builtin_ctz)
+Q_GCD(i64, u64, u64, __builtin_ctzll)
+Q_GCD(u8, u8, u32, __builtin_ctz)
+Q_GCD(u16, u16, u32, __builtin_ctz)
+Q_GCD(u32, u32, u32, __builtin_ctz)
+Q_GCD(u64, u64, u64, __builtin_ctzll)
+#undef Q_GCD
+
+/* ---- Remainder of floats ---- */
+
+/* x less its quotient by y, truncated, times y: exact, with the sign of x, C's fmod. Long division of the significands: each turn
+   takes as many bits of the quotient as a remainder, which has DIGITS bits, leaves free in a u64. What is left at the end counts
+   units of y's last place. */
+#define Q_REM_FLOAT(F, U, DIGITS, INFINITE)                                                                   \
+  Q_FN F q_rem_##F(F x, F y) {                                                                                \
+    const U hidden = (U)1 << (DIGITS - 1), sign = q_raw_##F(x) & ~(~(U)0 >> 1);                               \
+    const U a = q_raw_##F(x) ^ sign, b = q_raw_##F(y) & ~(U)0 >> 1;                                           \
+    if (a >= (U)INFINITE || b > (U)INFINITE || b == 0) return q_from_##F(Q_CANON_NAN_##F);                    \
+    if (a < b) return x;                                                                                      \
+    const i32 ea = a < hidden ? 1 : (i32)(a >> (DIGITS - 1)), eb = b < hidden ? 1 : (i32)(b >> (DIGITS - 1)); \
+    const u64 divisor = b < hidden ? b : (b & (hidden - 1)) | hidden;                                         \
+    u64 rest = (a < hidden ? a : (a & (hidden - 1)) | hidden) % divisor;                                      \
+    for (i32 left = ea - eb; left > 0 && rest != 0; left -= 64 - DIGITS)                                      \
+      rest = (rest << (left < 64 - DIGITS ? left : 64 - DIGITS)) % divisor;                                   \
+    const U unit = eb < DIGITS ? (U)1 << (eb - 1) : (U)(eb - DIGITS + 1) << (DIGITS - 1);                     \
+    return q_from_##F(q_raw_##F((F)(i64)rest * q_from_##F(unit)) | sign);                                     \
+  }
+Q_REM_FLOAT(f32, u32, 24, 0x7f800000u)
+Q_REM_FLOAT(f64, u64, 53, 0x7ff0000000000000u)
+#undef Q_REM_FLOAT
 
 #include "kernel_cast.h"
 #if !defined(Q_NO_PACK) /* a kernel that moves no blocks parses faster without */

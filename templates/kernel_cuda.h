@@ -266,11 +266,11 @@ Q_INTEGER(u64, u64, u64, 64)
 #define Q_INTEGER_SIGNED(X, U, BITS)                                                    \
   Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; }                            \
   Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); } \
-  Q_FN X q_tdiv_##X(X a, X b) {                                                         \
+  Q_FN X q_quot_##X(X a, X b) {                                                         \
     X q = (X)(a / (b == 0 || b == -1 ? (X)1 : b));                                      \
     return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q;                                  \
   }                                                                                     \
-  Q_FN X q_trem_##X(X a, X b) { return b == 0 || b == -1 ? (X)0 : (X)(a % (b == 0 || b == -1 ? (X)1 : b)); }
+  Q_FN X q_rem_##X(X a, X b) { return b == 0 || b == -1 ? (X)0 : (X)(a % (b == 0 || b == -1 ? (X)1 : b)); }
 Q_INTEGER_SIGNED(i8, u8, 8)
 Q_INTEGER_SIGNED(i16, u16, 16)
 Q_INTEGER_SIGNED(i32, u32, 32)
@@ -280,13 +280,57 @@ Q_INTEGER_SIGNED(i64, u64, 64)
 #define Q_INTEGER_UNSIGNED(X, BITS)                                          \
   Q_FN X q_abs_##X(X a) { return a; }                                        \
   Q_FN X q_shr_##X(X a, X n) { return n < BITS ? q_shrc_##X(a, n) : (X)0; }  \
-  Q_FN X q_tdiv_##X(X a, X b) { return b ? (X)(a / (b ? b : (X)1)) : (X)0; } \
-  Q_FN X q_trem_##X(X a, X b) { return b ? (X)(a % (b ? b : (X)1)) : (X)0; }
+  Q_FN X q_quot_##X(X a, X b) { return b ? (X)(a / (b ? b : (X)1)) : (X)0; } \
+  Q_FN X q_rem_##X(X a, X b) { return b ? (X)(a % (b ? b : (X)1)) : (X)0; }
 Q_INTEGER_UNSIGNED(u8, 8)
 Q_INTEGER_UNSIGNED(u16, 16)
 Q_INTEGER_UNSIGNED(u32, 32)
 Q_INTEGER_UNSIGNED(u64, 64)
 #undef Q_INTEGER_UNSIGNED
+
+/* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN): Euclid's. */
+#define Q_GCD(X, U, W)                          \
+  Q_FN X q_gcd_##X(X x, X y) {                  \
+    W a = (U)q_abs_##X(x), b = (U)q_abs_##X(y); \
+    while (b != 0) {                            \
+      const W rest = a % b;                     \
+      a = b;                                    \
+      b = rest;                                 \
+    }                                           \
+    return (X)a;                                \
+  }
+Q_GCD(i8, u8, u32)
+Q_GCD(i16, u16, u32)
+Q_GCD(i32, u32, u32)
+Q_GCD(i64, u64, u64)
+Q_GCD(u8, u8, u32)
+Q_GCD(u16, u16, u32)
+Q_GCD(u32, u32, u32)
+Q_GCD(u64, u64, u64)
+#undef Q_GCD
+
+/* ---- Remainder of floats ---- */
+
+/* x less its quotient by y, truncated, times y: exact, with the sign of x, C's fmod. Long division of the significands: each
+   turn takes as many bits of the quotient as a remainder, which has DIGITS bits, leaves free in a u64. What is left at the end
+   counts units of y's last place. */
+#define Q_REM_FLOAT(F, U, DIGITS, INFINITE, MULTIPLY)                                                         \
+  Q_FN F q_rem_##F(F x, F y) {                                                                                \
+    const U hidden = (U)1 << (DIGITS - 1), sign = q_raw_##F(x) & ~(~(U)0 >> 1);                               \
+    const U a = q_raw_##F(x) ^ sign, b = q_raw_##F(y) & ~(U)0 >> 1;                                           \
+    if (a >= (U)INFINITE || b > (U)INFINITE || b == 0) return q_from_##F(Q_CANON_NAN_##F);                    \
+    if (a < b) return x;                                                                                      \
+    const i32 ea = a < hidden ? 1 : (i32)(a >> (DIGITS - 1)), eb = b < hidden ? 1 : (i32)(b >> (DIGITS - 1)); \
+    const u64 divisor = b < hidden ? b : (b & (hidden - 1)) | hidden;                                         \
+    u64 rest = (a < hidden ? a : (a & (hidden - 1)) | hidden) % divisor;                                      \
+    for (i32 left = ea - eb; left > 0 && rest != 0; left -= 64 - DIGITS)                                      \
+      rest = (rest << (left < 64 - DIGITS ? left : 64 - DIGITS)) % divisor;                                   \
+    const U unit = eb < DIGITS ? (U)1 << (eb - 1) : (U)(eb - DIGITS + 1) << (DIGITS - 1);                     \
+    return q_from_##F(q_raw_##F(MULTIPLY((F)(i64)rest, q_from_##F(unit))) | sign);                            \
+  }
+Q_REM_FLOAT(f32, u32, 24, 0x7f800000u, __fmul_rn)
+Q_REM_FLOAT(f64, u64, 53, 0x7ff0000000000000ull, __dmul_rn)
+#undef Q_REM_FLOAT
 
 /* ---- Casts ---- */
 

@@ -113,6 +113,7 @@ static uint64_t float_op(const char *op, const dtype *t, uint64_t a, uint64_t b,
   if (!strcmp(op, "ceil")) return LIBM(ceil);
   if (!strcmp(op, "trunc")) return LIBM(trunc);
 #undef LIBM
+  if (!strcmp(op, "rem")) return wide ? of_f64(fmod(f64_of(a), f64_of(b))) : of_f32(fmodf(f32_of(a), f32_of(b)));
   if (!strncmp(op, "fma", 3)) return wide ? of_f64(fma(f64_of(a), f64_of(b), f64_of(c))) : of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
   if (!strcmp(op, "max") || !strcmp(op, "min")) {
     if (is_nan(t, a) || is_nan(t, b)) return nan;
@@ -135,9 +136,12 @@ static uint64_t integer_op(const char *op, const dtype *t, uint64_t a, uint64_t 
   else if (!strcmp(op, "mul")) return (a * b) & mask_of(t->bits);
   else if (!strcmp(op, "max")) r = x > y ? x : y;
   else if (!strcmp(op, "min")) r = x < y ? x : y;
-  else if (!strcmp(op, "tdiv")) r = y ? x / y : 0;
-  else if (!strcmp(op, "trem")) r = y ? x % y : 0;
-  else if (!strcmp(op, "shl")) r = y >= 0 && y < t->bits ? (__int128)((unsigned __int128)x << y) : 0;
+  else if (!strcmp(op, "quot")) r = y ? x / y : 0;
+  else if (!strcmp(op, "rem")) r = y ? x % y : 0;
+  else if (!strcmp(op, "gcd")) {
+    for (r = x; y; x = y, y = r % y, r = x) {}
+    r = r < 0 ? -r : r;
+  } else if (!strcmp(op, "shl")) r = y >= 0 && y < t->bits ? (__int128)((unsigned __int128)x << y) : 0;
   else if (!strcmp(op, "shr")) r = y >= 0 && y < t->bits ? x >> y : x < 0 ? -1 : 0;
   else if (!strcmp(op, "shlc")) r = (__int128)((unsigned __int128)x << (b % (unsigned)t->bits));
   else if (!strcmp(op, "shrc")) r = x >> (b % (unsigned)t->bits);
@@ -383,8 +387,13 @@ static void check_moves(const build *b, rng *r) {
   group_end();
 }
 
-/* <object>.remarks, where there is one: what the compiler said of its loops. All must be vectorised but 64-bit division and the f64 fma without
-   hardware. */
+/* What has a loop of its own, a division of 64 bits, or stands in for hardware. */
+static int may_be_scalar(const subject_loop *l) {
+  int is_division = !strcmp(l->op, "quot") || !strcmp(l->op, "rem");
+  return !strcmp(l->op, "fma_soft") || !strcmp(l->op, "gcd") || (is_division && (*l->a == 'f' || strstr(l->a, "64")));
+}
+
+/* <object>.remarks, where there is one: what the compiler said of its loops. All others must be vectorised. */
 static void check_remarks(const build *b, const char *object) {
   char name[4096], text[1024];
   static char vectorised[4096];
@@ -400,7 +409,7 @@ static void check_remarks(const build *b, const char *object) {
   group_begin("every loop vectorised: %s", b->path);
   for (int64_t i = 0; i < b->s->n_loops; i++) {
     const subject_loop *l = &b->s->loops[i];
-    if (!l->line || !strcmp(l->op, "fma_soft") || (l->op[0] == 't' && strstr(l->a, "64"))) continue;
+    if (!l->line || may_be_scalar(l)) continue;
     group_count(1);
     if (!vectorised[l->line]) group_fail("kernel_subject.def:%d: %s %s -> %s", l->line, l->op, l->a, l->y);
   }

@@ -26,13 +26,17 @@ for line in io.lines(build .. "/generated/sources.txt") do
 end
 if #files == 0 then tap.skip_all("no generated kernels under " .. folder) end
 
--- Where each kernel's loops stand: list of { line, name }, the line after a Q_IVDEP.
+-- Where each kernel's loops stand: list of { line, name, place among the kernel's }, the line after a Q_IVDEP.
 local function loops_of(file)
-  local loops, name, number = {}, nil, 0
+  local loops, name, number, place = {}, nil, 0, 0
   for line in io.lines(file) do
     number = number + 1
-    name = line:match "Q_NAME%((qk_[%w_]+)%)" or name
-    if line:find "^%s*Q_IVDEP" then loops[#loops + 1] = { line = number + 1, name = name } end
+    local begins = line:match "Q_NAME%((qk_[%w_]+)%)"
+    if begins then name, place = begins, 0 end
+    if line:find "^%s*Q_IVDEP" then
+      place = place + 1
+      loops[#loops + 1] = { line = number + 1, name = name, place = place }
+    end
   end
   return loops
 end
@@ -40,14 +44,19 @@ end
 local function is_strided(name) return name:match("_%wd_(%a+)$"):find "s" ~= nil end
 local function is_float(name) return name:find "_f%d%d" ~= nil end
 
--- Loops that may stay scalar, and why.
+-- Loops that may stay scalar, and why. place: only that one of a kernel's loops; of a kernel with a rare block the first is for
+-- elements that do not need it, the second for those that do.
 local SCALAR = {
-  ["^qk_prim_lookup_i8_"] = "no instruction gathers bytes",
-  ["^qk_prim_lookup_i16_"] = "no instruction gathers 16 bits",
+  { "^qk_prim_lookup_i8_", why = "no instruction gathers bytes" },
+  { "^qk_prim_lookup_i16_", why = "no instruction gathers 16 bits" },
+  { "^qk_prim_quot_[iu]64_", why = "no instruction divides vectors of 64 bits" },
+  { "^qk_prim_rem_[iu]64_", why = "no instruction divides vectors of 64 bits" },
+  { "^qk_prim_rem_f", why = "a loop of its own for each element" },
+  { "^qk_prim_gcd_", why = "a loop of its own for each element" },
 }
-local function may_be_scalar(name)
-  for pattern, why in pairs(SCALAR) do
-    if name:find(pattern) then return why end
+local function may_be_scalar(name, place)
+  for _, row in ipairs(SCALAR) do
+    if name:find(row[1]) and (not row.place or row.place == place) then return row.why end
   end
 end
 
@@ -91,7 +100,7 @@ for _, compiler in ipairs(COMPILERS) do
         for _, loop in ipairs(loops_of(file)) do
           if not is_strided(loop.name) then
             n_loops = n_loops + 1
-            if not vectorised[loop.line] and not may_be_scalar(loop.name) then
+            if not vectorised[loop.line] and not may_be_scalar(loop.name, loop.place) then
               scalar[#scalar + 1] = string.format("%s (line %d)", loop.name, loop.line)
             end
           end
@@ -105,7 +114,7 @@ for _, compiler in ipairs(COMPILERS) do
           local kernel = name:gsub("_v%d$", "")
           if kernel:find "^qk_" and is_float(kernel) and not is_strided(kernel) then
             n_float = n_float + 1
-            if not packed then unpacked[#unpacked + 1] = name end
+            if not packed and not may_be_scalar(kernel) then unpacked[#unpacked + 1] = name end
           end
         end
       end

@@ -80,11 +80,13 @@ static const rule rules[] = {
     {"bits", 1, FLOAT, '='},       {"canon", 1, FLOAT | BOOL, 's'},  {"cast", 1, ANY, '='},
     {"ceil", 1, FLOAT, 's'},       {"copysign", 2, FLOAT, 's'},      {"div", 2, FLOAT, 's'},
     {"eq", 2, ANY, 'b'},           {"floor", 1, FLOAT, 's'},         {"fma", 3, FLOAT, 's'},
-    {"from_bits", 1, INTEGER, '='}, {"ge", 2, ANY, 'b'},             {"gt", 2, ANY, 'b'},
+    {"from_bits", 1, INTEGER, '='}, {"gcd", 2, INTEGER, 's'},        {"ge", 2, ANY, 'b'},
+    {"gt", 2, ANY, 'b'},
     {"le", 2, ANY, 'b'},           {"lnot", 1, BOOL, 's'},           {"lookup", 2, INTEGER, '='},
     {"lt", 2, ANY, 'b'},           {"maximum", 2, NUMBER, 's'},      {"minimum", 2, NUMBER, 's'},
     {"mul", 2, NUMBER, 's'},       {"ne", 2, ANY, 'b'},              {"neg", 1, NUMBER, 's'},
-    {"not", 1, INTEGER, 's'},      {"or", 2, INTEGER | BOOL, 's'},   {"raw", 1, FLOAT, '='},
+    {"not", 1, INTEGER, 's'},      {"or", 2, INTEGER | BOOL, 's'},   {"quot", 2, INTEGER, 's'},
+    {"raw", 1, FLOAT, '='},        {"rem", 2, NUMBER, 's'},
     {"rint", 1, FLOAT, 's'},       {"round_bf16", 1, ANY, '='},      {"round_f16", 1, ANY, '='},
     {"select", 3, ANY, 's'},       {"shl", 2, INTEGER, 's'},         {"shr", 2, INTEGER, 's'},
     {"signbit", 1, FLOAT, 'b'},    {"sqrt", 1, FLOAT, 's'},          {"sub", 2, NUMBER, 's'},
@@ -158,6 +160,8 @@ static int compare(const char *op, const type *t, uint64_t a, uint64_t b) {
   return (!strcmp(op, "eq")) == equal;
 }
 
+static wide greatest_divisor(wide x, wide y) { return y ? greatest_divisor(y, x % y) : x; }
+
 static uint64_t integer_op(const char *op, const type *t, uint64_t a, uint64_t b) {
   wide x = value_of(t, a), y = value_of(t, b), r = 0;
   if (!strcmp(op, "add")) r = x + y;
@@ -171,6 +175,9 @@ static uint64_t integer_op(const char *op, const type *t, uint64_t a, uint64_t b
   else if (!strcmp(op, "or")) r = x | y;
   else if (!strcmp(op, "xor")) r = x ^ y;
   else if (!strcmp(op, "not")) r = ~x;
+  else if (!strcmp(op, "quot")) r = y ? x / y : 0;
+  else if (!strcmp(op, "rem")) r = y ? x % y : 0;
+  else if (!strcmp(op, "gcd")) r = greatest_divisor(x < 0 ? -x : x, y < 0 ? -y : y);
   else if (!strcmp(op, "lnot")) r = !x;
   else if (!strcmp(op, "shl")) return y < 0 || y >= t->bits ? 0 : a << (int)y & mask_of(t->bits);
   else if (!strcmp(op, "shr")) r = y < 0 || y >= t->bits ? (x < 0 ? -1 : 0) : x >> (int)y;
@@ -189,6 +196,7 @@ static uint64_t float_op(const char *op, int bits, const uint64_t *x) {
   if (!strcmp(op, "sub")) return IN_BOTH(A32 - B32, A64 - B64);
   if (!strcmp(op, "mul")) return IN_BOTH(A32 * B32, A64 * B64);
   if (!strcmp(op, "div")) return IN_BOTH(A32 / B32, A64 / B64);
+  if (!strcmp(op, "rem")) return IN_BOTH(fmodf(A32, B32), fmod(A64, B64));
   if (!strcmp(op, "sqrt")) return IN_BOTH(sqrtf(A32), sqrt(A64));
   if (!strcmp(op, "rint")) return IN_BOTH(rintf(A32), rint(A64));
   if (!strcmp(op, "floor")) return IN_BOTH(floorf(A32), floor(A64));
@@ -467,16 +475,17 @@ static void check_table(void) {
 /* ---- Names ------------------------------------------------------------------------------------------------------ */
 
 static const char *const functions[] = {"abs",    "as_f32",  "as_f64",   "as_i32", "as_i64",  "as_u32",
-                                        "as_u64", "ceil",    "copysign", "floor",  "fma",     "maximum",
-                                        "minimum", "rint",   "signbit",  "sqrt",   "trunc"};
+                                        "as_u64", "ceil",    "copysign", "floor",  "fma",     "gcd",
+                                        "maximum", "minimum", "quot",    "rem",    "rint",    "signbit",
+                                        "sqrt",   "trunc"};
 
 /* A function has a primitive for each type of its kind. */
 static int resolves(const qn_function *f) {
   for (int t = 0; t < QN_DTYPE_COUNT; t++) {
     const qn_primitive *p = NULL;
     int is_float = types[t].kind == FLOAT, is_number = (types[t].kind & NUMBER) != 0;
-    if (f->kind == QN_FUNCTION_FLOAT || f->kind == QN_FUNCTION_NUMBER) {
-      if (f->kind == QN_FUNCTION_FLOAT ? !is_float : !is_number) continue;
+    if (f->kind != QN_FUNCTION_SIGNBIT && f->kind != QN_FUNCTION_AS) {
+      if (!is_number || (f->kind == QN_FUNCTION_INTEGER ? is_float : f->kind != QN_FUNCTION_NUMBER && !is_float)) continue;
       p = qn_primitive_find(f->name, (uint8_t)t, (uint8_t)t);
     } else if (f->kind == QN_FUNCTION_SIGNBIT) {
       if (!is_float) continue;
