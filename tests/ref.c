@@ -24,7 +24,7 @@ extern ref_real sqrtf128(ref_real), expf128(ref_real), logf128(ref_real), tanhf1
     tanf128(ref_real), atanf128(ref_real), atan2f128(ref_real, ref_real), asinf128(ref_real), acosf128(ref_real),
     hypotf128(ref_real, ref_real), exp2f128(ref_real), expm1f128(ref_real), log2f128(ref_real), log10f128(ref_real),
     log1pf128(ref_real), sinhf128(ref_real), coshf128(ref_real), asinhf128(ref_real), acoshf128(ref_real), atanhf128(ref_real),
-    cbrtf128(ref_real);
+    cbrtf128(ref_real), floorf128(ref_real), ceilf128(ref_real), fmodf128(ref_real, ref_real);
 #endif
 
 /* ---- Dtypes: ORDER ref_dtype ------------------------------------------------------------------------------------ */
@@ -321,6 +321,18 @@ static const struct {
     {{"bitwise_invert", 1, 0, 0, 0, 0.5, {0}}, TAKES_INTEGRAL, 0},
     {{"bitwise_left_shift", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
     {{"bitwise_right_shift", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
+    {{"floor", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"ceil", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"trunc", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"fix", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"round", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"rint", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"floor_divide", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"trunc_divide", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"remainder", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"fmod", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"gcd", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
+    {{"lcm", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -364,6 +376,10 @@ int ref_may_store(ref_op op, ref_dtype result, ref_dtype out) {
 
 /* ---- Arithmetic in the compute dtype ---------------------------------------------------------------------------- */
 
+static __int128 greatest_divisor(__int128 a, __int128 b) {
+  return b ? greatest_divisor(b, a % b) : a < 0 ? -a : a;
+}
+
 /* Integers: exact in 128 bits (but for a product's or power's high part, which wraps away), the caller wraps. Bools are 0
  * and 1. */
 static __int128 eval_integer(ref_op op, ref_dtype k, const __int128 *x, const __int128 *param) {
@@ -401,6 +417,24 @@ static __int128 eval_integer(ref_op op, ref_dtype k, const __int128 *x, const __
       __int128 y = x[0] > param[0] ? x[0] : param[0];
       return y < param[1] ? y : param[1];
     }
+    case REF_FLOOR:
+    case REF_CEIL:
+    case REF_TRUNC:
+    case REF_FIX:
+    case REF_ROUND: return x[0];
+    case REF_TRUNC_DIVIDE: return x[1] ? x[0] / x[1] : 0;
+    case REF_FMOD: return x[1] ? x[0] % x[1] : 0;
+    case REF_FLOOR_DIVIDE:
+    case REF_REMAINDER: {
+      if (!x[1]) return 0;
+      int is_above = x[0] % x[1] && (x[0] < 0) != (x[1] < 0); /* the truncated quotient */
+      return op == REF_REMAINDER ? x[0] % x[1] + is_above * x[1] : x[0] / x[1] - is_above;
+    }
+    case REF_GCD: return greatest_divisor(x[0], x[1]);
+    case REF_LCM: {
+      __int128 a = x[0] < 0 ? -x[0] : x[0], b = x[1] < 0 ? -x[1] : x[1];
+      return a ? (__int128)((unsigned __int128)(a / greatest_divisor(a, b)) * (unsigned __int128)b) : 0;
+    }
     case REF_POW: {
       if (x[1] < 0) return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] & 1 ? -1 : 1) : 0;
       /* Bit by bit from the top, modulo 2^64. */
@@ -416,6 +450,38 @@ static __int128 eval_integer(ref_op op, ref_dtype k, const __int128 *x, const __
 
 static float narrow(ref_real x) {
   return (float)x;
+}
+
+/* The largest whole number of k that times b is no more than a, both above 0 and finite. All products are exact. */
+static ref_real whole_quotient(ref_dtype k, ref_real a, ref_real b) {
+  ref_real dense = REAL(ldexp)((ref_real)1, dtypes[k].digits); /* up to here k has every whole number */
+  ref_real n = ref_value(k, round_to_float(k, REAL(floor)(a / b)));
+  while (n * b > a) {
+    ref_real half = n > dense ? ref_ulp(k, n) / 2 : 1; /* the step below a power of two */
+    n -= ref_value(k, round_to_float(k, n - half)) == n - half ? half : 2 * half;
+  }
+  for (;;) {
+    ref_real above = n + (n < dense ? 1 : ref_ulp(k, n));
+    if (above * b > a) return n;
+    n = above;
+  }
+}
+
+/* x / y as a whole number of k: towards zero, or down. What overflows k, zeros and infinities are as in division. */
+static ref_real divide_whole(ref_dtype k, ref_real x, ref_real y, int down) {
+  ref_real q = x / y, divided = ref_value(k, round_to_float(k, q)), a = REAL(fabs)(x), b = REAL(fabs)(y);
+  if (x == 0 || is_nan(divided) || is_infinite(divided) || is_infinite(y)) return divided;
+  ref_real n = whole_quotient(k, a, b);
+  if (down && is_negative(q) && n * b < a) n += n < REAL(ldexp)((ref_real)1, dtypes[k].digits) ? 1 : ref_ulp(k, n);
+  return REAL(copysign)(n, q);
+}
+
+/* Python's %: C's fmod, and y more where the signs differ, rounded. */
+static ref_real python_remainder(ref_dtype k, ref_real x, ref_real y) {
+  ref_real m = REAL(fmod)(x, y);
+  if (m == 0) return REAL(copysign)(m, y);
+  if (is_nan(m) || is_negative(m) == is_negative(y)) return m;
+  return ref_value(k, round_to_float(k, m + y));
 }
 
 /* The exact ops: IEEE operations of the compute dtype, one a line. `volatile` keeps them apart. */
@@ -455,6 +521,16 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
       b[1] = param[1];
       return eval_exact(REF_MINIMUM, k, b, NULL);
     }
+    case REF_FLOOR: return REAL(floor)(x[0]);
+    case REF_CEIL: return REAL(ceil)(x[0]);
+    case REF_FIX:
+    case REF_TRUNC: return REAL(trunc)(x[0]);
+    case REF_ROUND:
+    case REF_RINT: return REAL(rint)(x[0]);
+    case REF_FLOOR_DIVIDE: return divide_whole(k, x[0], x[1], 1);
+    case REF_TRUNC_DIVIDE: return divide_whole(k, x[0], x[1], 0);
+    case REF_REMAINDER: return python_remainder(k, x[0], x[1]);
+    case REF_FMOD: return REAL(fmod)(x[0], x[1]);
     case REF_LEAKY_RELU: {
       ref_real product[2] = {param[0], x[0]};
       return x[0] > 0 ? x[0] : eval_exact(REF_MULTIPLY, k, product, NULL);
