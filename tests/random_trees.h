@@ -37,12 +37,15 @@ UNUSED static int is_float(ref_dtype d) { return ref_dtype_kind(d) == REF_KIND_F
 
 static const char *const binary_signs[] = {"+", "-", "*", "/"};
 UNUSED static const ref_op binary_ops[] = {REF_ADD, REF_SUBTRACT, REF_MULTIPLY, REF_DIVIDE};
-#define N_CALLS 14
-#define N_EXACT 7 /* the first ones are rounded exactly */
-static const char *const call_names[N_CALLS] = {"sqrt", "abs", "maximum", "minimum", "fma", "negative", "where",
+#define N_CALLS 19
+#define N_EXACT 12 /* the first ones are rounded exactly */
+#define N_OWN 9    /* of these the first are the language's own, or in every build */
+static const char *const call_names[N_CALLS] = {"sqrt", "abs", "maximum", "minimum", "fma", "negative", "where", "floor", "rem",
+                                                "remainder", "fmod", "floor_divide",
                                                 "exp", "log", "tanh", "erf", "sigmoid", "gelu", "pow"};
-UNUSED static const ref_op call_ops[N_EXACT] = {REF_SQRT, REF_ABS, REF_MAXIMUM, REF_MINIMUM, REF_FMA, REF_NEGATIVE, REF_WHERE};
-static const int call_args[N_CALLS] = {1, 1, 2, 2, 3, 1, 3, 1, 1, 1, 1, 1, 1, 2};
+UNUSED static const ref_op call_ops[N_EXACT] = {REF_SQRT, REF_ABS, REF_MAXIMUM, REF_MINIMUM, REF_FMA, REF_NEGATIVE, REF_WHERE,
+                                                REF_FLOOR, REF_FMOD, REF_REMAINDER, REF_FMOD, REF_FLOOR_DIVIDE};
+static const int call_args[N_CALLS] = {1, 1, 2, 2, 3, 1, 3, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 2};
 static int is_float_call(int op) { return op == 0 || op == 4 || (op >= N_EXACT && op < N_CALLS - 1); }
 static const char *const compare_signs[] = {"<", "<=", ">", ">=", "==", "!="};
 
@@ -129,7 +132,7 @@ static int grow(tree *t, rng *r, int depth) {
       n.kind = CALL;
       n.op = (int)rng_below(r, N_EXACT);
       if (t->has_math && rng_below(r, 3)) n.op = N_EXACT + (int)rng_below(r, N_CALLS - N_EXACT);
-      if (n.op >= N_EXACT && !has_op(ref_op_find(call_names[n.op]))) n.op = 0; /* which the language has by itself */
+      if (n.op >= N_OWN && !has_op(ref_op_find(call_names[n.op]))) n.op = 0; /* which the language has by itself */
       n.n_args = call_args[n.op];
       n.dtype = REF_N_DTYPES;
       for (int k = 0; k < n.n_args; k++) {
