@@ -408,21 +408,22 @@ Q_DIVIDE_SIGNED(i64)
 Q_DIVIDE_UNSIGNED(u64)
 #undef Q_DIVIDE_UNSIGNED
 
-/* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN). Stein's: the factors of two that both have
-   stand aside, then the smaller odd number is taken from the larger until nothing is left. W: what it runs in, CTZ: W's trailing
-   zeros. */
+/* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN). One division brings both to a size; then
+   Stein's: the factors of two that both have stand aside, and what the odd numbers are apart replaces the larger, without its
+   factors of two, until they are equal. W: what it runs in, CTZ: W's trailing zeros. */
 #define Q_GCD(X, U, W, CTZ)                     \
   Q_FN X q_gcd_##X(X x, X y) {                  \
     W a = (U)q_abs_##X(x), b = (U)q_abs_##X(y); \
-    if (a == 0 || b == 0) return (X)(a | b);    \
+    if (b == 0) return (X)a;                    \
+    a %= b;                                     \
+    if (a == 0) return (X)b;                    \
     const int shared = CTZ(a | b);              \
-    for (a >>= CTZ(a); b != 0;) {               \
-      b >>= CTZ(b);                             \
-      const W larger = a < b ? b : a;           \
-      a = a < b ? a : b;                        \
-      b = larger - a;                           \
+    for (a >>= CTZ(a), b >>= CTZ(b); a != b;) { \
+      const W apart = a < b ? b - a : a - b;    \
+      b = a < b ? a : b;                        \
+      a = apart >> CTZ(apart);                  \
     }                                           \
-    return (X)(a << shared);                    \
+    return (X)(b << shared);                    \
   }
 Q_GCD(i8, u8, u32, __builtin_ctz)
 Q_GCD(i16, u16, u32, __builtin_ctz)
