@@ -12,3 +12,118 @@ op "modf" {
   ]],
   examples = { { x = 3.25, fraction = 0.25, integral = 3.0 }, { x = -INFINITY, fraction = -0.0, integral = -INFINITY } },
 }
+
+-- What is below the normal numbers is made normal first. Of 0, infinity and NaN the exponent is 0.
+op "frexp" {
+  doc     = "x = mantissa * 2^exponent, with the mantissa in [0.5, 1); zeros, infinities and NaN are their own, with exponent 0.",
+  inputs  = "x",
+  outputs = "mantissa, i32 exponent",
+  dtypes  = floating,
+  body    = {
+    f32 = [[
+      bool is_small = abs(x) < 0x1p-126;
+      bool is_number = x != 0 && abs(x) < INFINITY;
+      i32 bits = as_i32(is_small ? x * 0x1p24 : x);
+      mantissa = is_number ? as_f32((bits & ~0x7f800000) | 0x3f000000) : x;
+      exponent = is_number ? ((bits >> 23) & 255) - (is_small ? (i32)150 : (i32)126) : 0;
+    ]],
+    f64 = [[
+      bool is_small = abs(x) < 0x1p-1022;
+      bool is_number = x != 0 && abs(x) < INFINITY;
+      u64 bits = as_u64(is_small ? x * 0x1p54 : x);
+      mantissa = is_number ? as_f64((bits & ~0x7ff0000000000000) | 0x3fe0000000000000) : x;
+      u64 biased = is_number ? ((bits >> 52) & 2047) + (is_small ? (u64)946 : (u64)1000) : 2022;
+      exponent = (i32)biased - 2022;
+    ]],
+  },
+  examples = { { x = 8.0, mantissa = 0.5, exponent = 4 }, { x = -0.0, mantissa = -0.0, exponent = 0 } },
+}
+
+binary "ldexp" {
+  doc    = "x times 2 to the y, rounded once; y is a whole number, or rounded to one.",
+  dtypes = floating,
+  body   = [[ ldexp(x, y) ]],
+  examples = { { x = 0.75, y = 3.0, out = 6.0 }, { x = -0.0, y = INFINITY, out = -0.0 } },
+}
+
+-- f16 and bf16 have neighbours of their own, numbers of 13 and 16 bits less than f32's; f16's subnormal ones lie evenly.
+binary "nextafter" {
+  doc    = "The next number of the dtype after x towards y; y where they are equal; NaN if either is.",
+  dtypes = floating,
+  body   = {
+    f32 = [[
+      i32 step = (x < y) == (x > 0) ? (i32)1 : (i32)-1;
+      f32 next = x == 0 ? copysign(as_f32((i32)1), y) : as_f32(as_i32(x) + step);
+      return x == y ? y : x == x && y == y ? next : NAN;
+    ]],
+    f64 = [[
+      i64 step = (x < y) == (x > 0) ? (i64)1 : (i64)-1;
+      f64 next = x == 0 ? copysign(as_f64((i64)1), y) : as_f64(as_i64(x) + step);
+      return x == y ? y : x == x && y == y ? next : NAN;
+    ]],
+    bf16 = [[
+      i32 step = (x < y) == (x > 0) ? (i32)0x10000 : (i32)-0x10000;
+      f32 next = x == 0 ? copysign(as_f32((i32)0x10000), y) : as_f32(as_i32(x) + step);
+      return x == y ? y : x == x && y == y ? next : NAN;
+    ]],
+    f16 = [[
+      bool grows = (x < y) == (x > 0);
+      f32 a = abs(x);
+      f32 even = grows ? a + 0x1p-24 : a - 0x1p-24;
+      f32 apart = as_f32(as_i32(a) + (grows ? (i32)0x2000 : (i32)-0x2000));
+      f32 next = a < 0x1p-14 || (a == 0x1p-14 && !grows) ? even : a == INFINITY ? 65504 : apart;
+      f32 away = x == 0 ? copysign(0x1p-24, y) : copysign(next, x);
+      return x == y ? y : x == x && y == y ? away : NAN;
+    ]],
+  },
+  examples = { { x = 0.0, y = 0.0, out = 0.0 }, { x = INFINITY, y = INFINITY, out = INFINITY } },
+}
+
+unary "spacing" {
+  doc    = "How far x is from the next number of the dtype away from zero, with x's sign; of zero +; NaN of infinity and NaN.",
+  dtypes = floating,
+  body   = {
+    f32 = [[
+      f32 a = abs(x);
+      f32 d = as_f32(as_i32(a) + 1) - a;
+      return x < 0 ? -d : d;
+    ]],
+    f64 = [[
+      f64 a = abs(x);
+      f64 d = as_f64(as_i64(a) + 1) - a;
+      return x < 0 ? -d : d;
+    ]],
+    bf16 = [[
+      f32 a = abs(x);
+      f32 d = as_f32(as_i32(a) + 0x10000) - a;
+      return x < 0 ? -d : d;
+    ]],
+    f16 = [[
+      f32 a = abs(x);
+      f32 d = a < 0x1p-14 ? 0x1p-24 : as_f32(as_i32(a) + 0x2000) - a;
+      f32 finite = a == 65504 ? INFINITY : d;
+      return x < 0 ? -finite : finite;
+    ]],
+  },
+  examples = { { x = INFINITY, y = NAN } },
+}
+
+unary "bitwise_count" {
+  doc    = "How many bits of the absolute value of x are 1, a u8.",
+  dtypes = integer,
+  result = "u8",
+  body   = {
+    i8 = [[ count_bits((u8)abs(x)) ]], i16 = [[ count_bits((u16)abs(x)) ]],
+    i32 = [[ count_bits((u32)abs(x)) ]], i64 = [[ count_bits((u64)abs(x)) ]],
+    integer = [[ count_bits(x) ]],
+  },
+  examples = { { x = 7, y = 3 } },
+}
+
+binary "float_power" {
+  doc    = "x to the power y, computed and given in f64 whatever the inputs.",
+  dtypes = "f64",
+  body   = [[ pow(x, y) ]],
+  ulp    = { f64 = 1 },
+  examples = { { x = 2.0, y = 10.0, out = 1024.0 } },
+}

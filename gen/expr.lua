@@ -499,7 +499,14 @@ function Scope:call_op(op, values, node, which)
     T = types.by_name[K].compute
     return dtype
   end
-  operands, D = self:unify_all(operands, node, finally)
+  if M.is_double(op) then
+    K, T, D = "f64", "f64", "f64"
+    for k, value in ipairs(operands) do
+      operands[k] = is_weak(value) and self:strong(value, D, node) or self:promoted(value, D)
+    end
+  else
+    operands, D = self:unify_all(operands, node, finally)
+  end
   for k, value in ipairs(operands) do
     local given = values[where[k]]
     nodes[where[k]] = K == T and node_of(value) or self:operand(is_weak(given) and value or given, D)
@@ -713,6 +720,7 @@ function M.compute_type(types, op, T)
   local taken = {}
   for _, name in ipairs(op.dtypes) do taken[name] = true end
   local t = types.by_name[T]
+  if M.is_double(op) then return "f64" end
   if not taken[T] then
     -- float-only functions of integers and bool: f32
     if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and taken.f32 then return "f32" end
@@ -720,6 +728,9 @@ function M.compute_type(types, op, T)
   end
   return op.bodies[T] and T or t.compute
 end
+
+-- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
+function M.is_double(op) return #op.dtypes == 1 and op.dtypes[1] == "f64" and not op.moves and not op.casts and not op.finds end
 
 -- Whether an op takes floats only.
 function M.is_floating(types, op)

@@ -116,6 +116,7 @@ local function wanted_dtypes(model, names, ops, errors)
     end
     if not op.moves and not op.casts and not op.finds and expr.is_floating(types, op) then
       for name in pairs(wanted) do
+        if expr.is_double(op) then wanted.f64 = true break end
         if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
       end
     end

@@ -134,7 +134,7 @@ function M.accepted(types, op, built)
       for _, taken in ipairs(op.dtypes) do listed = listed or taken == name end
       local K = expr.compute_type(types, op, name)
       if listed or K then inputs[#inputs + 1] = name end
-      local result = (listed and name) or (K and "f32")
+      local result = expr.is_double(op) and "f64" or (listed and name) or (K and "f32")
       if result and not seen[result] then
         seen[result] = true
         promoted[#promoted + 1] = result

@@ -26,6 +26,7 @@ function M.rule(types, op)
   if op.finds then return op.finds:upper() end
   if op.casts then return "CAST" end
   if op.moves then return "MOVE" end
+  if expr.is_double(op) then return "DOUBLE" end
   return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
 end
 

@@ -86,7 +86,7 @@ local function kept(shapes, policy)
 end
 
 -- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
--- a floating op also takes integers, as f32.
+-- a floating op also takes integers, as f32; one of f64 alone all.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
   if op.moves or op.casts then return list end
@@ -95,9 +95,10 @@ local function stored(types, op, K, wanted)
       list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
     end
   end
-  if K ~= "f32" or variants.rule(types, op) ~= "FLOATING" then return list end
+  local rule = variants.rule(types, op)
+  if rule ~= "DOUBLE" and not (rule == "FLOATING" and K == "f32") then return list end
   for _, t in ipairs(types.list) do
-    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool") then
+    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and rule == "DOUBLE" and t.name ~= K)) then
       local dtypes = variants.operand_dtypes(op, t.name)
       for k, output in ipairs(op.outputs) do dtypes[#op.inputs + k] = output.type or K end
       list[#list + 1] = { D = t.name, dtypes = dtypes }

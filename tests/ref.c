@@ -243,7 +243,7 @@ static const struct {
   ref_op_info info;
   int takes;    /* what T may be */
   int bool_out; /* the result is bool */
-} ops[REF_N_OPS] = {
+} ops[REF_N_ALL] = {
     {{"negative", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
     {{"abs", 1, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
     {{"sqrt", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
@@ -333,6 +333,15 @@ static const struct {
     {{"fmod", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
     {{"gcd", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
     {{"lcm", 2, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
+    {{"ldexp", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"nextafter", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"spacing", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"bitwise_count", 1, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
+    {{"float_power", 2, 0, 0, 0, 1, {0}}, TAKES_ALL, 0},
+    {{"modf.fraction", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"modf.integral", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"frexp.mantissa", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"frexp.exponent", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -355,18 +364,23 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
     if (in[0] != REF_BOOL) return -1;
     first = 1;
   }
+  if (op == REF_FLOAT_POWER) {
+    *result = *compute = REF_F64;
+    return 0;
+  }
   ref_dtype t = in[first];
   for (int k = first + 1; k < n_in; k++) t = ref_promote(t, in[k]);
   if (t == REF_N_DTYPES) return -1;
   if ((ops[op].takes == TAKES_NUMERIC || ops[op].takes == TAKES_INTEGER) && t == REF_BOOL) return -1;
   if ((ops[op].takes == TAKES_INTEGER || ops[op].takes == TAKES_INTEGRAL) && dtypes[t].kind == REF_KIND_FLOAT) return -1;
   if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
-  *compute = !ops[op].info.move && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
+  int is_own = op == REF_NEXTAFTER || op == REF_SPACING; /* f16 and bf16 as they are */
+  *compute = !ops[op].info.move && !is_own && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
   if (op == REF_ASTYPE) {
     *compute = in[0];
     return 0;
   }
-  *result = ops[op].bool_out ? REF_BOOL : t;
+  *result = ops[op].bool_out ? REF_BOOL : op == REF_BITWISE_COUNT ? REF_U8 : op == REF_FREXP_EXPONENT ? REF_I32 : t;
   return 0;
 }
 
@@ -435,6 +449,11 @@ static __int128 eval_integer(ref_op op, ref_dtype k, const __int128 *x, const __
       __int128 a = x[0] < 0 ? -x[0] : x[0], b = x[1] < 0 ? -x[1] : x[1];
       return a ? (__int128)((unsigned __int128)(a / greatest_divisor(a, b)) * (unsigned __int128)b) : 0;
     }
+    case REF_BITWISE_COUNT: {
+      int n = 0;
+      for (__int128 rest = x[0] < 0 ? -x[0] : x[0]; rest; rest >>= 1) n += (int)(rest & 1);
+      return n;
+    }
     case REF_POW: {
       if (x[1] < 0) return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] & 1 ? -1 : 1) : 0;
       /* Bit by bit from the top, modulo 2^64. */
@@ -482,6 +501,44 @@ static ref_real python_remainder(ref_dtype k, ref_real x, ref_real y) {
   if (m == 0) return REAL(copysign)(m, y);
   if (is_nan(m) || is_negative(m) == is_negative(y)) return m;
   return ref_value(k, round_to_float(k, m + y));
+}
+
+/* The number of dtype k after x, away from zero or towards it, by its bits. */
+static ref_real neighbour(ref_dtype k, ref_real x, int step) {
+  return ref_value(k, ref_cast(k, x, REF_KIND_FLOAT) + (uint64_t)(int64_t)step);
+}
+
+static ref_real next_after(ref_dtype k, ref_real x, ref_real y) {
+  if (is_nan(x) || is_nan(y)) return nan_value();
+  if (x == y) return y;
+  if (x == 0) return REAL(copysign)(ref_value(k, 1), y);
+  return neighbour(k, x, (x < y) == (x > 0) ? 1 : -1);
+}
+
+static ref_real spacing(ref_dtype k, ref_real x) {
+  if (is_nan(x) || is_infinite(x)) return nan_value();
+  if (x == 0) return ref_value(k, 1);
+  return neighbour(k, x, 1) - x;
+}
+
+/* x * 2^n, rounded once. Beyond a million everything is 0 or infinite. */
+static ref_real scaled(ref_dtype k, ref_real x, ref_real n) {
+  if (is_nan(x) || is_nan(n)) return nan_value();
+  n = REAL(rint)(n);
+  n = n > 1e6 ? 1e6 : n < -1e6 ? -1e6 : n;
+  return ref_value(k, ref_cast(k, REAL(ldexp)(REAL(ldexp)(x, (int)(n / 2)), (int)n - (int)(n / 2)), REF_KIND_FLOAT));
+}
+
+/* The parts of a number: x = fraction + integral, x = mantissa * 2^exponent. */
+static ref_real part(ref_op op, ref_real x) {
+  int exponent = 0, is_finite = !is_nan(x) && !is_infinite(x);
+  ref_real mantissa = is_finite ? REAL(frexp)(x, &exponent) : x;
+  switch (op) {
+    case REF_MODF_INTEGRAL: return is_finite ? REAL(trunc)(x) : x;
+    case REF_MODF_FRACTION: return is_nan(x) ? x : REAL(copysign)(is_finite ? x - REAL(trunc)(x) : 0, x);
+    case REF_FREXP_MANTISSA: return mantissa;
+    default: return exponent;
+  }
 }
 
 /* The exact ops: IEEE operations of the compute dtype, one a line. `volatile` keeps them apart. */
@@ -535,6 +592,13 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
       ref_real product[2] = {param[0], x[0]};
       return x[0] > 0 ? x[0] : eval_exact(REF_MULTIPLY, k, product, NULL);
     }
+    case REF_LDEXP: return scaled(k, x[0], x[1]);
+    case REF_NEXTAFTER: return next_after(k, x[0], x[1]);
+    case REF_SPACING: return spacing(k, x[0]);
+    case REF_MODF_FRACTION:
+    case REF_MODF_INTEGRAL:
+    case REF_FREXP_MANTISSA:
+    case REF_FREXP_EXPONENT: return part(op, x[0]);
     default: break;
   }
   if (k == REF_F32) {
@@ -619,7 +683,8 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_LOG: return x < 0 ? nan_value() : REAL(log)(x);
     case REF_TANH: return REAL(tanh)(x);
     case REF_ERF: return REAL(erf)(x);
-    case REF_POW: return REAL(pow)(x, y);
+    case REF_POW:
+    case REF_FLOAT_POWER: return REAL(pow)(x, y);
     case REF_EXP2: return REAL(exp2)(x);
     case REF_EXPM1: return REAL(expm1)(x);
     case REF_LOG2: return x < 0 ? nan_value() : REAL(log2)(x);
@@ -735,7 +800,7 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     return around(out, k, ref_function(op, v[0], v[1]), info->ulp, least);
   }
   ref_real value = eval_exact(op, k, v, p);
-  return exactly(ref_cast(out, value, REF_KIND_FLOAT), value);
+  return exactly(ref_cast(out, value, op == REF_FREXP_EXPONENT ? REF_KIND_INTEGER : REF_KIND_FLOAT), value);
 }
 
 int ref_within(ref_dtype d, uint64_t got, const ref_expect *expect) {

@@ -55,6 +55,7 @@ typedef struct qn_cuda_variant {
 typedef enum qn_rule {
   QN_RULE_ARITHMETIC, /* inputs promote to T (it must be in `dtypes`); computed in T's compute type */
   QN_RULE_FLOATING,   /* as ARITHMETIC, but integers and bool become f32 */
+  QN_RULE_DOUBLE,     /* each input becomes f64, which T is, whatever its dtype */
   QN_RULE_MOVE,       /* inputs promote to T; computed on T's bits: values pass unchanged */
   QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
                          a dtype to itself, the op's own on its bits), full (no input: kernels on T's bits) */

@@ -56,7 +56,9 @@ static quern_status refuse_promoted(const qn_builtin *builtin, const uint8_t *in
 
 /* T by the rules that promote. */
 static quern_status promoted_of(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t *promoted) {
-  quern_status status = promote(&builtin->info, in_dtypes, builtin->bool_in, promoted);
+  quern_status status = QUERN_OK;
+  *promoted = QN_F64;
+  if (builtin->rule != QN_RULE_DOUBLE) status = promote(&builtin->info, in_dtypes, builtin->bool_in, promoted);
   if (status == QUERN_OK && builtin->bool_in) status = check_conditions(builtin, in_dtypes);
   if (status) return status;
   if (*promoted == QN_DTYPE_NONE) *promoted = QN_BOOL; /* conditions only */
