@@ -289,6 +289,9 @@ local function parse_outputs(state, at, name, fields, op)
     for _, output in ipairs(outputs or {}) do
       for _, input in ipairs(op.inputs) do
         if input.name == output.name then return fail(state, at, "%s: '%s' is an input and an output", name, input.name) end
+        if #outputs > 1 and input.name:find "^out%d$" then -- as kernels call the outputs
+          return fail(state, at, "%s: '%s' cannot be an input's name beside several outputs", name, input.name)
+        end
       end
     end
     return outputs

@@ -229,10 +229,14 @@ static void check_described(qn_generator *g) {
   int32_t n = 0;
   static const char text[] = SWISH
       "op \"acme.pick\" { inputs = \"bool c, x, y\", doc = \"d\", dtypes = numeric, body = [[ c ? x : y ]] }\n"
-      "binary \"acme.over\" { doc = \"d\", dtypes = { \"f32\", \"i16\", \"f64\" }, result = \"bool\", body = [[ x > y ]] }";
+      "binary \"acme.over\" { doc = \"d\", dtypes = { \"f32\", \"i16\", \"f64\" }, result = \"bool\", body = [[ x > y ]] }\n"
+      "op \"acme.split\" { inputs = \"x\", doc = \"d\", dtypes = floating, outputs = \"high, i32 sign\", "
+      "body = [[ high = rint(x); i32 sign = x < 0; ]] }\n"
+      "unary \"acme.own\" { doc = \"d\", dtypes = floating, body = { floating = [[ x ]], f16 = [[ x * 2 ]] } }\n"
+      "unary \"acme.wide\" { doc = \"d\", dtypes = \"f64\", result = \"u8\", body = [[ (u8)x ]] }";
   quern_status s = qn_generator_load_spec(g, "acme.lua", text, sizeof text - 1, &ops, &n);
-  is_int(s, QUERN_OK, "a spec of three ops is taken");
-  if (s || n != 3) {
+  is_int(s, QUERN_OK, "a spec of six ops is taken");
+  if (s || n != 6) {
     diag("%d ops: %s", n, quern_last_error());
     return;
   }
@@ -258,6 +262,15 @@ static void check_described(qn_generator *g) {
   ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->rule == QN_RULE_ARITHMETIC && pick->results[0] == QN_DTYPE_NONE && !pick->info.params, "a condition among inputs");
   is_str(pick->info.args[0].dtypes, "bool", "  and its dtype");
   ok(over->results[0] == QN_BOOL && over->dtypes == (1u << QN_I16 | 1u << QN_F32 | 1u << QN_F64), "a result that is bool; the dtypes it names");
+  const qn_builtin *split = &ops[3]->rule, *own = &ops[4]->rule, *wide = &ops[5]->rule;
+  ok(split->info.n_out == 2 && split->results[0] == QN_DTYPE_NONE && split->results[1] == QN_I32, "outputs, one of a dtype of its own");
+  is_str(split->info.args[1].name, "high", "  the first");
+  is_str(split->info.args[2].name, "sign", "  the second");
+  is_str(split->info.args[2].dtypes, "i32", "  and its dtype");
+  ok(split->info.args[1].is_output && split->info.args[2].is_output && split->info.args[2].may_alias == 1, "  both outputs");
+  ok(own->own == 1u << QN_F16 && !split->own, "kernels of f16 itself");
+  ok(wide->rule == QN_RULE_DOUBLE && wide->results[0] == QN_U8, "f64 alone takes all");
+  is_str(wide->info.args[0].dtypes, "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64", "  and says so");
   for (int32_t k = 0; k < n; k++) free(ops[k]);
   free(ops);
 

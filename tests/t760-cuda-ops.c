@@ -305,7 +305,7 @@ static ref_dtype any_of(const quern_arg_info *arg, rng *r) {
 
 /* Dtypes of all operands, inputs of `main` where they take it; 0: the op takes none such. */
 static int choose_dtypes(problem *p, ref_dtype main, int is_mixed, rng *r) {
-  quern_shape shape = {.size = sizeof shape};
+  quern_shape shapes[MOST];
   DLTensor t[MOST], *in[MOST];
   if (!takes(&p->info->args[0], main) && !(p->n_in > 1 && takes(&p->info->args[1], main))) return 0;
   for (int attempt = 0; attempt < 40; attempt++) {
@@ -316,12 +316,14 @@ static int choose_dtypes(problem *p, ref_dtype main, int is_mixed, rng *r) {
       in[k] = &t[k];
     }
     /* The op's choice, which a cast leaves to the caller; with mixed dtypes another one. */
-    shape.dtype = ref_dtype_dl(p->n_in && !is_mixed ? (ref_dtype)rng_below(r, REF_N_DTYPES) : p->n_in ? p->d[0] : main);
-    if (quern_op_infer(p->op, p->n_in, in, 1, &shape)) continue;
-    p->d[p->n - 1] = ref_dtype_of(shape.dtype);
-    if (is_mixed && rng_below(r, 2)) {
-      const ref_dtype wider = any_of(&p->info->args[p->n_in], r);
-      if (ref_dtype_kind(wider) >= ref_dtype_kind(p->d[p->n - 1])) p->d[p->n - 1] = wider;
+    const ref_dtype wish = p->n_in && !is_mixed ? (ref_dtype)rng_below(r, REF_N_DTYPES) : p->n_in ? p->d[0] : main;
+    for (int k = 0; k < p->n - p->n_in; k++) shapes[k] = (quern_shape){.size = sizeof shapes[k], .dtype = ref_dtype_dl(wish)};
+    if (quern_op_infer(p->op, p->n_in, in, p->n - p->n_in, shapes)) continue;
+    for (int k = p->n_in; k < p->n; k++) {
+      p->d[k] = ref_dtype_of(shapes[k - p->n_in].dtype);
+      if (!is_mixed || !rng_below(r, 2)) continue;
+      const ref_dtype wider = any_of(&p->info->args[k], r);
+      if (ref_dtype_kind(wider) >= ref_dtype_kind(p->d[k])) p->d[k] = wider;
     }
     return 1;
   }
@@ -358,7 +360,7 @@ static int one_case(int64_t number, int op, ref_dtype main, int layout) {
     rng r;
     p.n_in = p.info->n_in;
     p.n = p.n_in + p.info->n_out;
-    if (p.n > MOST || p.info->n_out != 1) return 0;
+    if (p.n > MOST) return 0;
     rng_seed(&r, (uint64_t)number);
     if (!choose_dtypes(&p, main, layouts[layout].is_mixed, &r)) return 0;
     rng_seed(&r, (uint64_t)number << 8 | (uint64_t)step);

@@ -28,6 +28,16 @@ is_(quern.add(a, b).tolist(), [float(k + 1) for k in range(8)], "quern.Array in,
 is_(quern.add(y=b, x=a).tolist(), [float(k + 1) for k in range(8)], "operands by name")
 is_(quern.add(a, y=b, out=z) is z and z[7], 8.0, "operands by place and name")
 ok(quern.add(a, b, out=(z,)) is z, "a tuple of the only output")
+if hasattr(quern, "frexp") and hasattr(quern, "modf"):
+    mantissa, exponent = quern.frexp(quern.asarray([8.0, -0.75], dtype="f16"))
+    is_((mantissa.tolist(), mantissa.dtype, exponent.tolist(), exponent.dtype), ([0.5, -0.75], "float16", [4, 0], "int32"), "two outputs")
+    whole = quern.empty(2, dtype="f64")
+    fraction, integral = quern.modf(quern.asarray([2.5, -0.0]), out=(None, whole))
+    ok(integral is whole, "one of two outputs given")
+    is_((fraction.tolist(), integral.tolist()), ([0.5, -0.0], [2.0, -0.0]), "and the other made")
+    is_(quern.modf.outputs, ("fraction", "integral"), "their names")
+else:
+    skip(5, "this build has some ops only, and no frexp or modf")
 ok(isinstance(quern.add(a, b, out=None), quern.Array), "out=None is no out")
 ok(quern.add(x, x, out=x) is x and x[3] == 6.0, "in place")
 is_(list(quern.call("add", y, y, out=z)), [2.0] * 8, "quern.call")

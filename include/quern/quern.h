@@ -332,7 +332,8 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * Names that are not assigned are its inputs, in the order in which they first appear; assigned names are its outputs, in
  * order; `f32 t = ...;` is a local; `param a;` declares a scalar that each call gives, and that, as a number does, takes the
  * dtype of what it meets. One last expression without a name is the output `out`. Arguments of an op behind its inputs are
- * its parameters: clip(x, 0, 6). `NAME :` before all that names the kernel.
+ * its parameters: clip(x, 0, 6). Of an op of several outputs one is taken by its name: frexp.mantissa(x). `NAME :` before
+ * all that names the kernel.
  * Integers divide to f32, and to an integer by quot(x, y), truncated, whose remainder is rem(x, y); both are 0 where y is.
  * rem of floats is C's fmod; gcd is of integers. Comparisons do not chain; values between operations are not rounded to f16 or bf16: outputs are,
  * once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN went in; but an expression that is
