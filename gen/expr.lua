@@ -517,15 +517,16 @@ function Scope:call_op(op, values, node, which)
     nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
     env[param.name] = nodes[n_in + k]
   end
-  local body = M.body_of(types, op, K)
+  return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op.outputs[which or 1].type or D)
+end
+
+-- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded.
+function Scope:call_body(op, K, env, nodes, which, node)
+  local body, output = M.body_of(self.state.types, op, K), op.outputs[which]
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
-  local output = op.outputs[which or 1]
   local result = self:inline(op, body, env, nodes, K, op, node)
-  if op.assigns then result = result[which or 1] end
-  local dtype = output.type or D
-  result = self:given(op.name, result, dtype, node)
-  if types.by_name[dtype].compute ~= dtype and (output.type or K ~= T) then result = node_of(self:cast(result, dtype)) end
-  return self:typed(result, dtype)
+  if op.assigns then result = result[which] end
+  return node_of(self:cast(self:given(op.name, result, output.type or K, node), output.type or K))
 end
 
 -- Runs a body with an environment; the same function on the same nodes is inlined once.

@@ -339,7 +339,7 @@ local function rebuild(said_by_c, dag, result, folds)
   end
   for k, value in ipairs(said_by_c.values) do
     local kind, args = value[1], {}
-    for j = 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
+    for j = kind == "op" and 5 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
     if kind == "input" then
       nodes[k] = result.inputs[tonumber(value[3]) + 1]
       if nodes[k].type ~= value[2] then error("an input of another type", 0) end
@@ -361,7 +361,7 @@ local function rebuild(said_by_c, dag, result, folds)
       for j, input in ipairs(op.inputs) do env[input.name] = args[j] end
       for j, param in ipairs(op.params) do env[param.name] = args[#op.inputs + j] end
       local scope = setmetatable({ state = state, env = {} }, { __index = expr.Scope })
-      nodes[k] = scope:inline(op, expr.body_of(types, op, value[3]), env, args, value[3], op, { at = 1 })
+      nodes[k] = scope:call_body(op, value[3], env, args, tonumber(value[4]) + 1, { at = 1 })
     end
   end
   local out = {}

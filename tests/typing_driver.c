@@ -38,7 +38,7 @@ static void print_typed(const qn_typed *typed) {
       case QN_VALUE_PARAM: printf("param %s %d", type_name(v->type), v->index); break;
       case QN_VALUE_CONSTANT: printf("const %s %llx", type_name(v->type), (unsigned long long)v->bits); break;
       case QN_VALUE_PRIMITIVE: printf("prim %s %s", v->primitive->op, type_name(v->type)); break;
-      default: printf("op %s %s", v->op->info->name, type_name(v->kernel_dtype));
+      default: printf("op %s %s %d", v->op->info->name, type_name(v->kernel_dtype), v->index);
     }
     for (int k = 0; k < v->n_args + v->n_params; k++) printf(" %d", typed->args[v->first_arg + k]);
     printf("\n");
