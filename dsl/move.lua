@@ -1,4 +1,5 @@
--- Ops that move values or set them, without arithmetic. `moves`: NaN payloads and every bit pass unchanged.
+-- Ops that move values or set them, without arithmetic. `moves`: NaN payloads and every bit pass unchanged. `casts`: to the dtype
+-- of the output; "saturate": where integers would wrap, to the nearest one instead.
 
 op "where" {
   doc    = "x where the condition holds, else y.",
@@ -35,4 +36,13 @@ op "full" {
   casts  = true,
   body   = [[ value ]],
   examples = { { out = 0.0 } },
+}
+
+op "saturate_cast" {
+  doc    = "x cast to the dtype of the output, as astype; integers that do not fit become the nearest that does.",
+  inputs = "x",
+  dtypes = all,
+  casts  = "saturate",
+  body   = [[ x ]],
+  examples = { { x = 1.0, y = 1.0 } },
 }

@@ -11,11 +11,14 @@ local variants_cuda = require "gen.variants_cuda"
 
 local M = {}
 
+-- The DAG that computes a record, or nil for a plain conversion.
+function M.dag_of(plan, op, record) return record.dag or (not record.from and plan.dag_for(op, record.K)) or nil end
+
 -- The entries of an op for kernels_cuda.file: a record, and the DAG that computes it or nil for a conversion.
 function M.entries(plan, op)
   local entries = {}
   for k, record in ipairs(variants_cuda.of_op(plan.model.types, op, plan.wanted, plan.policy, plan.dag_for)) do
-    entries[k] = { record = record, dag = not record.from and plan.dag_for(op, record.K) or nil }
+    entries[k] = { record = record, dag = M.dag_of(plan, op, record) }
   end
   return entries
 end

@@ -222,7 +222,7 @@ local function kernel_files(plan, templates)
   for _, op in ipairs(plan.ops) do
     local entries = {}
     for _, record in ipairs(plan.records_of[op.name]) do
-      entries[#entries + 1] = { record = record, dag = plan.dag_for(op, record.K) }
+      entries[#entries + 1] = { record = record, dag = record.dag or plan.dag_for(op, record.K) }
     end
     files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
                           text = kernels.file(types, tree.c_banner("kernels of " .. op.name, kernels.place(op)), entries, templates) }
@@ -452,7 +452,7 @@ function M.show(root, name, specs)
     for _, record in ipairs(records) do
       known[#known + 1] = record.name
       if record.name == bare then
-        local dag = op and plan.dag_for(op, record.K)
+        local dag = record.dag or (op and plan.dag_for(op, record.K))
         local lines, names = kernels.tables(dag and { dag } or {})
         return (#lines > 0 and table.concat(lines, "\n") .. "\n\n" or "") .. kernels.kernel(model.types, record, dag, templates, names)
       end

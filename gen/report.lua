@@ -69,16 +69,27 @@ function M.list(rows, types)
   return table.concat(out, "\n") .. "\n"
 end
 
--- What an op gives, in a word or two.
-local function result_text(row)
+-- What an output has, in a word or two. given: the dtypes that it may have of itself
+local function output_text(row, output, given)
   if row.op.casts then return "any dtype" end
-  if row.op.result then return "`" .. row.op.result .. "`" end
-  local given = {}
-  for _, name in ipairs(row.outputs) do given[name] = true end
+  if output.type then return "`" .. output.type .. "`" end
+  local is_given = {}
+  for _, name in ipairs(given) do is_given[name] = true end
   for _, name in ipairs(row.inputs) do
-    if not given[name] then return "the inputs' dtype; `f32` of integers" end
+    if not is_given[name] then return "the inputs' dtype; `f32` of integers" end
   end
   return "the inputs' dtype"
+end
+
+local function result_text(row)
+  local texts, is_one = {}, true
+  for k, output in ipairs(row.op.outputs) do
+    texts[k] = output_text(row, output, row.outputs[k])
+    is_one = is_one and texts[k] == texts[1]
+  end
+  if is_one then return #texts == 1 and texts[1] or #texts .. " of " .. texts[1] end
+  for k, output in ipairs(row.op.outputs) do texts[k] = output.name .. ": " .. texts[k] end
+  return table.concat(texts, "; ")
 end
 
 -- The same as a page of Markdown.

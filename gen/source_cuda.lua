@@ -5,6 +5,7 @@ local expr = require "gen.expr"
 local host = require "gen.host"
 local kernels_cuda = require "gen.kernels_cuda"
 local promote = require "gen.promote"
+local saturate = require "gen.saturate"
 local variants = require "gen.variants"
 local variants_cuda = require "gen.variants_cuda"
 
@@ -51,7 +52,7 @@ local function entry_of_op(model, op, request)
   local record, out = { op = op }, dtypes[n_in + 1]
   if op.casts and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
     record.dtypes, record.from, record.to = dtypes, dtypes[1], out
-    return { record = record }
+    return { record = record, dag = op.casts == "saturate" and saturate.dag(types, dtypes[1], out) or nil }
   end
   local moved, message = out, nil
   if op.moves then moved, message = moved_dtype(types, op, dtypes) end

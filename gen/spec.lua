@@ -252,7 +252,8 @@ end
 
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
-  params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean", inputs = "string", grad = "string table",
+  params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean string", inputs = "string",
+  grad = "string table",
   notes = "string", finds = "string",
 }
 
@@ -322,6 +323,9 @@ local function declare_op(state, index, name, fields, default_inputs)
     return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, model.op_of_c_name[c_name].name)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
+  if type(fields.casts) == "string" and fields.casts ~= "saturate" then
+    return fail(state, at, "%s: casts: '%s', expected true or \"saturate\"", name, source.shown(fields.casts))
+  end
   local trouble = fields.finds and finder_trouble(state, fields)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
   if not fields.body and not fields.finds then return fail(state, at, "%s: body is missing", name) end

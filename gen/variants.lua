@@ -9,6 +9,7 @@
 
 local expr = require "gen.expr"
 local dag_of = require "gen.dag"
+local saturate = require "gen.saturate"
 
 local M = {}
 
@@ -134,12 +135,28 @@ local function of_finder(types, op, wanted)
   return records
 end
 
+-- The casts that saturate, as far as a plain one would wrap: a kernel each, with its DAG.
+local function of_saturating(types, op, wanted)
+  local records = {}
+  for _, to in ipairs(types.sets.integer) do
+    for _, from in ipairs(types.sets.integer) do
+      local dag = wanted[from] and wanted[to] and saturate.dag(types, from, to)
+      if dag then
+        records[#records + 1] = { name = name_of(op.c_name, { from, to }, "1", "cc"), op = op, K = to, D = to,
+                                  dtypes = { from, to }, rank = "1", classes = "cc", heavy = false, weight = M.weight(dag),
+                                  template = "elementwise", dag = dag }
+      end
+    end
+  end
+  return records
+end
+
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
 -- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
--- other variant fits. Sorted by kernel dtype, contiguous first.
+-- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
 function M.of_op(types, op, wanted, policy, dag_for)
   if op.finds then return of_finder(types, op, wanted) end
-  local records = {}
+  local records = op.casts == "saturate" and of_saturating(types, op, wanted) or {}
   local n, n_out = #op.inputs, #op.outputs
   local contiguous = ("c"):rep(n + n_out)
   for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do

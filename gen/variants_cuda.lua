@@ -11,6 +11,7 @@
 -- full: rank 1, 2, 3 and n in every combination of classes and both widths.
 
 local expr = require "gen.expr"
+local saturate = require "gen.saturate"
 local variants = require "gen.variants"
 
 local M = {}
@@ -120,7 +121,7 @@ local function conversions(types, op, wanted, policy)
         for _, shape in ipairs(kept(shapes, policy)) do
           records[#records + 1] = M.record(op.c_name, {
             op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1], classes = shape[2], is_wide = shape[3],
-            from = from, to = to, weight = 1,
+            from = from, to = to, weight = 1, dag = op.casts == "saturate" and saturate.dag(types, from, to) or nil,
           })
         end
       end

@@ -338,6 +338,7 @@ static const struct {
     {{"spacing", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"bitwise_count", 1, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
     {{"float_power", 2, 0, 0, 0, 1, {0}}, TAKES_ALL, 0},
+    {{"saturate_cast", 1, 0, 1, 0, 0.5, {0}}, TAKES_ALL, 0},
     {{"modf.fraction", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"modf.integral", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"frexp.mantissa", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
@@ -377,6 +378,8 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
   int is_own = op == REF_NEXTAFTER || op == REF_SPACING; /* f16 and bf16 as they are */
   *compute = !ops[op].info.move && !is_own && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
   if (op == REF_ASTYPE) {
+    }
+  if (op == REF_ASTYPE || op == REF_SATURATE_CAST) {
     *compute = in[0];
     return 0;
   }
@@ -771,6 +774,10 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
   if (op == REF_ASTYPE) {
     ref_real value = ref_value(in[0], x[0]);
     return exactly(ref_cast(out, value, dtypes[in[0]].kind), value);
+  }
+  if (op == REF_SATURATE_CAST) { /* as a float does, into an integer */
+    ref_real value = ref_value(in[0], x[0]);
+    return exactly(ref_cast(out, value, REF_KIND_FLOAT), value);
   }
   if (info->move) { /* one of the inputs goes to the output; bits stay when all dtypes are one */
     int chosen = op == REF_WHERE ? (x[0] & 0xff ? 1 : 2) : 0;

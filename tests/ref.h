@@ -62,7 +62,7 @@ typedef enum ref_op {
   REF_BITWISE_AND, REF_BITWISE_OR, REF_BITWISE_XOR, REF_BITWISE_INVERT, REF_BITWISE_LEFT_SHIFT, REF_BITWISE_RIGHT_SHIFT,
   REF_FLOOR, REF_CEIL, REF_TRUNC, REF_FIX, REF_ROUND, REF_RINT,
   REF_FLOOR_DIVIDE, REF_TRUNC_DIVIDE, REF_REMAINDER, REF_FMOD, REF_GCD, REF_LCM,
-  REF_LDEXP, REF_NEXTAFTER, REF_SPACING, REF_BITWISE_COUNT, REF_FLOAT_POWER,
+  REF_LDEXP, REF_NEXTAFTER, REF_SPACING, REF_BITWISE_COUNT, REF_FLOAT_POWER, REF_SATURATE_CAST,
   REF_N_OPS,
   /* Outputs of ops that have several: NAME.OUTPUT. */
   REF_MODF_FRACTION = REF_N_OPS, REF_MODF_INTEGRAL, REF_FREXP_MANTISSA, REF_FREXP_EXPONENT,
@@ -75,7 +75,7 @@ typedef enum ref_op {
 typedef struct ref_op_info {
   const char *name;
   int n_in, n_params;
-  int cast;        /* the output's dtype is free: any cast is meant (astype, full) */
+  int cast;        /* the output's dtype is free: any cast is meant (astype, saturate_cast, full) */
   int move;        /* bits pass as they are when no dtype changes */
   double ulp;      /* the declared bound in the compute dtype; 0.5 = exact */
   ref_real param[REF_MAX_PARAMS]; /* defaults */

@@ -264,6 +264,7 @@ for _, row in ipairs {
   { "x & 1", "", "bits of a float" },
   { "acme_a(x)", "unknown function 'acme_a'", "its own C name" },
   { "astype(x)", "write a cast", "astype" },
+  { "saturate_cast(x)", "is no part of an expression", "saturate_cast" },
 } do
   local rows, errors = check('unary "acme.a" { doc = "d", dtypes = { "f32" }, body = [=[ ' .. row[1] .. " ]=] }")
   local good = not rows and errors:find "^s%.lua:%d+:%d+: " and errors:find(row[2], 1, true)

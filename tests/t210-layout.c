@@ -29,6 +29,8 @@ static const struct {
     {REF_ASTYPE, {REF_F32}, REF_U8},
     {REF_ASTYPE, {REF_U8}, REF_F16},
     {REF_ASTYPE, {REF_I64}, REF_BF16},
+    {REF_SATURATE_CAST, {REF_I64}, REF_I8},
+    {REF_SATURATE_CAST, {REF_F32}, REF_U8},
     {REF_NEGATIVE, {REF_I32}, REF_I32},
     {REF_EXP, {REF_F32}, REF_F32},
     {REF_TANH, {REF_F16}, REF_F16},

@@ -121,7 +121,10 @@ for _, from in ipairs(dtypes) do
   ask_op("full", "full()", 0, { from }, { one_of(from) })
   ask_op("copy", "copy(x)", 1, { from, from })
   ask_op("where", "where(condition,x,y)", 3, { "bool", from, from, from })
-  for _, to in ipairs(dtypes) do ask_op("astype", "astype(x)", 1, { from, to }) end
+  for _, to in ipairs(dtypes) do
+    ask_op("astype", "astype(x)", 1, { from, to })
+    ask_op("saturate_cast", "saturate_cast(x)", 1, { from, to })
+  end
 end
 for _, list in ipairs { "bool f16 f32 f32", "bool f16 bf16 f64", "bool bool i32 i64", "bool u8 f16 f16", "bool i32 i32 f32",
                         "bool f32 f64 f64" } do
@@ -182,7 +185,7 @@ local function step(what, form, ...)
   return ok, text
 end
 step("a C tree of the ops that move or cast",
-     "lua5.4 %s/build.lua generate --single --prefix ref --ops astype,full,copy,where --out %s/tree "
+     "lua5.4 %s/build.lua generate --single --prefix ref --ops astype,saturate_cast,full,copy,where --out %s/tree "
      .. "&& cc -std=gnu11 -O1 -c %s/tree/ref.c -o %s/ref.o", root, folder, folder, folder)
 step("the C kernels compile", "cc -std=gnu11 -O1 -ffp-contract=off -I%s/templates -c %s/kernels.c -o %s/c.o", root, folder,
      folder)

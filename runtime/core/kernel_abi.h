@@ -58,7 +58,8 @@ typedef enum qn_rule {
   QN_RULE_DOUBLE,     /* each input becomes f64, which T is, whatever its dtype */
   QN_RULE_MOVE,       /* inputs promote to T; computed on T's bits: values pass unchanged */
   QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
-                         a dtype to itself, the op's own on its bits), full (no input: kernels on T's bits) */
+                         a dtype to itself, the op's own on its bits), saturate_cast (the same, but for those of its own
+                         that are given in T), full (no input: kernels on T's bits) */
   /* Of class dynamic: where the first input is not 0, */
   QN_RULE_ITEMS,      /* the items of the second, which is of T, as they are: kernels on T's bits; the output is of T */
   QN_RULE_PLACES,     /* the indices of the elements of it, whose dtype is T: kernels on bool; the output is i64 */

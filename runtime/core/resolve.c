@@ -99,12 +99,18 @@ static void use_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_sig
   qn_assert(signature->n_variants > 0 || !qn_packs.stream);
 }
 
-/* astype and full: T is what the caller gave the output. */
+/* astype, saturate_cast and full: T is what the caller gave the output. */
 static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
   uint8_t to = dtypes[info->n_in];
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->value[k] = dtypes[k];
   signature->param = to;
+  for (int32_t i = builtin->first[to]; i < builtin->first[to + 1]; i++) { /* the op's own for these two dtypes */
+    if (builtin->variants[i].dtypes[0] != dtypes[0]) continue;
+    signature->variants = &builtin->variants[i];
+    signature->n_variants = 1;
+    return QUERN_OK;
+  }
   if (info->n_in == 1 && qn_packs.stream && (dtypes[0] != to || qn_packs.convert[to][to])) {
     signature->variants = qn_packs.convert[dtypes[0]][to];
     signature->n_variants = 1;

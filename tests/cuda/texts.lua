@@ -70,7 +70,7 @@ function M.entries(model, options)
     local seen = {}
     for _, record in ipairs(chosen) do
       if not seen[record.name] then
-        local entry = { record = record, dag = not record.from and plan.dag_for(op, record.K) or nil, op = op, params = {} }
+        local entry = { record = record, dag = cuda.dag_of(plan, op, record), op = op, params = {} }
         for k in ipairs(op.params) do entry.params[k] = param_bits(model.types, record, k) end
         list[#list + 1] = entry
         seen[record.name] = true
