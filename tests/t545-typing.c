@@ -295,7 +295,7 @@ int main(void) {
         {"i32", "rem(x, 7)", "i32 = rem:i32(x0:i32, 7:i32)"},
         {"i32", "rem(x, 0.5)", "f32 = rem:f32(cast:f32(x0:i32), 0.5:f32)"},
         {"bf16 i8", "rem(x, y)", "bf16 = rem:f32(x0:f32, cast:f32(x1:i8))"},
-        {"i32", "copysign(x, -1)", "f32 = copysign:f32(cast:f32(x0:i32), -1:f32)"},
+        {"i32", "copysign(x, -1)", "f32 = copysign[f32]:f32(cast:f32(x0:i32), -1:f32)"},
         {"i32", "negative((i64)x)", "i64 = negative[i64]:i64(cast:i64(x0:i32))"},
         {"f32", "rint(trunc(ceil(x)))", "f32 = rint[f32]:f32(trunc[f32]:f32(ceil[f32]:f32(x0:f32)))"});
 

@@ -331,7 +331,10 @@ static const char parts[] =
     "unary \"acme.around\" { doc = \"The same of the half.\", dtypes = floating, body = [[ acme.own(x / 2) - ACME_THIRD ]] }\n"
     "unary \"acme.ends\" { doc = \"Infinities and NaN.\", dtypes = floating,\n"
     "  body = [[ (T)lookup(ACME_ENDS, (i32)(f32)x) + (T)lookup(ACME_WIDE_ENDS, x > 5 ? (i64)0 : (i64)1) / 2 ]] }\n"
-    "unary \"acme.bits\" { doc = \"Turned.\", dtypes = integer, body = [[ (x << 3) ^ (x >> 1) | 1 ]] }\n";
+    "unary \"acme.bits\" { doc = \"Turned.\", dtypes = integer, body = [[ (x << 3) ^ (x >> 1) | 1 ]] }\n"
+    "unary \"acme.whole\" { doc = \"The next one.\", dtypes = numeric, body = [[ floor(x) + 1 ]] }\n"
+    "binary \"acme.divided\" { doc = \"What division gives.\", dtypes = numeric, body = {\n"
+    "  integer = [[ quot(x, y) ^ (rem(x, y) + gcd(x, y)) ]], floating = [[ rem(x, y) ]] } }\n";
 
 /* What acme.own is of `x`, by numbers. */
 #define STEP(x, k, value) "((i32)(f32)(" x ") & 7) == " k " ? (f32)" value " : "
@@ -373,6 +376,12 @@ static void test_parts(const way *way) {
        "f32", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "i32", 1},
       {"acme.bits(x)", "(x << 3) ^ (x >> 1) | 1", "u8", 1},
+      {"acme.whole(x)", "x + 1", "i16", 1},
+      {"acme.whole(x)", "floor(x) + 1", "f16", 1},
+      {"acme.divided(x, y)", "quot(x, y) ^ (rem(x, y) + gcd(x, y))", "i32 i32", 2},
+      {"acme.divided(x, y)", "quot(x, y) ^ (rem(x, y) + gcd(x, y))", "u64 u64", 2},
+      {"acme.divided(x, y)", "rem(x, y)", "f32 f32", 2},
+      {"acme.divided(x, y)", "rem(x, y)", "f64 f64", 2},
       {"acme.pick(acme.close(x, y, 0.1), acme.seldom(x), y) + acme.close(x, y)",
        "(abs(x - y) <= 0.1 ? 2 * (abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5) : "
        "(-1.5 * y + -1.5 * y) + 0.25)"
