@@ -328,16 +328,17 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
 
 /* ---- Run time: expressions and specs (the library only; a generated tree ends above) -----------------------------
  * An expression is text, `y = gelu(x * w + b); z = y > 0`, in C's spelling and precedence: arithmetic, comparisons, logic,
- * bit operations, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives (floor, rint, copysign, ...).
+ * bit operations, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives (quot, rem, as_u32, ...).
  * Names that are not assigned are its inputs, in the order in which they first appear; assigned names are its outputs, in
  * order; `f32 t = ...;` is a local; `param a;` declares a scalar that each call gives, and that, as a number does, takes the
  * dtype of what it meets. One last expression without a name is the output `out`. Arguments of an op behind its inputs are
  * its parameters: clip(x, 0, 6). Of an op of several outputs one is taken by its name: frexp.mantissa(x). `NAME :` before
  * all that names the kernel.
- * Integers divide to f32, and to an integer by quot(x, y), truncated, whose remainder is rem(x, y); both are 0 where y is.
- * rem of floats is C's fmod; gcd is of integers. Comparisons do not chain; values between operations are not rounded to f16 or bf16: outputs are,
- * once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN went in; but an expression that is
- * nothing else than one op that moves values, on its inputs in order, is that op, and keeps all bits: copy(x), where(c, x, y).
+ * Integers divide to f32, and to an integer by quot(x, y), truncated, whose remainder is rem(x, y); both are 0 where y
+ * is. rem of floats is C's fmod; gcd is of integers. Comparisons do not chain; values between operations are not rounded
+ * to f16 or bf16: outputs are, once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN
+ * went in; but an expression that is nothing else than one op that moves values, on its inputs in order, is that op, and
+ * keeps all bits: copy(x), where(c, x, y).
  * All laws of calling hold, and the bits are the same whichever way it runs:
  *   built        kernels that were compiled ahead serve it
  *   compiled     a kernel made for this expression, these dtypes and this layout: kept in memory and on disk
