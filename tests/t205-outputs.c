@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t205-outputs: ops of several outputs: by one call, over dtypes, layouts, sizes, in place, streamed, planned, against ref.c;
- * each output in an expression, interpreted and compiled; what is refused, with no output written. */
+ * each output in an expression, interpreted and compiled; the ops of dsl/parts.lua told again as a spec's, bit for bit; what is
+ * refused, with no output written. */
 #include "tensors.h"
 
 static const struct {
@@ -259,6 +260,93 @@ static void test_sharing(void) {
   quern_ctx_release(ctx);
 }
 
+/* dsl/parts.lua with a namespace before each op's name. */
+static char *spec_text(void) {
+  const char *root = getenv("QUERN_SOURCE_DIR");
+  char path[4096], *text = calloc(1, 1 << 17), line[1000];
+  snprintf(path, sizeof path, "%s/dsl/parts.lua", root ? root : ".");
+  FILE *f = fopen(path, "r");
+  while (f && fgets(line, sizeof line, f)) {
+    char *name = strchr(line, '"');
+    const int is_head = name && (!strncmp(line, "op ", 3) || !strncmp(line, "unary ", 6) || !strncmp(line, "binary ", 7));
+    if (is_head) {
+      *name = 0;
+      strcat(strcat(strcat(text, line), "\"acme."), name + 1);
+    } else {
+      strcat(text, line);
+    }
+  }
+  if (f) fclose(f);
+  return text;
+}
+
+/* One call of a built op and of the spec's that says the same. 0: both refuse these dtypes. */
+static int same_bits(quern_op *built, quern_op *told, const ref_dtype *in, const char *tier, rng *r) {
+  const quern_op_info *info = quern_op_describe(built);
+  operand x[2] = {{.d = REF_BOOL}}, y[2][2] = {{{.d = REF_BOOL}}};
+  DLTensor *ins[2], *outs[2][2];
+  quern_shape shapes[2][2];
+  for (int k = 0; k < info->n_in; k++) {
+    lay(&x[k], in[k], (int)rng_below(r, ROW), 700, 0, r);
+    ins[k] = &x[k].t;
+  }
+  for (int side = 0; side < 2; side++)
+    for (int k = 0; k < 2; k++) shapes[side][k].size = sizeof(quern_shape);
+  const quern_status status = quern_op_infer(built, info->n_in, ins, info->n_out, shapes[0]);
+  const quern_status again = quern_op_infer(told, info->n_in, ins, info->n_out, shapes[1]);
+  group_count(1);
+  if (status != again) group_fail("%s: %s, told again %s", info->name, status_name(status), status_name(again));
+  for (int side = 0; side < 2 && !status && !again; side++) {
+    for (int k = 0; k < info->n_out; k++) {
+      lay(&y[side][k], ref_dtype_of(shapes[side][k].dtype), CONTIGUOUS, 700, 1, r);
+      outs[side][k] = &y[side][k].t;
+    }
+    if (quern_op_call(side ? told : built, info->n_in, ins, info->n_out, outs[side], NULL)) group_fail("%s", quern_last_error());
+  }
+  for (int k = 0; k < info->n_out && !status && !again; k++) {
+    const size_t bytes = (size_t)ref_dtype_size(y[0][k].d) * 700;
+    if (y[0][k].d == y[1][k].d && memcmp(y[0][k].t.data, y[1][k].t.data, bytes) == 0) continue;
+    group_fail("%s of %s: output %d differs, %s", info->name, ref_dtype_name(in[0]), k + 1, tier);
+  }
+  for (int k = 0; k < 2; k++) {
+    operand_free(&x[k]);
+    operand_free(&y[0][k]);
+    operand_free(&y[1][k]);
+  }
+  return !status;
+}
+
+static void test_told_again(int32_t jit, const char *tier) {
+  static const char *const names[] = {"modf", "frexp", "ldexp", "nextafter", "spacing", "bitwise_count", "float_power"};
+  const quern_options options = {.size = sizeof options, .jit = jit, .cache_dir = "none"};
+  char *text = spec_text();
+  quern_ctx *ctx;
+  int n = 0;
+  rng r;
+  rng_seed(&r, 5);
+  if (quern_ctx_create(&options, &ctx)) bail("%s", quern_last_error());
+  is_int(quern_spec_load_text(ctx, "parts.lua", text, strlen(text)), QUERN_OK, "dsl/parts.lua as a spec");
+  group_begin("its ops and the built ones, %s", tier);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[100];
+    quern_op *built, *told;
+    snprintf(name, sizeof name, "acme.%s", names[i]);
+    if (quern_op_find(NULL, names[i], &built)) continue; /* a build with some ops only */
+    if (quern_op_find(ctx, name, &told)) bail("%s", quern_last_error());
+    const int is_binary = quern_op_describe(built)->n_in == 2;
+    for (int combo = 0; combo < (is_binary ? REF_N_DTYPES : 1) * REF_N_DTYPES; combo++) {
+      const ref_dtype in[2] = {(ref_dtype)(combo % REF_N_DTYPES), (ref_dtype)(combo / REF_N_DTYPES)};
+      if (jit == QUERN_JIT_SYNC && is_binary && in[0] != in[1] && rng_below(&r, 12)) continue;
+      n += same_bits(built, told, in, tier, &r);
+    }
+    quern_op_release(told);
+  }
+  group_end();
+  ok(n > 20, "%d of them computed", n);
+  quern_ctx_release(ctx);
+  free(text);
+}
+
 static void refuse(problem *p, DLTensor *const *out, int n_out, quern_status wanted, const char *words, const char *what) {
   DLTensor *in[2], *own[2];
   tensors_of(p, in, own);
@@ -302,6 +390,8 @@ int main(void) {
   for (int k = 0; k < N_OPS; k++) test_op(k);
   test_expressions(QUERN_JIT_OFF, "interpreted");
   if (!SANITIZED) test_expressions(QUERN_JIT_SYNC, "compiled");
+  test_told_again(QUERN_JIT_OFF, "interpreted");
+  if (!SANITIZED) test_told_again(QUERN_JIT_SYNC, "compiled");
   test_sharing();
   test_refusals();
   return done_testing();

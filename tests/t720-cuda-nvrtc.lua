@@ -41,11 +41,12 @@ end
 
 -- The widest dtype of a kernel of rows: how many loads and stores of 16 bytes there must be.
 local function wide_accesses(record)
-  local n, widest, loads, stores = #record.dtypes, 1, 0, 0
+  local n_in = record.op.inputs and #record.op.inputs or #record.dtypes - 1
+  local widest, loads, stores = 1, 0, 0
   for _, dtype in ipairs(record.dtypes) do widest = math.max(widest, model.types.by_name[dtype].size) end
   for k, dtype in ipairs(record.dtypes) do
     if record.classes:sub(k, k) == "c" and model.types.by_name[dtype].size == widest then
-      if k < n then loads = loads + 1 else stores = 1 end
+      if k <= n_in then loads = loads + 1 else stores = stores + 1 end
     end
   end
   return loads, stores
