@@ -39,6 +39,27 @@ op "frexp" {
   examples = { { x = 8.0, mantissa = 0.5, exponent = 4 }, { x = -0.0, mantissa = -0.0, exponent = 0 } },
 }
 
+op "divmod" {
+  doc     = "floor_divide and remainder at once: x = quotient * y + remainder, but for rounding.",
+  inputs  = "x, y",
+  outputs = "quotient, remainder",
+  dtypes  = numeric,
+  body    = {
+    floating = [[
+      quotient = floor_divide(x, y);
+      remainder = remainder(x, y);
+    ]],
+    integer  = [[
+      T q = quot(x, y);
+      T r = rem(x, y);
+      bool is_above = r != 0 && (r ^ y) < 0;
+      quotient = is_above ? q - 1 : q;
+      remainder = is_above ? r + y : r;
+    ]],
+  },
+  examples = { { x = -7.0, y = 2.0, quotient = -4.0, remainder = 1.0 }, { x = 7, y = 2, quotient = 3, remainder = 1 } },
+}
+
 binary "ldexp" {
   doc    = "x times 2 to the y, rounded once; y is a whole number, or rounded to one.",
   dtypes = floating,

@@ -286,7 +286,8 @@ static quern_status add_op(builder *b, const qn_value *value, const int32_t *arg
 /* Whether two values are outputs of one call. */
 static int is_one_call(const qn_typed *typed, const qn_value *a, const qn_value *b) {
   return a->op == b->op && a->kernel_dtype == b->kernel_dtype && a->n_args == b->n_args && a->n_params == b->n_params &&
-         memcmp(typed->args + a->first_arg, typed->args + b->first_arg, (size_t)(a->n_args + a->n_params) * sizeof *typed->args) == 0;
+         memcmp(typed->args + a->first_arg, typed->args + b->first_arg,
+                (size_t)(a->n_args + a->n_params) * sizeof *typed->args) == 0;
 }
 
 /* The node of a value of an op: of a call that has been met already, it is there. */
@@ -367,8 +368,8 @@ static void give_register(builder *b, const qn_register *reg) {
 
 static const qn_register no_params = {QN_REGISTER_CONSTANT, 0, 0};
 
-static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int32_t n_out, int single,
-                     qn_register params) {
+static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int32_t n_out,
+                     int single, qn_register params) {
   if (!RESERVE(b, steps, 1) || !RESERVE(b, registers, n)) return;
   for (int32_t k = 0; k < n; k++) {
     int is_input = registers[k].kind == QN_REGISTER_OPERAND && registers[k].index < b->expression->n_in;
@@ -376,8 +377,8 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
     b->registers[b->n_registers + k] = registers[k];
   }
   /* `registers` is set when the list has stopped moving. */
-  b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n, .n_out = (uint8_t)n_out,
-                                     .single = (uint8_t)single, .params = params};
+  b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n,
+                                     .n_out = (uint8_t)n_out, .single = (uint8_t)single, .params = params};
   b->n_registers += n;
 }
 

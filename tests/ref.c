@@ -343,6 +343,8 @@ static const struct {
     {{"modf.integral", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"frexp.mantissa", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"frexp.exponent", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"divmod.quotient", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
+    {{"divmod.remainder", 2, 0, 0, 0, 0.5, {0}}, TAKES_NUMERIC, 0},
 };
 
 const ref_op_info *ref_op_describe(ref_op op) {
@@ -765,6 +767,7 @@ static ref_expect around(ref_dtype out, ref_dtype k, ref_real exact, double ulp,
 }
 
 ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref_real *param, ref_dtype out) {
+  op = op == REF_DIVMOD_QUOTIENT ? REF_FLOOR_DIVIDE : op == REF_DIVMOD_REMAINDER ? REF_REMAINDER : op;
   const ref_op_info *info = &ops[op].info;
   ref_dtype t = out, k;
   ref_real v[REF_MAX_INPUTS] = {0}, p[REF_MAX_PARAMS] = {0};

@@ -66,6 +66,7 @@ typedef enum ref_op {
   REF_N_OPS,
   /* Outputs of ops that have several: NAME.OUTPUT. */
   REF_MODF_FRACTION = REF_N_OPS, REF_MODF_INTEGRAL, REF_FREXP_MANTISSA, REF_FREXP_EXPONENT,
+  REF_DIVMOD_QUOTIENT, REF_DIVMOD_REMAINDER,
   REF_N_ALL
 } ref_op;
 

@@ -11,6 +11,7 @@ static const struct {
 } ops[] = {
     {"modf", {REF_MODF_FRACTION, REF_MODF_INTEGRAL}},
     {"frexp", {REF_FREXP_MANTISSA, REF_FREXP_EXPONENT}},
+    {"divmod", {REF_DIVMOD_QUOTIENT, REF_DIVMOD_REMAINDER}},
 };
 enum { N_OPS = sizeof ops / sizeof *ops };
 
@@ -108,8 +109,8 @@ static void check(problem *p, int planned) {
     ref_difference diff;
     char got[64], wanted[64];
     if (!ref_check_tensor(out[k], expect[k], &diff)) {
-      snprintf(what, sizeof what, "output %d: %" PRId64 " bad, first %" PRId64 ": got %s, wanted %s", k + 1, diff.n_bad, diff.first,
-               ref_text(p->out[k].d, diff.got, got), ref_text(p->out[k].d, diff.wanted.low, wanted));
+      snprintf(what, sizeof what, "output %d: %" PRId64 " bad, first %" PRId64 ": got %s, wanted %s", k + 1, diff.n_bad,
+               diff.first, ref_text(p->out[k].d, diff.got, got), ref_text(p->out[k].d, diff.wanted.low, wanted));
       say(p, what);
     }
     operand_forgive(&p->out[k]);
@@ -121,7 +122,8 @@ static void check(problem *p, int planned) {
 /* The dtypes of both outputs; -1: refused. */
 static int resolve(int which, const ref_dtype *in, ref_dtype *result) {
   ref_dtype compute;
-  return ref_resolve(ops[which].output[0], in, &result[0], &compute) | ref_resolve(ops[which].output[1], in, &result[1], &compute);
+  return ref_resolve(ops[which].output[0], in, &result[0], &compute) |
+         ref_resolve(ops[which].output[1], in, &result[1], &compute);
 }
 
 static void run(int which, const ref_dtype *in, const ref_dtype *out, const int *layouts, int64_t n, int planned, rng *r) {
@@ -317,7 +319,7 @@ static int same_bits(quern_op *built, quern_op *told, const ref_dtype *in, const
 }
 
 static void test_told_again(int32_t jit, const char *tier) {
-  static const char *const names[] = {"modf", "frexp", "ldexp", "nextafter", "spacing", "bitwise_count", "float_power"};
+  static const char *const names[] = {"modf", "frexp", "divmod", "ldexp", "nextafter", "spacing", "bitwise_count", "float_power"};
   const quern_options options = {.size = sizeof options, .jit = jit, .cache_dir = "none"};
   char *text = spec_text();
   quern_ctx *ctx;
@@ -374,7 +376,8 @@ static void test_refusals(void) {
   DLTensor *const twice[2] = {out[0], out[0]};
   refuse(&p, twice, 2, QUERN_E_OVERLAP, "frexp", "one tensor for both");
   is_int(quern_op_infer(op_of(1), 1, in, 2, shapes), QUERN_OK, "inferred");
-  ok(shapes[0].dtype.code == kDLFloat && shapes[0].dtype.bits == 16 && shapes[1].dtype.code == kDLInt && shapes[1].dtype.bits == 32,
+  ok(shapes[0].dtype.code == kDLFloat && shapes[0].dtype.bits == 16 && shapes[1].dtype.code == kDLInt &&
+         shapes[1].dtype.bits == 32,
      "  a mantissa of the input's dtype, an exponent of its own");
   is_int(quern_op_compile(NULL, "frexp(x)", &op), QUERN_E_SYNTAX, "both in an expression");
   ok(strstr(quern_last_error(), "write frexp.mantissa(...) or frexp.exponent(...)") != NULL, "  it says what to write");
