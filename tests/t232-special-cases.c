@@ -248,23 +248,23 @@ typedef struct subject {
   const way *way;
   quern_op *op;
   const row *row;
-  ref_dtype d, out[2];
+  ref_dtype d, out[3];
   int n_in, n_out, n_results;
   quern_call call;
   quern_scalar params[2];
 } subject;
 
-static _Alignas(64) unsigned char memory[5][MOST_CASES * 8 * 3];
+static _Alignas(64) unsigned char memory[6][MOST_CASES * 8 * 3];
 
 /* Tensors of n elements over `memory`: inputs at `step[k]`, outputs at step[3]. */
 typedef struct view {
-  DLTensor t[5], *in[3], *out[2];
-  int64_t n, stride[5];
+  DLTensor t[6], *in[3], *out[3];
+  int64_t n, stride[6];
 } view;
 
 static void view_make(view *v, const subject *s, int64_t n, const int *step) {
   v->n = n;
-  for (int k = 0; k < 5; k++) {
+  for (int k = 0; k < 6; k++) {
     const ref_dtype d = k < 3 ? s->d : s->out[k - 3];
     v->stride[k] = step[k < 3 ? k : 3];
     v->t[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(d), .shape = &v->n,
@@ -370,11 +370,14 @@ static int params_of(const quern_op_info *info, const row *r, quern_scalar *para
 
 /* The dtypes of the outputs; 0 with a failure. */
 static int infer_outputs(subject *s, const char *name) {
-  quern_shape shapes[2] = {{.size = sizeof shapes[0]}, {.size = sizeof shapes[0]}};
+  quern_shape shapes[3];
   view v;
-  for (int k = 0; k < 2; k++) s->out[k] = s->d;
+  for (int k = 0; k < 3; k++) {
+    s->out[k] = s->d;
+    shapes[k].size = sizeof shapes[k];
+  }
   view_make(&v, s, COPIES, (int[]){1, 1, 1, 1});
-  if (s->n_out > 2 || quern_op_infer(s->op, s->n_in, v.in, s->n_out, shapes)) {
+  if (s->n_out > 3 || quern_op_infer(s->op, s->n_in, v.in, s->n_out, shapes)) {
     group_fail("%s: %s: %s", name, ref_dtype_name(s->d), quern_last_error());
     return 0;
   }
@@ -382,14 +385,18 @@ static int infer_outputs(subject *s, const char *name) {
   return 1;
 }
 
-/* An op of one way: itself, or an expression that is more than a call of it, which would be the built op again. NULL: there is
- * none for ops of several outputs. */
+/* An op of one way: itself, or an expression that is more than a call of it, which would be the built op again. */
 static quern_op *op_of_way(const way *way, const quern_op_info *info, const char *params) {
   static const char *const arguments[] = {"", "a", "a, b", "a, b, c"};
-  char text[300];
+  const char *args = arguments[info->n_in], *first = info->args[info->n_in].name;
+  char text[400];
   if (!way->tier) return op_named(NULL, info->name);
-  if (info->n_out > 1) return NULL;
-  snprintf(text, sizeof text, "result = %s(%s%s); other = -a;", info->name, arguments[info->n_in], params);
+  if (info->n_out == 1) {
+    snprintf(text, sizeof text, "result = %s(%s%s); other = -a;", info->name, args, params);
+  } else {
+    const char *name = info->name, *second = info->args[info->n_in + 1].name;
+    snprintf(text, sizeof text, "result = %s.%s(%s); second = %s.%s(%s); other = -a;", name, first, args, name, second, args);
+  }
   return op_from(way->ctx, text);
 }
 
@@ -411,13 +418,12 @@ static void run_way(const way *way, const quern_op_info *info, int n, const row 
     return;
   }
   s.op = op_of_way(way, info, params);
-  if (!s.op) return;
   s.call = (quern_call){.size = sizeof s.call};
   if (!way->tier && list[0]->n_params) {
     s.call.params = s.params;
     s.call.n_params = info->n_params;
   }
-  s.n_out = way->tier ? 2 : info->n_out;
+  s.n_out = info->n_out + (way->tier != NULL);
   for (int d = REF_F16; d <= REF_F64; d++) {
     s.d = (ref_dtype)d;
     if (!infer_outputs(&s, info->name)) continue;
