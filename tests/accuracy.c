@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * accuracy.c: points, calls and errors in ULPs; see accuracy.h. Knows no op by name: accuracy_functions.c does. */
+#include "accuracy.h"
+
+#include <pthread.h>
+
+#include "accuracy_functions.h"
+#include "accuracy_libm.h"
+#include "tensors.h"
+
+#define CHUNK 16384
+#define PRECISION 200
+
+const accuracy_effort accuracy_sample = {64, 100000, 120000, 3000000, 2};
+const accuracy_effort accuracy_brief = {4096, 5000, 25000, 100000, 2};
+const accuracy_effort accuracy_full = {1, 2000000, 2000000, 30000000, 2};
+
+static const accuracy_format formats[REF_N_DTYPES] = {
+    [REF_F16] = {11, -24, 16}, [REF_BF16] = {8, -133, 128}, [REF_F32] = {24, -149, 128}, [REF_F64] = {53, -1074, 1024}};
+
+/* ---- What is measured ------------------------------------------------------------------------------------------- */
+
+const char *accuracy_excuse(ref_op op, ref_dtype d) {
+  const ref_op_info *info = ref_op_describe(op);
+  ref_dtype in[REF_MAX_INPUTS] = {d, d, d}, result = d, compute;
+  if (info->move) return "it moves values";
+  if (info->cast) return "it casts, which rounds once";
+  if (ref_resolve(op, in, &result, &compute)) return "it takes none";
+  return result == d ? NULL : "its result is of another dtype, and exact";
+}
+
+double accuracy_declared(ref_op op, ref_dtype d) {
+  return d == REF_F16 || d == REF_BF16 ? 0.501 : ref_op_describe(op)->ulp;
+}
+
+/* How the exact values are had. */
+enum { BY_DOUBLE, BY_MPFR, BY_REF };
+static const char *const references[] = {"libm's f64", "MPFR", "113 bits"};
+
+static int way_of(const accuracy_function *f, ref_dtype d) {
+  if (d == REF_F32 && (f->f1 || f->f2)) return BY_DOUBLE;
+  return (d == REF_F32 || d == REF_F64) && (f->m1 || f->m2 || f->m3) ? BY_MPFR : BY_REF;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------------------- */
+
+/* The exponent of a float's binade, between those of f32's least and largest. */
+static int f32_exponent(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, 8);
+  int e = (int)(bits >> 52 & 0x7ff) - 1023;
+  return e < -126 ? -126 : e > 127 ? 127 : e;
+}
+
+/* |got - exact| in ULPs of exact, or of `least` where that is larger; a NaN must be the one NaN, a zero must have exact's
+ * sign. */
+static double f32_error(float got, double exact, double least) {
+  uint32_t bits;
+  memcpy(&bits, &got, 4);
+  if (exact != exact) return bits == 0x7fc00000u ? 0 : INFINITY;
+  if (got != got) return INFINITY;
+  if (!signbit(got) != !signbit(exact) && fabs(exact) >= least) return INFINITY;
+  if (isinf(exact)) return isinf(got) ? 0 : INFINITY;
+  double g = got;
+  if (isinf(g)) g = copysign(0x1p128, g);
+  if (fabs(exact) >= 0x1p128) exact = copysign(0x1p128, exact);
+  int e = f32_exponent(least > fabs(exact) ? least : exact);
+  uint64_t scale_bits = (uint64_t)(1023 + 23 - e) << 52;
+  double scale;
+  memcpy(&scale, &scale_bits, 8);
+  return fabs(g - exact) * scale;
+}
+
+/* The same of f32 or f64 against MPFR's number, which is lost. */
+static double mpfr_error(ref_dtype d, uint64_t got_bits, mpfr_ptr exact, double least) {
+  const accuracy_format *f = &formats[d];
+  double got = (double)ref_value(d, got_bits);
+  if (mpfr_nan_p(exact)) return got_bits == ref_nan(d) ? 0 : INFINITY;
+  int is_near_zero = mpfr_cmpabs_ui(exact, 0) == 0 ? least > 0 : mpfr_cmp_d(exact, least) < 0 && mpfr_cmp_d(exact, -least) > 0;
+  if (got != got || (!signbit(got) != !mpfr_signbit(exact) && !is_near_zero)) return INFINITY;
+  if (mpfr_inf_p(exact)) return isinf(got) ? 0 : INFINITY;
+  int e = mpfr_zero_p(exact) ? f->bottom : (int)mpfr_get_exp(exact) - 1;
+  if (is_near_zero) e = ilogb(least);
+  if (e < f->bottom + f->digits - 1) e = f->bottom + f->digits - 1;
+  if (e >= f->top) { /* beyond the largest binade: infinity is right, the largest number is as far off as 2^top is */
+    if (isinf(got)) return 0;
+    return fabs(got) == ldexp(2 - ldexp(1, 1 - f->digits), f->top - 1) ? 1 : INFINITY;
+  }
+  if (isinf(got)) { /* counts as 2^top */
+    mpfr_abs(exact, exact, MPFR_RNDN);
+    mpfr_d_sub(exact, ldexp(1, f->top - 1), exact, MPFR_RNDN);
+    mpfr_add_d(exact, exact, ldexp(1, f->top - 1), MPFR_RNDN);
+  } else {
+    mpfr_sub_d(exact, exact, got, MPFR_RNDN);
+  }
+  mpfr_abs(exact, exact, MPFR_RNDN);
+  mpfr_mul_2si(exact, exact, f->digits - 1 - e, MPFR_RNDN);
+  return mpfr_get_d(exact, MPFR_RNDU);
+}
+
+typedef struct subject {
+  ref_op op;
+  ref_dtype d;
+  const accuracy_function *function;
+  int n_in;
+  mpfr_t v[REF_MAX_INPUTS], z;
+} subject;
+
+static double least_of(const subject *s, const uint64_t *x) {
+  if (!s->function->least) return 0;
+  double least = s->function->least((double)ref_value(s->d, x[0]), (double)ref_value(s->d, x[1]));
+  return isfinite(least) ? least : 0;
+}
+
+/* By MPFR, or the 113 bits of ref.c, which also knows what may come out. */
+static double slow_error(subject *s, int way, const uint64_t *x, uint64_t got) {
+  const accuracy_function *f = s->function;
+  if (way == BY_MPFR) {
+    for (int k = 0; k < s->n_in; k++) mpfr_set_d(s->v[k], (double)ref_value(s->d, x[k]), MPFR_RNDN);
+    if (f->m1) f->m1(s->z, s->v[0], MPFR_RNDN);
+    else if (f->m2) f->m2(s->z, s->v[0], s->v[1], MPFR_RNDN);
+    else f->m3(s->z, s->v[0], s->v[1], s->v[2], MPFR_RNDN);
+    return mpfr_error(s->d, got, s->z, least_of(s, x));
+  }
+  ref_dtype in[REF_MAX_INPUTS] = {s->d, s->d, s->d};
+  ref_expect e = ref_eval(s->op, in, x, NULL, s->d);
+  if (!ref_within(s->d, got, &e)) return INFINITY;
+  double ulp = ref_ulp_error(s->d, got, e.exact), least = least_of(s, x);
+  if (ulp > 0 && least > 0) ulp *= (double)(ref_ulp(s->d, e.exact) / ref_ulp(s->d, fmax(least, fabs((double)e.exact))));
+  return ulp;
+}
+
+/* ---- Points ----------------------------------------------------------------------------------------------------- */
+
+typedef struct points {
+  const subject *subject;
+  const accuracy_effort *effort;
+  const double *hard;
+  int n_hard;
+  uint64_t n;
+} points;
+
+static const double specials[] = {
+    0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, 1.5, 65504, 0x1p23, 0x1p52, 0x1p-30, 0x1p-126, 0x1p-133, -0x1p-149, -0x1p-1022, 0x1p-1074,
+    0x1.fffffep127, -0x1.fffffffffffffp1023, INFINITY, -INFINITY, NAN};
+#define N_SPECIALS (sizeof specials / sizeof *specials)
+
+static uint64_t bits_of(ref_dtype d, double x) {
+  uint64_t bits = 0;
+  if (d == REF_F64) memcpy(&bits, &x, 8);
+  else if (d == REF_F32) {
+    float narrow = (float)x;
+    memcpy(&bits, &narrow, 4);
+  } else {
+    bits = ref_from_double(d, x);
+  }
+  return bits;
+}
+
+static int is_half(ref_dtype d) {
+  return d == REF_F16 || d == REF_BF16;
+}
+
+static uint64_t f32_step(const points *p) {
+  /* 113 bits take a microsecond or two for each. */
+  uint64_t most = way_of(p->subject->function, REF_F32) == BY_DOUBLE ? 1 : 4096;
+  return p->effort->f32_step > most ? p->effort->f32_step : most;
+}
+
+static uint64_t n_points(const points *p) {
+  const subject *s = p->subject;
+  if (s->n_in == 1 && is_half(s->d)) return 65536;
+  if (s->n_in == 1 && s->d == REF_F32) return ((uint64_t)1 << 32) / f32_step(p);
+  if (s->n_in == 1) return (uint64_t)(p->n_hard + p->effort->n_random);
+  return (uint64_t)(way_of(s->function, s->d) == BY_DOUBLE ? p->effort->n_pairs_f32 : p->effort->n_pairs);
+}
+
+static double random_point(const accuracy_function *f, uint64_t i, rng *r) {
+  double u = rng_unit(r), v, reach = f->reach ? f->reach : 760;
+  uint64_t bits = rng_u64(r);
+  switch (i % 4) {
+    case 0: memcpy(&v, &bits, 8); return v;
+    case 1: return ldexp(2 * u - 1, (int)rng_range(r, -40, 11));
+    case 2: return f->is_near_1 ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(r, 50)) : (2 * u - 1) * reach;
+    default: return (2 * u - 1) * 2;
+  }
+}
+
+/* Points first, ..., first + n - 1, each the same whoever asks: x[k] is of CHUNK inputs. */
+static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
+  const subject *s = p->subject;
+  rng r;
+  rng_seed(&r, first * REF_N_DTYPES + s->d);
+  for (int i = 0; i < n; i++) {
+    uint64_t at = first + (uint64_t)i;
+    if (s->n_in == 1) {
+      uint64_t step = f32_step(p);
+      if (is_half(s->d)) x[0][i] = at;
+      else if (s->d == REF_F32) x[0][i] = at * step + at * 29 % step; /* the low bits vary too */
+      else x[0][i] = bits_of(s->d, at < (uint64_t)p->n_hard ? p->hard[at] : random_point(s->function, at, &r));
+      continue;
+    }
+    double v[REF_MAX_INPUTS];
+    if (at < N_SPECIALS * N_SPECIALS) {
+      v[0] = specials[at % N_SPECIALS];
+      v[1] = specials[at / N_SPECIALS];
+      v[2] = specials[at * 7 % N_SPECIALS];
+    } else if (at % 8 == 7) {
+      for (int k = 0; k < s->n_in; k++) x[k][i] = rng_u64(&r) >> (64 - 8 * ref_dtype_size(s->d));
+      continue;
+    } else {
+      accuracy_draw(s->function, &r, &formats[s->d], &v[0], &v[1]);
+      v[2] = at % 2 ? -v[0] * v[1] * (1 + (rng_unit(&r) - 0.5) * ldexp(1, -(int)rng_below(&r, 50))) : 8 * rng_unit(&r) - 4;
+    }
+    for (int k = 0; k < s->n_in; k++) x[k][i] = bits_of(s->d, v[k]);
+  }
+}
+
+/* ---- A run ------------------------------------------------------------------------------------------------------ */
+
+static void note(accuracy *a, double ulp, double bound, uint64_t x[][CHUNK], int i, uint64_t got) {
+  if (!(ulp <= bound)) a->n_bad++;
+  if (ulp <= a->worst) return;
+  a->worst = ulp;
+  for (int k = 0; k < ref_op_describe(a->op)->n_in; k++) a->x[k] = x[k][i];
+  a->got = got;
+}
+
+typedef struct worker {
+  const points *points;
+  int index;
+  accuracy found;
+  char error[300];
+} worker;
+
+/* One chunk: calls the op, compares. memory: room for inputs and output, as their dtype */
+static quern_status run_chunk(worker *w, subject *s, uint64_t first, int n, uint64_t x[][CHUNK], char *const *memory) {
+  int size = ref_dtype_size(s->d), way = way_of(s->function, s->d);
+  double bound = accuracy_declared(s->op, s->d);
+  DLTensor in[REF_MAX_INPUTS], out, *ins[REF_MAX_INPUTS], *outs = &out;
+  int64_t shape = n;
+  fill(w->points, first, n, x);
+  for (int k = 0; k <= s->n_in; k++) {
+    DLTensor *t = k < s->n_in ? &in[k] : &out;
+    *t = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(s->d), .shape = &shape};
+    if (k == s->n_in) break;
+    ins[k] = t;
+    for (int i = 0; i < n; i++) memcpy(memory[k] + i * size, &x[k][i], (size_t)size);
+  }
+  quern_status status = quern_op_call(the_op(s->op), s->n_in, ins, 1, &outs, NULL);
+  if (status != QUERN_OK) return status;
+  w->found.n += n;
+  if (way != BY_DOUBLE) {
+    for (int i = 0; i < n; i++) {
+      uint64_t got = ref_get(s->d, memory[s->n_in] + i * size), at[REF_MAX_INPUTS];
+      for (int k = 0; k < s->n_in; k++) at[k] = x[k][i];
+      note(&w->found, slow_error(s, way, at, got), bound, x, i, got);
+    }
+    return status;
+  }
+  const float *a = (const float *)memory[0], *b = (const float *)memory[1], *got = (const float *)memory[s->n_in];
+  double about[CHUNK];
+  const accuracy_function *f = s->function;
+  int is_quick = f->f1 && accuracy_libm(f->f1, n, a, about);
+  for (int i = 0; i < n; i++) {
+    double least = f->least ? f->least(a[i], b[i]) : 0;
+    /* Vectorised functions of libm are good to 2^-26 ULP; where that may count, and for special values, the plain ones. */
+    if (is_quick && f32_error(got[i], about[i], 0) < fmin(bound, w->found.worst) - 0x1p-20) continue;
+    double ulp = f32_error(got[i], f->f1 ? f->f1(a[i]) : f->f2(a[i], b[i]), isfinite(least) ? least : 0);
+    note(&w->found, ulp, bound, x, i, ref_get(REF_F32, &got[i]));
+  }
+  return status;
+}
+
+static void *run(void *arg) {
+  worker *w = arg;
+  subject s = *w->points->subject;
+  uint64_t(*x)[CHUNK] = malloc(sizeof *x * REF_MAX_INPUTS);
+  char *memory[REF_MAX_INPUTS + 1];
+  for (int k = 0; k <= REF_MAX_INPUTS; k++) memory[k] = malloc(CHUNK * 8);
+  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_init2(s.v[k], PRECISION);
+  mpfr_init2(s.z, PRECISION);
+  uint64_t stride = (uint64_t)w->points->effort->n_threads * CHUNK;
+  for (uint64_t first = (uint64_t)w->index * CHUNK; first < w->points->n; first += stride) {
+    uint64_t left = w->points->n - first;
+    if (run_chunk(w, &s, first, left < CHUNK ? (int)left : CHUNK, x, memory) != QUERN_OK) {
+      snprintf(w->error, sizeof w->error, "%s", quern_last_error());
+      break;
+    }
+  }
+  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_clear(s.v[k]);
+  mpfr_clear(s.z);
+  mpfr_free_cache();
+  for (int k = 0; k <= REF_MAX_INPUTS; k++) free(memory[k]);
+  free(x);
+  return NULL;
+}
+
+static void merge(accuracy *into, const accuracy *a) {
+  into->n += a->n;
+  into->n_bad += a->n_bad;
+  if (a->worst <= into->worst) return;
+  into->worst = a->worst;
+  memcpy(into->x, a->x, sizeof a->x);
+  into->got = a->got;
+}
+
+accuracy accuracy_measure(ref_op op, ref_dtype d, const accuracy_effort *effort) {
+  enum { MAX_THREADS = 64 };
+  pthread_t threads[MAX_THREADS];
+  worker *workers = calloc(MAX_THREADS, sizeof *workers);
+  double *hard = malloc(sizeof *hard * ACCURACY_MAX_HARD);
+  subject s = {.op = op, .d = d, .function = accuracy_function_of(op), .n_in = ref_op_describe(op)->n_in};
+  points p = {.subject = &s, .effort = effort, .hard = hard};
+  int way = way_of(s.function, d), n_threads = effort->n_threads;
+  accuracy found = {.op = op, .d = d, .worst = -1, .reference = references[way]};
+  if (n_threads < 1 || n_threads > MAX_THREADS) bail("%d threads", n_threads);
+  p.n_hard = accuracy_hard_points(s.function, hard);
+  if (p.n_hard > ACCURACY_MAX_HARD) bail("too many hard points");
+  p.n = n_points(&p);
+  found.is_complete = s.n_in == 1 && (is_half(d) || (d == REF_F32 && f32_step(&p) == 1));
+  the_op(op); /* before threads ask */
+  for (int i = 0; i < n_threads; i++) {
+    workers[i] = (worker){.points = &p, .index = i, .found = found};
+    pthread_create(&threads[i], NULL, run, &workers[i]);
+  }
+  for (int i = 0; i < n_threads; i++) {
+    pthread_join(threads[i], NULL);
+    if (workers[i].error[0]) bail("%s", workers[i].error);
+    merge(&found, &workers[i].found);
+  }
+  if (found.n != (long long)p.n) bail("%lld points of %llu", found.n, (unsigned long long)p.n);
+  free(hard);
+  free(workers);
+  return found;
+}
+
+char *accuracy_place(const accuracy *a, char *text, int size) {
+  int n = 0;
+  text[0] = 0;
+  for (int k = 0; k < ref_op_describe(a->op)->n_in && n < size; k++) {
+    n += snprintf(text + n, (size_t)(size - n), "%s%a", k ? ", " : "", (double)ref_value(a->d, a->x[k]));
+  }
+  return text;
+}
