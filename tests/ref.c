@@ -290,7 +290,7 @@ static const struct {
     {{"erfc", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"cbrt", 1, 0, 0, 0, 0.51, {0}}, TAKES_FLOATING, 0},
     {{"logaddexp", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
-    {{"logaddexp2", 2, 0, 0, 0, 1.5, {0}}, TAKES_FLOATING, 0},
+    {{"logaddexp2", 2, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"sin", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"cos", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
     {{"tan", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},

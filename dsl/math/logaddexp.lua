@@ -5,9 +5,11 @@
 -- The last sum cancels where e^x + e^y is near 1 (x, y < 0), so everything before it is in two parts: d + d_lo exactly,
 -- e^d = v + v_lo as in exp.lua, log(1 + v + v_lo) as in log.lua with e = 0 or 1, and the sum. What is left is the error of the
 -- polynomials and of the low parts, 0.3 ULP of log(1 + e^d): so the result is within 1 ULP of itself where it is at least
--- as large as m, and within 1 ULP of m elsewhere. (Subnormal results of logaddexp2: 1.4, its low parts are less than any
--- number.) A bound relative to the result alone there is none: near the zeros it
+-- as large as m, and within 1 ULP of m elsewhere. A bound relative to the result alone there is none: near the zeros it
 -- would take exponentials to twice the precision and more.
+--
+-- To base 2 a faint e^d, 2^-57 and less, is divided by ln2 before the factors of 2^n make it small: of a subnormal there would
+-- be no low part left, and the division would be one more rounding.
 --
 -- An infinity or a NaN is rare; m + 0 there is what -0 and log(1 + 0) come to.
 
@@ -15,6 +17,12 @@ constants {
   -- e^d rounds to 0 below.
   LOGADDEXP_MIN_F32 = -104.0,
   LOGADDEXP_MIN_F64 = -746.0,
+
+  -- e^d / ln2 rounds to 0 below; log(1 + e^d) is e^d.
+  LOGADDEXP2_MIN_F32   = -105.0,
+  LOGADDEXP2_MIN_F64   = -746.0,
+  LOGADDEXP2_FAINT_F32 = -40.0,
+  LOGADDEXP2_FAINT_F64 = -60.0,
 
   -- sqrt(2) - 1, rounded up: 1 + v beyond is 2 (1 + (v - 1) / 2).
   LOGADDEXP_JOIN_F32 = 0x1.a8279ap-2,
@@ -106,6 +114,40 @@ func "logaddexp" {
   derivation = "tools/fit/log.sollya",
 }
 
+func "logaddexp2_faint_hi" {
+  doc  = "e^(d + d_lo) / ln2, rounded.",
+  args = "d, d_lo",
+  f32  = [[
+    f32 t = exp_shifted(d);
+    f32 n = exp_count(t);
+    f32 h = exp_sum_hi(d, n);
+    f32 u = fma(h, LOGADDEXP_C_F32, fma(h, LOGADDEXP_C_LO_F32, exp_sum_lo(d, d_lo, n) * LOGADDEXP_C_F32));
+    return u * exp_scale_a(t) * exp_scale_b(t); ]],
+  f64  = [[
+    f64 t = exp_shifted(d);
+    f64 n = exp_count(t);
+    f64 h = exp_sum_hi(d, n);
+    f64 u = fma(h, LOGADDEXP_C_F64, fma(h, LOGADDEXP_C_LO_F64, exp_sum_lo(d, d_lo, n) * LOGADDEXP_C_F64));
+    return u * exp_scale_a(t) * exp_scale_b(t); ]],
+}
+
+func "logaddexp2_faint_lo" {
+  doc  = "What logaddexp2_faint_hi leaves out before the factors of 2^n.",
+  args = "d, d_lo",
+  f32  = [[
+    f32 t = exp_shifted(d);
+    f32 n = exp_count(t);
+    f32 h = exp_sum_hi(d, n);
+    f32 w = fma(h, LOGADDEXP_C_LO_F32, exp_sum_lo(d, d_lo, n) * LOGADDEXP_C_F32);
+    return (fma(h, LOGADDEXP_C_F32, -fma(h, LOGADDEXP_C_F32, w)) + w) * exp_scale_a(t) * exp_scale_b(t); ]],
+  f64  = [[
+    f64 t = exp_shifted(d);
+    f64 n = exp_count(t);
+    f64 h = exp_sum_hi(d, n);
+    f64 w = fma(h, LOGADDEXP_C_LO_F64, exp_sum_lo(d, d_lo, n) * LOGADDEXP_C_F64);
+    return (fma(h, LOGADDEXP_C_F64, -fma(h, LOGADDEXP_C_F64, w)) + w) * exp_scale_a(t) * exp_scale_b(t); ]],
+}
+
 func "logaddexp2" {
   doc  = "The logarithm to base 2 of 2^x + 2^y.",
   args = "x, y",
@@ -117,14 +159,17 @@ func "logaddexp2" {
     f32 c_lo = sum_lost(n, -m, n - m);
     f32 e = c * LOGADDEXP_LN2_F32;
     f32 e_lo = fma(c_lo, LOGADDEXP_LN2_F32, fma(c, LOGADDEXP_LN2_LO_F32, fma(c, LOGADDEXP_LN2_F32, -e)));
-    bool gone = e < LOGADDEXP_MIN_F32;
-    f32 d = gone ? LOGADDEXP_MIN_F32 : e;
+    bool gone = e < LOGADDEXP2_MIN_F32;
+    f32 d = gone ? LOGADDEXP2_MIN_F32 : e;
     f32 d_lo = gone || x == y ? 0 : e_lo;
     f32 v = logaddexp_exp_hi(d, d_lo);
     f32 l = logaddexp_log_hi(v);
     f32 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
-    f32 u = l * LOGADDEXP_C_F32;
-    f32 u_lo = fma(l_lo, LOGADDEXP_C_F32, fma(l, LOGADDEXP_C_LO_F32, fma(l, LOGADDEXP_C_F32, -u)));
+    bool faint = d < LOGADDEXP2_FAINT_F32;
+    f32 lc = l * LOGADDEXP_C_F32;
+    f32 lc_lo = fma(l_lo, LOGADDEXP_C_F32, fma(l, LOGADDEXP_C_LO_F32, fma(l, LOGADDEXP_C_F32, -lc)));
+    f32 u = faint ? logaddexp2_faint_hi(d, d_lo) : lc;
+    f32 u_lo = faint ? logaddexp2_faint_lo(d, d_lo) : lc_lo;
     f32 s = m + u;
     f32 z = s + (sum_lost(m, u, s) + u_lo);
     rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
@@ -136,14 +181,17 @@ func "logaddexp2" {
     f64 c_lo = sum_lost(n, -m, n - m);
     f64 e = c * LOGADDEXP_LN2_F64;
     f64 e_lo = fma(c_lo, LOGADDEXP_LN2_F64, fma(c, LOGADDEXP_LN2_LO_F64, fma(c, LOGADDEXP_LN2_F64, -e)));
-    bool gone = e < LOGADDEXP_MIN_F64;
-    f64 d = gone ? LOGADDEXP_MIN_F64 : e;
+    bool gone = e < LOGADDEXP2_MIN_F64;
+    f64 d = gone ? LOGADDEXP2_MIN_F64 : e;
     f64 d_lo = gone || x == y ? 0 : e_lo;
     f64 v = logaddexp_exp_hi(d, d_lo);
     f64 l = logaddexp_log_hi(v);
     f64 l_lo = logaddexp_log_lo(v, logaddexp_exp_lo(d, d_lo));
-    f64 u = l * LOGADDEXP_C_F64;
-    f64 u_lo = fma(l_lo, LOGADDEXP_C_F64, fma(l, LOGADDEXP_C_LO_F64, fma(l, LOGADDEXP_C_F64, -u)));
+    bool faint = d < LOGADDEXP2_FAINT_F64;
+    f64 lc = l * LOGADDEXP_C_F64;
+    f64 lc_lo = fma(l_lo, LOGADDEXP_C_F64, fma(l, LOGADDEXP_C_LO_F64, fma(l, LOGADDEXP_C_F64, -lc)));
+    f64 u = faint ? logaddexp2_faint_hi(d, d_lo) : lc;
+    f64 u_lo = faint ? logaddexp2_faint_lo(d, d_lo) : lc_lo;
     f64 s = m + u;
     f64 z = s + (sum_lost(m, u, s) + u_lo);
     rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
