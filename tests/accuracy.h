@@ -36,6 +36,9 @@ double accuracy_declared(ref_op op, ref_dtype d);
 /* Measures; bails out where a call fails. accuracy_excuse(op, d) is NULL. */
 accuracy accuracy_measure(ref_op op, ref_dtype d, const accuracy_effort *effort);
 
+/* The error at one point. */
+double accuracy_at(ref_op op, ref_dtype d, const double *x);
+
 /* The point of the worst as text, "0x1.8p+0, 0x1p-3"; returned. */
 char *accuracy_place(const accuracy *a, char *text, int size);
 

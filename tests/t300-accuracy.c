@@ -5,10 +5,15 @@
  * printed. No op of the library is passed over in silence. */
 #include "accuracy.h"
 
+#include "accuracy_rows.h"
 #include "tensors.h"
+
+static accuracy_row published[REF_N_OPS][REF_N_DTYPES];
+static double found[REF_N_OPS][REF_N_DTYPES]; /* negative: not measured */
 
 static void measure(ref_op op, ref_dtype d, const accuracy_effort *effort) {
   accuracy a = accuracy_measure(op, d, effort);
+  found[op][d] = a.worst;
   const char *name = ref_op_describe(op)->name;
   double declared = accuracy_declared(op, d);
   char got[64], place[100];
@@ -65,12 +70,49 @@ static void test_covered(void) {
   group_end();
 }
 
+/* What ACCURACY.md says holds of this library: nothing worse is among the points here, which are among those it was written
+ * from, and the point it names has the error it names. */
+static void test_published(void) {
+  group_begin("ACCURACY.md says what is found");
+  for (int op = 0; op < REF_N_OPS; op++) {
+    for (int d = REF_F16; d <= REF_F64; d++) {
+      const accuracy_row *row = &published[op][d];
+      const char *name = ref_op_describe((ref_op)op)->name, *dtype = ref_dtype_name((ref_dtype)d);
+      double ulp = strtod(row->found, NULL), x[REF_MAX_INPUTS] = {0};
+      if (found[op][d] < 0) continue;
+      group_count(1);
+      if (!row->found[0]) {
+        group_fail("%s %s: no row", name, dtype);
+        continue;
+      }
+      if (found[op][d] > ulp + 0.0001) group_fail("%s %s: %.4f ULP found, %s written", name, dtype, found[op][d], row->found);
+      if (ulp == 0) continue;
+      char *at = (char *)(uintptr_t)row->at;
+      for (int k = 0; k < ref_op_describe((ref_op)op)->n_in; k++) {
+        x[k] = strtod(at, &at);
+        if (*at == ',') at++;
+      }
+      double again = accuracy_at((ref_op)op, (ref_dtype)d, x);
+      int is_it = fabs(again - ulp) <= 0.0001;
+      if (!is_it) group_fail("%s %s: %.4f ULP at %s, %s written", name, dtype, again, row->at, row->found);
+    }
+  }
+  if (!group_end()) diag("the CMake target `accuracy` writes it anew; of some ops: accuracy-table ACCURACY.md --ops NAME,...");
+}
+
 int main(void) {
   const char *all = getenv("QUERN_TEST_EXHAUSTIVE");
   accuracy_effort effort = SANITIZED ? accuracy_brief : accuracy_sample; /* sanitised kernels are slow */
   if (!SANITIZED && all && *all == '1') effort.f32_step = 1;
+  char path[4096];
+  const char *source = getenv("QUERN_SOURCE_DIR");
+  snprintf(path, sizeof path, "%s/ACCURACY.md", source ? source : ".");
+  int is_published = accuracy_read(path, published);
   test_declared();
   test_covered();
+  for (int op = 0; op < REF_N_OPS; op++) {
+    for (int d = 0; d < REF_N_DTYPES; d++) found[op][d] = -1;
+  }
   for (int op = 0; op < REF_N_OPS; op++) {
     const char *excuse = NULL;
     if (!has_op((ref_op)op)) continue;
@@ -80,5 +122,8 @@ int main(void) {
     }
     if (excuse) diag("%s: not measured: %s", ref_op_describe((ref_op)op)->name, excuse);
   }
+  if (getenv("QUERN_TEST_SEED")) skip(1, "QUERN_TEST_SEED is set: other points than ACCURACY.md was written from");
+  else if (!is_published) skip(1, "%s is not there: QUERN_SOURCE_DIR is %s", path, source ? source : "not set");
+  else test_published();
   return done_testing();
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * accuracy_rows.c: see accuracy_rows.h. */
+#include "accuracy_rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A cell of a row of the table, without its blanks. */
+static const char *cell(const char *line, char *text, size_t size) {
+  const char *end = strchr(line, '|');
+  if (!end) return NULL;
+  const char *first = line + strspn(line, " "), *last = end;
+  while (last > first && last[-1] == ' ') last--;
+  snprintf(text, size, "%.*s", (int)(last - first), first);
+  return end + 1;
+}
+
+int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]) {
+  char line[1000], name[64], dtype[16], declared[16];
+  FILE *f = fopen(file, "r");
+  if (!f) return 0;
+  while (fgets(line, sizeof line, f)) {
+    accuracy_row r = {.found = ""};
+    const char *at = line;
+    if (*at++ != '|' || !(at = cell(at, name, sizeof name)) || !(at = cell(at, dtype, sizeof dtype)) ||
+        !(at = cell(at, declared, sizeof declared)) || !(at = cell(at, r.found, sizeof r.found)) ||
+        !(at = cell(at, r.at, sizeof r.at)) || !(at = cell(at, r.points, sizeof r.points)) ||
+        !cell(at, r.reference, sizeof r.reference)) {
+      continue;
+    }
+    ref_op op = ref_op_find(name);
+    for (int d = 0; d < REF_N_DTYPES && op != REF_N_OPS; d++) {
+      if (strcmp(ref_dtype_name((ref_dtype)d), dtype) == 0) rows[op][d] = r;
+    }
+  }
+  fclose(f);
+  return 1;
+}
