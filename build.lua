@@ -18,7 +18,9 @@ usage: lua5.4 build.lua COMMAND
                      of conditions only #if 0 leaves any out
   freeze --record FILE --out DIR [--spec FILE]... [--prefix NAME]
                      the same for what an application was seen to compile (QUERN_RECORD)
-  check FILE         read a spec and say what is wrong with it
+  check [--measure] FILE
+                     read a spec and say what is wrong with it; --measure: build its ops, by $CC or cc, and hold them to
+                     their ULP bounds, against their bodies in 113 bits
   list [--json|--markdown] [--spec FILE]...
                      the ops and the dtypes they take; OPS.md is what --markdown prints
   show KERNEL [--spec FILE]...
@@ -122,10 +124,16 @@ function commands.generate()
 end
 
 function commands.check()
-  local _, file = parse({}, 1)
+  local options, file = parse({ measure = "flag" }, 1)
   local rows, errors = main.check(root, file)
   if not rows then fail(errors) end
   io.write(report.checked(file, rows))
+  if options.measure then
+    local holds
+    holds, errors = main.measure(root, file, rows, io.write)
+    if holds == nil then fail(errors) end
+    if not holds then os.exit(1) end
+  end
 end
 
 function commands.list()

@@ -416,6 +416,9 @@ function Scope:call_func(func, values, node)
     end
     for k, value in ipairs(generic) do values[where[k]] = value end
   end
+  if self.state.exact and self.state.exact[func.name] then
+    return self.state.dag:node("exact", T, values, { name = func.name })
+  end
   local env = {}
   for k, arg in ipairs(func.args) do env[arg.name] = values[k] end
   local body = func.bodies[T or ""] or func.bodies.any
@@ -757,8 +760,10 @@ end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
 -- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit".
-function M.op_dag(model, op, K)
+-- exact: a set of functions that are not inlined: nodes "exact" with their names
+function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
+  state.exact = exact
   local types = model.types
   local value_type = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits or types.by_name[K].compute
   local env, inputs, params = {}, {}, {}

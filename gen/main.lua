@@ -7,6 +7,7 @@ local expr = require "gen.expr"
 local variants = require "gen.variants"
 local kernels = require "gen.kernels"
 local kernels_cuda = require "gen.kernels_cuda"
+local measure = require "gen.measure"
 local cuda = require "gen.cuda"
 local primitives = require "gen.primitives"
 local frozen = require "gen.frozen"
@@ -517,6 +518,29 @@ function M.check(root, file)
     rows[#rows + 1] = { op = op, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
   end
   return rows
+end
+
+-- How accurate the ops are that M.check has found in a spec, as text given to `write`. Returns whether all declared bounds hold,
+-- or nil, errors where that could not be seen.
+function M.measure(root, file, checked, write)
+  local names, prefix = {}, "measured"
+  for k, row in ipairs(checked) do names[k] = row.op.name end
+  if #names == 0 then return true end
+  local result, errors = M.generate(root, { specs = { file }, ops = table.concat(names, ","), prefix = prefix, single = true,
+                                            dtypes = "f16,bf16,f32,f64" })
+  if not result then return nil, errors end
+  local skipped, n_rows
+  result.files["subjects.h"], skipped, n_rows = measure.subjects(result.plan, prefix)
+  for _, message in ipairs(skipped) do write(message .. "\n") end
+  if n_rows == 0 then return true end
+  local folder, why = measure.folder()
+  if not folder then return nil, { why } end
+  local counts, holds
+  counts, why = emit.write(folder, result.files)
+  if counts then holds, why = measure.run(root, folder, prefix, write) end
+  measure.remove(folder)
+  if holds == nil then return nil, { why } end
+  return holds
 end
 
 -- Every op with the dtypes its inputs may have and its result's.

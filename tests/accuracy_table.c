@@ -142,8 +142,8 @@ static void write_file(const char *file) {
         "`lua5.4 build.lua check --measure FILE`.\n\n"
         "glibc, CUDA and SLEEF: the largest errors their makers document, not measured here. glibc and CUDA count whole ULPs\n"
         "from the correctly rounded result, so that their 1 may be up to 1.5 here. Sources:\n\n"
-        "- glibc: `sysdeps/x86_64/fpu/libm-test-ulps` at commit 0003605, from which the manual has its \"Known Maximum Errors in\n"
-        "  Math Functions\"; a function without a figure there is 0;\n"
+        "- glibc: `sysdeps/x86_64/fpu/libm-test-ulps` at commit 0003605, from which the manual has its \"Known Maximum\n"
+        "  Errors in Math Functions\"; a function without a figure there is 0;\n"
         "- CUDA C++ Programming Guide, \"Mathematical Functions\", \"Standard Functions\";\n"
         "- SLEEF, \"Math library reference\": the variants of 1.0 ULP, of hypot 0.5 and of erfc 1.5; sin, cos and tan are for\n"
         "  sizes up to 1e28 in f32 and 1e299 in f64.\n\n", f);

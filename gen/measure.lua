@@ -1,0 +1,174 @@
+-- How accurate the ops of a spec are: the C text of what their bodies mean in exact arithmetic, or 113 bits of it, for the
+-- program tools/measure.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
+-- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for.
+
+local dag_of = require "gen.dag"
+local expr = require "gen.expr"
+local number = require "gen.number"
+
+local M = {}
+
+-- The library's functions whose exact values tools/measure.c has: their C names there.
+local EXACT = {}
+for name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc cbrt pow "
+             .. "atan2 hypot sigmoid gelu sinc degrees radians logaddexp logaddexp2"):gmatch "%S+" do
+  EXACT[name] = "exact_" .. name
+end
+M.EXACT = EXACT
+
+local NAMED = { "PI", "E", "LN2", "LN10", "LOG2E", "LOG10E", "SQRT2", "SQRT1_2" }
+
+-- A float constant of type K in 113 bits. A number of no more digits than K can tell apart is that decimal number.
+local function real(value, K)
+  if value ~= value then return "(ref_real)NAN" end
+  if value == math.huge or value == -math.huge then return value > 0 and "(ref_real)INFINITY" or "-(ref_real)INFINITY" end
+  local function rounded(x) return K == "f32" and number.f32_value(number.f32_bits(x)) or x end
+  for _, name in ipairs(NAMED) do
+    for exponent = -4, 4 do
+      for sign = -1, 1, 2 do
+        local scale = sign * 2.0 ^ exponent
+        if value == rounded(expr.CONSTANTS[name] * scale) then return string.format("(EXACT_%s * %d / 16)", name, scale * 16) end
+      end
+    end
+  end
+  local decimal = string.format(K == "f32" and "%.7g" or "%.15g", value):gsub(",", ".")
+  if rounded(tonumber(decimal)) == value then
+    return "REAL(" .. (decimal:find "[.e]" and decimal or decimal .. ".0") .. ")"
+  end
+  return "(ref_real)" .. number.hex(value)
+end
+
+-- A double as C has it.
+local function double(value)
+  if value ~= value then return "NAN" end
+  if value == math.huge or value == -math.huge then return value > 0 and "INFINITY" or "-INFINITY" end
+  return (number.hex(value):gsub("^%-?0$", "%0.0"))
+end
+
+local function value_of(node) return node.type == "f32" and number.f32_value(node.value) or number.f64_value(node.value) end
+
+-- Where a value is compared with a constant, the two branches part where the kernel has it.
+local function as_written(node) return "(ref_real)" .. double(value_of(node)) end
+
+local INFIX = { add = "+", sub = "-", mul = "*", div = "/", lt = "<", le = "<=", gt = ">", ge = ">=", eq = "==", ne = "!=",
+                ["and"] = "&", ["or"] = "|", xor = "^" }
+local CALLS = { abs = "REAL_F(fabs)", sqrt = "REAL_F(sqrt)", rint = "REAL_F(rint)", floor = "REAL_F(floor)",
+                ceil = "REAL_F(ceil)", trunc = "REAL_F(trunc)", copysign = "exact_copysign", maximum = "exact_maximum", minimum = "exact_minimum",
+                signbit = "exact_signbit" }
+local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
+
+-- The C function of a body in 113 bits, or nil and what in it has no exact meaning.
+local function reference(types, dag, name)
+  local out = { string.format("static ref_real %s(const ref_real *x, const ref_real *param) {", name), "  (void)x, (void)param;" }
+  local of = {}
+  local function is(node, kind) return types.by_name[node.type].kind == kind end
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local args, op, text = {}, node.op, nil
+    for k, arg in ipairs(node.args) do
+      args[k] = COMPARES[op] and arg.op == "const" and is(arg, "float") and as_written(arg) or of[arg]
+      if is(arg, "integer") then return nil, "it computes with integers" end
+    end
+    if is(node, "integer") then return nil, op == "bits" and "it looks at bits" or "it computes with integers" end
+    if op == "input" then text = string.format("x[%d]%s", node.value - 1, is(node, "bool") and " != 0" or "")
+    elseif op == "param" then text = string.format("param[%d]", node.value - 1)
+    elseif op == "const" then
+      text = is(node, "bool") and tostring(node.value)
+        or real(value_of(node), node.type)
+    elseif op == "select" or op == "rare" then text = string.format("%s ? %s : %s", args[1], args[2], args[3])
+    elseif op == "fma" then text = string.format("%s * %s + %s", args[1], args[2], args[3])
+    elseif op == "neg" then text = "-" .. args[1]
+    elseif op == "lnot" then text = "!" .. args[1]
+    elseif op == "cast" or op == "round" then text = is(node, "bool") and args[1] .. " != 0" or args[1]
+    elseif op == "exact" then text = EXACT[node.name] .. "(" .. table.concat(args, ", ") .. ")"
+    elseif INFIX[op] then text = string.format("%s %s %s", args[1], INFIX[op], args[2])
+    elseif CALLS[op] then text = CALLS[op] .. "(" .. table.concat(args, ", ") .. ")"
+    else return nil, "it uses " .. op end
+    of[node] = "v" .. node.id
+    out[#out + 1] = string.format("  %s v%d = %s;", is(node, "bool") and "int" or "ref_real", node.id, text)
+  end
+  out[#out + 1] = string.format("  return v%d;\n}\n", dag.outputs[1].id)
+  return table.concat(out, "\n")
+end
+
+-- The text of subjects.h, which tools/measure.c includes: the ops of a plan and what is exact, and a list of sentences about
+-- those that are not measured.
+function M.subjects(plan, prefix)
+  local types, functions, rows, skipped = plan.model.types, {}, {}, {}
+  for _, op in ipairs(plan.ops) do
+    local n_rows = 0
+    for _, D in ipairs { "f16", "bf16", "f32", "f64" } do
+      local K = plan.wanted[D] and expr.compute_type(types, op, D)
+      local taken = false
+      for _, name in ipairs(op.dtypes) do taken = taken or name == D end
+      if K and taken and not op.moves and not op.casts then
+        local name = string.format("reference_%s_%s", op.c_name, K)
+        local dag, why = expr.op_dag(plan.model, op, K, EXACT)
+        local text
+        if dag then text, why = reference(types, dag, name) end
+        if not text then
+          skipped[#skipped + 1] = string.format("%s: %s is not measured: %s", op.name, D, why)
+        else
+          functions[name] = functions[name] or text
+          local conditions, params = 0, {}
+          for k, input in ipairs(op.inputs) do
+            if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
+          end
+          for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
+          n_rows = n_rows + 1
+          rows[#rows + 1] = string.format('    {"%s", REF_%s, REF_%s, %d, %d, %d, %s, %s, %s, %s_builtin_%s, %s, {%s}},', op.name,
+            D:upper(), K:upper(), #op.inputs, conditions, op.result == "bool" and 1 or 0, double((op.ulp[K] or 0.5) + 0.0),
+            double((op.domain and op.domain[1] or -8) + 0.0), double((op.domain and op.domain[2] or 8) + 0.0), prefix,
+            op.c_name, name, #params > 0 and table.concat(params, ", ") or "0")
+        end
+      end
+    end
+    if n_rows == 0 and #skipped == 0 then skipped[1] = op.name .. ": nothing to measure: it takes no floats, or moves them" end
+  end
+  local names, out = {}, {}
+  for name in pairs(functions) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do out[#out + 1] = functions[name] end
+  out[#out + 1] = "static const subject subjects[] = {"
+  for _, row in ipairs(rows) do out[#out + 1] = row end
+  out[#out + 1] = "};\n"
+  return table.concat(out, "\n"), skipped, #rows
+end
+
+local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
+
+-- Builds and runs the program in a folder that has the tree (one C file) and subjects.h. Returns whether all bounds hold, or nil
+-- and a sentence where there is no saying. write: what takes its output, line by line
+function M.run(root, folder, prefix, write)
+  local compiler = os.getenv "CC" or "cc"
+  local function within(name) return quoted(folder .. "/" .. name) end
+  local function ours(name) return quoted(root .. "/" .. name) end
+  local command = table.concat({
+    compiler, "-std=gnu11 -O2 -w -D_GNU_SOURCE -I", quoted(folder), "-I", ours "tests", "-I", ours "include",
+    "-DMEASURED_HEADER='\"" .. prefix .. ".h\"'", "-o", within "measure", within(prefix .. ".c"), ours "tools/measure.c",
+    ours "tests/ref.c", "-lm -lpthread -ldl >" .. within "log" .. " 2>&1" }, " ")
+  if not os.execute(command) then
+    local log = io.open(folder .. "/log")
+    local text = log and log:read(2000) or ""
+    if log then log:close() end
+    return nil, string.format("%s cannot build the program that measures:\n%s", compiler, text)
+  end
+  local pipe = assert(io.popen(within "measure"))
+  for line in pipe:lines() do write(line .. "\n") end
+  local ok, how, status = pipe:close()
+  if not ok and (how ~= "exit" or status ~= 1) then
+    return nil, string.format("the program that measures ended by %s %d", how, status)
+  end
+  return ok == true
+end
+
+-- A folder of its own under TMPDIR; nil and a sentence where there can be none.
+function M.folder()
+  local pipe = assert(io.popen 'mktemp -d "${TMPDIR:-/tmp}/quern-measure.XXXXXX"')
+  local folder = pipe:read "l"
+  if not pipe:close() or not folder then return nil, "no temporary folder can be made" end
+  return folder
+end
+
+function M.remove(folder) os.execute("rm -rf -- " .. quoted(folder)) end
+
+return M

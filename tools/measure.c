@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * measure.c: what `build.lua check --measure` builds and runs: the kernels of a spec's ops beside their bodies in 113 bits
+ * (subjects.h, written by gen/measure.lua). Prints the worst error of each op and float dtype, in ULPs, where it is, and which
+ * special cases differ; exit status 1 where a bound does not hold. Numbers are those of tests/ref.c. */
+#include MEASURED_HEADER
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref.h"
+
+#ifdef __aarch64__
+#define REAL(number) number##L
+#define REAL_F(name) name##l
+#else
+#define REAL(number) number##Q
+#define REAL_F(name) name##f128
+#define ONE(name) extern ref_real name##f128(ref_real);
+#define TWO(name) extern ref_real name##f128(ref_real, ref_real);
+ONE(fabs) ONE(sqrt) ONE(rint) ONE(floor) ONE(ceil) ONE(trunc) TWO(copysign)
+ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan)
+ONE(sinh) ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(erfc) ONE(cbrt) TWO(pow) TWO(atan2) TWO(hypot)
+#endif
+
+/* ---- What bodies mean ------------------------------------------------------------------------------------------- */
+
+#define EXACT_PI REAL(3.14159265358979323846264338327950288419716939937511)
+#define EXACT_E REAL(2.71828182845904523536028747135266249775724709369996)
+#define EXACT_LN2 REAL(0.69314718055994530941723212145817656807550013436026)
+#define EXACT_LN10 REAL(2.30258509299404568401799145468436420760110148862877)
+#define EXACT_LOG2E REAL(1.44269504088896340735992468100189213742664595415299)
+#define EXACT_LOG10E REAL(0.43429448190325182765112891891660508229439700580367)
+#define EXACT_SQRT2 REAL(1.41421356237309504880168872420969807856967187537695)
+#define EXACT_SQRT1_2 REAL(0.70710678118654752440084436210484903928483593768847)
+
+#define SAME(name) \
+  static inline ref_real exact_##name(ref_real x) { \
+    return REAL_F(name)(x); \
+  }
+SAME(exp) SAME(exp2) SAME(expm1) SAME(log) SAME(log2) SAME(log10) SAME(log1p) SAME(asin) SAME(acos) SAME(atan) SAME(sinh)
+SAME(cosh) SAME(tanh) SAME(asinh) SAME(acosh) SAME(atanh) SAME(erf) SAME(erfc) SAME(cbrt) SAME(sin) SAME(cos) SAME(tan)
+
+static inline ref_real exact_pow(ref_real x, ref_real y) {
+  return REAL_F(pow)(x, y);
+}
+
+static inline ref_real exact_atan2(ref_real y, ref_real x) {
+  return REAL_F(atan2)(y, x);
+}
+
+static inline ref_real exact_hypot(ref_real x, ref_real y) {
+  return REAL_F(hypot)(x, y);
+}
+
+/* The rest as tests/ref.c has them. */
+#define OF_REF(name, op) \
+  static inline ref_real exact_##name(ref_real x) { \
+    return ref_function(op, x, 0); \
+  }
+OF_REF(sigmoid, REF_SIGMOID) OF_REF(gelu, REF_GELU) OF_REF(sinc, REF_SINC)
+OF_REF(degrees, REF_DEGREES) OF_REF(radians, REF_RADIANS)
+
+static inline ref_real exact_logaddexp(ref_real x, ref_real y) {
+  return ref_function(REF_LOGADDEXP, x, y);
+}
+
+static inline ref_real exact_logaddexp2(ref_real x, ref_real y) {
+  return ref_function(REF_LOGADDEXP2, x, y);
+}
+
+static inline int exact_signbit(ref_real x) {
+  return x == x && REAL_F(copysign)(1, x) < 0;
+}
+
+static inline ref_real exact_copysign(ref_real x, ref_real y) {
+  return REAL_F(copysign)(x, exact_signbit(y) ? -1 : 1);
+}
+
+static inline ref_real exact_maximum(ref_real x, ref_real y) {
+  if (x != x || y != y) return (ref_real)NAN;
+  return x > y || (x == y && !exact_signbit(x)) ? x : y;
+}
+
+static inline ref_real exact_minimum(ref_real x, ref_real y) {
+  if (x != x || y != y) return (ref_real)NAN;
+  return x < y || (x == y && exact_signbit(x)) ? x : y;
+}
+
+/* ---- What is measured ------------------------------------------------------------------------------------------- */
+
+#define MAX_INPUTS 8
+
+typedef struct subject {
+  const char *name;
+  ref_dtype d, compute;
+  int n_in, conditions; /* conditions: bits of the inputs that are bool */
+  int is_condition;     /* the result is bool */
+  double declared, low, high; /* of the compute dtype; where inputs are best drawn */
+  measured_op *(*op)(void);
+  ref_real (*exact)(const ref_real *x, const ref_real *param);
+  double param[16];
+} subject;
+
+#include "subjects.h"
+
+/* splitmix64 */
+static uint64_t state = 0x5eed;
+static uint64_t next_random(void) {
+  uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+static double random_unit(void) {
+  return (double)(next_random() >> 11) * 0x1p-53;
+}
+
+static const double specials[] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -2, 10, 0x1p-1074, -0x1p-149, 0x1p-126,
+                                  -0x1p-1022, 0x1.fffffep127, -0x1.fffffffffffffp1023, 0x1p-30, -100};
+#define N_SPECIALS (sizeof specials / sizeof *specials)
+
+static uint64_t draw(const subject *s, int k) {
+  if (s->conditions >> k & 1) return next_random() & 1;
+  double u = random_unit();
+  switch (next_random() % 4) {
+    case 0: return next_random() >> (64 - 8 * ref_dtype_size(s->d));
+    case 1: return ref_from_double(s->d, ldexp(2 * u - 1, (int)(next_random() % 80) - 60));
+    default: return ref_from_double(s->d, s->low + (s->high - s->low) * u);
+  }
+}
+
+/* The points: pairs and triples of special values first, n_special of them. x[k]: input k of all */
+static int make_points(const subject *s, uint64_t **x, int *n_special) {
+  int is_half = s->d == REF_F16 || s->d == REF_BF16, is_all = is_half && s->n_in == 1;
+  int n_random = is_all ? 65536 : is_half ? 30000 : 200000;
+  *n_special = 1;
+  for (int k = 0; k < s->n_in && k < 3; k++) *n_special *= (int)N_SPECIALS;
+  for (int k = 0; k < s->n_in; k++) {
+    x[k] = malloc(sizeof **x * (size_t)(*n_special + n_random));
+    for (int i = 0; i < *n_special + n_random; i++) {
+      int place = i;
+      for (int j = 0; j < k && j < 3; j++) place /= (int)N_SPECIALS;
+      if (i >= *n_special) x[k][i] = is_all ? (uint64_t)(i - *n_special) : draw(s, k);
+      else if (s->conditions >> k & 1) x[k][i] = place & 1;
+      else x[k][i] = k < 3 ? ref_from_double(s->d, specials[(size_t)place % N_SPECIALS]) : draw(s, k);
+    }
+  }
+  return *n_special + n_random;
+}
+
+/* In ULPs; infinite where a NaN, the sign of an infinity or that of an exact zero is wrong. */
+static double error_of(ref_dtype d, uint64_t got, ref_real exact) {
+  if (d == REF_BOOL) return (got & 0xff) == (exact != 0) ? 0 : INFINITY;
+  if (ref_is_nan(d, got)) return exact != exact && got == ref_nan(d) ? 0 : INFINITY;
+  if (exact != exact) return INFINITY;
+  ref_real value = ref_value(d, got);
+  int is_end = exact == 0 || exact == (ref_real)INFINITY || exact == -(ref_real)INFINITY;
+  if (is_end && value == exact && exact_signbit(value) == exact_signbit(exact)) return 0;
+  if (is_end && exact != 0) return INFINITY;
+  if (value == 0 && exact == 0) return INFINITY;
+  return ref_ulp_error(d, got, exact);
+}
+
+static void print_point(const subject *s, uint64_t *const *x, int at, ref_dtype out, uint64_t got) {
+  char text[64];
+  for (int k = 0; k < s->n_in; k++) {
+    printf("%s%s", k ? ", " : "", ref_text(s->conditions >> k & 1 ? REF_BOOL : s->d, x[k][at], text));
+  }
+  printf(" gives %s", ref_text(out, got, text));
+}
+
+/* 1: a bound does not hold. */
+static int measure(const subject *s) {
+  uint64_t *x[MAX_INPUTS];
+  char *memory[MAX_INPUTS + 1];
+  int n_special, n = make_points(s, x, &n_special), n_wrong = 0, n_bad = 0, at = 0;
+  ref_dtype out = s->is_condition ? REF_BOOL : s->d;
+  DLTensor tensors[MAX_INPUTS + 1], *pointers[MAX_INPUTS + 1];
+  int64_t shape = n;
+  for (int k = 0; k <= s->n_in; k++) {
+    ref_dtype d = k == s->n_in ? out : s->conditions >> k & 1 ? REF_BOOL : s->d;
+    memory[k] = malloc((size_t)n * 8);
+    tensors[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(d), .shape = &shape};
+    pointers[k] = &tensors[k];
+    for (int i = 0; k < s->n_in && i < n; i++) ref_put(d, memory[k] + i * ref_dtype_size(d), x[k][i]);
+  }
+  if (measured_op_call(s->op(), s->n_in, pointers, 1, &pointers[s->n_in], NULL) != 0) {
+    printf("%s %s: the call failed: %s\n", s->name, ref_dtype_name(s->d), measured_last_error());
+    return 1;
+  }
+  /* What is computed in another dtype is rounded once more. */
+  double declared = s->declared, worst = -1;
+  if (s->compute != s->d) declared = 0.5 + declared * ldexp(1, (s->d == REF_F16 ? 11 : 8) - 24) + 0x1p-20;
+  ref_real param[16];
+  for (int k = 0; k < 16; k++) param[k] = ref_value(s->compute, ref_from_double(s->compute, s->param[k]));
+  for (int i = 0; i < n; i++) {
+    ref_real values[MAX_INPUTS];
+    for (int k = 0; k < s->n_in; k++) values[k] = ref_value(s->conditions >> k & 1 ? REF_BOOL : s->d, x[k][i]);
+    uint64_t got = ref_get(out, memory[s->n_in] + i * ref_dtype_size(out));
+    double ulp = error_of(out, got, s->exact(values, param));
+    if (ulp > worst) worst = ulp, at = i;
+    n_bad += !(ulp <= declared);
+    if (i < n_special && ulp == INFINITY && n_wrong++ < 5) {
+      char text[64];
+      uint64_t right = ref_cast(out, s->exact(values, param), out == REF_BOOL ? REF_KIND_BOOL : REF_KIND_FLOAT);
+      printf("%s %s: ", s->name, ref_dtype_name(s->d));
+      print_point(s, x, i, out, got);
+      printf(", and is %s\n", ref_text(out, right, text));
+    }
+  }
+  const char *verdict = n_bad ? "NOT within its bound" : "ok";
+  printf("%s %s: %s: declared %.5g, worst %.5g ULP", s->name, ref_dtype_name(s->d), verdict, declared, worst);
+  if (worst > 0) {
+    printf(": ");
+    print_point(s, x, at, out, ref_get(out, memory[s->n_in] + at * ref_dtype_size(out)));
+  }
+  printf("; %d points, %d beyond; special cases %d of %d\n", n, n_bad, n_special - n_wrong, n_special);
+  if (n_bad && worst < 1e6 && s->compute == s->d) {
+    printf("%s %s: it would have to declare %.4g\n", s->name, ref_dtype_name(s->d), ceil(worst * 100) / 100);
+  }
+  for (int k = 0; k <= s->n_in; k++) free(memory[k]);
+  for (int k = 0; k < s->n_in; k++) free(x[k]);
+  return n_bad > 0;
+}
+
+int main(void) {
+  int status = 0;
+  for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
+    status |= measure(&subjects[k]);
+    fflush(stdout);
+  }
+  return status;
+}
