@@ -5,6 +5,7 @@
 local dag_of = require "gen.dag"
 local expr = require "gen.expr"
 local number = require "gen.number"
+local order = require "gen.order"
 
 local M = {}
 
@@ -53,16 +54,16 @@ local function as_written(node) return "(ref_real)" .. double(value_of(node)) en
 local INFIX = { add = "+", sub = "-", mul = "*", div = "/", lt = "<", le = "<=", gt = ">", ge = ">=", eq = "==", ne = "!=",
                 ["and"] = "&", ["or"] = "|", xor = "^" }
 local CALLS = { abs = "REAL_F(fabs)", sqrt = "REAL_F(sqrt)", rint = "REAL_F(rint)", floor = "REAL_F(floor)",
-                ceil = "REAL_F(ceil)", trunc = "REAL_F(trunc)", copysign = "exact_copysign", maximum = "exact_maximum", minimum = "exact_minimum",
-                signbit = "exact_signbit" }
+                ceil = "REAL_F(ceil)", trunc = "REAL_F(trunc)", copysign = "exact_copysign", maximum = "exact_maximum",
+                minimum = "exact_minimum", signbit = "exact_signbit" }
 local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
--- The C function of a body in 113 bits, or nil and what in it has no exact meaning.
-local function reference(types, dag, name)
+-- The C function of one output of a body in 113 bits, or nil and what in it has no exact meaning.
+local function reference(types, output, name)
   local out = { string.format("static ref_real %s(const ref_real *x, const ref_real *param) {", name), "  (void)x, (void)param;" }
   local of = {}
   local function is(node, kind) return types.by_name[node.type].kind == kind end
-  for _, node in ipairs(dag_of.order(dag.outputs)) do
+  for _, node in ipairs(dag_of.order { output }) do
     local args, op, text = {}, node.op, nil
     for k, arg in ipairs(node.args) do
       args[k] = COMPARES[op] and arg.op == "const" and is(arg, "float") and as_written(arg) or of[arg]
@@ -86,50 +87,60 @@ local function reference(types, dag, name)
     of[node] = "v" .. node.id
     out[#out + 1] = string.format("  %s v%d = %s;", is(node, "bool") and "int" or "ref_real", node.id, text)
   end
-  out[#out + 1] = string.format("  return v%d;\n}\n", dag.outputs[1].id)
+  out[#out + 1] = string.format("  return v%d;\n}\n", output.id)
   return table.concat(out, "\n")
 end
 
--- The text of subjects.h, which tools/measure.c includes: the ops of a plan and what is exact, and a list of sentences about
--- those that are not measured.
+-- The rows of an op's outputs in one dtype, and what of them is not measured. functions: C text by name
+local function op_rows(plan, op, D, K, prefix, functions)
+  local types, rows, skipped = plan.model.types, {}, {}
+  local conditions, params, given = 0, {}, {}
+  for k, input in ipairs(op.inputs) do
+    if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
+  end
+  for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
+  for k, output in ipairs(op.outputs) do given[k] = "REF_" .. (output.type or D):upper() end
+  local dag, why = expr.op_dag(plan.model, op, K, EXACT)
+  for k, output in ipairs(op.outputs) do
+    local function_name = string.format("reference_%s_%s_%d", op.c_name, K, k)
+    local shown = #op.outputs > 1 and op.name .. "." .. output.name or op.name
+    local text
+    if dag then text, why = reference(types, dag.outputs[k], function_name) end
+    if text then
+      functions[function_name] = text
+      rows[#rows + 1] = string.format(
+        '    {"%s", REF_%s, REF_%s, %d, %d, %d, {%s}, %d, %s, %s, %s, %s_builtin_%s, %s, {%s}},', shown, D:upper(), K:upper(),
+        #op.inputs, conditions, #op.outputs, table.concat(given, ", "), k - 1, double((op.ulp[K] or 0.5) + 0.0),
+        double((op.domain and op.domain[1] or -8) + 0.0), double((op.domain and op.domain[2] or 8) + 0.0), prefix, op.c_name,
+        function_name, #params > 0 and table.concat(params, ", ") or "0")
+    else
+      skipped[#skipped + 1] = string.format("%s: %s is not measured: %s", shown, D, why)
+    end
+  end
+  return rows, skipped
+end
+
+-- The text of subjects.h, which tools/measure.c includes: the ops of a plan and what is exact; a list of sentences about what is
+-- not measured; and how many rows there are.
 function M.subjects(plan, prefix)
   local types, functions, rows, skipped = plan.model.types, {}, {}, {}
   for _, op in ipairs(plan.ops) do
-    local n_rows = 0
+    local taken, is_measured = {}, false
+    for _, name in ipairs(op.dtypes) do taken[name] = true end
     for _, D in ipairs { "f16", "bf16", "f32", "f64" } do
-      local K = plan.wanted[D] and expr.compute_type(types, op, D)
-      local taken = false
-      for _, name in ipairs(op.dtypes) do taken = taken or name == D end
-      if K and taken and not op.moves and not op.casts then
-        local name = string.format("reference_%s_%s", op.c_name, K)
-        local dag, why = expr.op_dag(plan.model, op, K, EXACT)
-        local text
-        if dag then text, why = reference(types, dag, name) end
-        if not text then
-          skipped[#skipped + 1] = string.format("%s: %s is not measured: %s", op.name, D, why)
-        else
-          functions[name] = functions[name] or text
-          local conditions, params = 0, {}
-          for k, input in ipairs(op.inputs) do
-            if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
-          end
-          for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
-          n_rows = n_rows + 1
-          rows[#rows + 1] = string.format('    {"%s", REF_%s, REF_%s, %d, %d, %d, %s, %s, %s, %s_builtin_%s, %s, {%s}},', op.name,
-            D:upper(), K:upper(), #op.inputs, conditions, op.result == "bool" and 1 or 0, double((op.ulp[K] or 0.5) + 0.0),
-            double((op.domain and op.domain[1] or -8) + 0.0), double((op.domain and op.domain[2] or 8) + 0.0), prefix,
-            op.c_name, name, #params > 0 and table.concat(params, ", ") or "0")
-        end
+      if plan.wanted[D] and taken[D] and not op.moves and not op.casts then
+        local more, less = op_rows(plan, op, D, expr.compute_type(types, op, D), prefix, functions)
+        table.move(more, 1, #more, #rows + 1, rows)
+        table.move(less, 1, #less, #skipped + 1, skipped)
+        is_measured = true
       end
     end
-    if n_rows == 0 and #skipped == 0 then skipped[1] = op.name .. ": nothing to measure: it takes no floats, or moves them" end
+    if not is_measured then skipped[#skipped + 1] = op.name .. ": nothing to measure: it takes no floats, or moves them" end
   end
-  local names, out = {}, {}
-  for name in pairs(functions) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do out[#out + 1] = functions[name] end
+  local out = {}
+  for _, name in ipairs(order.keys(functions)) do out[#out + 1] = functions[name] end
   out[#out + 1] = "static const subject subjects[] = {"
-  for _, row in ipairs(rows) do out[#out + 1] = row end
+  table.move(rows, 1, #rows, #out + 1, out)
   out[#out + 1] = "};\n"
   return table.concat(out, "\n"), skipped, #rows
 end

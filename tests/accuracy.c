@@ -26,7 +26,7 @@ const char *accuracy_excuse(ref_op op, ref_dtype d) {
   ref_dtype in[REF_MAX_INPUTS] = {d, d, d}, result = d, compute;
   if (info->move) return "it moves values";
   if (info->cast) return "it casts, which rounds once";
-  if (ref_resolve(op, in, &result, &compute)) return "it takes none";
+  if (ref_resolve(op, in, &result, &compute)) return "it takes no floats";
   return result == d ? NULL : "its result is of another dtype, and exact";
 }
 

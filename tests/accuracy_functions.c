@@ -92,6 +92,10 @@ static int radians_mpfr(mpfr_ptr z, mpfr_srcptr x, mpfr_rnd_t round) {
   return mpfr_mul(z, x, z, round);
 }
 
+static int reciprocal_mpfr(mpfr_ptr z, mpfr_srcptr x, mpfr_rnd_t round) {
+  return mpfr_ui_div(z, 1, x, round);
+}
+
 /* sin(pi x) / (pi x); x less the nearest integer is exact. */
 static int sinc_mpfr(mpfr_ptr z, mpfr_srcptr x, mpfr_rnd_t round) {
   if (mpfr_zero_p(x)) return mpfr_set_ui(z, 1, round);
@@ -281,6 +285,8 @@ void accuracy_draw(const accuracy_function *function, rng *r, const accuracy_for
 
 static const accuracy_function functions[] = {
     {.op = REF_SQRT, .f1 = sqrt, .m1 = mpfr_sqrt},
+    {.op = REF_SQUARE, .m1 = mpfr_sqr},
+    {.op = REF_RECIPROCAL, .m1 = reciprocal_mpfr},
     {.op = REF_CBRT, .f1 = cbrt, .m1 = mpfr_cbrt},
     {.op = REF_EXP, .f1 = exp, .m1 = mpfr_exp},
     {.op = REF_EXP2, .f1 = exp2, .m1 = mpfr_exp2, .reach = 1080},

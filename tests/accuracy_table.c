@@ -121,6 +121,15 @@ static void write_exact(FILE *f) {
     for (int d = REF_F16; d <= REF_F64 && !excuse; d++) excuse = accuracy_excuse((ref_op)op, (ref_dtype)d);
     if (excuse) fprintf(f, "- `%s`: %s.\n", ref_op_describe((ref_op)op)->name, excuse);
   }
+  for (int32_t i = 0; i < quern_op_count(NULL); i++) {
+    quern_op *op;
+    if (quern_op_at(NULL, i, &op) != QUERN_OK) bail("%s", quern_last_error());
+    const quern_op_info *info = quern_op_describe(op);
+    if (info->n_out > 1 && ref_op_find(info->name) == REF_N_OPS) {
+      fprintf(f, "- `%s`: it has %d outputs, each exact.\n", info->name, (int)info->n_out);
+    }
+    quern_op_release(op);
+  }
 }
 
 static void write_file(const char *file) {
@@ -136,7 +145,8 @@ static void write_file(const char *file) {
         "f32 and rounded: 0.501 is declared of all of them. Points that are not all there are: hard ones (zeros, ends of\n"
         "ranges, seams of tables, multiples of ln2 and pi/2, 1e22, subnormals, pairs of special values) and random ones.\n"
         "`against`: what the exact value was had from: MPFR with 200 bits; glibc's functions of f64, good to 2^-28 of an f32's\n"
-        "ULP; or the 113 bits of tests/ref.c.\n\n"
+        "ULP, and MPFR for the worst of them; or the 113 bits of tests/ref.c, which of an op that declares 0.5 are the\n"
+        "correctly rounded result: 0 is found where it is that, bit for bit.\n\n"
         "`t300` repeats a sample of this with each run of the tests; it fails beyond a declared bound or what was found here,\n"
         "and where a point has not the error that stands beside it. The same for an op of your own:\n"
         "`lua5.4 build.lua check --measure FILE`.\n\n"

@@ -92,12 +92,15 @@ static inline ref_real exact_minimum(ref_real x, ref_real y) {
 /* ---- What is measured ------------------------------------------------------------------------------------------- */
 
 #define MAX_INPUTS 8
+#define MAX_OUTPUTS 8
 
 typedef struct subject {
   const char *name;
   ref_dtype d, compute;
   int n_in, conditions; /* conditions: bits of the inputs that are bool */
-  int is_condition;     /* the result is bool */
+  int n_out;
+  ref_dtype out[MAX_OUTPUTS];
+  int which;            /* of the outputs is this */
   double declared, low, high; /* of the compute dtype; where inputs are best drawn */
   measured_op *(*op)(void);
   ref_real (*exact)(const ref_real *x, const ref_real *param);
@@ -176,19 +179,20 @@ static void print_point(const subject *s, uint64_t *const *x, int at, ref_dtype 
 /* 1: a bound does not hold. */
 static int measure(const subject *s) {
   uint64_t *x[MAX_INPUTS];
-  char *memory[MAX_INPUTS + 1];
+  char *memory[MAX_INPUTS + MAX_OUTPUTS];
   int n_special, n = make_points(s, x, &n_special), n_wrong = 0, n_bad = 0, at = 0;
-  ref_dtype out = s->is_condition ? REF_BOOL : s->d;
-  DLTensor tensors[MAX_INPUTS + 1], *pointers[MAX_INPUTS + 1];
+  int n_operands = s->n_in + s->n_out, place = s->n_in + s->which;
+  ref_dtype out = s->out[s->which];
+  DLTensor tensors[MAX_INPUTS + MAX_OUTPUTS], *pointers[MAX_INPUTS + MAX_OUTPUTS];
   int64_t shape = n;
-  for (int k = 0; k <= s->n_in; k++) {
-    ref_dtype d = k == s->n_in ? out : s->conditions >> k & 1 ? REF_BOOL : s->d;
+  for (int k = 0; k < n_operands; k++) {
+    ref_dtype d = k >= s->n_in ? s->out[k - s->n_in] : s->conditions >> k & 1 ? REF_BOOL : s->d;
     memory[k] = malloc((size_t)n * 8);
     tensors[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(d), .shape = &shape};
     pointers[k] = &tensors[k];
     for (int i = 0; k < s->n_in && i < n; i++) ref_put(d, memory[k] + i * ref_dtype_size(d), x[k][i]);
   }
-  if (measured_op_call(s->op(), s->n_in, pointers, 1, &pointers[s->n_in], NULL) != 0) {
+  if (measured_op_call(s->op(), s->n_in, pointers, s->n_out, &pointers[s->n_in], NULL) != 0) {
     printf("%s %s: the call failed: %s\n", s->name, ref_dtype_name(s->d), measured_last_error());
     return 1;
   }
@@ -200,7 +204,7 @@ static int measure(const subject *s) {
   for (int i = 0; i < n; i++) {
     ref_real values[MAX_INPUTS];
     for (int k = 0; k < s->n_in; k++) values[k] = ref_value(s->conditions >> k & 1 ? REF_BOOL : s->d, x[k][i]);
-    uint64_t got = ref_get(out, memory[s->n_in] + i * ref_dtype_size(out));
+    uint64_t got = ref_get(out, memory[place] + i * ref_dtype_size(out));
     double ulp = error_of(out, got, s->exact(values, param));
     if (ulp > worst) worst = ulp, at = i;
     n_bad += !(ulp <= declared);
@@ -216,13 +220,13 @@ static int measure(const subject *s) {
   printf("%s %s: %s: declared %.5g, worst %.5g ULP", s->name, ref_dtype_name(s->d), verdict, declared, worst);
   if (worst > 0) {
     printf(": ");
-    print_point(s, x, at, out, ref_get(out, memory[s->n_in] + at * ref_dtype_size(out)));
+    print_point(s, x, at, out, ref_get(out, memory[place] + at * ref_dtype_size(out)));
   }
   printf("; %d points, %d beyond; special cases %d of %d\n", n, n_bad, n_special - n_wrong, n_special);
   if (n_bad && worst < 1e6 && s->compute == s->d) {
     printf("%s %s: it would have to declare %.4g\n", s->name, ref_dtype_name(s->d), ceil(worst * 100) / 100);
   }
-  for (int k = 0; k <= s->n_in; k++) free(memory[k]);
+  for (int k = 0; k < n_operands; k++) free(memory[k]);
   for (int k = 0; k < s->n_in; k++) free(x[k]);
   return n_bad > 0;
 }
