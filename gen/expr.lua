@@ -520,6 +520,9 @@ function Scope:call_op(op, values, node, which)
     nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
     env[param.name] = nodes[n_in + k]
   end
+  if self.state.exact and self.state.exact[op.name] then
+    return self:typed(self.state.dag:node("exact", K, nodes, { name = op.name }), D)
+  end
   return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op.outputs[which or 1].type or D)
 end
 
@@ -760,7 +763,7 @@ end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
 -- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit".
--- exact: a set of functions that are not inlined: nodes "exact" with their names
+-- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
   state.exact = exact

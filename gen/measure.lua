@@ -9,10 +9,11 @@ local order = require "gen.order"
 
 local M = {}
 
--- The library's functions whose exact values tools/measure.c has: their C names there.
+-- The library's functions, and ops whose bodies look at bits, whose exact values tools/measure.c has: their C names there.
 local EXACT = {}
-for name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc cbrt pow "
-             .. "atan2 hypot sigmoid gelu sinc degrees radians logaddexp logaddexp2"):gmatch "%S+" do
+local NAMES = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc cbrt pow "
+  .. "atan2 hypot sigmoid gelu sinc degrees radians logaddexp logaddexp2 floor_divide trunc_divide remainder"
+for name in NAMES:gmatch "%S+" do
   EXACT[name] = "exact_" .. name
 end
 M.EXACT = EXACT
@@ -55,7 +56,7 @@ local INFIX = { add = "+", sub = "-", mul = "*", div = "/", lt = "<", le = "<=",
                 ["and"] = "&", ["or"] = "|", xor = "^" }
 local CALLS = { abs = "REAL_F(fabs)", sqrt = "REAL_F(sqrt)", rint = "REAL_F(rint)", floor = "REAL_F(floor)",
                 ceil = "REAL_F(ceil)", trunc = "REAL_F(trunc)", copysign = "exact_copysign", maximum = "exact_maximum",
-                minimum = "exact_minimum", signbit = "exact_signbit" }
+                minimum = "exact_minimum", rem = "REAL_F(fmod)", signbit = "exact_signbit" }
 local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
 -- The C function of one output of a body in 113 bits, or nil and what in it has no exact meaning.

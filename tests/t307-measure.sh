@@ -93,7 +93,8 @@ says '^acme.tenth f64: ok: declared 1.5, worst 0\.[6-9]'
   LUA_PATH="$source/?.lua;;" lua5.4 -e '
     local measure, order = require "gen.measure", require "gen.order"
     local sums, pair = "abs(x), abs(y)", "x, y"
-    local arguments = { pow = pair, atan2 = pair, hypot = pair, logaddexp = sums, logaddexp2 = sums }
+    local arguments = { pow = pair, atan2 = pair, hypot = pair, logaddexp = sums, logaddexp2 = sums, floor_divide = pair,
+                        trunc_divide = pair, remainder = pair }
     for _, name in ipairs(order.keys(measure.EXACT)) do
       print(string.format("op \"acme.my_%s\" { doc = \"d\", inputs = \"x, y\", dtypes = { \"f64\" }, body = \"%s(%s)\", "
         .. "ulp = { f64 = 1 }, examples = { { x = 1.0, y = 1.0, out = 1.0 } } }", name, name, arguments[name] or "x"))

@@ -20,7 +20,7 @@
 #define REAL_F(name) name##f128
 #define ONE(name) extern ref_real name##f128(ref_real);
 #define TWO(name) extern ref_real name##f128(ref_real, ref_real);
-ONE(fabs) ONE(sqrt) ONE(rint) ONE(floor) ONE(ceil) ONE(trunc) TWO(copysign)
+ONE(fabs) ONE(sqrt) ONE(rint) ONE(floor) ONE(ceil) ONE(trunc) TWO(copysign) TWO(fmod)
 ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan)
 ONE(sinh) ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(erfc) ONE(cbrt) TWO(pow) TWO(atan2) TWO(hypot)
 #endif
@@ -71,12 +71,27 @@ static inline ref_real exact_logaddexp2(ref_real x, ref_real y) {
   return ref_function(REF_LOGADDEXP2, x, y);
 }
 
+static inline ref_real exact_floor_divide(ref_real x, ref_real y) {
+  return REAL_F(floor)(x / y);
+}
+
+static inline ref_real exact_trunc_divide(ref_real x, ref_real y) {
+  return REAL_F(trunc)(x / y);
+}
+
 static inline int exact_signbit(ref_real x) {
   return x == x && REAL_F(copysign)(1, x) < 0;
 }
 
 static inline ref_real exact_copysign(ref_real x, ref_real y) {
   return REAL_F(copysign)(x, exact_signbit(y) ? -1 : 1);
+}
+
+/* The sign of y, as Python's. */
+static inline ref_real exact_remainder(ref_real x, ref_real y) {
+  ref_real m = REAL_F(fmod)(x, y);
+  if (m == 0) return exact_copysign(m, y);
+  return m == m && exact_signbit(m) != exact_signbit(y) ? m + y : m;
 }
 
 static inline ref_real exact_maximum(ref_real x, ref_real y) {
