@@ -1,5 +1,5 @@
 -- How accurate the ops of a spec are: the C text of what their bodies mean in exact arithmetic, or 113 bits of it, for the
--- program tools/measure.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
+-- program tools/spec_accuracy.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
 -- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for.
 
 local dag_of = require "gen.dag"
@@ -9,14 +9,23 @@ local order = require "gen.order"
 
 local M = {}
 
--- The library's functions, and ops whose bodies look at bits, whose exact values tools/measure.c has: their C names there.
-local EXACT = {}
-local NAMES = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc cbrt pow "
-  .. "atan2 hypot sigmoid gelu sinc degrees radians logaddexp logaddexp2 floor_divide trunc_divide remainder"
-for name in NAMES:gmatch "%S+" do
-  EXACT[name] = "exact_" .. name
+-- What is left as a call: the library's functions that an op of their name declares a bound for, which tests/ref.c has in 113
+-- bits; and the whole quotients, whose bodies look at bits.
+local QUOTIENTS = { floor_divide = "exact_floor_divide", trunc_divide = "exact_trunc_divide", remainder = "exact_remainder" }
+function M.exact(model)
+  local set = {}
+  for name in pairs(QUOTIENTS) do set[name] = true end
+  for _, op in ipairs(model.ops) do
+    if op.builtin and next(op.ulp) and model.func_of_name[op.name] then set[op.name] = true end
+  end
+  return set
 end
-M.EXACT = EXACT
+
+-- A call of one of them.
+local function exact_call(name, args)
+  if QUOTIENTS[name] then return string.format("%s(%s)", QUOTIENTS[name], table.concat(args, ", ")) end
+  return string.format("ref_function(REF_%s, %s, %s)", name:upper(), args[1], args[2] or "0")
+end
 
 local NAMED = { "PI", "E", "LN2", "LN10", "LOG2E", "LOG10E", "SQRT2", "SQRT1_2" }
 
@@ -81,7 +90,7 @@ local function reference(types, output, name)
     elseif op == "neg" then text = "-" .. args[1]
     elseif op == "lnot" then text = "!" .. args[1]
     elseif op == "cast" or op == "round" then text = is(node, "bool") and args[1] .. " != 0" or args[1]
-    elseif op == "exact" then text = EXACT[node.name] .. "(" .. table.concat(args, ", ") .. ")"
+    elseif op == "exact" then text = exact_call(node.name, args)
     elseif INFIX[op] then text = string.format("%s %s %s", args[1], INFIX[op], args[2])
     elseif CALLS[op] then text = CALLS[op] .. "(" .. table.concat(args, ", ") .. ")"
     else return nil, "it uses " .. op end
@@ -101,7 +110,7 @@ local function op_rows(plan, op, D, K, prefix, functions)
   end
   for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
   for k, output in ipairs(op.outputs) do given[k] = "REF_" .. (output.type or D):upper() end
-  local dag, why = expr.op_dag(plan.model, op, K, EXACT)
+  local dag, why = expr.op_dag(plan.model, op, K, M.exact(plan.model))
   for k, output in ipairs(op.outputs) do
     local function_name = string.format("reference_%s_%s_%d", op.c_name, K, k)
     local shown = #op.outputs > 1 and op.name .. "." .. output.name or op.name
@@ -121,7 +130,7 @@ local function op_rows(plan, op, D, K, prefix, functions)
   return rows, skipped
 end
 
--- The text of subjects.h, which tools/measure.c includes: the ops of a plan and what is exact; a list of sentences about what is
+-- The text of subjects.h, which tools/spec_accuracy.c includes: the ops of a plan and what is exact; a list of sentences about what is
 -- not measured; and how many rows there are.
 function M.subjects(plan, prefix)
   local types, functions, rows, skipped = plan.model.types, {}, {}, {}
@@ -156,7 +165,7 @@ function M.run(root, folder, prefix, write)
   local function ours(name) return quoted(root .. "/" .. name) end
   local command = table.concat({
     compiler, "-std=gnu11 -O2 -w -D_GNU_SOURCE -I", quoted(folder), "-I", ours "tests", "-I", ours "include",
-    "-DMEASURED_HEADER='\"" .. prefix .. ".h\"'", "-o", within "measure", within(prefix .. ".c"), ours "tools/measure.c",
+    "-DMEASURED_HEADER='\"" .. prefix .. ".h\"'", "-o", within "measure", within(prefix .. ".c"), ours "tools/spec_accuracy.c",
     ours "tests/ref.c", "-lm -lpthread -ldl >" .. within "log" .. " 2>&1" }, " ")
   if not os.execute(command) then
     local log = io.open(folder .. "/log")
