@@ -14,30 +14,11 @@ import sys
 import tempfile
 import time
 
+from timing import cpu_name, head, median_ns, row
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("NUMEXPR_MAX_THREADS", "1")
-
-
-def median_ns(f):
-    """As median_ns in bench.c: calls grouped to 200 us, the median of the groups."""
-    f()
-    calls = 1
-    while True:
-        start = time.perf_counter_ns()
-        for _ in range(calls):
-            f()
-        took = time.perf_counter_ns() - start
-        if took >= 200e3:
-            break
-        calls = calls * 10 if took < 20e3 else int(calls * 220e3 / took) + 1
-    times, begin = [], time.perf_counter_ns()
-    while len(times) < 101 and (len(times) < 9 or time.perf_counter_ns() - begin < 150e6):
-        start = time.perf_counter_ns()
-        for _ in range(calls):
-            f()
-        times.append((time.perf_counter_ns() - start) / calls)
-    return statistics.median(times)
 
 
 UNARY = ["negative", "abs", "sqrt", "exp", "log", "tanh", "erf", "sigmoid", "relu", "gelu"]
@@ -234,18 +215,6 @@ def measure_processes(program):
     return times
 
 
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def head(cells):
-    return [row(cells), "|---" * len(cells) + "|"]
-
-
-def number(value):
-    return f"{value:.0f}" if value else ""
-
-
 def ops_table(times, peers):
     names = [peer for peer, _, _ in peers]
     out = head(["case", "Quern", "GB/s", *names, "ratio"])
@@ -322,8 +291,7 @@ def main():
     ops, fused, missing = load_peers(options)
     times = measure(options, program, ops, fused)
     processes = measure_processes(program)
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    out = [f"Medians of {options.rounds} rounds in turn, one thread; {cpu}; {platform.system()}.",
+    out = [f"Medians of {options.rounds} rounds in turn, one thread; {cpu_name()}; {platform.system()}.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker.", ""]
     if missing:
         out += ["Not there, so not beside it: " + ", ".join(missing) + ".", ""]
