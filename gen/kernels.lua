@@ -248,17 +248,21 @@ function M.tables(dags, form)
   return lines, names
 end
 
--- A file of kernels. banner: lines; entries: list of { record, dag or nil }
-function M.file(types, banner, entries, templates)
+-- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag, text):
+-- whether a kernel's text is needed, of share.lua, or nil: each is
+function M.file(types, banner, entries, templates, is_own)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
   local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
   out[#out + 1] = "Q_KERNELS_BEGIN\n"
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
+  local n_before = #out
   for _, entry in ipairs(entries) do
-    out[#out + 1] = M.kernel(types, entry.record, entry.dag, templates, table_names)
+    local text = M.kernel(types, entry.record, entry.dag, templates, table_names)
+    if not is_own or is_own(entry.record, entry.dag, text) then out[#out + 1] = text end
   end
+  if #out == n_before then return nil end
   out[#out + 1] = "Q_KERNELS_END\n"
   return table.concat(out, "\n")
 end

@@ -10,6 +10,7 @@ local kernels_cuda = require "gen.kernels_cuda"
 local measure = require "gen.measure"
 local cuda = require "gen.cuda"
 local primitives = require "gen.primitives"
+local share = require "gen.share"
 local frozen = require "gen.frozen"
 local scan = require "gen.scan"
 local tables = require "gen.tables"
@@ -216,8 +217,9 @@ local function c_headers(root)
   return names
 end
 
--- Stage text: one file of kernels per op, one for what packs. Returns list of { name, text, records }.
-local function kernel_files(plan, templates)
+-- Stage text: one file of kernels per op, one for what packs. Returns list of { name, text, entries }; those without a text
+-- have kernels that are all others' code. is_own: of share.lua, or nil: all are written
+local function kernel_files(plan, templates, is_own)
   local files = {}
   local types = plan.model.types
   for _, op in ipairs(plan.ops) do
@@ -226,12 +228,12 @@ local function kernel_files(plan, templates)
       entries[#entries + 1] = { record = record, dag = record.dag or plan.dag_for(op, record.K) }
     end
     files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
-                          text = kernels.file(types, tree.c_banner("kernels of " .. op.name, kernels.place(op)), entries, templates) }
+                          text = kernels.file(types, tree.c_banner("kernels of " .. op.name, kernels.place(op)), entries, templates, is_own) }
   end
   local entries = {}
   for _, record in ipairs(plan.packs) do entries[#entries + 1] = { record = record } end
   files[#files + 1] = { name = "kernels/pack.c", entries = entries,
-                        text = kernels.file(types, tree.c_banner("kernels that convert and move"), entries, templates) }
+                        text = kernels.file(types, tree.c_banner("kernels that convert and move"), entries, templates, is_own) }
   return files
 end
 
@@ -254,14 +256,14 @@ end
 
 -- What the library has beside a tree's files: the kernels of primitives, added to `files`, and what its runtime is
 -- compiled with. Returns the names of the sources of both.
-local function library_files(root, plan, templates, files)
+local function library_files(root, plan, templates, files, is_own)
   local types, kernel_names = plan.model.types, {}
   local list, kernel_entries = primitives.of_plan(plan)
   plan.primitive_files, plan.primitive_records = kernel_entries, {}
   for _, file in ipairs(kernel_entries) do
-    kernel_names[#kernel_names + 1] = file.name
     files[file.name] = kernels.file(types, tree.c_banner "kernels of one operation each, for expressions", file.entries,
-                                    templates)
+                                    templates, is_own)
+    if files[file.name] then kernel_names[#kernel_names + 1] = file.name end
     for _, entry in ipairs(file.entries) do
       entry.record.file = file.name
       table.insert(plan.primitive_records, entry.record)
@@ -283,10 +285,12 @@ end
 -- The C kernels of a tree, added to `files` and `lists` (kernel, runtime: names of sources). Returns record's name -> file.
 local function c_files(root, plan, options, prefix, read, files, lists, inputs)
   local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
-  local file_of_record = {}
-  for _, file in ipairs(kernel_files(plan, templates)) do
-    files[file.name] = tree.rename(file.text, prefix)
-    table.insert(lists.kernel, file.name)
+  local file_of_record, is_own = {}, share.new(plan.model.types)
+  for _, file in ipairs(kernel_files(plan, templates, is_own)) do
+    if file.text then
+      files[file.name] = tree.rename(file.text, prefix)
+      table.insert(lists.kernel, file.name)
+    end
     for _, entry in ipairs(file.entries) do file_of_record[entry.record.name] = file.name end
   end
   for _, name in ipairs(c_headers(root)) do
@@ -295,7 +299,7 @@ local function c_files(root, plan, options, prefix, read, files, lists, inputs)
   end
   if options.library then
     local names
-    names, lists.runtime = library_files(root, plan, templates, files)
+    names, lists.runtime = library_files(root, plan, templates, files, is_own)
     table.move(names, 1, #names, #lists.kernel + 1, lists.kernel)
   end
   return file_of_record
@@ -407,6 +411,7 @@ function M.generate(root, options)
   names[#names + 1] = prefix .. ".d"
   local levels = not targets.c and {} or options.single and { "generic" } or variants.ISAS
   files["manifest.json"] = tree.manifest(prefix, plan, names, M.VERSION, levels, function(record)
+    record = record.code or record
     return options.single and prefix .. ".c" or file_of_record[record.name] or record.file
   end, cuda_rows)
   return { files = files, plan = plan, inputs = inputs }

@@ -82,9 +82,6 @@ end
 
 ---------------------------------------------------------------------------------------------------- their kernels
 
--- Operations whose result is the same bits for an integer of either sign.
-local SIGNLESS = set_of "add sub mul neg and or xor not shl select eq ne bits raw from_bits"
-
 -- What tells a kernel from others: the operation and the types of its operands, the result's last, where types that are
 -- the same bits to it have one name.
 local function key_of(types, op, dtypes, classes)
@@ -93,7 +90,7 @@ local function key_of(types, op, dtypes, classes)
     return (t.kind == "integer" or t.kind == "bits") and "i" .. t.bits or name
   end
   local key = {}
-  for k, name in ipairs(dtypes) do key[k] = SIGNLESS[op] and signless(name) or name end
+  for k, name in ipairs(dtypes) do key[k] = dag_of.SIGNLESS[op] and signless(name) or name end
   if op == "cast" then
     local from, to = types.by_name[dtypes[1]], types.by_name[dtypes[2]]
     if from.kind ~= "float" and to.kind ~= "float" then -- widening looks at the sign, nothing else does
@@ -226,9 +223,10 @@ function M.table(list, banner)
   for _, primitive in ipairs(list) do
     local lines, record_names = {}, {}
     for k, record in ipairs(primitive.records) do
-      if not declared[record.name] then
-        declared[record.name] = true
-        names[#names + 1] = "QN_DECLARE(" .. record.name .. ")"
+      local name = tables.function_name(record)
+      if not declared[name] then
+        declared[name] = true
+        names[#names + 1] = "QN_DECLARE(" .. name .. ")"
       end
       lines[k], record_names[k] = "  " .. tables.variant_row(record) .. ",", record.name
     end

@@ -106,9 +106,12 @@ local function row_head(record, name, dtypes)
                        table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
 end
 
+-- The function that a record's kernel is: its own, or the one whose machine code it has (share.lua).
+function M.function_name(record) return (record.code or record).name end
+
 -- A qn_variant's initialiser.
 function M.variant_row(record)
-  return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), record.name)
+  return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), M.function_name(record))
 end
 
 -- A qn_cuda_variant's. dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
@@ -295,9 +298,10 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocato
   cuda = cuda or { functions = {}, rows_of = {} }
   local names, seen = {}, {}
   local function declare(record)
-    if not seen[record.name] then
-      seen[record.name] = true
-      names[#names + 1] = "QN_DECLARE(" .. record.name .. ")"
+    local name = M.function_name(record)
+    if not seen[name] then
+      seen[name] = true
+      names[#names + 1] = "QN_DECLARE(" .. name .. ")"
     end
   end
   for _, op in ipairs(ops) do

@@ -319,10 +319,12 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
     local dtypes = {}
     for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
     for _, isa in ipairs(levels) do
-      local name = M.rename(record.name, prefix) .. (isa == "generic" and "" or "_" .. isa)
+      local level = isa == "generic" and "" or "_" .. isa
+      local name = M.rename(record.name, prefix) .. level
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", '
-        .. '"isa": "%s", "file": "%s"}', name, op_name and c.json_string(op_name) or 'null, "role": "' .. role .. '"', table.concat(dtypes, ", "), record.rank,
-        record.classes, isa, file_of(record))
+        .. '"isa": "%s", "file": "%s"%s}', name, op_name and c.json_string(op_name) or 'null, "role": "' .. role .. '"', table.concat(dtypes, ", "), record.rank,
+        record.classes, isa, file_of(record),
+        record.code and string.format(', "code": "%s"', M.rename(record.code.name, prefix) .. level) or "")
     end
   end
   for _, op in ipairs(ops) do
