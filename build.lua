@@ -5,6 +5,7 @@ package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
 local emit = require "gen.emit"
+local objects = require "gen.objects"
 local report = require "gen.report"
 
 local USAGE = [[
@@ -12,7 +13,8 @@ usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
            [--variants lean|full] [--prefix NAME] [--single] [--target c,cuda] [--report]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
-                     which full adds, are for callers of their own: the runtime nests rank 2
+                     which full adds, are for callers of their own: the runtime nests rank 2; --report: per op how many
+                     kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc
   generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
                      the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern;
                      of conditions only #if 0 leaves any out
@@ -120,7 +122,10 @@ function commands.generate()
   if not result then fail(errors) end
   local prefix = options.prefix or "quern"
   local counts = write(options.out, prefix, result)
-  if options.report then io.write(report.generated(result, counts, os.clock() - start)) end
+  if options.report then
+    local seconds = os.clock() - start
+    io.write(report.generated(result, counts, seconds, not options.single and objects.measure(options.out, result.files) or nil))
+  end
 end
 
 function commands.check()

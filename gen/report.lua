@@ -6,25 +6,40 @@ local spec = require "gen.spec"
 
 local M = {}
 
--- Kernels and bytes of source per op, then totals.
-function M.generated(result, counts, seconds)
-  local out = {}
-  local plan = result.plan
-  local total_kernels, total_bytes = 0, 0
-  out[#out + 1] = string.format("%-20s %8s %10s", "op", "kernels", "bytes")
-  for _, op in ipairs(plan.ops) do
-    local text = result.files["kernels/op_" .. op.c_name .. ".c"]
-    local n = #plan.records_of[op.name]
-    total_kernels = total_kernels + n
-    out[#out + 1] = string.format("%-20s %8d %10s", op.name, n, text and tostring(#text) or "-")
+-- Per op: kernels, those of them that have another's machine code, bytes of source; then totals. objects: of objects.lua, or nil
+function M.generated(result, counts, seconds, objects)
+  local out, plan = {}, result.plan
+  local total = { kernels = 0, shared = 0, source = 0, objects = 0, seconds = 0 }
+  local function row(name, records, file)
+    local text, object, shared = result.files[file], objects and objects.rows[file], 0
+    for _, record in ipairs(records) do shared = shared + (record.code and 1 or 0) end
+    total.kernels, total.shared = total.kernels + #records, total.shared + shared
+    if object then total.objects, total.seconds = total.objects + object.bytes, total.seconds + object.seconds end
+    out[#out + 1] = string.format("%-20s %8d %8d %10s%s", name, #records, shared, text and tostring(#text) or "-",
+      objects and string.format(" %10s %8s", object and tostring(object.bytes) or "-",
+                                object and string.format("%.2f", object.seconds) or "-") or "")
   end
+  out[#out + 1] = string.format("%-20s %8s %8s %10s%s", "op", "kernels", "shared", "source",
+                                objects and string.format(" %10s %8s", "object", "seconds") or "")
+  for _, op in ipairs(plan.ops) do row(op.name, plan.records_of[op.name], "kernels/op_" .. op.c_name .. ".c") end
   for _, op in ipairs(plan.left_out or {}) do
     out[#out + 1] = string.format("%-20s left out: it runs on the CPU only", op.name)
   end
-  out[#out + 1] = string.format("%-20s %8d", "pack", #plan.packs)
-  for _, text in pairs(result.files) do total_bytes = total_bytes + #text end
-  out[#out + 1] = string.format("%-20s %8d %10d  in %.2f s; files written %d, kept %d, removed %d", "total",
-                                total_kernels + #plan.packs, total_bytes, seconds, counts.written, counts.kept, counts.removed)
+  row("pack", plan.packs, "kernels/pack.c")
+  for _, file in ipairs(plan.primitive_files or {}) do
+    local records = {}
+    for k, entry in ipairs(file.entries) do records[k] = entry.record end
+    row(file.name:match "([%w_]+)%.c$", records, file.name)
+  end
+  for _, text in pairs(result.files) do total.source = total.source + #text end
+  out[#out + 1] = string.format("%-20s %8d %8d %10d%s  generated in %.2f s; files written %d, kept %d, removed %d", "total",
+                                total.kernels, total.shared, total.source,
+                                objects and string.format(" %10d %8.2f", total.objects, total.seconds) or "", seconds,
+                                counts.written, counts.kept, counts.removed)
+  if objects then
+    out[#out + 1] = "object: bytes of code and constants, seconds: of compiling one file after another with " .. objects.compiler
+      .. ", both of all levels together"
+  end
   return table.concat(out, "\n") .. "\n"
 end
 

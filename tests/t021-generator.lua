@@ -112,4 +112,24 @@ local plan = assert(main.plan(model, { ops = "exp", dtypes = "bool" }))
 tap.ok(plan.wanted.f32 and #plan.ops == 1 and #plan.records_of.exp == 1, "a float op of bool has its f32 kernel")
 
 os.remove(file)
+-- Kernels that are the same machine code, of a tree as it is written
+local tree = main.generate(root, { ops = "add,maximum,fmax,less,square,copy,astype,where,bitwise_left_shift,bitwise_right_shift", library = true })
+local code = {}
+for name, rest in tree.files["manifest.json"]:gmatch '{"name": "(%w+_[%w_]+)_v3", ([^}]*)}' do
+  code[name] = rest:match '"code": "([%w_]+)_v3"' or name
+end
+for _, pair in ipairs { { "add_u32_u32_u32_2d_ccc", "add_i32_i32_i32_2d_ccc" }, { "square_u8_u8_2d_cc", "square_i8_i8_2d_cc" },
+                        { "maximum_u16_u16_u16_2d_bcc", "fmax_u16_u16_u16_2d_bcc" }, { "copy_b32_b32_2d_ss", "astype_b32_b32_2d_ss" },
+                        { "bitwise_left_shift_u64_u64_u64_2d_ccc", "bitwise_left_shift_i64_i64_i64_2d_ccc" },
+                        { "pack_convert_i16_u8_1d_cc", "pack_convert_i16_i8_1d_cc" }, { "pack_convert_u16_u8_1d_cc", "pack_convert_i16_i8_1d_cc" },
+                        { "pack_convert_i8_u16_1d_cc", "pack_convert_i8_i16_1d_cc" } } do
+  tap.is(code["qk_" .. pair[1]], "qk_" .. pair[2], "%s is %s", pair[1], pair[2])
+end
+for _, name in ipairs { "add_f32_f32_f32_2d_ccc", "maximum_f32_f32_f32_2d_ccc", "fmax_i16_i16_i16_2d_ccc", "fmax_u16_u16_u16_2d_ccc",
+                        "less_i32_i32_bool_2d_ccc", "less_u32_u32_bool_2d_ccc", "bitwise_right_shift_u8_u8_u8_2d_ccc",
+                        "bitwise_right_shift_i8_i8_i8_2d_ccc", "pack_convert_u8_i16_1d_cc", "pack_convert_i8_i16_1d_cc",
+                        "pack_convert_i32_f32_1d_cc", "pack_convert_u32_f32_1d_cc" } do
+  tap.is(code["qk_" .. name], "qk_" .. name, "%s has code of its own", name)
+end
+
 tap.done_testing()

@@ -77,6 +77,8 @@ run 1 'nothing is written where a spec is wrong' generate --out o --spec two.lua
 # ---- what it writes
 run 0 'a tree' generate --out tree --prefix acme --ops add,abs --dtypes f32,i32 --report
 grep -q '^add ' said; ok $? '--report names the ops'
+grep -Eq '^add +[1-9][0-9]* +0 +[1-9][0-9]{3,} +[1-9][0-9]{3,} +[0-9]+[.][0-9]{2}$' said; ok $? '  with bytes and seconds'
+grep -q '^pack ' said && grep -q '^total .*generated in [0-9.]* s; files written' said; ok $? '  and the totals'
 for file in acme.h CMakeLists.txt sources.txt manifest.json NOTICE acme.d core/op_table.c kernels/op_add.c kernels/op_abs.c kernels/pack.c; do
   [ -f "tree/$file" ]; ok $? "tree/$file is there"
 done
