@@ -111,10 +111,10 @@ end
 -- The row for an entry.
 function M.row(model, entry)
   local record = entry.record
-  local slot, turn = kernels_cuda.slots(model.types, record, #record.dtypes - 1)
+  local slot, turn = kernels_cuda.slots(model.types, record, #record.op.inputs)
   -- bits of a dtype cast to itself are moved
   local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
-  return M.kernel_row(record, { n_out = 1, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
+  return M.kernel_row(record, { n_out = #record.op.outputs, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
                                 params = entry.params })
 end
 
