@@ -57,6 +57,8 @@ local SCALAR = {
   { "^qk_fmod_[iu]64_", why = "no instruction divides vectors of 64 bits" },
   { "^qk_fmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_remainder_f", place = 2, why = "a loop of its own for each element" },
+  { "^qk_divmod_[iu]64_", why = "no instruction divides vectors of 64 bits" },
+  { "^qk_divmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_gcd_", why = "a loop of its own for each element" },
   { "^qk_lcm_", why = "a loop of its own for each element" },
   { "^qk_prim_rem_f", why = "a loop of its own for each element" },
