@@ -27,7 +27,7 @@ const char *accuracy_excuse(ref_op op, ref_dtype d) {
   if (info->move) return "it moves values";
   if (info->cast) return "it casts, which rounds once";
   if (ref_resolve(op, in, &result, &compute)) return "it takes no floats";
-  return result == d ? NULL : "its result is of another dtype, and exact";
+  return result == d ? NULL : "its result is of another dtype";
 }
 
 double accuracy_declared(ref_op op, ref_dtype d) {

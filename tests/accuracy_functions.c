@@ -315,6 +315,7 @@ static const accuracy_function functions[] = {
     {.op = REF_DEGREES, .f1 = degrees, .m1 = degrees_mpfr},
     {.op = REF_RADIANS, .f1 = radians, .m1 = radians_mpfr},
     {.op = REF_POW, .f2 = pow, .m2 = mpfr_pow, .draw = pow_pair},
+    {.op = REF_FLOAT_POWER, .f2 = pow, .m2 = mpfr_pow, .draw = pow_pair},
     {.op = REF_ATAN2, .f2 = atan2, .m2 = mpfr_atan2, .draw = atan2_pair},
     {.op = REF_HYPOT, .f2 = hypot, .m2 = mpfr_hypot, .draw = hypot_pair},
     {.op = REF_LOGADDEXP, .f2 = logaddexp, .m2 = logaddexp_mpfr, .draw = sum_pair, .least = larger_size},

@@ -29,7 +29,7 @@ local function faults(text, listed, types)
       if next(op.ulp) then fault("%s: declares a bound, and stands among what rounds nothing", op.name) end
       goto next
     end
-    for _, dtype in ipairs(row.inputs) do
+    for _, dtype in ipairs(op.dtypes) do
       local t = types.by_name[dtype]
       if t.kind == "float" then
         local is_half = t.bits == 16
