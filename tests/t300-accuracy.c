@@ -43,6 +43,7 @@ static void test_declared(void) {
       char key[16];
       snprintf(key, sizeof key, "\"%s\": ", ref_dtype_name((ref_dtype)d));
       const char *at = strstr(ulp, key);
+      if (!at && ulp[strlen("\"ulp\": {")] != '}') continue; /* it declares of others only: it does not take this one */
       double declared = at ? strtod(at + strlen(key), NULL) : 0.5, held = ref_op_describe(op)->ulp;
       group_count(1);
       if (declared != held) {
