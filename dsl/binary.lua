@@ -84,6 +84,11 @@ binary "pow" {
     integer  = [[ integer_pow(x, y) ]],
   },
   ulp    = { f32 = 1, f64 = 1 },
+  grad   = {
+    x = [[ y == 0 ? 0 : grad * y * (x == 0 || out == 0 || abs(out) == INFINITY ? pow(x, y - 1) : out / x) ]],
+    y = [[ x == 0 && y >= 0 ? 0 : grad * (out * log(x)) ]],
+  },
+  grad_ulp = { f32 = 2.5, f64 = 2.4 },
   examples = { { x = 2.0, y = 10.0, out = 1024.0 } },
 }
 
@@ -92,6 +97,8 @@ binary "hypot" {
   dtypes = floating,
   body   = [[ hypot(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },
+  grad   = { x = [[ grad * (x / out) ]], y = [[ grad * (y / out) ]] },
+  grad_ulp = { f32 = 1.8, f64 = 1.8 },
   examples = { { x = 3.0, y = -4.0, out = 5.0 } },
 }
 
@@ -109,5 +116,6 @@ op "clip" {
   params = { min = -INFINITY, max = INFINITY },
   dtypes = numeric,
   body   = [[ minimum(maximum(x, min), max) ]],
+  grad   = [[ x >= min && x <= max ? grad : 0 ]],
   examples = { { x = 3.0, y = 3.0 } },
 }

@@ -11,6 +11,7 @@ binary "floor_divide" {
       T r = rem(x, y);
       return r != 0 && (r ^ y) < 0 ? q - 1 : q; ]],
   },
+  grad   = { x = "0", y = "0" },
   examples = { { x = -7.0, y = 2.0, out = -4.0 }, { x = 1.0, y = 4.0, out = 0.0 },
                { x = 7, y = 2, out = 3 } },
 }
@@ -22,6 +23,7 @@ binary "trunc_divide" {
     floating = [[ trunc_divide(x, y) ]],
     integer  = [[ quot(x, y) ]],
   },
+  grad   = { x = "0", y = "0" },
   examples = { { x = -7.0, y = 2.0, out = -3.0 }, { x = 7, y = 2, out = 3 } },
 }
 
@@ -34,6 +36,7 @@ binary "remainder" {
       T r = rem(x, y);
       return r != 0 && (r ^ y) < 0 ? r + y : r; ]],
   },
+  grad   = { x = [[ grad ]], y = [[ -(grad * rint((x - out) / y)) ]] },
   examples = { { x = -7.0, y = 2.0, out = 1.0 }, { x = 0.0, y = -2.0, out = -0.0 }, { x = 7, y = 2, out = 1 } },
 }
 
@@ -44,6 +47,7 @@ binary "fmod" {
     floating = [[ fmod(x, y) ]],
     integer  = [[ rem(x, y) ]],
   },
+  grad   = { x = [[ grad ]], y = [[ -(grad * rint((x - out) / y)) ]] },
   examples = { { x = -7.0, y = 2.0, out = -1.0 }, { x = -4.0, y = 2.0, out = -0.0 }, { x = 7, y = 2, out = 1 } },
 }
 

@@ -6,6 +6,10 @@ unary "exp2" {
   body   = [[ exp2(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -160, 130 },
+  grad   = [[
+    T large = y > 1 ? y : grad;
+    return large * LN2 * (y > 1 ? grad : y); ]],
+  grad_ulp = { f32 = 1.7, f64 = 2 },
   examples = { { x = 3.0, y = 8.0 }, { x = -1.0, y = 0.5 } },
 }
 
@@ -15,6 +19,11 @@ unary "expm1" {
   body   = [[ expm1(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 90 },
+  grad   = [[
+    // in two parts where e^x may be too large or too small for what grad makes of it
+    T e = exp(abs(x) > 80 ? 0.5 * x : x);
+    return grad * e * (abs(x) > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 2.8, f64 = 2.7 },
   examples = { { x = 0.0, y = 0.0 }, { x = -INFINITY, y = -1.0 } },
 }
 
@@ -24,6 +33,8 @@ unary "log2" {
   body   = [[ log2(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
+  grad   = [[ grad / x * LOG2E ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.7 },
   examples = { { x = 8.0, y = 3.0 }, { x = 0.25, y = -2.0 } },
 }
 
@@ -33,6 +44,10 @@ unary "log10" {
   body   = [[ log10(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
+  grad   = [[
+    T q = grad / x;
+    return abs(q) == INFINITY ? 0.25 * grad / x * (4 * LOG10E) : q * LOG10E; ]],
+  grad_ulp = { f32 = 2.1, f64 = 1.9 },
   examples = { { x = 1000.0, y = 3.0 }, { x = 1.0, y = 0.0 } },
 }
 
@@ -42,6 +57,8 @@ unary "log1p" {
   body   = [[ log1p(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1e30 },
+  grad   = [[ grad / (1 + x) ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.8 },
   examples = { { x = 0.0, y = 0.0 }, { x = -0.0, y = -0.0 }, { x = -1.0, y = -INFINITY } },
 }
 
@@ -51,6 +68,13 @@ unary "erfc" {
   body   = [[ erfc(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -6, 12 },
+  grad   = [[
+    // e^(-x^2), x^2 = h + l; in two parts where it may be too small for what grad makes of it
+    T h = x * x;
+    T l = h < 2000 ? fma(x, x, -h) : 0;
+    T e = exp(h > 80 ? -0.5 * h : -h);
+    return -1.1283791670955126 * grad * fma(-l, e, e) * (h > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 4.3, f64 = 3.5 },
   examples = { { x = 0.0, y = 1.0 }, { x = -INFINITY, y = 2.0 } },
 }
 
@@ -60,6 +84,8 @@ unary "cbrt" {
   body   = [[ cbrt(x) ]],
   ulp    = { f32 = 0.51, f64 = 0.51 },
   domain = { -1e30, 1e30 },
+  grad   = [[ grad / y / (3 * y) ]],
+  grad_ulp = { f32 = 2.4, f64 = 2.5 },
   examples = { { x = -27.0, y = -3.0 }, { x = -0.0, y = -0.0 } },
 }
 
@@ -68,6 +94,20 @@ binary "logaddexp" {
   dtypes = floating,
   body   = [[ logaddexp(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },
+  grad   = [[
+    // the shares of e^x and e^y in their sum, by d = x - y, which is d + l unrounded
+    T d = x - y;
+    T v = d - x;
+    T l = (x - (d - v)) - (y + v);
+    T e = exp(-abs(d));
+    T more = 1 / (1 + e);
+    T less = e / (1 + e);
+    T by = abs(l) < 1 ? (d < 0 ? l : -l) : 0;
+    T share = d < 0 ? fma(less * more, by, less) : more;
+    T rest = d < 0 ? more : fma(less * more, by, less);
+    grad_x = grad * share;
+    grad_y = grad * rest; ]],
+  grad_ulp = { f32 = 4, f64 = 3.7 },
   examples = { { x = -INFINITY, y = 1.5, out = 1.5 } },
 }
 
@@ -76,5 +116,19 @@ binary "logaddexp2" {
   dtypes = floating,
   body   = [[ logaddexp2(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },
+  grad   = [[
+    // as that of logaddexp
+    T d = x - y;
+    T v = d - x;
+    T l = (x - (d - v)) - (y + v);
+    T e = exp2(-abs(d));
+    T more = 1 / (1 + e);
+    T less = e / (1 + e);
+    T by = abs(l) < 1 ? (d < 0 ? l : -l) * LN2 : 0;
+    T share = d < 0 ? fma(less * more, by, less) : more;
+    T rest = d < 0 ? more : fma(less * more, by, less);
+    grad_x = grad * share;
+    grad_y = grad * rest; ]],
+  grad_ulp = { f32 = 3.6, f64 = 3.7 },
   examples = { { x = 1.0, y = 1.0, out = 2.0 }, { x = -INFINITY, y = 1.5, out = 1.5 } },
 }

@@ -6,6 +6,10 @@ unary "sinh" {
   body   = [[ sinh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[
+    T c = cosh(abs(x) > 80 ? 0.5 * x : x); // cosh(2 u) = 2 cosh(u)^2 - 1
+    return grad * c * (abs(x) > 80 ? 2 * c : 1); ]],
+  grad_ulp = { f32 = 2.8, f64 = 2.7 },
   examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
 }
 
@@ -15,6 +19,10 @@ unary "cosh" {
   body   = [[ cosh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[
+    T s = sinh(abs(x) > 80 ? 0.5 * x : x);
+    return grad * s * (abs(x) > 80 ? 2 * abs(s) : 1); ]],
+  grad_ulp = { f32 = 2.8, f64 = 2.7 },
   examples = { { x = 0.0, y = 1.0 } },
 }
 
@@ -24,6 +32,10 @@ unary "atanh" {
   body   = [[ atanh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1 },
+  grad   = [[
+    T a = abs(x);
+    return grad / (1 - a) / (1 + a); ]],
+  grad_ulp = { f32 = 2.6, f64 = 2.6 },
   examples = { { x = -0.0, y = -0.0 }, { x = 1.0, y = INFINITY } },
 }
 
@@ -33,6 +45,8 @@ unary "asinh" {
   body   = [[ asinh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1e30, 1e30 },
+  grad   = [[ grad / hypot(x, 1) ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.8 },
   examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
 }
 
@@ -42,5 +56,7 @@ unary "acosh" {
   body   = [[ acosh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 1, 1e30 },
+  grad   = [[ grad / (sqrt(x - 1) * sqrt(x + 1)) ]],
+  grad_ulp = { f32 = 3, f64 = 2.9 },
   examples = { { x = 1.0, y = 0.0 } },
 }

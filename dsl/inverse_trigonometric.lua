@@ -6,6 +6,8 @@ unary "atan" {
   body   = [[ atan(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -10, 10 },
+  grad   = [[ abs(x) > 1e10 ? grad / x / x : grad / fma(x, x, 1) ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.7 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -14,6 +16,8 @@ binary "atan2" {
   dtypes = floating,
   body   = [[ atan2(x, y) ]],
   ulp    = { f32 = 1, f64 = 1 },
+  grad   = { x = [[ grad * (y / hypot(x, y)) / hypot(x, y) ]], y = [[ -(grad * (x / hypot(x, y)) / hypot(x, y)) ]] },
+  grad_ulp = { f32 = 3.7, f64 = 3.6 },
   examples = { { x = 0.0, y = 1.0, out = 0.0 } },
 }
 
@@ -23,6 +27,8 @@ unary "asin" {
   body   = [[ asin(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1 },
+  grad   = [[ grad / sqrt((1 - x) * (1 + x)) ]],
+  grad_ulp = { f32 = 2.1, f64 = 2.3 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -32,5 +38,7 @@ unary "acos" {
   body   = [[ acos(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1 },
+  grad   = [[ -(grad / sqrt((1 - x) * (1 + x))) ]],
+  grad_ulp = { f32 = 2.1, f64 = 2.3 },
   examples = { { x = 1.0, y = 0.0 } },
 }

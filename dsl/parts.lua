@@ -64,6 +64,7 @@ binary "ldexp" {
   doc    = "x times 2 to the y, rounded once; y is a whole number, or rounded to one.",
   dtypes = floating,
   body   = [[ ldexp(x, y) ]],
+  grad   = { x = [[ ldexp(grad, y) ]] },
   examples = { { x = 0.75, y = 3.0, out = 6.0 }, { x = -0.0, y = INFINITY, out = -0.0 } },
 }
 
@@ -97,6 +98,7 @@ binary "nextafter" {
       return x == y ? y : x == x && y == y ? away : NAN;
     ]],
   },
+  grad   = false, -- a function of the bits
   examples = { { x = 0.0, y = 0.0, out = 0.0 }, { x = INFINITY, y = INFINITY, out = INFINITY } },
 }
 
@@ -126,6 +128,7 @@ unary "spacing" {
       return x < 0 ? -finite : finite;
     ]],
   },
+  grad   = false, -- a function of the bits
   examples = { { x = INFINITY, y = NAN } },
 }
 

@@ -6,6 +6,8 @@ unary "sin" {
   body   = [[ sin(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[ grad * cos(x) ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.8 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -15,6 +17,8 @@ unary "cos" {
   body   = [[ cos(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[ -(grad * sin(x)) ]],
+  grad_ulp = { f32 = 1.8, f64 = 1.7 },
   examples = { { x = 0.0, y = 1.0 } },
 }
 
@@ -24,6 +28,8 @@ unary "tan" {
   body   = [[ tan(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[ abs(y) > 1e10 ? grad * y * y : grad * fma(y, y, 1) ]],
+  grad_ulp = { f32 = 1.7, f64 = 1.8 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -33,6 +39,8 @@ unary "degrees" {
   body   = [[ degrees(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
+  grad   = [[ degrees(grad) ]],
+  grad_ulp = { f32 = 1, f64 = 1 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -42,6 +50,8 @@ unary "radians" {
   body   = [[ radians(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -360, 360 },
+  grad   = [[ radians(grad) ]],
+  grad_ulp = { f32 = 1, f64 = 1 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -51,5 +61,6 @@ unary "sinc" {
   body   = [[ sinc(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -30, 30 },
+  grad   = false, -- it needs a series of its own near 0
   examples = { { x = 0.0, y = 1.0 }, { x = 0.5, y = 0.63661977236758138 } },
 }

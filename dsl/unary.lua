@@ -19,6 +19,8 @@ unary "sqrt" {
   dtypes = floating,
   body   = [[ sqrt(x) ]],
   domain = { 0, 1e30 },
+  grad   = [[ y > 1 ? 0.5 * (grad / y) : grad / (2 * y) ]],
+  grad_ulp = { f32 = 0.8, f64 = 0.8 },
   examples = { { x = 2.25, y = 1.5 } },
 }
 
@@ -28,6 +30,7 @@ unary "exp" {
   body   = [[ exp(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -110, 90 },
+  grad   = [[ grad * y ]],
   examples = { { x = 0.0, y = 1.0 } },
 }
 
@@ -37,6 +40,7 @@ unary "log" {
   body   = [[ log(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
+  grad   = [[ grad / x ]],
   examples = { { x = 1.0, y = 0.0 } },
 }
 
@@ -46,6 +50,13 @@ unary "tanh" {
   body   = [[ tanh(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -12, 12 },
+  grad   = [[
+    // not by way of 1 - y^2, of which nothing is left where y rounds to 1; in two parts where e^-2|x| may be too small
+    T a = abs(x);
+    T e = exp(a > 40 ? -a : -2 * a);
+    T d = a > 40 ? 1 : 1 + e;
+    return grad * (4 * e) / (d * d) * (a > 40 ? e : 1); ]],
+  grad_ulp = { f32 = 4.1, f64 = 4.3 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -55,6 +66,13 @@ unary "erf" {
   body   = [[ erf(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -6, 6 },
+  grad   = [[
+    // e^(-x^2), x^2 = h + l; in two parts where it may be too small for what grad makes of it
+    T h = x * x;
+    T l = h < 2000 ? fma(x, x, -h) : 0;
+    T e = exp(h > 80 ? -0.5 * h : -h);
+    return 1.1283791670955126 * grad * fma(-l, e, e) * (h > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 4.3, f64 = 3.5 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -64,6 +82,13 @@ unary "sigmoid" {
   body   = [[ sigmoid(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -30, 30 },
+  grad   = [[
+    // not by way of y (1 - y), of which nothing is left where y rounds to 1; in two parts where e^-|x| may be too small
+    T a = abs(x);
+    T e = exp(a > 80 ? -0.5 * a : -a);
+    T d = a > 80 ? 1 : 1 + e;
+    return grad * e / (d * d) * (a > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 4.6, f64 = 4 },
   examples = { { x = 0.0, y = 0.5 } },
 }
 
@@ -80,6 +105,15 @@ unary "gelu" {
   body   = [[ gelu(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 20 },
+  grad   = [[
+    // Phi(x) + x phi(x): Phi from gelu, phi by e^(-x^2 / 2), x^2 = h + l
+    T h = x * x;
+    T l = h < 4000 ? fma(x, x, -h) : 0;
+    T e = exp(-0.5 * h);
+    T p = 0.3989422804014327 * fma(-0.5 * l, e, e);
+    T c = h == 0 ? 0.5 : gelu(x) / x;
+    return grad * (h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? 0 : x); ]],
+  grad_ulp = { f32 = 3.2, f64 = 3.2 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 

@@ -16,8 +16,9 @@ for op in ("input param const add sub mul neg and or xor not shl select eq ne bi
 local Dag = {}
 Dag.__index = Dag
 
-function M.new(types)
-  return setmetatable({ types = types, nodes = {}, of_key = {} }, Dag)
+-- is_plain: nothing is folded
+function M.new(types, is_plain)
+  return setmetatable({ types = types, nodes = {}, of_key = {}, is_plain = is_plain or false }, Dag)
 end
 
 -- extra: fields beside args that tell nodes apart: value (bits or integer), name, table
@@ -79,8 +80,9 @@ local FOLD_SIGNED = {
 
 -- The node for op over args with a result type; folds where that is exact.
 function Dag:make(op, type_name, args, extra)
+  if self.is_plain and op ~= "cast" then return self:node(op, type_name, args, extra) end
   local t = self.types.by_name[type_name]
-  local fold = FOLD[op] or FOLD_SIGNED[op]
+  local fold = not self.is_plain and (FOLD[op] or FOLD_SIGNED[op])
   if fold and t.kind == "integer" and not extra then
     local all = true
     for _, arg in ipairs(args) do all = all and is_const(arg) end
@@ -106,6 +108,7 @@ function Dag:make(op, type_name, args, extra)
     if is_const(args[1]) then return args[1].value ~= 0 and args[2] or args[3] end
   end
   if op == "cast" and args[1].type == type_name then return args[1] end
+  if self.is_plain then return self:node(op, type_name, args, extra) end
   if op == "cast" and is_const(args[1]) and t.kind == "integer" and self.types.by_name[args[1].type].kind == "integer" then
     return self:constant(type_name, args[1].value)
   end

@@ -427,7 +427,7 @@ function Scope:call_func(func, values, node)
     body = func.bodies[T]
     if not body then self:fail(node, "%s has no body for this call", func.name) end
   end
-  local result = self:inline(func, body, env, values, T, func, node)
+  local result = self:inline(func, body, env, values, T, node)
   local wanted = func.result or T
   if wanted and is_weak(result) then result = self:strong(result, wanted, node) end
   if wanted and result.type ~= wanted then
@@ -530,14 +530,29 @@ end
 function Scope:call_body(op, K, env, nodes, which, node)
   local body, output = M.body_of(self.state.types, op, K), op.outputs[which]
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
-  local result = self:inline(op, body, env, nodes, K, op, node)
+  local result = self:inline(op, body, env, nodes, K, node)
   if op.assigns then result = result[which] end
   return node_of(self:cast(self:given(op.name, result, output.type or K, node), output.type or K))
 end
 
--- Runs a body with an environment; the same function on the same nodes is inlined once.
-function Scope:inline(owner, body, env, values, T, scope_of, node)
+-- The scope of a body: what its names mean (env), and its type.
+function Scope:of_body(owner, body, env, T)
+  return setmetatable({ state = self.state, source = body, env = env, T = T, default_type = T, owner = owner,
+                        constants = owner.constants, tables = owner.tables, trusted = owner.builtin }, Scope)
+end
+
+-- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
+function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
+  if state.has_units then
+    local list = {}
+    for k, output in ipairs(owner.outputs or { { type = owner.result } }) do
+      local unit = { owner = owner, body = body, env = env, T = T, at = node, which = k }
+      list[k] = state.dag:node("call", state.types.by_name[output.type or T].compute, values,
+                               { name = string.format("%s %s %d", owner, T, k), unit = unit })
+    end
+    return owner.assigns and list or list[1]
+  end
   local key = { tostring(owner), T or "" }
   for _, value in ipairs(values) do key[#key + 1] = value.id end
   key = table.concat(key, " ")
@@ -545,9 +560,7 @@ function Scope:inline(owner, body, env, values, T, scope_of, node)
   if state.active[owner] then self:fail(node, "%s calls itself", owner.name) end
   if state.depth >= M.MAX_INLINE_DEPTH then self:fail_as("limit", node, "calls nested deeper than %d", M.MAX_INLINE_DEPTH) end
   state.active[owner], state.depth = true, state.depth + 1
-  local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T, owner = owner,
-                               constants = scope_of.constants, tables = scope_of.tables, trusted = owner.builtin }, Scope)
-  local result = scope:run(owner.assigns and owner.outputs)
+  local result = self:of_body(owner, body, env, T):run(owner.assigns and owner.outputs)
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
   return result
@@ -669,8 +682,15 @@ function Scope:run_rare(statement)
   end
 end
 
--- Parses (once per text) and evaluates the body: its result, or, where it assigns `outputs`, the list of them.
+-- Evaluates the body: its result, or, where it assigns `outputs`, the list of them.
 function Scope:run(outputs)
+  if not self.source.derive then return self:run_body(outputs) end
+  local list = require "gen.derive".run(self)
+  return outputs and list or list[1]
+end
+
+-- Parses (once per text) and evaluates the body as it is written.
+function Scope:run_body(outputs)
   local body = self.state.parsed[self.source]
   if not body then
     local ok, result = pcall(parse.parse, self.source.text, self.state.types.by_name)
@@ -754,11 +774,39 @@ function M.body_of(types, op, K)
   return op.bodies[K] or op.bodies[kind] or op.bodies.any
 end
 
--- What a run of the language needs beside the body.
-function M.new_state(model)
+-- What a run of the language needs beside the body. has_units: calls of functions and ops become nodes of their own, "call",
+-- and nothing is folded, until M.lower puts their bodies there
+function M.new_state(model, has_units)
   model.parsed = model.parsed or setmetatable({}, { __mode = "k" })
-  return { model = model, types = model.types, dag = dag_of.new(model.types), inlined = {}, active = {}, parsed = model.parsed,
-           depth = 0, steps = 0 }
+  return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {},
+           active = {}, parsed = model.parsed, depth = 0, steps = 0 }
+end
+
+-- The nodes `roots` of a graph of units in the graph of a scope, calls inlined. of_node: node -> what it is there, of those that
+-- are known; it gets the others that the roots need. Inputs and params have no others, unless they are nobody's.
+function M.lower(state, scope, roots, of_node)
+  local needed, result, dag = {}, {}, scope.state.dag
+  for _, node in ipairs(dag_of.order(roots)) do needed[node] = true end
+  for _, node in ipairs(state.dag.nodes) do -- in the order in which they were made
+    if needed[node] and not of_node[node] then
+      local args, extra = {}, node.op ~= "call" and { value = node.value, name = node.name, table = node.table } or nil
+      for k, arg in ipairs(node.args) do args[k] = of_node[arg] end
+      if #args == 0 and node.op ~= "call" then
+        of_node[node] = dag:node(node.op, node.type, args, extra)
+      elseif node.op == "call" then
+        local unit, env = node.unit, {}
+        for name, value in pairs(unit.env) do env[name] = of_node[value] end
+        scope.call = unit.at -- what goes wrong inside its body is reported here
+        local value = scope:inline(unit.owner, unit.body, env, args, unit.T, unit.at)
+        of_node[node] = scope:given(unit.owner.name, unit.owner.assigns and value[unit.which] or value, node.type, unit.at)
+        scope.call = nil
+      else
+        of_node[node] = dag:make(node.op, node.type, args, next(extra) and extra)
+      end
+    end
+  end
+  for k, root in ipairs(roots) do result[k] = of_node[root] end
+  return result
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns

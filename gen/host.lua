@@ -5,6 +5,7 @@
 
 local parse = require "gen.parse"
 local expr = require "gen.expr"
+local derive = require "gen.derive"
 local source = require "gen.source"
 
 local M = {}
@@ -128,10 +129,17 @@ Host.__index = Host
 local function is_callable(name) return expr.PRIMITIVES[name] and name ~= "lookup" and not name:find "^raw_" end
 
 -- What is called is there, and may be called by a host: an op, else a primitive.
-local function check_calls(body, model)
+local function check_calls(body, model, names)
+  local is_input = {}
+  for _, name in ipairs(names.inputs) do is_input[name] = true end
   for _, call in ipairs(body.calls) do
     local name = call.name
-    if not expr.op_called(model, name) and not is_callable(name) then
+    if name == "grad" then
+      if #call.args ~= 2 then fail("syntax", call.at, "grad takes 2 arguments, got %d", #call.args) end
+      if call.args[2].kind ~= "name" or not is_input[call.args[2].name] then
+        fail("syntax", call.at, "grad(expression, x): x must be an input")
+      end
+    elseif not expr.op_called(model, name) and not is_callable(name) then
       if name == "lookup" then fail("syntax", call.at, "lookup is for the library's own math") end
       if expr.PRIMITIVES[name] then
         fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
@@ -143,15 +151,30 @@ local function check_calls(body, model)
   end
 end
 
+-- grad(expression, x): the derivative by an input, in the input's dtype.
+function Host:derivative(node)
+  local types = self.state.types
+  local value, x = self:settle(self:eval(node.args[1]), node.args[1]), self:eval(node.args[2])
+  for k, operand in ipairs { value, x } do
+    local dtype = operand.dtype or operand.type
+    if types.by_name[dtype].kind ~= "float" then
+      self:fail(node, k == 1 and "grad of a %s: cast it first, (f32)x" or "grad by a %s: only floats have derivatives", dtype)
+    end
+  end
+  local seed = x.node or x
+  local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
+  local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
+  self.walks[seed] = walk
+  local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
+  return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
+end
+
 function Host:eval_call(node)
+  if node.name == "grad" then return self:derivative(node) end
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
-  -- what goes wrong inside its body is reported here
-  self.call = node
-  local value = op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
-  self.call = nil
-  return value
+  return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
 end
 
 -- The slots of the kernel's parameters: each param in each type that it is used in, by param, then type.
@@ -177,16 +200,40 @@ local function check_dtype(types, name, what)
   return t
 end
 
+-- Puts the bodies of what is called into a graph of units: the new graph. inputs, outputs: its nodes, which become the new ones.
+local function lowered(src, state, inputs, outputs)
+  local inner = expr.new_state(state.model)
+  local scope, of_node = setmetatable({ state = inner, source = src, env = {} }, expr.Scope), {}
+  for k, node in ipairs(inputs) do
+    inputs[k] = inner.dag:node("input", node.type, {}, { value = node.value, name = node.name })
+    of_node[node] = inputs[k]
+  end
+  for _, node in ipairs(state.dag.nodes) do -- every slot is there, needed or not
+    if node.op == "param" then of_node[node] = inner.dag:node("param", node.type, {}, { value = node.value, name = node.name }) end
+  end
+  local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
+  if not ok then
+    -- what goes wrong in the body of an op is said at the call, whose place the host knows
+    local problem = result
+    if type(problem) == "table" and problem.source ~= src and scope.call then
+      fail(problem.kind or (problem.limit and "limit") or "dtype", scope.call.at, "%s: %s", scope.call.name, problem.message)
+    end
+    error(problem, 0)
+  end
+  table.move(result, 1, #result, 1, outputs)
+  return inner.dag
+end
+
 local function evaluate(src, model, in_dtypes, out_dtypes)
   local types = model.types
   local body, names = read(src, types, M.MAX_CANONICAL_BYTES)
-  check_calls(body, model)
+  check_calls(body, model, names)
   if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
   if out_dtypes and #out_dtypes ~= #names.outputs then
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
-  local state = expr.new_state(model)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true }, Host)
+  local state = expr.new_state(model, true)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {} }, Host)
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
@@ -203,33 +250,24 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
            t.name)
     end
   end
-  local ok, problem = pcall(function()
-    local n_params = 0
-    for _, statement in ipairs(body.statements) do
-      scope:step(statement)
-      if statement.kind == "param" then
-        env[statement.name] = { tree = "param", index = n_params, name = statement.name }
-        n_params = n_params + 1
-      else
-        local value = scope:assigned(statement)
-        if not statement.type then
-          value = scope:settle(value, statement.value)
-          give(value, statement.value)
-        end
-        env[statement.name] = value
+  local n_params = 0
+  for _, statement in ipairs(body.statements) do
+    scope:step(statement)
+    if statement.kind == "param" then
+      env[statement.name] = { tree = "param", index = n_params, name = statement.name }
+      n_params = n_params + 1
+    else
+      local value = scope:assigned(statement)
+      if not statement.type then
+        value = scope:settle(value, statement.value)
+        give(value, statement.value)
       end
+      env[statement.name] = value
     end
-    if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
-  end)
-  if not ok then
-    -- what goes wrong in the body of an op is said at the call, whose place the host knows
-    if type(problem) == "table" and problem.source ~= scope.source and scope.call then
-      fail(problem.kind or (problem.limit and "limit") or "dtype", scope.call.at, "%s: %s", scope.call.name, problem.message)
-    end
-    error(problem, 0)
   end
-  return { dag = state.dag, inputs = inputs, slots = slots_of(state.dag, types), outputs = outputs, out_dtypes = dtypes,
-           names = names }
+  if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
+  local dag = lowered(src, state, inputs, outputs)
+  return { dag = dag, inputs = inputs, slots = slots_of(dag, types), outputs = outputs, out_dtypes = dtypes, names = names }
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:

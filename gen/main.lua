@@ -4,6 +4,7 @@
 local sandbox = require "gen.sandbox"
 local spec = require "gen.spec"
 local expr = require "gen.expr"
+local derive = require "gen.derive"
 local variants = require "gen.variants"
 local kernels = require "gen.kernels"
 local kernels_cuda = require "gen.kernels_cuda"
@@ -46,6 +47,7 @@ function M.builtin_model(root)
   for _, name in ipairs(names) do
     for _, message in ipairs(spec.load(model, name, read(name), { builtin = true })) do errors[#errors + 1] = message end
   end
+  if #errors == 0 then derive.complete(model) end
   return model, inputs, errors
 end
 
@@ -56,7 +58,9 @@ function M.load(root, spec_files)
     local text, why = emit.read(name, sandbox.MAX_BYTES + 1)
     if text then
       inputs[#inputs + 1] = name
+      local first = #model.ops + 1
       for _, message in ipairs(spec.load(model, name, text)) do errors[#errors + 1] = message end
+      if #errors == 0 then derive.complete(model, first) end
     else
       errors[#errors + 1] = why
     end
@@ -509,6 +513,7 @@ function M.check(root, file)
   if not text then return nil, { why } end
   errors = spec.load(model, file, text)
   if #errors > 0 then return nil, errors end
+  derive.complete(model, before + 1)
   local names = {}
   for k = before + 1, #model.ops do names[#names + 1] = model.ops[k].name end
   if #names == 0 then return {} end

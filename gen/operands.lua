@@ -6,11 +6,13 @@ local dag_of = require "gen.dag"
 
 local M = {}
 
--- The text of a spec's body on one line, for comments and descriptions.
+-- The text of a spec's body on one line, for comments and descriptions: of a derived one what it is derived from.
 function M.formula(op)
   local parts = {}
   for _, key in ipairs(order.keys(op.bodies)) do
     local text = op.bodies[key].text:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+    local by = op.bodies[key].derive
+    if by then text = string.format("d(%s)/d%s * grad", text, table.concat(by, "/d")) end
     parts[#parts + 1] = key == "any" and text or key .. ": " .. text
   end
   return table.concat(parts, "; ")

@@ -7,6 +7,7 @@ local dag_of = require "gen.dag"
 local variants = require "gen.variants"
 local tables = require "gen.tables"
 local expr = require "gen.expr"
+local derive = require "gen.derive"
 local order = require "gen.order"
 local number = require "gen.number"
 local c = require "gen.c"
@@ -217,6 +218,17 @@ local function function_rows()
   return rows
 end
 
+-- The rules by which they are derived, in postfix order.
+local function derivative_rows()
+  local rows = {}
+  for _, op in ipairs(order.keys(derive.RULES)) do
+    local by = {}
+    for k, rule in ipairs(derive.RULES[op]) do by[k] = '"' .. derive.postfix(rule) .. '"' end
+    rows[#rows + 1] = string.format('  {"%s", {%s}},', op, table.concat(by, ", "))
+  end
+  return rows
+end
+
 -- primitive_table.c. list: of M.of_plan; banner: lines
 function M.table(list, banner)
   local names, declared, arrays, array_of, rows = {}, {}, {}, {}, {}
@@ -283,8 +295,13 @@ const qn_function qn_functions[] = {
 };
 const int32_t qn_n_functions = %d;
 
+const qn_derivative_rule qn_derivative_rules[] = {
+%s
+  {NULL, {NULL, NULL, NULL}},
+};
+
 const qn_named_constant qn_named_constants[] = {
-]], #functions) .. table.concat(constants, "\n") .. string.format([[
+]], #functions, table.concat(derivative_rows(), "\n")) .. table.concat(constants, "\n") .. string.format([[
 
 };
 const int32_t qn_n_named_constants = %d;

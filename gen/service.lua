@@ -107,15 +107,15 @@ local function packed_op(types, op, built, heavy)
   end
   local params = {}
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-  return string.pack("<s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), RULES[variants.rule(types, op)], mask, own,
-                     conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
+  return string.pack("<s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     RULES[variants.rule(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
     .. table.concat(results) .. table.concat(args) .. table.concat(params)
 end
 
--- Bodies of the ops from `first` on, in all types that they compute in. Returns op -> is heavy
-local function check_bodies(model, first, built)
+-- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
+local function check_bodies(model, first, built, heavy)
   local variants = require "gen.variants"
-  local heavy, errors, seen, steps, worst = {}, {}, {}, 0, "syntax"
+  local errors, seen, steps, worst = {}, {}, 0, "syntax"
   for k = first, #model.ops do
     local op = model.ops[k]
     if op.moves or op.casts then
@@ -166,7 +166,11 @@ local function load_spec(self, name, text)
   local ok, result = pcall(function()
     local errors = spec.load(model, name, text)
     if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
-    local heavy, rows = check_bodies(model, before.n_ops + 1, self.built), {}
+    local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
+    -- what is derived of bodies within their limits
+    local n_given = #model.ops
+    require "gen.derive".complete(model, before.n_ops + 1)
+    check_bodies(model, n_given + 1, self.built, heavy)
     for k = before.n_ops + 1, #model.ops do
       rows[#rows + 1] = packed_op(model.types, model.ops[k], self.built, heavy[model.ops[k]])
     end

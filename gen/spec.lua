@@ -53,6 +53,7 @@ function M.op_c_name(name, api_names)
                               source.shown(name))
   end
   local c_name = name:gsub("%.", "_")
+  if name == "grad" then return nil, "'grad' cannot be an op's name: it is the derivative of an expression" end
   if api_names[c_name] or c_name:find "^q[nk]?_" or c_name:find "^builtin_" or c_name:find "^pack_" then
     return nil, string.format("'%s' cannot be an op's name: the library uses %s itself", name, c_name)
   end
@@ -253,8 +254,7 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean string", inputs = "string",
-  grad = "string table",
-  notes = "string", finds = "string",
+  grad = "string table boolean", grad_ulp = "table", notes = "string", finds = "string",
 }
 
 -- What an op of class dynamic may give of the elements that it finds, by how many inputs; and what is not for it, since there is
@@ -308,6 +308,49 @@ local function parse_outputs(state, at, name, fields, op)
   return { { name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out", type = result } }
 end
 
+-- grad: the body of the op's derivative, which for several inputs assigns grad_<input>; or an expression for each input; or
+-- false: it has none. Left out, it is derived from the body. Sets op.grad: false, or { text, by = names of inputs }. Returns nil
+-- after an error.
+local function parse_grad(state, index, op, grad)
+  local at = state.tokens[index].at
+  if grad == nil or grad == false then
+    op.grad = grad
+    return true
+  end
+  if grad == true then return fail(state, at, "%s: grad: expected a body, a table of them by input, or false", op.name) end
+  if op.finds or op.casts or #op.outputs > 1 or op.outputs[1].type then
+    return fail(state, at, "%s: grad is for ops of one output, a float", op.name)
+  end
+  local names, lines = {}, {}
+  op.grad = { by = {} }
+  for _, input in ipairs(op.inputs) do
+    if input.name == "grad" then return fail(state, at, "%s: an op with an input named grad has no derivative", op.name) end
+    if not input.type then names[#names + 1], names[input.name] = input.name, true end
+  end
+  if type(grad) == "string" then
+    op.grad.text = text_of(state, index, "grad", grad)
+    for _, name in ipairs(names) do
+      if #names == 1 or grad:find("%f[%w_]grad_" .. name .. "%s*=%f[^=]") then table.insert(op.grad.by, name) end
+    end
+  else
+    for name, text in pairs(grad) do
+      if not names[name] or type(text) ~= "string" then
+        return fail(state, at, "%s: grad: '%s' is no input with a derivative", op.name, source.shown(name))
+      end
+    end
+    for _, name in ipairs(names) do
+      if grad[name] then
+        table.insert(op.grad.by, name)
+        lines[#lines + 1] = string.format("grad_%s = %s;", name, (grad[name]:gsub("^%s+", ""):gsub("[%s;]+$", "")))
+        op.grad.text = text_of(state, index, name, grad[name])
+      end
+    end
+    if #lines > 1 then op.grad.text = source.new(state.src.name, table.concat(lines, "\n")) end
+  end
+  if #op.grad.by == 0 then return fail(state, at, "%s: grad assigns no grad_%s", op.name, names[1] or "x") end
+  return true
+end
+
 local function declare_op(state, index, name, fields, default_inputs)
   local at, model = state.tokens[index].at, state.model
   if not check_fields(state, index, source.shown(name), fields, OP_SCHEMA) then return end
@@ -335,13 +378,10 @@ local function declare_op(state, index, name, fields, default_inputs)
   local op = {
     name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, moves = fields.moves or false,
     casts = fields.casts or false, finds = fields.finds, domain = fields.domain, examples = fields.examples or {},
-    ulp = fields.ulp or {}, file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
+    ulp = fields.ulp or {}, grad_ulp = fields.grad_ulp, file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
   }
   op.line = line_at(state, at)
   op.place = string.format("%s:%d", op.file, op.line)
-  if fields.grad then
-    return fail(state, at, "%s: grad: derivatives are not part of this version; leave it out", name)
-  end
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
@@ -381,11 +421,14 @@ local function declare_op(state, index, name, fields, default_inputs)
     return fail(state, at, "%s: write each parameter as name = number in params = { ... }", name)
   end
   if #op.params > 16 then return fail(state, at, "%s: at most 16 parameters", name) end
-  for dtype, bound in pairs(op.ulp) do
-    if not model.types.by_name[dtype] or math.type(bound) == nil or not (bound >= 0.5 and bound < 1e6) then
-      return fail(state, at, "%s: ulp: expected { f32 = number >= 0.5, ... }", name)
+  for _, field in ipairs { "ulp", "grad_ulp" } do
+    for dtype, bound in pairs(fields[field] or {}) do
+      if not model.types.by_name[dtype] or math.type(bound) == nil or not (bound >= 0.5 and bound < 1e6) then
+        return fail(state, at, "%s: %s: expected { f32 = number >= 0.5, ... }", name, field)
+      end
     end
   end
+  if not parse_grad(state, index, op, fields.grad) then return end
   for k, example in pairs(op.examples) do
     if type(k) ~= "number" or type(example) ~= "table" then
       return fail(state, at, "%s: examples: expected { { x = 0.0, y = 0.0 }, ... }", name)

@@ -199,7 +199,8 @@ local function first_variants(types, op, records)
 end
 
 -- A qn_builtin's initialiser.
-local function builtin_row(types, op, built, records, cuda_rows, bool_in)
+-- is_there: the set of names of all ops
+local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
   local mask, own, results, first, heavy = {}, {}, {}, first_variants(types, op, records)
   for _, name in ipairs(op.dtypes) do
     if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
@@ -210,7 +211,7 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in)
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
-             %s, %d, %d, %d, args_%s, %s, 64, NULL},
+             %s, %d, %d, %d, args_%s, %s, 64, %s},
     .rule = QN_RULE_%s,
     .dtypes = %s,
     .own = %s,
@@ -222,7 +223,8 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in)
     .heavy = %d,%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.outputs, #op.params, op.c_name,
-    #op.params > 0 and "params_" .. op.c_name or "NULL", variants.rule(types, op),
+    #op.params > 0 and "params_" .. op.c_name or "NULL",
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", variants.rule(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
@@ -231,12 +233,13 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in)
 end
 
 local function op_rows(types, ops, built, records_of, cuda)
-  local out, rows = {}, {}
+  local out, rows, is_there = {}, {}, {}
+  for _, op in ipairs(ops) do is_there[op.name] = true end
   for k, op in ipairs(ops) do
     local records, cuda_rows = records_of[op.name], cuda.rows_of[op.name]
     local definitions, bool_in = op_definitions(types, op, built, records, cuda_rows)
     table.move(definitions, 1, #definitions, #out + 1, out)
-    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in)
+    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)

@@ -81,6 +81,10 @@ quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_to
   memcpy(name, source->text + token->at, token->size);
   name[token->size] = 0;
   *call = (qn_instruction){.at = token->at};
+  if (strcmp(name, "grad") == 0) {
+    call->kind = QN_CODE_GRAD;
+    return QUERN_OK;
+  }
   const quern_op *op = qn_registry_find(ctx, name);
   const int is_whole = op != NULL;
   if (!op) op = find_output(ctx, name, &call->what);
@@ -104,7 +108,7 @@ quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_to
 
 quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n) {
   const quern_op_info *info = call->kind == QN_CODE_OP ? &call->v.op->builtin->info : NULL;
-  int32_t n_in = info ? info->n_in : call->v.function->n_args, n_params = info ? info->n_params : 0;
+  int32_t n_in = info ? info->n_in : call->kind == QN_CODE_GRAD ? 2 : call->v.function->n_args, n_params = info ? info->n_params : 0;
   if (n < n_in || n > n_in + n_params) {
     if (n_params == 0)
       return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d", SHOWN(source, token), n_in,

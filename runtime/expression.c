@@ -48,6 +48,7 @@ typedef struct parser {
   int32_t n_code, held, stack;
   const quern_op **ops;
   int32_t n_ops, n_in, n_out, n_params, n_variables;
+  int has_grad;
   int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS], out[QN_MAX_OPERANDS]; /* tokens; -1: the result */
   int32_t out_variables[QN_MAX_OPERANDS];
 } parser;
@@ -220,6 +221,15 @@ static void note_op(parser *p, const quern_op *op) {
   p->ops[p->n_ops++] = op;
 }
 
+/* A derivative may need the backward op of each op: a call has tokens enough for both. */
+static void note_backward_ops(parser *p) {
+  for (int32_t k = 0; k < p->n_ops && p->has_grad; k++) {
+    const char *name = p->ops[k]->builtin->info.backward;
+    const quern_op *backward = name ? qn_registry_find(p->ctx, name) : NULL;
+    if (backward && backward->builtin) note_op(p, backward);
+  }
+}
+
 /* ---- Expressions ----
  * At each token one of two things is so: an operand must come next, or one has just been read. In the first state begin_operand
  * reads a number, a name, or the beginning of what an operand is inside of: a sign, a cast, '(', a call. In the second go_on
@@ -250,6 +260,12 @@ static state end_call(parser *p) {
   const nest *nest = &p->nests[--p->depth];
   p->status = qn_callee_check(&p->source, nest->token, &nest->call, nest->n_args);
   if (p->status) return FAILED;
+  if (nest->call.kind == QN_CODE_GRAD) {
+    /* in postfix order what ends with an input is nothing else */
+    if (p->code[p->n_code - 1].kind != QN_CODE_INPUT)
+      return WRONG(p, nest->call.at, "grad(expression, x): x must be an input");
+    p->has_grad = 1;
+  }
   emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1)->v = nest->call.v;
   return HAS_OPERAND;
 }
@@ -581,7 +597,9 @@ static quern_status parse_tokens(parser *p, qn_expression **expression) {
   memset(p->names, 0, n_places * sizeof p->names[0]);
   p->next = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0;
   find_types(p);
-  quern_status status = body(p) ? keep(p, expression) : p->status;
+  const int is_read = body(p);
+  if (is_read) note_backward_ops(p);
+  quern_status status = is_read ? keep(p, expression) : p->status;
   free(scratch);
   return status;
 }

@@ -18,6 +18,7 @@ typedef enum qn_code_kind {
   QN_CODE_CAST,     /* what: a qn_dtype */
   QN_CODE_OP,       /* n_args: inputs, then parameters; what: which of its outputs */
   QN_CODE_FUNCTION, /* n_args */
+  QN_CODE_GRAD,     /* an expression, and the input by which it is derived */
   QN_CODE_ASSIGN    /* takes the value; index: the variable; what: its qn_dtype if it has one, else QN_DTYPE_NONE */
 } qn_code_kind;
 
@@ -43,7 +44,7 @@ typedef struct qn_expression {
   const char *const *in_names;
   const char *const *out_names;
   const char *const *param_names;
-  const quern_op *const *ops; /* those it calls, each once; as long as the context lives */
+  const quern_op *const *ops; /* those it calls, each once, and where it has a grad their backward ops; as long as the context lives */
 
   /* For typing.c: */
   const qn_instruction *code;

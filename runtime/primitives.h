@@ -44,6 +44,14 @@ typedef struct qn_function {
 extern const qn_function qn_functions[];
 extern const int32_t qn_n_functions;
 
+/* What each argument of a primitive, x, y or z, adds to a derivative: postfix words, these, out (its result), grad (the
+ * argument's derivative), #N (N / 2), and primitives. "": nothing; NULL: there is no rule. Of gen/derive.lua. */
+typedef struct qn_derivative_rule {
+  const char *op, *by[3];
+} qn_derivative_rule;
+
+extern const qn_derivative_rule qn_derivative_rules[]; /* the last one: op NULL */
+
 /* The constants an expression may name: PI, E, ... */
 typedef struct qn_named_constant {
   const char *name;

@@ -49,6 +49,8 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.name = read_string(r, strings, bytes);
   rule.info.doc = read_string(r, strings, bytes);
   rule.info.formula = read_string(r, strings, bytes);
+  rule.info.backward = read_string(r, strings, bytes);
+  if (!*rule.info.backward) rule.info.backward = NULL;
   rule.rule = (qn_rule)read_u32(r);
   rule.dtypes = read_u32(r);
   rule.own = read_u32(r);

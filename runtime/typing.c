@@ -10,6 +10,7 @@
 
 #include "core/float_env.h"
 #include "core/params.h"
+#include "derive.h"
 #include "values.h"
 #include "weak.h"
 
@@ -77,12 +78,16 @@ static const char *sign_text(const typing *t) { return qn_syntax_signs[t->at->wh
 
 /* ---- Values: their number, or -1 with the status set ---- */
 
-static int32_t add(typing *t, qn_value like, const int32_t *args) {
-  int32_t value = qn_values_add(&t->values, &like, args);
-  if (value >= 0) return value;
+/* There is no room for a value. */
+static int32_t no_room(typing *t) {
   if (t->values.exceeded) return FAIL_AS(t, QUERN_E_LIMIT, "more than %d values", QN_TYPING_MAX_VALUES) - 1;
   t->status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", t->expression->name);
   return -1;
+}
+
+static int32_t add(typing *t, qn_value like, const int32_t *args) {
+  int32_t value = qn_values_add(&t->values, &like, args);
+  return value >= 0 ? value : no_room(t);
 }
 
 static uint8_t type_of(const typing *t, int32_t value) { return t->values.values[value].type; }
@@ -481,6 +486,27 @@ static int type_function(typing *t, const operand *x, operand *made) {
   return gives(primitive(t, function->name, compute_of(dtype), function->n_args, args), dtype, made);
 }
 
+/* ---- Derivatives ---- */
+
+/* x: an expression, and the input by which; the result has the input's dtype. */
+static int type_grad(typing *t, const operand *x, operand *made) {
+  const qn_expression *e = t->expression;
+  if (is_weak(&x[0])) return fail_no_dtype(t, &x[0]);
+  if (kind_of(x[0].dtype) != QN_KIND_FLOAT) return FAIL(t, "grad of a %s: cast it first, (f32)x", dtype_name(x[0].dtype));
+  if (kind_of(x[1].dtype) != QN_KIND_FLOAT)
+    return FAIL(t, "grad by a %s: only floats have derivatives", dtype_name(x[1].dtype));
+  const uint8_t type = type_of(t, x[1].value);
+  int32_t value = -1;
+  const char *name;
+  switch (qn_derive(&t->values, e->ops, e->n_ops, x[0].value, x[1].value, &value, &name)) {
+    case QN_DERIVED: value = converted(t, value, type); break;
+    case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
+    case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
+    default: no_room(t);
+  }
+  return gives(value, x[1].dtype, made);
+}
+
 /* ---- The whole ---- */
 
 static int step(typing *t) {
@@ -503,6 +529,7 @@ static int step(typing *t) {
     case QN_CODE_CAST: fine = type_cast(t, x, &made); break;
     case QN_CODE_OP: fine = type_op(t, x, &made); break;
     case QN_CODE_FUNCTION: fine = type_function(t, x, &made); break;
+    case QN_CODE_GRAD: fine = type_grad(t, x, &made); break;
     default:
       t->n_stack = t->n_branches = 0; /* the end of a statement: no tree outlives it */
       return type_assign(t, x);

@@ -34,7 +34,7 @@ local LAYERS = {
   -- expressions, without shapes: what they say, what they mean
   { "syntax" },
   { "expression", "callee", "weak" },
-  { "typing", "values" },
+  { "typing", "values", "derive" },
   { "interpreter" },
   -- a key in, code out
   { "jit_queue", "jit_frozen", "jit_record" },

@@ -392,7 +392,7 @@ static void check_refused(qn_generator *g) {
 #endif
   int n = -1;
   is_int(load(g, "s.lua", BODY("x"), strlen(BODY("x")), &n), QUERN_OK, "after all that the name is free, and taken");
-  is_int(n, 1, "  once");
+  is_int(n, 2, "  once, and its derivative");
   is_int(load(g, "s.lua", "-- nothing\n", 11, &n), QUERN_OK, "a spec without ops");
   is_int(n, 0, "  has none");
 }

@@ -39,7 +39,8 @@ local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999
                 "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'",
                 "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
                 "nonzero(x)", "compress(x > 0, x)",
-                "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)" }
+                "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)",
+                "grad(x)", "grad(x, -x)", "grad(x, 2)", "grad(x, x, x)", "grad", "grad(x * i, i)" }
 
 local ops = {}
 for _, op in ipairs(model.ops) do
@@ -102,6 +103,7 @@ local MAKERS = {
     function(n, d) return "(" .. pick(FLOATS) .. ")(" .. weak(n, 3) .. ")" end,
     function(n, d) return call(n, d, pick { "float", "float", "integer" }) end,
     function(n, d) return call(n, d, "float") end,
+    function(n, d) return string.format("grad(%s, %s)", expression(n, d + 1, "float"), pick { "x", "x", "y" }) end,
     function(n, d) return expression(n, d, "integer") .. " / " .. expression(n, d, "integer") end,
   },
   integer = {

@@ -127,7 +127,15 @@ static void test_built_ins(const way *way) {
   is_int(load_spec(ctx, "acme.lua", spec), QUERN_OK, "%s: a spec with the built-in ops under other names", way->name);
   diag("%.1f ms", now_ms() - start);
   free(spec);
-  is_int(quern_op_count(ctx), before + N_DEFINITIONS, "  all of them are there");
+  int n_backward = 0;
+  for (int i = 0; i < N_DEFINITIONS; i++) {
+    snprintf(text, sizeof text, "acme.%s", definitions[i].name);
+    quern_op *op = op_named(ctx, text);
+    n_backward += quern_op_describe(op)->backward != NULL;
+    quern_op_release(op);
+  }
+  ok(n_backward > 0, "  %d of them have derivatives", n_backward);
+  is_int(quern_op_count(ctx), before + N_DEFINITIONS + n_backward, "  all of them are there");
   group_begin("  called: the same bits");
   for (int i = 0; i < N_DEFINITIONS; i++) {
     const struct definition *d = &definitions[i];

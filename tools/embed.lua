@@ -19,13 +19,13 @@ local tree = require "gen.tree"
 
 -- Of a built-in op or function, what is of use after its file was read.
 local OP_FIELDS = { "name", "c_name", "builtin", "moves", "casts", "finds", "file", "line", "place", "inputs", "outputs",
-                    "assigns", "dtypes", "params", "constants", "tables" }
+                    "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of" }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
 
 local function plain(item, fields)
   local copy = { bodies = {} }
   for _, field in ipairs(fields) do copy[field] = item[field] end
-  for key, body in pairs(item.bodies) do copy.bodies[key] = { name = body.name, text = body.text } end
+  for key, body in pairs(item.bodies) do copy.bodies[key] = { name = body.name, text = body.text, derive = body.derive } end
   return copy
 end
 

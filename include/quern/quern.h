@@ -182,7 +182,9 @@ typedef struct quern_op_info {
   const quern_arg_info *args; /* n_in inputs, then n_out outputs */
   const quern_param_info *params;
   size_t preferred_alignment; /* bytes; a hint: on the CPU every alignment is served */
-  const char *backward;       /* the op that computes its derivative, or NULL */
+  const char *backward;       /* the op that computes its derivative, or NULL. Its inputs: grad, the derivative by this op's
+                                 output, then those of this op's inputs, and its output, that it reads, by their names; its
+                                 outputs: grad_NAME for each input that has a derivative; the same parameters */
 } quern_op_info;
 
 /* Never NULL for a valid op. */
@@ -334,6 +336,8 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * dtype of what it meets. One last expression without a name is the output `out`. Arguments of an op behind its inputs are
  * its parameters: clip(x, 0, 6). Of an op of several outputs one is taken by its name: frexp.mantissa(x). `NAME :` before
  * all that names the kernel.
+ * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype: what broadcasting repeats is
+ * not summed.
  * Integers divide to f32, and to an integer by quot(x, y), truncated, whose remainder is rem(x, y); both are 0 where y
  * is. rem of floats is C's fmod; gcd is of integers. Comparisons do not chain; values between operations are not rounded
  * to f16 or bf16: outputs are, once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN

@@ -8,7 +8,7 @@ struct q_args_2_1_0 {
   u64 divide[1][2]; /* by row_slots, n[1], n[2]...: see q_divide */
 };
 
-/* log: log(x) (dsl/unary.lua:34, templates/elementwise.cu.in) */
+/* log: log(x) (dsl/unary.lua:37, templates/elementwise.cu.in) */
 /* A slot is 4 elements of a row, a turn of a thread a slot. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;

@@ -1,4 +1,4 @@
-/* log: log(x) (dsl/unary.lua:34, templates/elementwise.c.in) */
+/* log: log(x) (dsl/unary.lua:37, templates/elementwise.c.in) */
 void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
