@@ -115,20 +115,25 @@ function M.list_markdown(rows, types)
 
 Written by `lua5.4 build.lua list --markdown`. x: an input may have that dtype; several inputs meet in one by promotion, and an
 output may have any dtype that the result casts to without going from float to integer or from a number to bool.
+Derivative: there is an op NAME_backward, of the float dtypes, which gives it.
 ]] }
   local function line(cells) out[#out + 1] = "| " .. table.concat(cells, " | ") .. " |" end
   local head, rule = { "op" }, { "---" }
   for _, name in ipairs(names) do head[#head + 1], rule[#rule + 1] = name, ":-:" end
   head[#head + 1], rule[#rule + 1] = "result", "---"
+  head[#head + 1], rule[#rule + 1] = "derivative", ":-:"
   head[#head + 1], rule[#rule + 1] = "doc", "---"
   line(head)
   line(rule)
   for _, row in ipairs(rows) do
-    local cells = cells_of(row, names, "x", " ")
-    table.insert(cells, 1, "`" .. row.op.name .. "`")
-    cells[#cells + 1] = result_text(row)
-    cells[#cells + 1] = (row.op.doc:gsub("%s+", " "):gsub("[|*_<`\\]", "\\%0"))
-    line(cells)
+    if not row.op.backward_of then
+      local cells = cells_of(row, names, "x", " ")
+      table.insert(cells, 1, "`" .. row.op.name .. "`")
+      cells[#cells + 1] = result_text(row)
+      cells[#cells + 1] = row.op.backward and "x" or " "
+      cells[#cells + 1] = (row.op.doc:gsub("%s+", " "):gsub("[|*_<`\\]", "\\%0"))
+      line(cells)
+    end
   end
   return table.concat(out, "\n") .. "\n"
 end
