@@ -256,7 +256,8 @@ function M.check_examples(types, op, dag, K)
     local values = {}
     for _, input in ipairs(op.inputs) do values[input.name] = example[input.name] end
     for _, param in ipairs(op.params) do values[param.name] = example[param.name] or param.value end
-    local complete, missing = true, nil
+    if op.index then values.index, values.count = example.index, example.count end
+    local complete, missing = not op.index or (values.index ~= nil and values.count ~= nil), nil
     for _, input in ipairs(op.inputs) do complete = complete and values[input.name] ~= nil end
     for _, output in ipairs(op.outputs) do missing = missing or example[output.name] == nil and output.name or nil end
     if not complete or missing then

@@ -479,6 +479,10 @@ function Scope:call_op(op, values, node, which)
                  op.name)
   end
   if op.casts then self:fail_as("syntax", node, "%s is no part of an expression: write a cast, (f32)x", op.name) end
+  if op.index then
+    self:fail_as("syntax", node, "%s is no part of an expression: its elements follow from where they stand; call it by itself",
+                 op.name)
+  end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
@@ -747,6 +751,7 @@ function M.compute_type(types, op, T)
   local taken = {}
   for _, name in ipairs(op.dtypes) do taken[name] = true end
   local t = types.by_name[T]
+  if op.index then return taken[T] and (t.kind == "float" and "f64" or "i64") or nil end
   if M.is_double(op) then return "f64" end
   if not taken[T] then
     -- float-only functions of integers and bool: f32
@@ -757,7 +762,7 @@ function M.compute_type(types, op, T)
 end
 
 -- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
-function M.is_double(op) return #op.dtypes == 1 and op.dtypes[1] == "f64" and not op.moves and not op.casts and not op.finds end
+function M.is_double(op) return #op.dtypes == 1 and op.dtypes[1] == "f64" and not op.moves and not op.casts and not op.finds and not op.index end
 
 -- Whether an op takes floats only.
 function M.is_floating(types, op)
@@ -810,7 +815,8 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit".
+-- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit". An index op's has
+-- the index as its input and the count behind its params, both numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
@@ -826,6 +832,11 @@ function M.op_dag(model, op, K, exact)
   for k, param in ipairs(op.params) do
     params[k] = state.dag:node("param", value_type, {}, { value = k, name = param.name })
     env[param.name] = params[k]
+  end
+  if op.index then
+    inputs[1] = state.dag:node("input", value_type, {}, { value = 1, name = "index" })
+    params[#params + 1] = state.dag:node("param", value_type, {}, { value = #params + 1, name = "count" })
+    env.index, env.count = inputs[1], params[#params]
   end
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end

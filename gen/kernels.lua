@@ -150,6 +150,9 @@ local function pack_values(types, record, comment)
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
   local value = record.role == "convert" and cast_text(types, record.from, record.to, load) or load
+  if record.role == "index" then
+    value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
+  end
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
@@ -194,7 +197,7 @@ local ROLE_TEXT = {
   convert = "each element cast", gather = "strided source to contiguous rows", scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
   gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
-  stream = "bytes past the cache", count = "how many conditions hold",
+  index = "addresses that are indices to numbers", stream = "bytes past the cache", count = "how many conditions hold",
   coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
 }
 

@@ -120,7 +120,12 @@ local function wanted_dtypes(model, names, ops, errors)
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if not op.moves and not op.casts and not op.finds and expr.is_floating(types, op) then
+    if op.index then
+      for _, name in ipairs(op.dtypes) do
+        if wanted[name] then wanted[expr.compute_type(types, op, name)] = true end
+      end
+    end
+    if not op.moves and not op.casts and not op.finds and not op.index and expr.is_floating(types, op) then
       for name in pairs(wanted) do
         if expr.is_double(op) then wanted.f64 = true break end
         if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
@@ -189,13 +194,15 @@ function M.plan(model, options)
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
-  local records_of, has_finders = {}, false
+  local records_of, has_finders, indices, has_indices = {}, false, {}, {}
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
     has_finders = has_finders or op.finds ~= nil
+    for _, record in ipairs(op.index and records_of[op.name] or {}) do has_indices[record.K] = true end
   end
+  for _, t in ipairs(model.types.list) do indices[#indices + 1] = has_indices[t.name] and t.name or nil end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted, has_finders) }
+           packs = variants.of_packs(model.types, wanted, has_finders, indices) }
 end
 
 local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "find", "count", "coordinate" }

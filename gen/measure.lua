@@ -138,7 +138,7 @@ function M.subjects(plan, prefix)
     local taken, is_measured = {}, false
     for _, name in ipairs(op.dtypes) do taken[name] = true end
     for _, D in ipairs { "f16", "bf16", "f32", "f64" } do
-      if plan.wanted[D] and taken[D] and not op.moves and not op.casts then
+      if plan.wanted[D] and taken[D] and not op.moves and not op.casts and not op.index then
         local more, less = op_rows(plan, op, D, expr.compute_type(types, op, D), prefix, functions)
         table.move(more, 1, #more, #rows + 1, rows)
         table.move(less, 1, #less, #skipped + 1, skipped)

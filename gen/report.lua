@@ -87,6 +87,7 @@ end
 -- What an output has, in a word or two. given: the dtypes that it may have of itself
 local function output_text(row, output, given)
   if row.op.casts then return "any dtype" end
+  if row.op.index then return "the caller's choice" end
   if output.type then return "`" .. output.type .. "`" end
   local is_given = {}
   for _, name in ipairs(given) do is_given[name] = true end

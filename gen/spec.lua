@@ -254,7 +254,7 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean string", inputs = "string",
-  grad = "string table boolean", grad_ulp = "table", notes = "string", finds = "string",
+  grad = "string table boolean", grad_ulp = "table", notes = "string", finds = "string", index = "boolean",
 }
 
 -- What an op of class dynamic may give of the elements that it finds, by how many inputs; and what is not for it, since there is
@@ -268,6 +268,19 @@ local function finder_trouble(state, fields)
   if not FINDS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
   for _, field in ipairs(NOT_OF_FINDERS) do
     if fields[field] ~= nil then return field .. " is not for an op that finds" end
+  end
+end
+
+-- What an op has whose elements follow from where they stand, and what is not for it.
+local INDEX_NAMES = { "index", "count" }
+local NOT_OF_INDEX_OPS = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
+
+-- What is wrong with an index op, or nil.
+local function index_trouble(state, fields)
+  if not state.builtin then return "index: only the library's own ops may compute from where an element stands" end
+  if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end
+  for _, field in ipairs(NOT_OF_INDEX_OPS) do
+    if fields[field] ~= nil then return field .. " is not for an index op" end
   end
 end
 
@@ -369,7 +382,7 @@ local function declare_op(state, index, name, fields, default_inputs)
   if type(fields.casts) == "string" and fields.casts ~= "saturate" then
     return fail(state, at, "%s: casts: '%s', expected true or \"saturate\"", name, source.shown(fields.casts))
   end
-  local trouble = fields.finds and finder_trouble(state, fields)
+  local trouble = fields.finds and finder_trouble(state, fields) or fields.index and index_trouble(state, fields)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
   if not fields.body and not fields.finds then return fail(state, at, "%s: body is missing", name) end
   if not fields.dtypes then return fail(state, at, "%s: dtypes is missing", name) end
@@ -377,8 +390,9 @@ local function declare_op(state, index, name, fields, default_inputs)
   if not default_inputs and not fields.inputs then return fail(state, at, "%s: inputs is missing", name) end
   local op = {
     name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, moves = fields.moves or false,
-    casts = fields.casts or false, finds = fields.finds, domain = fields.domain, examples = fields.examples or {},
-    ulp = fields.ulp or {}, grad_ulp = fields.grad_ulp, file = state.src.name, params = {}, constants = state.constants, tables = state.tables,
+    casts = fields.casts or false, finds = fields.finds, index = fields.index or nil, domain = fields.domain,
+    examples = fields.examples or {}, ulp = fields.ulp or {}, grad_ulp = fields.grad_ulp, file = state.src.name, params = {},
+    constants = state.constants, tables = state.tables,
   }
   op.line = line_at(state, at)
   op.place = string.format("%s:%d", op.file, op.line)
@@ -398,6 +412,7 @@ local function declare_op(state, index, name, fields, default_inputs)
   local taken = {}
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
+  for _, word in ipairs(op.index and INDEX_NAMES or {}) do taken[word] = true end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then

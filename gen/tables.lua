@@ -274,6 +274,9 @@ local function pack_rows(types, packs)
     for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
+  for _, entry in ipairs(by_role.index or {}) do
+    out[#out + 1] = string.format("  .index[%s] = &%s,", entry.record.dtypes[2] == "f64" and "1" or "0", entry.name)
+  end
   if by_role.count then
     out[#out + 1] = string.format("  .count = &%s,\n  .coordinate = {&%s, &%s},", by_role.count[1].name,
                                   by_role.coordinate[1].name, by_role.coordinate[2].name)

@@ -296,7 +296,7 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
       local of_output = {}
       for j, name in ipairs(given[k]) do of_output[j] = c.json_string(name) end
       results[k] = string.format('{"name": "%s", "dtypes": [%s], "dtype": %s}', output.name, table.concat(of_output, ", "),
-                                 c.json_string(output.type or op.casts and "output" or "promoted"))
+                                 c.json_string(output.type or (op.casts or op.index) and "output" or "promoted"))
     end
     for k, bound in ipairs(op.domain or {}) do domain[k] = json_number(bound) end
     for _, t in ipairs(types.list) do

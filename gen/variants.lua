@@ -26,6 +26,7 @@ M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 function M.rule(types, op)
   if op.finds then return op.finds:upper() end
   if op.casts then return "CAST" end
+  if op.index then return "INDEX" end
   if op.moves then return "MOVE" end
   if expr.is_double(op) then return "DOUBLE" end
   return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
@@ -135,6 +136,16 @@ local function of_finder(types, op, wanted)
   return records
 end
 
+-- The kernels of an index op: over a block of indices, numbers of the dtype that it computes in.
+local function of_index(types, op, wanted, dag_for)
+  local records = {}
+  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    records[k] = { name = name_of(op.c_name, { K, K }, "1", "cc"), op = op, K = K, D = K, dtypes = { K, K }, rank = "1",
+                   classes = "cc", heavy = false, weight = M.weight(dag_for(op, K)), template = "elementwise" }
+  end
+  return records
+end
+
 -- The casts that saturate, as far as a plain one would wrap: a kernel each, with its DAG.
 local function of_saturating(types, op, wanted)
   local records = {}
@@ -156,6 +167,7 @@ end
 -- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
 function M.of_op(types, op, wanted, policy, dag_for)
   if op.finds then return of_finder(types, op, wanted) end
+  if op.index then return of_index(types, op, wanted, dag_for) end
   local records = op.casts == "saturate" and of_saturating(types, op, wanted) or {}
   local n, n_out = #op.inputs, #op.outputs
   local contiguous = ("c"):rep(n + n_out)
@@ -217,8 +229,9 @@ function M.of_primitive(op, dtypes, classes, template)
 end
 
 -- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
--- every op, and are the kernels of astype and copy. has_finders: and those that ops that find share.
-function M.of_packs(types, wanted, has_finders)
+-- every op, and are the kernels of astype and copy. has_finders: and those that ops that find share; indices: the dtypes that
+-- index ops compute in.
+function M.of_packs(types, wanted, has_finders, indices)
   local records = {}
   local function add(name, fields)
     fields.name = name
@@ -253,6 +266,10 @@ function M.of_packs(types, wanted, has_finders)
           { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
             template = "at", direction = direction })
     end
+  end
+  for _, K in ipairs(indices) do
+    add(name_of("pack_index", { "b8", K }, "2", "sc"),
+        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise" })
   end
   if has_finders then
     add(name_of("pack_count", { "bool", "i64" }, "1", "cb"),

@@ -133,7 +133,7 @@ end
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
 function M.of_op(types, op, wanted, policy, dag_for)
   local records, n, n_out = {}, #op.inputs, #op.outputs
-  if op.finds then return records end -- they run on the CPU
+  if op.finds or op.index then return records end -- they run on the CPU
   if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
   for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
     local weight = variants.weight(dag_for(op, K))

@@ -47,6 +47,10 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
   if (op->builtin->rule == QN_RULE_CAST)
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: write a cast, (f32)x",
                           SHOWN(source, token));
+  if (op->builtin->rule == QN_RULE_INDEX)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
+                          "%.*s is no part of an expression: its elements follow from where they stand; call it by itself",
+                          SHOWN(source, token));
   return QUERN_OK;
 }
 

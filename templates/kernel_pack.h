@@ -202,6 +202,14 @@ Q_TRANSPOSE(4, u32, 4, Q_PAIRS_2)
 Q_TRANSPOSE(8, u64, 2, Q_PAIRS_1)
 #undef Q_TRANSPOSE
 
+/* ---- Indices ---- */
+
+/* The index of an element from its address: one byte an element, from an origin that no memory is at (ORDER INDEX_ORIGIN of
+   kernel_abi.h). As a float it is exact below 2^52: its bits are the fraction of 2^52 + index. */
+#define Q_INDEX_ORIGIN ((i64)1 << 61)
+Q_FN i64 q_index_i64(i64 address) { return address - Q_INDEX_ORIGIN; }
+Q_FN f64 q_index_f64(i64 address) { return q_from_f64((u64)(address - Q_INDEX_ORIGIN + ((i64)0x433 << 52))) - 0x1p52; }
+
 /* ---- Did the compiler keep the laws? ---- */
 
 Q_FN f32 q_opaque_f32(u32 bits) { return q_from_f32(bits ^ (u32)q_opaque_zero()); }

@@ -15,7 +15,7 @@ local LAYERS = {
   { "isa", "tensor", "overlap", "slices" },
   { "registry", "params", "resolve", "op_table" },
   { "job", "pack", "engine", "fused", "launch" },
-  { "dispatch", "dynamic", "infer", "cuda" },
+  { "dispatch", "dynamic", "index", "infer", "cuda" },
   { "plan", "explain", "outputs", "cuda_tree" },
   { "api" },
   -- runtime: bytes and texts, in modules of their own or not

@@ -513,7 +513,7 @@ if ok_primitives then
 end
 tap.group_begin "the program of every op in every type"
 for _, op in ipairs(model.ops) do
-  local Ks = op.finds and {} or variants.kernel_dtypes(types, op, built) -- what finds computes nothing
+  local Ks = (op.finds or op.index) and {} or variants.kernel_dtypes(types, op, built) -- these are no part of expressions
   -- in an expression what moves is computed with
   if op.moves then table.move({ "bool", "i32", "f32", "f64" }, 1, 4, #Ks + 1, Ks) end
   for _, K in ipairs(Ks) do

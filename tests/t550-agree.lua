@@ -38,13 +38,13 @@ local SMALL_NUMBERS = { "0", "1", "2", "3", "0x7", "31", "100" }
 local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999", "012", "0x", "1u", "x.y", "@", "f32", "x = 1", "(x", "x)",
                 "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'",
                 "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
-                "nonzero(x)", "compress(x > 0, x)",
+                "nonzero(x)", "compress(x > 0, x)", "arange()", "linspace(x, y)",
                 "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)",
                 "grad(x)", "grad(x, -x)", "grad(x, 2)", "grad(x, x, x)", "grad", "grad(x * i, i)" }
 
 local ops = {}
 for _, op in ipairs(model.ops) do
-  local outputs = (op.casts or op.finds) and {} or op.outputs
+  local outputs = (op.casts or op.finds or op.index) and {} or op.outputs
   for _, output in ipairs(outputs) do
     ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = op.params }
   end

@@ -446,7 +446,8 @@ int main(void) {
   const int all = quern_op_count(NULL);
   for (int i = 0; i < all && n_ops < MOST_OPS; i++)
     if (quern_op_at(NULL, i, &ops[n_ops]) == QUERN_OK) {
-      if (quern_op_describe(ops[n_ops])->op_class == QUERN_CLASS_BASIC) n_ops++; /* dynamic ones run on the CPU */
+      const quern_op_info *info = quern_op_describe(ops[n_ops]); /* dynamic ones and those of indices run on the CPU */
+      if (info->op_class == QUERN_CLASS_BASIC && (info->n_in > 0 || strcmp(info->name, "full") == 0)) n_ops++;
       else quern_op_release(ops[n_ops]);
     }
   group_begin("%d ops on CUDA tensors: the bytes of the CPU", n_ops);

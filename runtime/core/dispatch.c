@@ -5,6 +5,7 @@
 #include "dynamic.h"
 #include "engine.h"
 #include "float_env.h"
+#include "index.h"
 #include "isa.h"
 #include "status.h"
 #include "tensor.h"
@@ -169,6 +170,7 @@ __attribute__((noinline)) quern_status qn_dispatch_decide(const quern_op *op, DL
   qn_job *job = &decision->job;
   operands operands;
   qn_signature signature;
+  if (info->n_in == 0 && qn_registry_is_index(op)) return qn_index_decide(op, out, call, needs_data, decision);
   decision->specialised = NULL;
   decision->compiled = NULL;
   quern_status status = read_operands(info, in, out, needs_data, &operands);

@@ -15,11 +15,15 @@ static void add_operand(qn_strbuf *buf, const quern_op_info *info, const qn_job 
   static const char *const words[] = {
       [QN_WAY_IN_PLACE] = "in place", [QN_WAY_CONVERT] = "", [QN_WAY_ONE] = "one value",
       [QN_WAY_FILL] = "one value spread", [QN_WAY_ROWS] = "rows copied", [QN_WAY_STRIDED] = "moved",
-      [QN_WAY_AT] = "moved", [QN_WAY_STREAM] = "streamed"};
+      [QN_WAY_AT] = "moved", [QN_WAY_INDEX] = "counted", [QN_WAY_STREAM] = "streamed"};
   const qn_operand *operand = &job->operand[k];
   char name[QN_TENSOR_ARG_CHARS];
   const char *word = words[operand->way];
-  qn_strbuf_add(buf, "%s: %s", qn_tensor_arg_text(&info->args[k], k < job->n_in ? k : k - job->n_in, name), word);
+  if (operand->way == QN_WAY_INDEX)
+    qn_strbuf_add(buf, "the elements' indices: %s", word);
+  else
+    qn_strbuf_add(buf, "%s: %s", qn_tensor_arg_text(k < job->n_in ? &info->args[k] : &info->args[info->n_in + k - job->n_in],
+                                                    k < job->n_in ? k : k - job->n_in, name), word);
   if (operand->mover) qn_strbuf_add(buf, " by %s", operand->mover->name);
   if (operand->convert) {
     uint8_t from = k < job->n_in ? operand->dtype : operand->value, to = k < job->n_in ? operand->value : operand->dtype;

@@ -20,6 +20,10 @@ static quern_status infer_dtype(const quern_op *op, const uint8_t *in_dtypes, in
   const quern_op_info *info = op->info;
   if (!op->builtin) {
     if (info->n_in > 0) return qn_resolve_promotion(info, in_dtypes, dtype);
+  } else if (op->builtin->rule == QN_RULE_INDEX) {
+    qn_signature signature;
+    quern_status status = qn_tensor_read_dtype(chosen, info->name, &info->args[0], 0, dtype);
+    return status ? status : qn_resolve_index(op->builtin, *dtype, &signature);
   } else if (op->builtin->rule != QN_RULE_CAST) {
     return qn_resolve_result(op->builtin, in_dtypes, k, dtype);
   }

@@ -81,7 +81,7 @@ static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
 
 static int32_t any_transposed_dim(const qn_job *job) {
   for (int32_t k = 0; k < job->n_operands; k++) {
-    int32_t d = transposed_dim(&job->nest, k);
+    int32_t d = job->operand[k].dtype == QN_INDEX_DTYPE ? 0 : transposed_dim(&job->nest, k);
     if (d) return d;
   }
   return 0;
@@ -268,6 +268,11 @@ static void choose_way(qn_job *job, int32_t k, int tiles) {
   int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
   use_mover(operand, QN_WAY_IN_PLACE, NULL);
   operand->convert = NULL;
+  if (operand->dtype == QN_INDEX_DTYPE) {
+    operand->broadcast = 0;
+    use_mover(operand, QN_WAY_INDEX, qn_packs.index[operand->value == QN_F64]);
+    return;
+  }
   if (!same) {
     uint8_t from = is_output ? operand->value : operand->dtype, to = is_output ? operand->dtype : operand->value;
     operand->convert = qn_job_kernel(qn_packs.convert[from][to], NULL);
@@ -395,6 +400,13 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, in
     same &= operand->dtype == operand->value;
   }
   return same;
+}
+
+void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_job *job) {
+  set_operands(signature, dtypes, 1, job);
+  job->streamed = (uint8_t)is_streamed(job);
+  plan_blocks(signature, job);
+  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
 }
 
 void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {

@@ -34,10 +34,11 @@ typedef enum qn_way {
   QN_WAY_ROWS,     /* contiguous rows: copied */
   QN_WAY_STRIDED,  /* `mover`, two dimensions at a time: gathered, scattered, transposed, rows of one value each */
   QN_WAY_AT,       /* `mover` by a table of byte offsets: small inner dimensions */
+  QN_WAY_INDEX,    /* what has no memory, the indices: written to the block by `move` */
   QN_WAY_STREAM    /* an output, contiguous over the box: copied past the cache */
 } qn_way;
 
-/* One operand. FILL to STREAM move items of the tensor's dtype; where the kernel's differs a conversion follows (inputs) or
+/* One operand. FILL to STREAM, but for INDEX, move items of the tensor's dtype; where the kernel's differs a conversion follows (inputs) or
  * precedes (outputs), between `staging` and `block`. Offsets are into the slice's area. */
 typedef struct qn_operand {
   uint8_t dtype, value;     /* as the tensor has it, as the kernel takes or gives it */
@@ -46,7 +47,7 @@ typedef struct qn_operand {
   uint8_t broadcast;        /* the kernel takes it with inner stride 0 */
   uint16_t block, staging, table;
   qn_kernel *convert;       /* from `dtype` to `value` (inputs), from `value` to `dtype` (outputs); NULL: they are one */
-  qn_kernel *move;          /* for STRIDED, AT, FILL, STREAM */
+  qn_kernel *move;          /* for STRIDED, AT, FILL, INDEX, STREAM */
   const qn_variant *mover;  /* its name */
 } qn_operand;
 
@@ -77,6 +78,9 @@ typedef struct qn_job {
 
 /* Decides all of it for job->nest, which is normalised and has at least one element. dtypes: of the operands. */
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job);
+
+/* The same for an index op: job->nest has the indices as its only input, of QN_INDEX_DTYPE, before the output. */
+void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_job *job);
 
 /* The same for an op of class dynamic, of whose operands job->nest has the inputs alone, its dimensions in row-major order:
  * in_order. Each input lies contiguous in a box, or a block is made of it. dtypes: of the inputs; room: bytes an element. */

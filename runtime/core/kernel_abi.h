@@ -60,6 +60,8 @@ typedef enum qn_rule {
   QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
                          a dtype to itself, the op's own on its bits), saturate_cast (the same, but for those of its own
                          that are given in T), full (no input: kernels on T's bits) */
+  QN_RULE_INDEX,      /* T is the dtype the caller gives the output, the only operand; kernels have another before it, the indices
+                         of the elements, and behind the parameters how many there are: in f64 for floats, in i64 for integers */
   /* Of class dynamic: where the first input is not 0, */
   QN_RULE_ITEMS,      /* the items of the second, which is of T, as they are: kernels on T's bits; the output is of T */
   QN_RULE_PLACES,     /* the indices of the elements of it, whose dtype is T: kernels on bool; the output is i64 */
@@ -76,7 +78,7 @@ typedef struct qn_builtin {
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;
   /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype, or a
-   * T of `own`, for ARITHMETIC and FLOATING, f64 for DOUBLE, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for
+   * T of `own`, for ARITHMETIC and FLOATING, f64 for DOUBLE, f64 or i64 for INDEX, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for
    * PLACES. 65535 variants an op at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
@@ -91,6 +93,11 @@ extern const int32_t qn_n_builtins;
 /* What computes on CUDA devices: cuda.h. NULL: nothing does. */
 typedef struct qn_cuda_backend qn_cuda_backend;
 extern const qn_cuda_backend *const qn_cuda;
+
+/* The indices of a nest's elements are an operand without memory: of one byte an element, at addresses from here on, which are
+ * never read. QN_TENSOR_MAX_SPAN from anything that is; ORDER INDEX_ORIGIN of kernel_pack.h. */
+#define QN_INDEX_ORIGIN ((int64_t)1 << 61)
+#define QN_INDEX_DTYPE QN_B8 /* which no tensor has */
 
 /* The shared kernels around the ops' own: by element size or by dtype pair. */
 typedef struct qn_pack_table {
@@ -108,6 +115,8 @@ typedef struct qn_pack_table {
   /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block of 2 KB costs more than
    * streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
   const qn_variant *stream; /* NULL: nothing is built for the CPU */
+  /* "sc", rank 2: addresses, an index each, counted from QN_INDEX_ORIGIN, to numbers: i64, f64. NULL: no op needs them. */
+  const qn_variant *index[2];
   /* Of ops of class dynamic, NULL where there are none. */
   const qn_variant *count;         /* conditions, bool "c", to how many hold, one i64 "b" */
   /* Places in a block, i32, to coordinates along one dimension, i64 (contiguous; strided), and to places along the next outer

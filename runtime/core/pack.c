@@ -122,6 +122,7 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_box
       convert_rows(operand->convert, box, stride, far, operand->size, block, operand->value_size, 0);
       return;
     case QN_WAY_ONE: run_row(operand->convert, from, operand->size, block, operand->value_size, 1); return;
+    case QN_WAY_INDEX: move_strided(operand->move, box, stride, far, block, operand->value_size, 0); return;
     case QN_WAY_FILL: fill(operand, box, from, staging); break;
     case QN_WAY_ROWS: copy_rows(box, stride, far, staging, operand->size, 0); break;
     case QN_WAY_STRIDED: move_strided(operand->move, box, stride, far, staging, operand->size, 0); break;

@@ -97,6 +97,13 @@ static const char *to_integer(const quern_scalar *scalar, int64_t low, uint64_t 
   return NULL;
 }
 
+/* The low 64 bits of an integer; of a float between -2^63 and 2^64, beyond them it saturates. */
+static const char *to_bits(const quern_scalar *scalar, uint64_t *slot) {
+  const int is_beyond = scalar->kind == QUERN_F64 && scalar->v.f[0] >= 0x1p63;
+  if (scalar->kind != QUERN_F64) *slot = scalar->v.u;
+  return scalar->kind != QUERN_F64 ? NULL : to_integer(scalar, is_beyond ? 0 : INT64_MIN, is_beyond ? UINT64_MAX : INT64_MAX, slot);
+}
+
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   int is_signed = dtype == QN_I8 || dtype == QN_I16 || dtype == QN_I32 || dtype == QN_I64;
@@ -106,6 +113,7 @@ const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t
     case QN_BF16: to_half(scalar, dtype, slot); return NULL;
     case QN_F32: to_f32(scalar, slot); return NULL;
     case QN_F64: to_f64(scalar, slot); return NULL;
+    case QN_B64: return to_bits(scalar, slot);
     default: qn_assert(info->kind == QN_KIND_INTEGER);
   }
   uint64_t high = UINT64_MAX >> (64 - info->bits + is_signed);
@@ -117,6 +125,9 @@ static quern_status check_count(const quern_op_info *info, int32_t n_given) {
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters given, it has %d", info->name, n_given, info->n_params);
 }
 
+/* What an op computes in, as a sentence says it. */
+static const char *dtype_name(uint8_t dtype) { return dtype == QN_B64 ? "integers" : qn_dtype_infos[dtype].name; }
+
 /* Parameter k, given or not, in a dtype. */
 static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dtype, int32_t n_given, const quern_scalar *given,
                                 uint64_t *slot) {
@@ -126,7 +137,7 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s) is not given, and has no default", info->name, k + 1, name);
   if (scalar->kind == QUERN_C128)
     return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
-                          info->name, k + 1, name, qn_dtype_infos[dtype].name);
+                          info->name, k + 1, name, dtype_name(dtype));
   if (scalar->kind < 0 || scalar->kind > QUERN_C128)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s): kind %d is none of QUERN_I64, U64, F64, C128", info->name,
                           k + 1, name, scalar->kind);
@@ -135,7 +146,7 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
   return qn_status_fail(QUERN_E_DTYPE,
                         "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or cast the tensors to "
                         "a float dtype with astype first",
-                        info->name, k + 1, name, wrong, qn_dtype_infos[dtype].name);
+                        info->name, k + 1, name, wrong, dtype_name(dtype));
 }
 
 quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,

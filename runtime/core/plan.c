@@ -10,6 +10,7 @@
 #include "cuda.h"
 #include "engine.h"
 #include "float_env.h"
+#include "index.h"
 #include "status.h"
 #include "tensor.h"
 
@@ -96,6 +97,10 @@ static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor 
     plan->later = NULL;
   }
   if (status || plan->decision.job.nest.n_elements == 0) return status;
+  if (qn_registry_is_index(plan->op)) {
+    plan->extent[0].first = (int64_t)((uintptr_t)plan->decision.job.nest.ptr[1] - (uintptr_t)plan->decision.data[0]);
+    return QUERN_OK;
+  }
   if ((status = check_outputs(info, &plan->decision))) return status;
   measure(info, plan);
   if (!qn_dispatch_is_cuda(&plan->decision)) return QUERN_OK;
@@ -214,6 +219,15 @@ static const qn_job *current_job(const quern_plan *plan, qn_kernel **kernel) {
   return &decision->job;
 }
 
+/* Of an index op: where its one output lies changes nothing. */
+static quern_status run_index(const quern_plan *plan, void *const *out, const qn_params *params) {
+  const qn_decision *decision = &plan->decision;
+  if (!out[0]) return refuse_null_data(&plan->op->builtin->info, 0);
+  char *const ptr[2] = {decision->job.nest.ptr[0], (char *)out[0] + plan->extent[0].first};
+  qn_engine_run(&decision->job, decision->job.kernel, ptr, params, qn_registry_slices(plan->op));
+  return QUERN_OK;
+}
+
 static quern_status run_own(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
   const quern_op_info *info = qn_registry_own_info(plan->op);
   const qn_decision *decision = &plan->decision;
@@ -227,10 +241,12 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
     if (call->params) {
       status = qn_dispatch_convert(info, decision, call, &given);
       if (status) return status;
+      if (qn_registry_is_index(plan->op)) qn_index_count(decision, &given);
       params = &given;
     }
   }
   if (decision->job.nest.n_elements == 0) return QUERN_OK;
+  if (info->n_in == 0 && qn_registry_is_index(plan->op)) return run_index(plan, out, params);
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < job->n_operands; k++) {
     char *data = k < job->n_in ? in[k] : out[k - job->n_in];

@@ -34,6 +34,9 @@ static inline int qn_registry_is_dynamic(const quern_op *op) {
   return op->builtin && op->builtin->info.op_class == QUERN_CLASS_DYNAMIC;
 }
 
+/* Whether it computes from where the output's elements stand: index.h. */
+static inline int qn_registry_is_index(const quern_op *op) { return op->builtin && op->builtin->rule == QN_RULE_INDEX; }
+
 /* NULL: the process-wide default context, made at its first use; then NULL is returned only for lack of memory. */
 quern_ctx *qn_registry_ctx(quern_ctx *ctx);
 

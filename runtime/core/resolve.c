@@ -123,6 +123,20 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   return QUERN_OK;
 }
 
+quern_status qn_resolve_index(const qn_builtin *builtin, uint8_t dtype, qn_signature *signature) {
+  const int is_float = dtype_kind(dtype) == QN_KIND_FLOAT;
+  if (!(builtin->dtypes >> dtype & 1))
+    return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[0], 0,
+                          "dtype %s, which it does not give (it gives %s); cast the result with astype", dtype_name(dtype),
+                          builtin->info.args[0].dtypes);
+  signature->heavy = 0;
+  signature->program = NULL;
+  signature->param = is_float ? QN_F64 : QN_B64;
+  signature->value[0] = signature->value[1] = is_float ? QN_F64 : QN_I64;
+  use_variants(builtin, signature->value[0], signature);
+  return QUERN_OK;
+}
+
 quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtypes, qn_signature *signature) {
   uint8_t promoted;
   quern_status status = promoted_of(builtin, in_dtypes, &promoted);

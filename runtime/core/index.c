@@ -1,0 +1,77 @@
+/* index.c: see index.h. */
+#include "index.h"
+
+#include <string.h>
+
+#include "tensor.h"
+
+/* No element may have another's memory. This does not depend on where the output lies. */
+static quern_status check_output(const quern_op_info *info, const qn_nest *nest, uint8_t size) {
+  qn_nest alone = {.rank = nest->rank, .n_operands = 1, .n_elements = nest->n_elements};
+  for (int32_t d = 0; d < nest->rank; d++) {
+    alone.n[d] = nest->n[d];
+    alone.stride[0][d] = nest->stride[1][d];
+  }
+  alone.ptr[0] = (char *)(uintptr_t)QN_TENSOR_MAX_SPAN; /* any address that its span cannot wrap around */
+  return qn_tensor_check_overlap(info->name, info->args, &alone, 1, &size);
+}
+
+void qn_index_count(const qn_decision *decision, qn_params *params) {
+  const int64_t count = decision->job.nest.n_elements;
+  const double as_float = (double)count; /* of what fits into memory, exact */
+  uint64_t *slot = &params->slot[decision->op->builtin->info.n_params];
+  if (decision->param_dtype == QN_F64)
+    memcpy(slot, &as_float, sizeof as_float);
+  else
+    *slot = (uint64_t)count;
+}
+
+/* The output is read and can be written here. */
+static quern_status read_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
+                                qn_tensor *tensor, qn_decision *decision) {
+  char text[QN_TENSOR_DEVICE_CHARS];
+  quern_status status = qn_tensor_read(out[0], info->name, info->args, 0, needs_data, tensor);
+  if (status) return status;
+  if ((status = qn_tensor_check_devices(info->name, info->args, 0, NULL, 1, tensor, &decision->device))) return status;
+  if (decision->device.device_type != kDLCPU)
+    return qn_tensor_fail(QUERN_E_DEVICE, info->name, info->args, 0,
+                          "it is on %s, and what follows from indices is computed on the cpu only: compute it there, and copy it",
+                          qn_tensor_device_text(decision->device, text));
+  if ((status = qn_dispatch_check_cpu_kernels(info))) return status;
+  return call ? qn_dispatch_check_flags(info, call->out_flags) : QUERN_OK;
+}
+
+/* Not inlined: what it needs on the stack is to be free again when the job runs. */
+__attribute__((noinline)) quern_status qn_index_decide(const quern_op *op, DLTensor *const *out, const quern_call *call,
+                                                       int needs_data, qn_decision *decision) {
+  const quern_op_info *info = qn_registry_own_info(op);
+  qn_job *job = &decision->job;
+  qn_tensor tensor;
+  qn_signature signature;
+  decision->op = op;
+  decision->specialised = NULL;
+  decision->compiled = NULL;
+  decision->values = decision->pinned = 0;
+  quern_status status = read_output(info, out, call, needs_data, &tensor, decision);
+  if (status) return status;
+  if ((status = qn_resolve_index(op->builtin, tensor.dtype, &signature))) return status;
+  decision->param_dtype = signature.param;
+  if ((status = qn_dispatch_convert(info, decision, call, &decision->params))) return status;
+  decision->dtypes[0] = tensor.dtype;
+  decision->sizes[0] = tensor.size;
+  if (!out[0]->data) tensor.data = (char *)(uintptr_t)QN_TENSOR_MAX_SPAN; /* stands for what is to come later */
+  decision->data[0] = tensor.data;
+
+  qn_tensor indices = tensor;
+  indices.data = (char *)(uintptr_t)QN_INDEX_ORIGIN;
+  indices.strides = NULL;
+  indices.size = indices.compact = 1;
+  indices.dtype = QN_INDEX_DTYPE;
+  qn_tensor_normalise(tensor.ndim, tensor.shape, 1, &indices, 1, &tensor, &job->nest);
+  qn_index_count(decision, &decision->params);
+  if (job->nest.n_elements == 0) return QUERN_OK;
+  if ((status = check_output(info, &job->nest, tensor.size))) return status;
+  const uint8_t dtypes[2] = {QN_INDEX_DTYPE, tensor.dtype};
+  qn_job_plan_index(&signature, dtypes, job);
+  return QUERN_OK;
+}
