@@ -1,6 +1,6 @@
 -- Ops whose elements follow from where they stand: `index = true`. They have no inputs; a body has two names more than its
--- parameters, `index`, the number of the element in row-major order of the output, and `count`, how many there are. The dtype is the
--- one that the caller gives the output: floats are computed in f64 and rounded once, integers in i64 (modulo 2^64) and wrapped.
+-- parameters, `index`, the number of the element in row-major order of the output, and `count`, how many there are. The dtype is
+-- the one that the caller gives the output: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.
 
 op "arange" {
   doc    = "start + index * step, the index counting the output's elements in row-major order from 0; integers wrap.",
@@ -15,7 +15,7 @@ op "arange" {
 -- The step is the sum of two numbers, and so is its product with the index: what is lost of the line is far below the last bit.
 -- What could overflow is computed halved, what is next to the subnormal numbers scaled up.
 op "linspace" {
-  doc    = "count numbers in a line from start to stop, both of them exactly; where endpoint is 0, stop is one step behind the last.",
+  doc    = "Numbers in a line from start to stop, both of them exactly; where endpoint is 0, stop is one step behind the last.",
   inputs = "",
   index  = true,
   params = { start = 0.0, stop = 1.0, endpoint = 1 },
@@ -41,5 +41,6 @@ op "linspace" {
     f64 y = (sum + (sum_low + way_low)) * back;
     return index == 0 ? start : index == last ? stop : y;
   ]],
-  examples = { { start = 1.0, stop = 2.0, index = 2, count = 5, out = 1.5 }, { stop = 8.0, endpoint = 0, index = 3, count = 4, out = 6.0 } },
+  examples = { { start = 1.0, stop = 2.0, index = 2, count = 5, out = 1.5 },
+               { stop = 8.0, endpoint = 0, index = 3, count = 4, out = 6.0 } },
 }

@@ -23,16 +23,16 @@ function M.entries(plan, op)
   return entries
 end
 
--- Ops that find and index ops run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
--- Returns errors.
+-- Ops that find and index ops run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were
+-- asked for by name. Returns errors.
 function M.leave_out(plan, is_asked)
   local kept, errors = {}, {}
   plan.left_out = {}
   for _, op in ipairs(plan.ops) do
     table.insert((op.finds or op.index) and plan.left_out or kept, op)
     if (op.finds or op.index) and is_asked then
-      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its %s; leave it out, or generate for c as well",
-                                          op.name, op.finds and "output's shape depends on values"
+      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its %s; leave it out, or generate for c as "
+                                            .. "well", op.name, op.finds and "output's shape depends on values"
                                             or "elements follow from where they stand")
     end
   end

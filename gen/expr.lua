@@ -762,7 +762,9 @@ function M.compute_type(types, op, T)
 end
 
 -- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
-function M.is_double(op) return #op.dtypes == 1 and op.dtypes[1] == "f64" and not op.moves and not op.casts and not op.finds and not op.index end
+function M.is_double(op)
+  return #op.dtypes == 1 and op.dtypes[1] == "f64" and not (op.moves or op.casts or op.finds or op.index)
+end
 
 -- Whether an op takes floats only.
 function M.is_floating(types, op)
@@ -815,8 +817,8 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit". An index op's has
--- the index as its input and the count behind its params, both numbers of K.
+-- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit". An index
+-- op's has the index as its input and the count behind its params, both numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)

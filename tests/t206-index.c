@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t206-index: ops whose elements follow from where they stand: arange and linspace, in every dtype and layout, called and planned,
- * on one thread and several, against integers modulo 2^64, libc's fma and 113 bits; what is refused. */
+ * t206-index: ops whose elements follow from where they stand: arange and linspace, in every dtype and layout, called and
+ * planned, on one thread and several, against integers modulo 2^64, libc's fma and 113 bits; what is refused. */
 #include <float.h>
 
 #include "tensors.h"
@@ -66,8 +66,8 @@ static void say(problem *p, const char *what) {
   char text[1500], how[1000] = "";
   DLTensor *out = &p->out.t;
   const quern_call call = {.size = sizeof call, .params = p->param, .n_params = p->n_params};
-  int n = snprintf(text, sizeof text, "%s(%.17g, %.17g, %g): %s; %s, seed 0x%" PRIx64 "\n", names[p->which], as_double(p->param[0]),
-                   as_double(p->param[1]), as_double(p->param[2]), what, p->note, test_seed());
+  int n = snprintf(text, sizeof text, "%s(%.17g, %.17g, %g): %s; %s, seed 0x%" PRIx64 "\n", names[p->which],
+                   as_double(p->param[0]), as_double(p->param[1]), as_double(p->param[2]), what, p->note, test_seed());
   text_operand(text + n, 300, "out", &p->out);
   quern_op_explain(ops[p->which], 0, NULL, 1, &out, &call, how, sizeof how);
   group_fail("%s%s", text, how);
@@ -121,14 +121,15 @@ static void check(problem *p, int planned) {
 
 /* Parameters: tame ones, and those at the ends of what there is. */
 static void draw(problem *p, rng *r) {
-  static const double hard[] = {0, -0.0, 1, -1, 0.1, 1e16, DBL_MAX, -DBL_MAX, 0x1p1023, DBL_MIN, 0x1p-1074, -0x1p-1070, 1e-300, 65504, 3};
+  static const double hard[] = {0,        -0.0,    1,         -1,         0.1,    1e16,  DBL_MAX, -DBL_MAX,
+                                0x1p1023, DBL_MIN, 0x1p-1074, -0x1p-1070, 1e-300, 65504, 3};
   static const int64_t harder[] = {0, 1, -1, INT64_MAX, INT64_MIN, 255, -129, (int64_t)1 << 40, 12345678901};
   const int is_integer = ref_dtype_kind(p->out.d) == REF_KIND_INTEGER;
   p->n_params = p->which == ARANGE ? 2 : 3;
   for (int k = 0; k < 2; k++) {
     const uint64_t kind = rng_below(r, 4);
     if (is_integer)
-      p->param[k] = kind == 0 ? whole(harder[rng_below(r, 9)]) : kind == 1 ? whole((int64_t)rng_u64(r)) : whole(rng_range(r, -100, 100));
+      p->param[k] = whole(kind == 0 ? harder[rng_below(r, 9)] : kind == 1 ? (int64_t)rng_u64(r) : rng_range(r, -100, 100));
     else if (kind == 0)
       p->param[k] = real(hard[rng_below(r, sizeof hard / sizeof *hard)]);
     else
@@ -142,7 +143,8 @@ static void lay_out(operand *o, ref_dtype d, int64_t n, rng *r) {
   int64_t shape[5], strides[5], step = 1;
   int order[5], ndim = (int)rng_below(r, 6);
   for (int k = 0; k < ndim; k++) {
-    int64_t most = n < 2 ? 2 : n, extent = k == ndim - 1 ? most : 1 + (int64_t)rng_below(r, k ? 5 : (uint64_t)(most < 40 ? most : 40));
+    int64_t most = n < 2 ? 2 : n, extent = most;
+    if (k < ndim - 1) extent = 1 + (int64_t)rng_below(r, k ? 5 : (uint64_t)(most < 40 ? most : 40));
     shape[k] = extent;
     n = n / extent ? n / extent : 1;
     order[k] = k;
@@ -203,9 +205,10 @@ static void test_large(void) {
     ref_dtype d;
     int64_t shape[2], strides[2];
   } cases[] = {
-      {ARANGE, REF_F64, {1, 3000017}, {1, 1}},     {ARANGE, REF_I16, {2003, 2001}, {1, 2003}}, {ARANGE, REF_U8, {700, 1501}, {-1501, -1}},
+      {ARANGE, REF_F64, {1, 3000017}, {1, 1}},      {ARANGE, REF_I16, {2003, 2001}, {1, 2003}},
+      {ARANGE, REF_U8, {700, 1501}, {-1501, -1}},   {ARANGE, REF_U64, {3, 700001}, {1, 5}},
       {LINSPACE, REF_F32, {4001, 1201}, {1201, 1}}, {LINSPACE, REF_F16, {1201, 1001}, {1, 1201}},
-      {LINSPACE, REF_F64, {100003, 3}, {4, 1}},     {ARANGE, REF_U64, {3, 700001}, {1, 5}},
+      {LINSPACE, REF_F64, {100003, 3}, {4, 1}},
   };
   rng r;
   rng_seed(&r, 650);
@@ -251,7 +254,8 @@ static void test_huge(void) {
   for (int64_t i = 0; i < n; i += i < n - 100000 ? 9973 : 1) {
     uint64_t wanted, got = ref_get(REF_F16, (const char *)p.out.t.data + 2 * i);
     group_count(1);
-    if (!is_right(&p, i, n, got, &wanted)) group_fail("element %" PRId64 ": got 0x%" PRIx64 ", wanted 0x%" PRIx64, i, got, wanted);
+    if (!is_right(&p, i, n, got, &wanted))
+      group_fail("element %" PRId64 ": got 0x%" PRIx64 ", wanted 0x%" PRIx64, i, got, wanted);
   }
   group_end();
   munmap(p.out.t.data, (size_t)n * 2);
@@ -264,7 +268,8 @@ static void test_params(void) {
   group_begin("parameters of every kind");
   static const quern_scalar values[][2] = {
       {{QUERN_U64, {.u = UINT64_MAX}}, {QUERN_I64, {.i = -3}}}, {{QUERN_U64, {.u = (uint64_t)1 << 63}}, {QUERN_U64, {.u = 7}}},
-      {{QUERN_F64, {.f = {0x1p63, 0}}}, {QUERN_F64, {.f = {-2, 0}}}}, {{QUERN_F64, {.f = {-0x1p63, 0}}}, {QUERN_I64, {.i = INT64_MAX}}}};
+      {{QUERN_F64, {.f = {0x1p63, 0}}}, {QUERN_F64, {.f = {-2, 0}}}},
+      {{QUERN_F64, {.f = {-0x1p63, 0}}}, {QUERN_I64, {.i = INT64_MAX}}}};
   for (int v = 0; v < 4; v++)
     for (int d = REF_I8; d <= REF_U64; d++) {
       problem p = {.which = ARANGE, .n_params = 2, .param = {values[v][0], values[v][1]}};

@@ -19,5 +19,9 @@ from .array_api import asarray, astype, empty, full
 # may lack ops.)
 if "clip" in ops():
     from .array_api import clip
+if "arange" in ops():
+    from .array_api import arange
+if "linspace" in ops():
+    from .array_api import linspace
 if "nonzero" in ops():
     from .array_api import nonzero

@@ -68,6 +68,60 @@ def full(shape, fill_value, *, dtype=None, device=None):
     return _quern.full(value=fill_value, out=result)
 
 
+def _number_of(value):
+    """One of Python's numbers; what is like one of them, as NumPy's are, becomes one."""
+    if isinstance(value, (int, float)):
+        return value
+    if hasattr(value, "__index__"):
+        return _operator.index(value)
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise TypeError("{!r} is no number".format(value))
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """A new array of one dimension: start + k * step for k = 0, 1, ... below stop; with one number, 0 to below it. Of dtype int64
+    where all numbers are integers, else f32."""
+    if stop is None:
+        start, stop = 0, start
+    numbers = start, stop, step = tuple(map(_number_of, (start, stop, step)))
+    if dtype is None:
+        dtype = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    if step == 0:
+        raise ValueError("arange: step is 0")
+    if all(isinstance(number, int) for number in numbers):
+        count = len(range(start, stop, step))
+    else:
+        length = (stop - start) / step
+        if not _math.isfinite(length):
+            raise ValueError("arange: from {} to {} by {} is no finite number of elements".format(*numbers))
+        count = max(0, _math.ceil(length))
+    result = empty(count, dtype=dtype, device="cpu")
+    if result.dtype.kind in "iu" and count:
+        limits, last = iinfo(result.dtype), start + (count - 1) * step
+        for number in (start, last):
+            if not limits.min <= number <= limits.max:
+                raise OverflowError("arange: {} does not fit into {}".format(number, result.dtype))
+    return from_dlpack(_quern.arange(start=start, step=_step_of(step, count), out=result), device=device)
+
+
+def _step_of(step, count):
+    """The step of so many elements: of one, it need not fit anywhere."""
+    return step if count > 1 else 0
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """A new array of num numbers in a line, from start to stop, both exactly; without the endpoint, stop is one step behind the
+    last. Each is within half a unit in the last place of the line, next to zero within 2^-103 of the larger end."""
+    start, stop, num = _number_of(start), _number_of(stop), _operator.index(num)
+    if num < 0:
+        raise ValueError("linspace: num is {}, expected 0 or more".format(num))
+    result = empty(num, dtype=dtype, device="cpu")
+    if result.dtype.kind != "f":
+        raise TypeError("linspace: dtype {}, expected a float".format(result.dtype))
+    return from_dlpack(_quern.linspace(start=start, stop=stop, endpoint=int(endpoint), out=result), device=device)
+
+
 def zeros(shape, *, dtype=None, device=None):
     """A new array of zeros."""
     return full(shape, 0, dtype=_quern.float32 if dtype is None else dtype, device=device)

@@ -38,8 +38,8 @@ typedef enum qn_way {
   QN_WAY_STREAM    /* an output, contiguous over the box: copied past the cache */
 } qn_way;
 
-/* One operand. FILL to STREAM, but for INDEX, move items of the tensor's dtype; where the kernel's differs a conversion follows (inputs) or
- * precedes (outputs), between `staging` and `block`. Offsets are into the slice's area. */
+/* One operand. FILL to STREAM, but for INDEX, move items of the tensor's dtype; where the kernel's differs a conversion follows
+ * (inputs) or precedes (outputs), between `staging` and `block`. Offsets are into the slice's area. */
 typedef struct qn_operand {
   uint8_t dtype, value;     /* as the tensor has it, as the kernel takes or gives it */
   uint8_t size, value_size; /* bytes an item of each */

@@ -78,8 +78,8 @@ typedef struct qn_builtin {
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;
   /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype, or a
-   * T of `own`, for ARITHMETIC and FLOATING, f64 for DOUBLE, f64 or i64 for INDEX, T's bits dtype (QN_B8 ...) for MOVE, CAST and ITEMS, bool for
-   * PLACES. 65535 variants an op at most. */
+   * T of `own`, for ARITHMETIC and FLOATING, f64 for DOUBLE, f64 or i64 for INDEX, T's bits dtype (QN_B8 ...) for MOVE, CAST and
+   * ITEMS, bool for PLACES. 65535 variants an op at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
   const qn_cuda_variant *cuda_variants; /* NULL: none are built ahead */

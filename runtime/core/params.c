@@ -99,9 +99,12 @@ static const char *to_integer(const quern_scalar *scalar, int64_t low, uint64_t 
 
 /* The low 64 bits of an integer; of a float between -2^63 and 2^64, beyond them it saturates. */
 static const char *to_bits(const quern_scalar *scalar, uint64_t *slot) {
-  const int is_beyond = scalar->kind == QUERN_F64 && scalar->v.f[0] >= 0x1p63;
-  if (scalar->kind != QUERN_F64) *slot = scalar->v.u;
-  return scalar->kind != QUERN_F64 ? NULL : to_integer(scalar, is_beyond ? 0 : INT64_MIN, is_beyond ? UINT64_MAX : INT64_MAX, slot);
+  if (scalar->kind == QUERN_F64) {
+    const int is_beyond = scalar->v.f[0] >= 0x1p63;
+    return to_integer(scalar, is_beyond ? 0 : INT64_MIN, is_beyond ? UINT64_MAX : INT64_MAX, slot);
+  }
+  *slot = scalar->v.u;
+  return NULL;
 }
 
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {

@@ -12,7 +12,8 @@ typedef struct qn_params {
   uint64_t slot[QN_MAX_SLOTS];
 } qn_params;
 
-/* One number in a dtype, or, in QN_B64, an integer modulo 2^64; a scalar of a known kind but C128. Returns what is wrong with it as a phrase ("NaN"), or NULL. */
+/* One number in a dtype, or, in QN_B64, an integer modulo 2^64; a scalar of a known kind but C128. Returns
+ * what is wrong with it as a phrase ("NaN"), or NULL. */
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
 
 /* Converts the first n_given parameters from `given` and the rest from their defaults. To an integer: saturating; NaN and

@@ -25,8 +25,8 @@ quern_status qn_resolve_result(const qn_builtin *builtin, const uint8_t *in_dtyp
 quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtypes, qn_signature *signature);
 quern_status qn_resolve_output(const qn_builtin *builtin, const qn_signature *signature, uint8_t dtype);
 
-/* For an index op, of the output's dtype alone. The signature's operands are the indices, of the dtype they are computed with, and
- * the output. param: f64, or QN_B64: integers modulo 2^64. */
+/* For an index op, of the output's dtype alone. The signature's operands are the indices, of the dtype they are computed with,
+ * and the output. param: f64, or QN_B64: integers modulo 2^64. */
 quern_status qn_resolve_index(const qn_builtin *builtin, uint8_t dtype, qn_signature *signature);
 
 /* For an op without rules of its own (registered): what the inputs promote to. */
