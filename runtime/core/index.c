@@ -6,7 +6,7 @@
 #include "tensor.h"
 
 /* No element may have another's memory. This does not depend on where the output lies. */
-static quern_status check_output(const quern_op_info *info, const qn_nest *nest, uint8_t size) {
+static quern_status check_index_output(const quern_op_info *info, const qn_nest *nest, uint8_t size) {
   qn_nest alone = {.rank = nest->rank, .n_operands = 1, .n_elements = nest->n_elements};
   for (int32_t d = 0; d < nest->rank; d++) {
     alone.n[d] = nest->n[d];
@@ -27,8 +27,8 @@ void qn_index_count(const qn_decision *decision, qn_params *params) {
 }
 
 /* The output is read and can be written here. */
-static quern_status read_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
-                                qn_tensor *tensor, qn_decision *decision) {
+static quern_status read_index_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
+                                      qn_tensor *tensor, qn_decision *decision) {
   char text[QN_TENSOR_DEVICE_CHARS];
   quern_status status = qn_tensor_read(out[0], info->name, info->args, 0, needs_data, tensor);
   if (status) return status;
@@ -52,7 +52,7 @@ __attribute__((noinline)) quern_status qn_index_decide(const quern_op *op, DLTen
   decision->specialised = NULL;
   decision->compiled = NULL;
   decision->values = decision->pinned = 0;
-  quern_status status = read_output(info, out, call, needs_data, &tensor, decision);
+  quern_status status = read_index_output(info, out, call, needs_data, &tensor, decision);
   if (status) return status;
   if ((status = qn_resolve_index(op->builtin, tensor.dtype, &signature))) return status;
   decision->param_dtype = signature.param;
@@ -70,7 +70,7 @@ __attribute__((noinline)) quern_status qn_index_decide(const quern_op *op, DLTen
   qn_tensor_normalise(tensor.ndim, tensor.shape, 1, &indices, 1, &tensor, &job->nest);
   qn_index_count(decision, &decision->params);
   if (job->nest.n_elements == 0) return QUERN_OK;
-  if ((status = check_output(info, &job->nest, tensor.size))) return status;
+  if ((status = check_index_output(info, &job->nest, tensor.size))) return status;
   const uint8_t dtypes[2] = {QN_INDEX_DTYPE, tensor.dtype};
   qn_job_plan_index(&signature, dtypes, job);
   return QUERN_OK;

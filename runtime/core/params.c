@@ -129,7 +129,7 @@ static quern_status check_count(const quern_op_info *info, int32_t n_given) {
 }
 
 /* What an op computes in, as a sentence says it. */
-static const char *dtype_name(uint8_t dtype) { return dtype == QN_B64 ? "integers" : qn_dtype_infos[dtype].name; }
+static const char *computed_in(uint8_t dtype) { return dtype == QN_B64 ? "integers" : qn_dtype_infos[dtype].name; }
 
 /* Parameter k, given or not, in a dtype. */
 static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dtype, int32_t n_given, const quern_scalar *given,
@@ -140,7 +140,7 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s) is not given, and has no default", info->name, k + 1, name);
   if (scalar->kind == QUERN_C128)
     return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
-                          info->name, k + 1, name, dtype_name(dtype));
+                          info->name, k + 1, name, computed_in(dtype));
   if (scalar->kind < 0 || scalar->kind > QUERN_C128)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s): kind %d is none of QUERN_I64, U64, F64, C128", info->name,
                           k + 1, name, scalar->kind);
@@ -149,7 +149,7 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
   return qn_status_fail(QUERN_E_DTYPE,
                         "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or cast the tensors to "
                         "a float dtype with astype first",
-                        info->name, k + 1, name, wrong, dtype_name(dtype));
+                        info->name, k + 1, name, wrong, computed_in(dtype));
 }
 
 quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
