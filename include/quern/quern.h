@@ -191,6 +191,10 @@ typedef struct quern_op_info {
 QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
 
 /* ---- Calling ----------------------------------------------------------------------------------------------------
+ * An op without inputs writes to an output of any shape, and its dtype is the caller's choice, too: full, and those whose
+ * elements follow from where they stand, counted in row-major order (arange, linspace): integers modulo 2^64, floats in
+ * f64, then rounded. The latter run on the CPU only, elsewhere: DEVICE; and they are no part of expressions.
+ *
  * Tensors: strides count elements, byte_offset counts bytes; NULL strides mean compact row-major. Any rank up to
  * QUERN_MAX_NDIM, any strides (zero, negative), any alignment on the CPU, any size including 0. Descriptors and the arrays they
  * point to are borrowed for the call and only read; inputs' memory is only read, outputs' only written. Inputs
@@ -236,7 +240,7 @@ typedef struct quern_shape {
 } quern_shape;
 
 /* The shapes and dtypes of the outputs for these inputs; no data is touched and `data` may be NULL. Where the dtype is
- * the caller's choice (astype), it is read from out[i].dtype. */
+ * the caller's choice (astype, full, arange), it is read from out[i].dtype. */
 QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
 
 /* The same for a call on these very data: of an op of QUERN_CLASS_DYNAMIC the inputs' values are read, and every extent is
