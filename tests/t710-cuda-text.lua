@@ -19,6 +19,31 @@ local function write(name, text) shell.write(folder .. "/" .. name, text) end
 local on_cpu = string.format("%s -x c++ -std=c++17 -DQC_HOST -I%s/tests/cuda -ffp-contract=off -Wall -Wextra -Werror "
   .. "-Wno-unknown-pragmas", compiler, root)
 
+-- Every op, but those that CUDA has none of, with every dtype of the spec: itself, or bits of its size, where bits are moved.
+local function check_walk(model)
+  local seen, missing, n_ops, n_pairs, n_dynamic = {}, {}, 0, 0, 0
+  for _, entry in ipairs(texts.entries(model)) do
+    for _, name in ipairs(entry.record.dtypes) do seen[entry.op.name .. " " .. name] = true end
+  end
+  for _, op in ipairs(model.ops) do
+    if op.finds then
+      n_dynamic = n_dynamic + 1
+    else
+      n_ops = n_ops + 1
+      for _, d in ipairs(op.dtypes) do
+        local name = type(d) == "table" and d.name or d
+        n_pairs = n_pairs + 1
+        if not seen[op.name .. " " .. name] and not seen[op.name .. " b" .. model.types.by_name[name].bits] then
+          missing[#missing + 1] = op.name .. " " .. name
+        end
+      end
+    end
+  end
+  tap.ok(n_ops > 10 and #missing == 0, "kernels of each of %d ops and its dtypes, %d pairs; %d ops of class dynamic have none",
+         n_ops, n_pairs, n_dynamic)
+  for _, pair in ipairs(missing) do tap.diag("no kernel: %s", pair) end
+end
+
 -- Generates, compiles and runs a choice of kernels beside a C tree of the same ops.
 local function check(what, model, options, spec, problems)
   local out, more = options and "random" or "ops", spec and string.format(" --spec %s --ops %s", spec, options.ops) or ""
@@ -59,6 +84,7 @@ local ok, text = run(string.format("%s -O1 %s/tests/cuda/divide.cc -o %s/divide 
                                    tap.test_seed()))
 tap.ok(ok, "division by what is known before: %s", text:sub(1, 1000))
 
+check_walk(texts.model())
 check("ops", texts.model(), nil, nil, 12)
 
 math.randomseed(tap.test_seed(), 710)
