@@ -787,10 +787,11 @@ static void add_rows(int index, ref_dtype d) {
     took |= is_taken;
     if (r.in[k] == REF_N_DTYPES) bail("%s: input %d takes nothing", r.info->name, k + 1);
   }
-  if (r.n_in == 0) took = 1;
+  if (r.n_in == 0) took = takes(&r.info->args[0], d);
   if (took) {
     n_pairs++;
     for (int wish = 0; wish < REF_N_DTYPES && is_choice; wish++) {
+      if (r.n_in == 0 && (ref_dtype)wish != d) continue;
       if (infer(&r, (ref_dtype)wish)) {
         bad("%s of %s, which its inputs take: %s", r.info->name, ref_dtype_name(d), quern_last_error());
         break;
@@ -802,7 +803,6 @@ static void add_rows(int index, ref_dtype d) {
         is_choice = r.out[0] == REF_I16 && first == (ref_dtype)wish;
         infer(&r, (ref_dtype)wish);
       }
-      if (is_choice && r.n_in == 0 && (ref_dtype)wish != d) continue;
       int has_none = 0;
       for (int k = 0; k < r.info->n_params; k++) has_none |= r.info->params[k].value.kind == QUERN_NONE;
       for (int with = has_none; with <= (r.info->n_params > 0); with++) {
