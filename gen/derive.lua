@@ -264,9 +264,11 @@ end
 
 -- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
 local function inputs_read(model, backward)
-  local names = {}
-  for _, K in ipairs { "f32", "f64" } do
-    if expr.compute_type(model.types, backward, K) == K then
+  local names, seen = {}, {}
+  for _, dtype in ipairs(backward.dtypes) do
+    local K = expr.compute_type(model.types, backward, dtype)
+    if not seen[K] then
+      seen[K] = true
       local dag, message = expr.op_dag(model, backward, K)
       if not dag then return nil, message end
       for _, node in ipairs(dag_of.order(dag.outputs)) do

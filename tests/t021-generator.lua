@@ -57,6 +57,8 @@ refuses('tables { T = { "f16", 1.5, 2 } }', "f32, f64 or an integer type", "a ta
 refuses('func "sqrt" { body = "x" }', "cannot be a function's name", "a function named as a primitive")
 refuses('func "relu" { body = "x" }', "cannot be a function's name", "a function named as a built-in op")
 refuses('op "acme.a" { inputs = "rare, x", doc = "d", dtypes = floating, body = "x" }', "is not a name", "an input named as a word of bodies")
+refuses('unary "acme.a" { doc = "d", dtypes = all, casts = true, body = "-x" }', "what casts has one input, and that is its body",
+        "a cast that computes")
 refuses('unary "acme.a" { doc = "d", dtypes = floating, body = "x", grad = "g" }', "unknown name 'g'", "a derivative of what is not there")
 
 -- shifts by a count of another type: outside the width is outside, however wide the count

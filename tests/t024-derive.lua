@@ -84,6 +84,8 @@ unary "acme.bits" { doc = "d", dtypes = { "f32" }, body = [[ as_f32(as_i32(x) & 
 unary "acme.steps" { doc = "d", dtypes = floating, body = [[ floor(x) ]] }
 unary "acme.whole" { doc = "d", dtypes = integer, body = [[ x + x ]] }
 unary "acme.test" { doc = "d", dtypes = floating, result = "bool", body = [[ x > 0 ]] }
+unary "acme.narrow" { doc = "d", dtypes = "bf16", body = [[ x * x ]] }
+unary "acme.keyed" { doc = "d", dtypes = { "f16", "bf16" }, body = { f16 = [[ x + 1 ]], bf16 = [[ x * 2 ]] } }
 unary "acme.uses_none" { doc = "d", dtypes = floating, body = [[ acme.none(x) + x ]] }
 ]=]
 local errors
@@ -98,6 +100,8 @@ inputs_are("acme.by_result", "grad y")
 inputs_are("acme.both", "grad x y")
 inputs_are("acme.assigned", "grad x y")
 inputs_are("acme.one", "grad x")
+inputs_are("acme.narrow", "grad x")
+tap.ok(not model.op_of_name["acme.keyed_backward"], "bodies of storage dtypes are not derived")
 inputs_are("acme.masked", "grad m x")
 inputs_are("acme.steps", "grad")
 for _, name in ipairs { "acme.none", "acme.bits", "acme.whole", "acme.test", "acme.uses_none" } do

@@ -78,6 +78,11 @@ is_(str(inspect.signature(g)), "(lambda_, out_, /, *, out=None, dtype=None, stre
 for n in range(1, 9):  # layouts that come again are prepared
     is_(quern.compile("y = x + 1")(y, out=z) is z and z[0], 2.0, "expression, call {}".format(n))
 
+for made in (lambda: quern.op("full")(value=3, dtype="f32"),
+             lambda: quern.Context().call("full", value=3, dtype="i8"),
+             lambda: quern.compile("param a; y = (f32)a * 2")(a=3)):
+    raises(TypeError, made, "no inputs, and no out", "out is wanted: it has no inputs")
+
 # ---- Attributes ----
 
 op = quern.op("leaky_relu")

@@ -195,7 +195,10 @@ static int measure(const subject *s) {
     }
   }
   const char *verdict = n_bad ? "NOT within its bound" : "ok";
-  printf("%s %s: %s: declared %.5g, worst %.5g ULP", s->name, ref_dtype_name(s->d), verdict, declared, worst);
+  if (isinf(declared)) /* a derivative that was made of a body */
+    printf("%s %s: declares nothing: worst %.5g ULP", s->name, ref_dtype_name(s->d), worst);
+  else
+    printf("%s %s: %s: declared %.5g, worst %.5g ULP", s->name, ref_dtype_name(s->d), verdict, declared, worst);
   if (worst > 0) {
     printf(": ");
     print_point(s, x, at, out, ref_get(out, memory[place] + at * ref_dtype_size(out)));

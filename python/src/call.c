@@ -207,6 +207,10 @@ static int make_each(call *call, const quern_shape *shapes) {
 }
 
 static __attribute__((noinline)) int make_results(call *call) {
+  if (call->info->n_in == 0) {
+    PyErr_Format(PyExc_TypeError, "%s: out is wanted: it has no inputs that a result could be like", call->info->name);
+    return -1;
+  }
   quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
   int failed = !shapes || hold_tensors(call) || find_shapes(call, shapes) || make_each(call, shapes);
   if (shapes != room) PyMem_Free(shapes);
