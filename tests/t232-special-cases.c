@@ -476,20 +476,6 @@ static int is_without(const char *name) {
   return 0;
 }
 
-/* Of a derivative no standard says anything: t306 has what holds at kinks and ends. */
-static int is_backward(const char *name) {
-  const int32_t n = quern_op_count(NULL);
-  int found = 0;
-  for (int32_t i = 0; i < n && !found; i++) {
-    quern_op *op = NULL;
-    if (quern_op_at(NULL, i, &op)) bail("%s", quern_last_error());
-    const char *backward = quern_op_describe(op)->backward;
-    found = backward && strcmp(backward, name) == 0;
-    quern_op_release(op);
-  }
-  return found;
-}
-
 /* The functions that the library has; each op of its own has rows, or stands among those without. */
 static void test_ops(int n_ways, const way *ways) {
   const int32_t n = quern_op_count(NULL);
@@ -507,7 +493,7 @@ static void test_ops(int n_ways, const way *ways) {
     /* those of integers only have no special cases of floats */
     const int is_of_floats = info->n_in > 0 && strstr(info->args[info->n_in - 1].dtypes, "f32") != NULL;
     if (n_found) test_op(info, n_ways, ways);
-    else if (info->op_class == QUERN_CLASS_BASIC && is_of_floats && !is_without(info->name) && !is_backward(info->name))
+    else if (info->op_class == QUERN_CLASS_BASIC && is_of_floats && !is_without(info->name) && !is_backward(info->name)) /* t306 has those */
       append(lacking, sizeof lacking, info->name);
     quern_op_release(op);
   }

@@ -206,6 +206,20 @@ UNUSED static void operand_forgive(operand *o) {
 #define SANITIZED 0
 #endif
 
+/* Whether an op computes another's derivative. */
+UNUSED static int is_backward(const char *name) {
+  const int32_t n = quern_op_count(NULL);
+  int found = 0;
+  for (int32_t i = 0; i < n && !found; i++) {
+    quern_op *op = NULL;
+    if (quern_op_at(NULL, i, &op)) bail("%s", quern_last_error());
+    const char *backward = quern_op_describe(op)->backward;
+    found = backward && strcmp(backward, name) == 0;
+    quern_op_release(op);
+  }
+  return found;
+}
+
 /* Was the library built with some ops only, as sanitised builds are? QUERN_TEST_SUBSET=1, or CMake's cache, says so. */
 UNUSED static int is_subset(void) {
   const char *subset = getenv("QUERN_TEST_SUBSET"), *build = getenv("QUERN_BUILD_DIR");
