@@ -173,7 +173,8 @@ static int serve(void) {
     int n_in;
     long long n;
     double low, high;
-    if (sscanf(line, "%63s %d %7s %7s %lld %lf %lf", op, &n_in, dtype, out, &n, &low, &high) != 7 || n_in < 1 || n_in > 3 || n < 1) {
+    int n_read = sscanf(line, "%63s %d %7s %7s %lld %lf %lf", op, &n_in, dtype, out, &n, &low, &high);
+    if (n_read != 7 || n_in < 1 || n_in > 3 || n < 1) {
       fprintf(stderr, "quern-bench: no case: %s", line);
       return 1;
     }

@@ -16,7 +16,8 @@ def bars(title, rows, legend):
         return LEFT + WIDTH * (math.log(min(max(ratio, low), high)) - math.log(low)) / (math.log(high) - math.log(low))
 
     height = TOP + ROW * len(rows) + 12
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 60} {height}" font-family="sans-serif" font-size="11">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 60} {height}" font-family="sans-serif" '
+           'font-size="11">',
            f'<rect width="100%" height="100%" fill="#fff"/><text x="10" y="18" font-size="13">{html.escape(title)}</text>']
     for k, name in enumerate(legend):
         out.append(f'<rect x="{10 + 210 * k}" y="27" width="10" height="10" fill="{COLOURS[k]}"/>'

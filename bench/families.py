@@ -169,7 +169,8 @@ def main():
                 continue
             cells = [times.get((one.name, threads, who)) for who in ("Quern", *(who for who, _ in peers))]
             ratio = ratio_of(times, one, peers)
-            out.append(row([one.case.family, one.name, *(f"{t:.0f}" if t else "" for t in cells), f"{ratio:.2f}" if ratio else ""]))
+            shown = [f"{t:.0f}" if t else "" for t in cells]
+            out.append(row([one.case.family, one.name, *shown, f"{ratio:.2f}" if ratio else ""]))
             if ratio and threads == 1:
                 chart.append((one.name, ratio, one.size == "1e5"))
         out.append("")

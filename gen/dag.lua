@@ -11,7 +11,9 @@ M.MAX_NODES = 4096
 
 -- Operations whose result is the same bits for integers of either sign.
 M.SIGNLESS = {}
-for op in ("input param const add sub mul neg and or xor not shl select eq ne bits raw from_bits"):gmatch "%S+" do M.SIGNLESS[op] = true end
+for op in ("input param const add sub mul neg and or xor not shl select eq ne bits raw from_bits"):gmatch "%S+" do
+  M.SIGNLESS[op] = true
+end
 
 local Dag = {}
 Dag.__index = Dag
