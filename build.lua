@@ -123,8 +123,10 @@ function commands.generate()
   local prefix = options.prefix or "quern"
   local counts = write(options.out, prefix, result)
   if options.report then
-    local seconds = os.clock() - start
-    io.write(report.generated(result, counts, seconds, not options.single and objects.measure(options.out, result.files) or nil))
+    local seconds, has_kernels = os.clock() - start, result.files["kernels/pack.c"] ~= nil
+    local compiled = has_kernels and objects.measure(options.out, result.files) or nil
+    io.write(report.generated(result, counts, seconds, compiled))
+    if has_kernels and not compiled then io.stderr:write "build.lua: --report: the kernels could not be compiled by $CC or cc\n" end
   end
 end
 
