@@ -33,6 +33,12 @@ is_(quern.multiply(quern.op("fma")(half, 0.1, f32), 1).tolist(), quern.op("fma")
     "a number is rounded to what all others promote to")
 brain = quern.op("astype")(f32, dtype="bf16")
 is_((str(quern.add(brain, 1.5).dtype), str(quern.where(True, brain, half).dtype)), ("bfloat16", "float32"), "bf16")
+if hasattr(quern, "float_power"):
+    for operand in (half, f32, i32):
+        got = quern.float_power(operand, 0.1)
+        ok(str(got.dtype) == "float64" and abs(got.tolist()[1] - 2 ** 0.1) < 1e-15, "a float keeps its digits where the result is f64")
+else:
+    skip(3, "this build has some ops only, and no float_power")
 is_(quern.add(f32, float("inf")).tolist(), [float("inf")] * 2, "infinity")
 ok(quern.isnan(quern.add(f32, float("nan"))).tolist() == [True, True], "NaN")
 is_(quern.add(f32, 2**70).tolist(), [2.0**70] * 2, "a large int beside floats")

@@ -71,9 +71,10 @@ int operand_hold(operand *operand);
 int operand_settle(operand *operand, void *stream);
 
 /* Gives the numbers among n inputs, 0-d and on the CPU, the dtype that the others, which have been read, promote to: numbers are
- * weak. A float beside integers is f32, an int beside bools i64. conditions: bit k is set where input k can only be bool.
+ * weak. A float beside integers is f32, an int beside bools i64; any is f64 for an op that gives f64 whatever it takes
+ * (float_power). conditions: bit k is set where input k can only be bool.
  * OverflowError, TypeError (there are no others). */
-int operand_numbers(operand *operands, int32_t n, uint32_t conditions);
+int operand_numbers(operand *operands, int32_t n, uint32_t conditions, int gives_f64);
 
 /* In the presence of an exception, which stays, or of none. */
 static inline void operand_release(operand *operand) {

@@ -107,7 +107,7 @@ static int set_condition(operand *operand) {
   return operand_fail(operand, PyExc_TypeError, "the number %.100R, expected a bool", operand->object);
 }
 
-int operand_numbers(operand *operands, int32_t n, uint32_t conditions) {
+int operand_numbers(operand *operands, int32_t n, uint32_t conditions, int gives_f64) {
   DLDataType others = {0};
   int32_t n_others = 0;
   for (int32_t k = 0; k < n; k++) {
@@ -116,6 +116,7 @@ int operand_numbers(operand *operands, int32_t n, uint32_t conditions) {
   }
   if (n && !n_others)
     return operand_fail(operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own");
+  if (gives_f64) others = (DLDataType){kDLFloat, 64, 1};
   for (int32_t k = 0; k < n; k++) {
     if (operands[k].kind != OPERAND_NUMBER) continue;
     int failed = conditions >> k & 1 ? set_condition(&operands[k])

@@ -45,6 +45,7 @@ PyObject *op_new(quern_op *op, int may_compile) {
   self->may_compile = (uint8_t)may_compile;
   for (int32_t k = 0; k < self->info->n_in; k++)
     self->conditions |= (uint32_t)(strcmp(self->info->args[k].dtypes, "bool") == 0) << k;
+  self->gives_f64 = self->info->n_out == 1 && strcmp(self->info->args[self->info->n_in].dtypes, "f64") == 0;
   self->names = make_names(self->info);
   if (!self->names) Py_CLEAR(self);
   return (PyObject *)self;

@@ -20,6 +20,7 @@ typedef struct op_object {
   PyObject *names;           /* tuple of str, interned: inputs, then parameters */
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
   uint32_t conditions;       /* bit k: input k can only be bool */
+  uint8_t gives_f64;         /* whatever it takes */
   uint8_t may_compile;       /* a call may have to wait for a compiler */
   memo memo;
 } op_object;
