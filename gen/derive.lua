@@ -236,10 +236,13 @@ local function may_have_one(types, op)
       if operand.name == "grad" then return false end
     end
   end
+  local takes_floats = false
   for _, name in ipairs(op.dtypes) do
-    if types.by_name[name].kind == "float" then return #float_inputs(op) > 0 end
+    local t = types.by_name[name]
+    if op.bodies[name] and t.compute ~= name and not op.grad then return false end -- in numbers of f16 it is another function
+    takes_floats = takes_floats or t.kind == "float"
   end
-  return false
+  return takes_floats and #float_inputs(op) > 0
 end
 
 -- The bodies of a backward op: what the spec says, or the op's own with a mark.

@@ -87,7 +87,7 @@ static int32_t number(char **at, int32_t most) {
 
 static int is_name(const char *text) {
   const size_t n = strlen(text);
-  return n > 0 && n < 64 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
+  return n > 0 && n < 512 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
 static int read_head(char *line) {

@@ -217,15 +217,31 @@ static PyObject *context_compile(PyObject *object, PyObject *expression) {
   return status ? raise_compile(status) : op_new(op, 1);
 }
 
-/* The ops of the names that are in `names` and were not in `before`, both given up. */
+/* Whether a tuple of ops has the one that `op` is the derivative of: it came by itself. */
+static int is_derivative(const op_object *op, PyObject *names, context_object *self) {
+  int found = 0;
+  for (Py_ssize_t k = 0; k < PyTuple_Size(names) && !found; k++) {
+    op_object *other = (op_object *)op_of(self, PyTuple_GetItem(names, k));
+    if (!other) return -1;
+    found = other->info->backward && strcmp(other->info->backward, op->info->name) == 0;
+    Py_DECREF(other);
+  }
+  return found;
+}
+
+/* The ops of the names that are in `names` and were not in `before`, both given up; but those made of others of them. */
 static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names) {
   PyObject *added = before && names ? PyNumber_Subtract(names, before) : NULL, *ops = sorted(added);
   Py_ssize_t n = ops ? PyTuple_Size(ops) : 0;
-  PyObject *result = ops ? PyTuple_New(n) : NULL;
-  for (Py_ssize_t k = 0; result && k < n; k++) {
+  PyObject *list = ops ? PyList_New(0) : NULL;
+  for (Py_ssize_t k = 0; list && k < n; k++) {
     PyObject *op = op_of(self, PyTuple_GetItem(ops, k));
-    if (!op || PyTuple_SetItem(result, k, op)) Py_CLEAR(result);
+    int made = op ? is_derivative((op_object *)op, ops, self) : -1;
+    if (made < 0 || (!made && PyList_Append(list, op))) Py_CLEAR(list);
+    Py_XDECREF(op);
   }
+  PyObject *result = list ? PyList_AsTuple(list) : NULL;
+  Py_XDECREF(list);
   Py_XDECREF(ops);
   Py_XDECREF(names);
   Py_XDECREF(before);
@@ -285,7 +301,7 @@ static PyMethodDef context_methods[] = {
      "describe($self, /)\n--\n\nWhat there is to compute with: a dict of str, among them isa, threads, jit, cuda, cache."},
     {"load_spec", context_load_spec, METH_O,
      "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
-     "name, with those that other threads have added meanwhile."},
+     "name, with those that other threads have added meanwhile; their derivatives, NAME_backward, by op()."},
     {"op", context_op, METH_O, "op($self, name, /)\n--\n\nThe Op of that name. KeyError: there is none."},
     {"ops", context_ops, METH_NOARGS, "ops($self, /)\n--\n\nThe names of all ops, sorted."},
     {NULL, NULL, 0, NULL},
