@@ -16,7 +16,7 @@ local M = {}
 -- A body of more nodes than this is heavy: its time is in the arithmetic, not in the loads.
 M.HEAVY_NODES = 14
 M.RARE_BLOCK = 256
-M.RARE_BYTES = 8192 -- of all outputs' blocks: they lie on the stack, of which a slice is to take 32 KB
+M.RARE_BYTES = 2048 -- of all outputs' blocks, on the stack: a frame over 4 KB is probed by a call to __chkstk on Windows
 
 M.ISAS = { "generic", "v2", "v3", "v4" }
 M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", transposed = "t", c = "c", b = "b", s = "s", t = "t" }

@@ -50,13 +50,15 @@ static const char *use_generator(void) {
   qn_bytes program = {NULL, 0}, source = {NULL, 0};
   int32_t n = 0;
   all[0] = 0;
-  if (qn_generator_load_spec(g, "a.lua", spec, sizeof spec - 1, &ops, &n) || n != 1 || qn_generator_program(g, "acme.swish", "f32", &program) ||
+  if (qn_generator_load_spec(g, "a.lua", spec, sizeof spec - 1, &ops, &n) || n != 2 || qn_generator_program(g, "acme.swish", "f32", &program) ||
       qn_generator_source(g, &request, &source, NULL)) {
     fprintf(stderr, "%s\n", quern_last_error());
   } else {
-    snprintf(all, sizeof all, "%s%s%llx\n", program.data, source.data, (unsigned long long)ops[0]->rule.info.params[0].value.v.u);
-    free(ops[0]);
+    const int length = snprintf(all, sizeof all, "%s%s%llx\n", program.data, source.data,
+                                (unsigned long long)ops[0]->rule.info.params[0].value.v.u);
+    if (length >= (int)sizeof all) fprintf(stderr, "%d bytes do not fit\n", length);
   }
+  while (n > 0) free(ops[--n]); /* the op and its derivative */
   free(ops);
   free(program.data);
   free(source.data);

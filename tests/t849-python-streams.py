@@ -67,14 +67,14 @@ def borrow(framework, out):
 
 
 @PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
-def stream(device_type, device_id, out):
+def current_stream(device_type, device_id, out):
     Framework.asked.append((device_type, device_id))
     out[0] = Framework.current
     return 0
 
 
 address = lambda function: ctypes.cast(function, c_void_p).value  # noqa: E731
-api = Api(1, 3, None, address(take), address(take), address(take), address(borrow), address(stream))
+api = Api(1, 3, None, address(take), address(take), address(take), address(borrow), address(current_stream))
 Framework.__dlpack_c_exchange_api__ = capsule_new(ctypes.addressof(api), b"dlpack_exchange_api", None)
 
 
