@@ -6,7 +6,6 @@ on two threads. Each case is timed in all of them in turn, several rounds; media
 
 Beside NAME.md it writes NAME.svg, a bar a case. Peers that are not installed are left out, and the table says so. NumPy computes
 on one thread; PyTorch has no f16 or bf16 for some ops, and NumPy no bf16: those cells are empty."""
-import argparse
 import collections
 import os
 import platform
@@ -18,7 +17,7 @@ THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(max(THREADS))
 
 from chart import bars  # noqa: E402
-from timing import cpu_name, head, median_ns, row  # noqa: E402
+from timing import cpu_name, head, median_ns, options_of_command_line, row  # noqa: E402
 
 # op: Quern's name; dtypes: of the inputs, one row of cases each; out: the dtype of the output, if another; low, high: values.
 Case = collections.namedtuple("Case", "family op n_in dtypes out low high numpy torch")
@@ -143,12 +142,7 @@ def ratio_of(times, one, peers):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out")
-    parser.add_argument("filter", nargs="?", default="")
-    options = parser.parse_args()
+    options = options_of_command_line(rounds=5)
     peers, missing = load_peers()
     ones = list(all_cases(options.filter))
     times = measure(ones, os.path.join(options.build, "bench", "quern-bench"), peers, options.rounds)

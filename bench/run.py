@@ -5,7 +5,6 @@ cases, one thread, several rounds in turn, medians and ratios.
     python3 bench/run.py [--build build] [--rounds 3] [--out bench/results/NAME.md] [FILTER]
 
 Peers that are not installed are left out, and the table says so. FILTER "fused" is for the expressions alone."""
-import argparse
 import os
 import platform
 import statistics
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from timing import cpu_name, head, median_ns, row
+from timing import cpu_name, head, median_ns, options_of_command_line, row
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
@@ -281,12 +280,7 @@ def holds_table(times, processes):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out")
-    parser.add_argument("filter", nargs="?", default="")
-    options = parser.parse_args()
+    options = options_of_command_line(rounds=3)
     program = os.path.join(options.build, "bench", "quern-bench")
     ops, fused, missing = load_peers(options)
     times = measure(options, program, ops, fused)

@@ -1,6 +1,16 @@
-"""What the benchmarks in Python share: medians, and tables in Markdown."""
+"""What the benchmarks in Python share: options, medians, and tables in Markdown."""
+import argparse
 import statistics
 import time
+
+
+def options_of_command_line(rounds):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--out")
+    parser.add_argument("filter", nargs="?", default="")
+    return parser.parse_args()
 
 
 def median_ns(f):

@@ -9,13 +9,6 @@ source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t207.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-# refused NAME WORDS COMMAND...
-refused() {
-  name=$1 words=$2
-  shift 2
-  ! "$@" >said 2>&1 && grep -q "$words" said
-  ok $? "$name"
-}
 build_lua() { lua5.4 "$source/build.lua" "$@"; }
 
 cat >host.c <<'C'

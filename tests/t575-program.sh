@@ -354,7 +354,7 @@ quern 0 'a link' run 'y = x * 3' x=four.npy y=link.npy
 [ -L link.npy ] && python 'expect("elsewhere/real.npy", "<f4", (4,), [6, 12, 18, 24])'; ok $? '  stays one, and its file is written'
 cp four.npy first.npy
 cp four.npy kept.npy
-refused() { # refused NAME WORDS ARGUMENT...: exits with 1 and first.npy stays as it is
+kept() { # kept NAME WORDS ARGUMENT...: exits with 1 and first.npy stays as it is
   what=$1 words=$2
   shift 2
   quern 1 "$what" run 'y = x * 2; z = x * 3' x=four.npy y=first.npy "$@"
@@ -362,21 +362,21 @@ refused() { # refused NAME WORDS ARGUMENT...: exits with 1 and first.npy stays a
   cmp first.npy kept.npy >said 2>&1; ok $? '  the other output is as it was'
   clean
 }
-refused 'a folder that is not there' 'nowhere/z.npy: there is no such folder' z=nowhere/z.npy
-refused 'a folder for a file' 'folder.npy: this is a folder' z=folder.npy
-refused 'a name that ends with a slash' 'z/: there is no such folder' z=z/
-refused 'a device' 'not a regular file' z=/dev/null
-refused 'a file as a folder' 'Not a directory' z=four.npy/z.npy
-refused 'a folder that takes no files' '/proc/z.npy: ' z=/proc/z.npy
-refused 'both in one file' 'y and z would be written to one file' z=./first.npy
+kept 'a folder that is not there' 'nowhere/z.npy: there is no such folder' z=nowhere/z.npy
+kept 'a folder for a file' 'folder.npy: this is a folder' z=folder.npy
+kept 'a name that ends with a slash' 'z/: there is no such folder' z=z/
+kept 'a device' 'not a regular file' z=/dev/null
+kept 'a file as a folder' 'Not a directory' z=four.npy/z.npy
+kept 'a folder that takes no files' '/proc/z.npy: ' z=/proc/z.npy
+kept 'both in one file' 'y and z would be written to one file' z=./first.npy
 if [ "$(id -u)" = 0 ]; then
   skip 'a folder that may not be written' 'root writes everywhere'
   skip 'a file that may not be written' 'root writes everywhere'
 else
   mkdir readonly && chmod 555 readonly
-  refused 'a folder that may not be written' 'Permission denied' z=readonly/z.npy
+  kept 'a folder that may not be written' 'Permission denied' z=readonly/z.npy
   cp four.npy fixed.npy && chmod 444 fixed.npy
-  refused 'a file that may not be written' 'Permission denied' z=fixed.npy
+  kept 'a file that may not be written' 'Permission denied' z=fixed.npy
 fi
 python 'save("wide.npy", "<f4", (100000,), [1])'
 rm -f z.npy

@@ -26,6 +26,12 @@ try() { # try NAME COMMAND...: passes when the command does; what it prints goes
   "$@" >"$said" 2>&1
   ok $? "$tap_name"
 }
+refused() { # refused NAME WORDS COMMAND...: passes when the command fails and says the words
+  tap_name=$1 tap_words=$2
+  shift 2
+  ! "$@" >"$said" 2>&1 && grep -q "$tap_words" "$said"
+  ok $? "$tap_name"
+}
 runs() { # a program that prints TAP of its own
   "$1" >"$said" 2>&1 && ! grep -q '^not ok' "$said"
 }
