@@ -52,19 +52,20 @@ local function param_text(node, offset)
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- What is stored for a result.
+-- What is stored for a result: with the one NaN, unless there can be none.
 local function output_text(types, operand, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
+  if node.is_number and operand.dtype == node.type then return value end
   return cast_text(types, node.type, operand.dtype, value)
 end
 
 -- The outputs as the template sees them: where each is stored, and what.
-local function values_of(types, outputs, dag, emitter)
+local function values_of(types, outputs, dag, emitter, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
-    local operand = outputs[k]
-    list[k] = { index = k - 1, element = operand.element, place = place_text(operand),
-                value = output_text(types, operand, node, emitter:argument(node, node.type == "bool" and 8 or nil)) }
+    local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
+    while without_rare and node.op == "rare" do node = node.args[3] end
+    list[k] = { index = k - 1, element = operand.element, place = place_text(operand), value = output_text(types, operand, node, value) }
   end
   return list
 end
@@ -98,6 +99,67 @@ local function rare_block(types, outputs)
   return block
 end
 
+-- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
+-- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest: one operation
+-- an element, and a reduction to any compiler.
+local function threshold_of(types, condition)
+  local op, args = condition.op, condition.args
+  local t = args[1] and types.by_name[args[1].type]
+  if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 then
+    return { node = args[1], type = t.name, value = "%s", least = args[2].value }
+  end
+  -- !(abs(x) < C): the bits of positive floats are in their order, and those of NaN above all
+  local less = op == "lnot" and args[1].op == "lt" and args[1]
+  local x, limit = table.unpack(less and less.args or {})
+  if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
+    local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
+    if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
+      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+    end
+  end
+end
+
+-- The conditions, of which one is enough: those that are thresholds, one of each integer, and the others.
+local function split_conditions(types, conditions)
+  local thresholds, others, of_node, pending = {}, {}, {}, table.move(conditions, 1, #conditions, 1, {})
+  while #pending > 0 do
+    local condition = table.remove(pending, 1)
+    local threshold = threshold_of(types, condition)
+    local other = threshold and of_node[threshold.node]
+    if condition.op == "or" then
+      table.move(condition.args, 1, 2, #pending + 1, pending)
+    elseif other then
+      other.least = math.ult(threshold.least, other.least) and threshold.least or other.least
+    elseif threshold then
+      of_node[threshold.node] = threshold
+      thresholds[#thresholds + 1] = threshold
+    else
+      others[#others + 1] = condition
+    end
+  end
+  return thresholds, others
+end
+
+-- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value }, and the
+-- condition for that afterwards.
+local function search_of(thresholds, others, emitter)
+  local kept_of, tests = {}, {}
+  for k, threshold in ipairs(thresholds) do
+    local name, value = "most_" .. k - 1, threshold.value:format(emitter:argument(threshold.node))
+    kept_of[k] = { type = threshold.type, name = name, value = string.format("q_most_%s(%s, %s)", threshold.type, name, value) }
+    tests[k] = string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
+  end
+  if #others > 0 then
+    local terms = {}
+    for k, node in ipairs(others) do terms[k] = emitter:argument(node, 32) end
+    -- xor: a plain or of comparisons is no reduction to Clang
+    local value = string.format("any | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
+    kept_of[#kept_of + 1] = { type = "i32", name = "any", value = value }
+    tests[#tests + 1] = "any != 0"
+  end
+  return kept_of, table.concat(tests, " || ")
+end
+
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
@@ -128,20 +190,23 @@ local function elementwise_values(types, record, dag, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
-    rare = #conditions > 0, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, condition = "", ivdep = ivdep,
-    ivdep_main = ivdep_main,
+    rare = #conditions > 0, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
+    found = "", ivdep = ivdep, ivdep_main = ivdep_main,
   }
   if values.rare then
+    local thresholds, others = split_conditions(types, conditions)
     local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
-    table.move(conditions, 1, #conditions, #roots + 1, roots)
+    for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
+    table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
-    local terms = {}
-    for k, node in ipairs(conditions) do terms[k] = fast_emitter:argument(node, 32) end
-    values.fast, values.condition = fast, table.concat(terms, " | ")
-    values.fast_outputs = values_of(types, outputs, dag, fast_emitter)
+    values.fast, values.search, values.found = fast, search_of(thresholds, others, fast_emitter)
+    values.fast_outputs = values_of(types, outputs, dag, fast_emitter, true)
   end
   return values
 end
+
+-- Casts of what kernels compute on and of what they have computed: a NaN stays as it lies.
+local PLAIN_CAST = { widen = { bf16 = "q_bf16_f32(%s)" }, narrow = { bf16 = "q_f32_bf16(%s)" } }
 
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
@@ -150,6 +215,8 @@ local function pack_values(types, record, comment)
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
   local value = record.role == "convert" and cast_text(types, record.from, record.to, load) or load
+  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.role == "widen" and record.from or record.to]
+  if plain then value = plain:format(load) end
   if record.role == "index" then
     value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
   end
@@ -162,10 +229,9 @@ local function pack_values(types, record, comment)
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
     n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, fast = {},
-    fast_outputs = {}, condition = "",
-    ivdep = ivdep, ivdep_main = ivdep_main,
+    fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main,
     outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
-    from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
+    role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
 end

@@ -190,6 +190,12 @@ Q_MINMAX(f32, u32, m32)
 Q_MINMAX(f64, u64, m64)
 #undef Q_MINMAX
 
+/* The larger of two integers. */
+#define Q_MOST(T) \
+  Q_FN T q_most_##T(T a, T b) { return a > b ? a : b; }
+Q_MOST(i32) Q_MOST(u32) Q_MOST(i64) Q_MOST(u64)
+#undef Q_MOST
+
 /* ---- Rounding to integral values ---- */
 
 #if defined(__SSE4_1__) || defined(__aarch64__)

@@ -93,11 +93,12 @@ Q_FN f32 q_zcast_f16_f32(f16_s x, i32 zero) { return q_canon_f32(q_f16_f32(x, ze
 
 Q_FN f32 q_bf16_f32(bf16_s x) { return q_from_f32((u32)x << 16); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_bf16_f32(x)); }
-Q_FN bf16_s q_cast_f32_bf16(f32 x) {
+/* Of numbers and the one NaN. */
+Q_FN u32 q_f32_bf16(f32 x) {
   u32 raw = q_raw_f32(x);
-  u32 bits = (raw + 0x7fffu + (raw >> 16 & 1u)) >> 16;
-  return (bf16_s)q_sel_u32(Q_MASK(m32, x == x), bits, 0x7fc0u);
+  return (raw + 0x7fffu + (raw >> 16 & 1u)) >> 16;
 }
+Q_FN bf16_s q_cast_f32_bf16(f32 x) { return (bf16_s)q_sel_u32(Q_MASK(m32, x == x), q_f32_bf16(x), 0x7fc0u); }
 
 Q_FN bf16_s q_zcast_f16_bf16(f16_s x, i32 zero) { return q_cast_f32_bf16(q_f16_f32(x, zero)); } /* f16 to f32 is exact */
 Q_FN f16_s q_cast_bf16_f16(bf16_s x) { return q_cast_f32_f16(q_bf16_f32(x)); } /* so is bf16 to f32 */

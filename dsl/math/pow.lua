@@ -325,14 +325,14 @@ func "pow" {
     f32 m = pow_mantissa(x);
     f32 h = pow_arg_hi(e, m, y);
     f32 z = exp_normal(h, pow_arg_lo(e, m, y));
-    rare (!(x >= 0x1p-126 && x < INFINITY && abs(h) < 87.0)) { z = pow_any(x, y); }
+    rare (raw_u32(x) - 0x00800000 >= 0x7f000000 || !(abs(h) < 87.0)) { z = pow_any(x, y); }
     return z; ]],
   f64  = [[
     f64 e = pow_exponent(x);
     f64 m = pow_mantissa(x);
     f64 h = pow_arg_hi(e, m, y);
     f64 z = exp_normal(h, pow_arg_lo(e, m, y));
-    rare (!(x >= 0x1p-1022 && x < INFINITY && abs(h) < 708.0)) { z = pow_any(x, y); }
+    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000 || !(abs(h) < 708.0)) { z = pow_any(x, y); }
     return z; ]],
   -- Measured over 3 * 10^8 (f32) and 3.5 * 10^6 (f64) points: 0.87 and 0.77, both in subnormal results.
   ulp = { f32 = 0.9, f64 = 0.8 },

@@ -262,21 +262,28 @@ static int may_be_in_place(const qn_job *job, int32_t k) {
   return !job->program || k < job->n_in || job->program->in_place >> (k - job->n_in) & 1;
 }
 
+/* What converts between tensor and block, or NULL. */
+static qn_kernel *conversion(const qn_job *job, int32_t k) {
+  const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].value;
+  const int is_output = k >= job->n_in;
+  if (dtype == value) return NULL;
+  const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
+  if (plain && job->computes && value == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
+  return qn_job_kernel(is_output ? qn_packs.convert[value][dtype] : qn_packs.convert[dtype][value], NULL);
+}
+
 static void choose_way(qn_job *job, int32_t k, int tiles) {
   qn_operand *operand = &job->operand[k];
   int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
   int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
   use_mover(operand, QN_WAY_IN_PLACE, NULL);
-  operand->convert = NULL;
   if (operand->dtype == QN_INDEX_DTYPE) {
+    operand->convert = NULL;
     operand->broadcast = 0;
     use_mover(operand, QN_WAY_INDEX, qn_packs.index[operand->value == QN_F64]);
     return;
   }
-  if (!same) {
-    uint8_t from = is_output ? operand->value : operand->dtype, to = is_output ? operand->dtype : operand->value;
-    operand->convert = qn_job_kernel(qn_packs.convert[from][to], NULL);
-  }
+  operand->convert = conversion(job, k);
   operand->broadcast = job->variant && job->variant->classes[k] == QN_CLASS_BROADCAST;
   if (is_output && job->streamed && linear)
     use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
@@ -390,6 +397,7 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, in
   job->n_operands = job->nest.n_operands;
   job->n_in = job->n_operands - n_out;
   job->rows = job->streamed = job->in_order = job->room_size = 0;
+  job->computes = signature->computes && !signature->program;
   job->program = signature->program;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];

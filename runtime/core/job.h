@@ -56,6 +56,7 @@ typedef struct qn_job {
   uint8_t path;
   uint8_t rows;      /* BLOCKS: the kernel runs over the box as rows of its first dimension; else as one long row */
   uint8_t streamed;
+  uint8_t computes;  /* as in qn_signature */
   uint8_t in_order;  /* boxes follow one another in the order of the nest's elements, each a run of them; there are no outputs */
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;

@@ -103,6 +103,9 @@ extern const qn_cuda_backend *const qn_cuda;
 typedef struct qn_pack_table {
   const qn_variant *convert[QN_DTYPE_COUNT][QN_DTYPE_COUNT]; /* [from][to], "cc", rank 1; NULL: no such cast, or one
                                                               that changes nothing (an integer to itself) */
+  /* The same between a storage dtype and what it computes in, for a kernel's inputs and outputs: a NaN is left as it lies. By
+   * the storage dtype; NULL: it has none, and convert is taken. */
+  const qn_variant *widen[QN_DTYPE_COUNT], *narrow[QN_DTYPE_COUNT];
   /* By log2 of the item size (1, 2, 4, 8 bytes). */
   const qn_variant *gather[4];    /* "sc", rank 2: strided source to contiguous rows */
   const qn_variant *scatter[4];   /* "cs", rank 2 */

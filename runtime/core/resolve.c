@@ -129,7 +129,7 @@ quern_status qn_resolve_index(const qn_builtin *builtin, uint8_t dtype, qn_signa
     return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[0], 0,
                           "dtype %s, which it does not give (it gives %s); cast the result with astype", dtype_name(dtype),
                           builtin->info.args[0].dtypes);
-  signature->heavy = 0;
+  signature->heavy = signature->computes = 0;
   signature->program = NULL;
   signature->param = is_float ? QN_F64 : QN_B64;
   signature->value[0] = signature->value[1] = is_float ? QN_F64 : QN_I64;
@@ -141,7 +141,7 @@ quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtyp
   uint8_t promoted;
   quern_status status = promoted_of(builtin, in_dtypes, &promoted);
   if (status) return status;
-  signature->heavy = 0;
+  signature->heavy = signature->computes = 0;
   signature->program = NULL;
   signature->param = promoted;
   for (int32_t k = 0; k < builtin->info.n_in; k++) signature->value[k] = k == 0 ? QN_BOOL : promoted;
@@ -156,6 +156,7 @@ quern_status qn_resolve_output(const qn_builtin *builtin, const qn_signature *si
 quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
   signature->heavy = builtin->heavy;
+  signature->computes = builtin->rule != QN_RULE_MOVE && builtin->rule != QN_RULE_CAST;
   signature->program = NULL;
   if (builtin->rule == QN_RULE_CAST) return resolve_cast(builtin, dtypes, signature);
 

@@ -9,6 +9,7 @@
 typedef struct qn_signature {
   uint8_t param;               /* the dtype that parameters are converted to */
   uint8_t heavy;
+  uint8_t computes;            /* 1: the kernels take any NaN for one, and store the canonical one; 0: they may move bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
