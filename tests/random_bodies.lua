@@ -28,6 +28,22 @@ local function condition(names, t, depth)
     or string.format("(%s != 0)", expression(names, t, depth - 1))
 end
 
+-- One of a rare block: often of the kinds that kernels look for by the largest of an integer, some of them always or never met.
+local function rare_condition(names, t)
+  local function e() return expression(names, t, 1) end
+  local kinds = { function() return condition(names, t, 2) end }
+  if UNSIGNED[t] then
+    kinds[2] = function() return string.format("!(abs(%s) < %s)", e(), pick { "1", "1e30", "0x1p-130", "INFINITY", "-1", "0" }) end
+    kinds[3] = function()
+      return string.format("as_%s(%s) - %s >= %s", UNSIGNED[t], e(), pick { "1", "0x800000" }, pick { "0", "1", "0x7f000000" })
+    end
+  elseif t == "u32" or t == "u64" then
+    kinds[2] = function() return string.format("%s - 1 >= %s", e(), pick { "0", "1", "100", "0x7fffffff" }) end
+  end
+  local text = pick(kinds)()
+  return math.random(3) == 1 and string.format("%s || %s", text, pick(kinds)()) or text
+end
+
 local function float_expression(names, t, depth)
   local function e() return expression(names, t, depth - 1) end
   local makers = {
@@ -100,7 +116,7 @@ function M.spec(n_ops)
     names = setmetatable({ [t] = table.move(inputs, 1, n_in, 2, { "a" }) }, { __index = names })
     lines[#lines + 1] = string.format("%s b = %s;", t, expression(names, t, 3))
     if math.random(3) == 1 then
-      lines[#lines + 1] = string.format("rare (%s) { b = %s; }", condition(names, t, 2), expression(names, t, 2))
+      lines[#lines + 1] = string.format("rare (%s) { b = %s; }", rare_condition(names, t), expression(names, t, 2))
     end
     lines[#lines + 1] = string.format("return (%s)(%s);", t, expression(setmetatable({ [t] = { "a", "b", "x" } }, { __index = names }), t, 2))
     local name = string.format("dag_%02d_%s", k, t)

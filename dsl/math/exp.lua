@@ -8,14 +8,14 @@
 -- worth 1, so the rounding of this one operation rounds to the nearest integer, and n stands in the low bits of the
 -- result, ready for the exponent field of 2^n; subtracting SHIFT gives n as a float. No conversion is needed.
 --
--- r is kept in two parts, r = hi + lo: hi = x - n LN2_HI is exact (an fma, and the subtraction cancels), lo = -n LN2_LO.
--- Rounding hi + lo to one float would cost up to 0.2 ULP of e^r: it is only done where r stands squared.
+-- r comes in two parts, r = hi + lo: hi = x - n LN2_HI is exact (an fma, and the subtraction cancels), lo = -n LN2_LO.
+-- Rounding hi + lo to one float costs up to 0.2 ULP of e^r: exp itself can bear that, other functions keep both parts.
 --
 -- e^r = 1 + r + r^2 q(r), q a polynomial. The larger the part that is added last, exactly or with one rounding, the better.
 --
--- 2^n: n runs from -150 to 128 (f32), more than the exponent field of one factor holds, so the result is multiplied by
--- two factors, each about 2^(n/2). Only the second product can leave the normal range: it makes the subnormals, zero or
--- infinity, with one rounding.
+-- 2^n: where the result is well within the normal range, n is added to its exponent field. Beyond, n runs from -150 to 128
+-- (f32), more than the field of one factor holds, so the result is multiplied by two factors, each about 2^(n/2). Only the
+-- second product can leave the normal range: it makes the subnormals, zero or infinity, with one rounding.
 
 constants {
   -- 3/2 * 2^23: adding it rounds to integer. 254 = 2 * 127 (two exponent biases) is added so that the low bits
@@ -196,7 +196,7 @@ func "exp_any" {
 func "exp_near" {
   doc  = "e^x where the result is well within the normal range: |x| <= 87 (f32), 708 (f64).",
   args = "x",
-  -- Of the roundings only three show: that of r, 0.18 ULP of the result, that of 1 + r q(r), 0.18 ULP, and the last one.
+  -- Three roundings show: that of r, 0.18 ULP of the result, that of 1 + r q(r), 0.18 ULP, and the last one.
   f32  = [[
     f32 t = fma(x, LOG2E, 0x1.8p23);
     f32 n = t - 0x1.8p23;
@@ -224,6 +224,7 @@ func "exp" {
     f64 y = exp_near(x);
     rare (!(abs(x) < 708.0)) { y = exp_any(x); }
     return y; ]],
+  -- f32: over all arguments, 0.909.
   ulp = { f32 = 0.93, f64 = 0.93 },
   derivation = "tools/fit/exp.sollya",
 }
