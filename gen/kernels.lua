@@ -100,12 +100,12 @@ local function rare_block(types, outputs)
 end
 
 -- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
--- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest: one operation
--- an element, and a reduction to any compiler.
+-- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest, or of 64 bits
+-- the sign of what is left up to least: one or two operations an element, and a reduction to any compiler.
 local function threshold_of(types, condition)
   local op, args = condition.op, condition.args
   local t = args[1] and types.by_name[args[1].type]
-  if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 then
+  if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 and args[2].value > 0 then
     return { node = args[1], type = t.name, value = "%s", least = args[2].value }
   end
   -- !(abs(x) < C): the bits of positive floats are in their order, and those of NaN above all
@@ -142,12 +142,16 @@ end
 
 -- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value }, and the
 -- condition for that afterwards.
-local function search_of(thresholds, others, emitter)
+local function search_of(types, thresholds, others, emitter)
   local kept_of, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
-    local name, value = "most_" .. k - 1, threshold.value:format(emitter:argument(threshold.node))
-    kept_of[k] = { type = threshold.type, name = name, value = string.format("q_most_%s(%s, %s)", threshold.type, name, value) }
-    tests[k] = string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
+    local value = threshold.value:format(emitter:argument(threshold.node))
+    local is_wide = types.by_name[threshold.type].bits == 64
+    local name, type_name = (is_wide and "past_" or "most_") .. k - 1, is_wide and "i64" or threshold.type
+    local last = is_wide and ", " .. c.literal(threshold.type, threshold.least - 1) or ""
+    kept_of[k] = { type = type_name, name = name,
+                   value = string.format("q_%s_%s(%s, %s%s)", is_wide and "past" or "most", threshold.type, name, value, last) }
+    tests[k] = is_wide and name .. " < 0" or string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
   end
   if #others > 0 then
     local terms = {}
@@ -199,7 +203,7 @@ local function elementwise_values(types, record, dag, comment, tables)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
-    values.fast, values.search, values.found = fast, search_of(thresholds, others, fast_emitter)
+    values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, true)
   end
   return values

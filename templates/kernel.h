@@ -190,11 +190,14 @@ Q_MINMAX(f32, u32, m32)
 Q_MINMAX(f64, u64, m64)
 #undef Q_MINMAX
 
-/* The larger of two integers. */
-#define Q_MOST(T) \
-  Q_FN T q_most_##T(T a, T b) { return a > b ? a : b; }
-Q_MOST(i32) Q_MOST(u32) Q_MOST(i64) Q_MOST(u64)
-#undef Q_MOST
+/* ---- Whether any element is beyond a bound ---- */
+
+/* most: the larger of two, of which the last is compared. Of 64 bits the largest costs much on any machine; past: negative from the first
+   element on that is above `last`, where a is not negative, nor last + 1. */
+Q_FN i32 q_most_i32(i32 most, i32 a) { return a > most ? a : most; }
+Q_FN u32 q_most_u32(u32 most, u32 a) { return a > most ? a : most; }
+Q_FN i64 q_past_i64(i64 past, i64 a, i64 last) { return past | (last - a); }
+Q_FN i64 q_past_u64(i64 past, u64 a, u64 last) { return past | (i64)((last - a) | a); }
 
 /* ---- Rounding to integral values ---- */
 

@@ -88,9 +88,12 @@ func "exp_tail" {
     f32 q3 = fma(r, q4, EXP_F32_C3);
     return fma(r, q3, 0.5); ]],
   f64  = [[
-    f64 q7 = fma(r, fma(r, fma(r, fma(r, EXP_F64_C11, EXP_F64_C10), EXP_F64_C9), EXP_F64_C8), EXP_F64_C7);
-    f64 q3 = fma(r, fma(r, fma(r, fma(r, q7, EXP_F64_C6), EXP_F64_C5), EXP_F64_C4), EXP_F64_C3);
-    return fma(r, q3, 0.5); ]],
+    f64 z = r * r;                                        // even and odd powers: half the steps that wait for one another
+    f64 e4 = fma(z, fma(z, EXP_F64_C10, EXP_F64_C8), EXP_F64_C6);
+    f64 o5 = fma(z, fma(z, EXP_F64_C11, EXP_F64_C9), EXP_F64_C7);
+    f64 e = fma(z, fma(z, e4, EXP_F64_C4), 0.5);
+    f64 o = fma(z, fma(z, o5, EXP_F64_C5), EXP_F64_C3);
+    return fma(r, o, e); ]],
   derivation = "tools/fit/exp.sollya",
 }
 
