@@ -15,7 +15,7 @@
 
 /* A slice is worth a thread's waking from so much work on. */
 #ifndef QN_SLICE_NANOSECONDS
-#define QN_SLICE_NANOSECONDS 20000
+#define QN_SLICE_NANOSECONDS 10000
 #endif
 
 /* Below this many elements no block pays for its preparation. */
@@ -365,7 +365,9 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   int64_t picoseconds = job->program ? job->program->picoseconds : heavy ? 1000 : 50;
   for (int32_t k = 0; k < job->n_operands; k++) {
     picoseconds += 20 * job->operand[k].size;
-    if (job->path == QN_PATH_BLOCKS && job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
+    if (job->path != QN_PATH_BLOCKS) continue;
+    if (job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
+    if (job->operand[k].way == QN_WAY_CONVERT) picoseconds += 40;
   }
   return min_i64(job->nest.n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
 }
