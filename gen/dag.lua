@@ -1,7 +1,8 @@
 -- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
 --
--- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_number] }. Types are dtype names of dsl/types.lua;
--- "bool" is a condition. is_number: never NaN where no rare block runs. No float is ever folded: x + 0, x * 1 and x - x are not identities.
+-- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical] }. Types are dtype names of
+-- dsl/types.lua; "bool" is a condition. is_canonical: a number or the one NaN, where no rare block runs. No float is ever
+-- folded: x + 0, x * 1 and x - x are not identities.
 
 local number = require "gen.number"
 

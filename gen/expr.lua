@@ -570,17 +570,18 @@ function Scope:inline(owner, body, env, values, T, node)
   return result
 end
 
--- number(x) in the library's own math: x, which is no NaN where no rare block runs. Kernels need not look for one.
-function Scope:number(node)
-  if #node.args ~= 1 then self:fail(node, "number takes 1 argument") end
+-- canonical(x) in the library's own math: x, which where no rare block runs is a number or the one NaN, so that kernels need
+-- not look.
+function Scope:canonical(node)
+  if #node.args ~= 1 then self:fail(node, "canonical takes 1 argument") end
   local value = self:eval(node.args[1])
-  value.is_number = true
+  value.is_canonical = true
   return value
 end
 
 function Scope:eval_call(node)
   if node.name == "lookup" then return self:lookup(node) end
-  if node.name == "number" and self.trusted then return self:number(node) end
+  if node.name == "canonical" and self.trusted then return self:canonical(node) end
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local model = self.state.model

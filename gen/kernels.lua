@@ -52,10 +52,10 @@ local function param_text(node, offset)
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- What is stored for a result: with the one NaN, unless there can be none.
+-- What is stored for a result, of which a NaN is the one NaN.
 local function output_text(types, operand, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
-  if node.is_number and operand.dtype == node.type then return value end
+  if node.is_canonical and operand.dtype == node.type then return value end
   return cast_text(types, node.type, operand.dtype, value)
 end
 
@@ -64,8 +64,9 @@ local function values_of(types, outputs, dag, emitter, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
-    while without_rare and node.op == "rare" do node = node.args[3] end
-    list[k] = { index = k - 1, element = operand.element, place = place_text(operand), value = output_text(types, operand, node, value) }
+    while without_rare and node.op == "rare" do node = node.args[3] end -- the value that such a block would have replaced
+    list[k] = { index = k - 1, element = operand.element, place = place_text(operand),
+                value = output_text(types, operand, node, value) }
   end
   return list
 end
@@ -143,13 +144,13 @@ end
 -- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value }, and the
 -- condition for that afterwards.
 local function search_of(types, thresholds, others, emitter)
-  local kept_of, tests = {}, {}
+  local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
     local value = threshold.value:format(emitter:argument(threshold.node))
     local is_wide = types.by_name[threshold.type].bits == 64
     local name, type_name = (is_wide and "past_" or "most_") .. k - 1, is_wide and "i64" or threshold.type
     local last = is_wide and ", " .. c.literal(threshold.type, threshold.least - 1) or ""
-    kept_of[k] = { type = type_name, name = name,
+    search[k] = { type = type_name, name = name,
                    value = string.format("q_%s_%s(%s, %s%s)", is_wide and "past" or "most", threshold.type, name, value, last) }
     tests[k] = is_wide and name .. " < 0" or string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
   end
@@ -158,10 +159,10 @@ local function search_of(types, thresholds, others, emitter)
     for k, node in ipairs(others) do terms[k] = emitter:argument(node, 32) end
     -- xor: a plain or of comparisons is no reduction to Clang
     local value = string.format("any | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
-    kept_of[#kept_of + 1] = { type = "i32", name = "any", value = value }
+    search[#search + 1] = { type = "i32", name = "any", value = value }
     tests[#tests + 1] = "any != 0"
   end
-  return kept_of, table.concat(tests, " || ")
+  return search, table.concat(tests, " || ")
 end
 
 -- The template's values for a record computed by a DAG.
@@ -209,8 +210,14 @@ local function elementwise_values(types, record, dag, comment, tables)
   return values
 end
 
--- Casts of what kernels compute on and of what they have computed: a NaN stays as it lies.
+-- Casts of what kernels compute on, any NaN as it lies, and of what they have computed, where it is the one NaN.
 local PLAIN_CAST = { widen = { bf16 = "q_bf16_f32(%s)" }, narrow = { bf16 = "q_f32_bf16(%s)" } }
+
+local function cast_of(types, record, load)
+  if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
+  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.storage]
+  return plain and plain:format(load) or load
+end
 
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
@@ -218,9 +225,7 @@ local function pack_values(types, record, comment)
   local operands, strides = with_rows(operands_of.of_record(types, record, names, #names - 1))
   local input, output = operands[1], operands[#operands]
   local load = load_text(input)
-  local value = record.role == "convert" and cast_text(types, record.from, record.to, load) or load
-  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.role == "widen" and record.from or record.to]
-  if plain then value = plain:format(load) end
+  local value = cast_of(types, record, load)
   if record.role == "index" then
     value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
   end
@@ -264,7 +269,9 @@ local function coordinate_values(types, record, comment)
 end
 
 local ROLE_TEXT = {
-  convert = "each element cast", gather = "strided source to contiguous rows", scatter = "contiguous rows to a strided destination",
+  convert = "each element cast", widen = "what a kernel computes on, from the dtype it is stored in",
+  narrow = "what a kernel has computed, to the dtype it is stored in", gather = "strided source to contiguous rows",
+  scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
   gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
   index = "addresses that are indices to numbers", stream = "bytes past the cache", count = "how many conditions hold",

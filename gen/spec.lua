@@ -38,7 +38,7 @@ end
 
 -- Words that mean something in a body already: types, statements.
 local function is_word_of_bodies(model, name)
-  return model.types.by_name[name] ~= nil or name == "rare" or name == "param" or name == "lookup"
+  return model.types.by_name[name] ~= nil or name == "rare" or name == "param" or name == "lookup" or name == "canonical"
 end
 
 -- Names of an op's operands that the typed functions need for themselves.

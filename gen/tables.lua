@@ -269,10 +269,11 @@ local function pack_rows(types, packs)
     if rows[t.name] then out[#out + 1] = string.format("    [%s] = {%s},", upper(t.name), table.concat(rows[t.name], ", ")) end
   end
   out[#out + 1] = "  },"
-  for _, way in ipairs { { "widen", "from" }, { "narrow", "to" } } do
-    local role, key = way[1], way[2]
+  for _, role in ipairs { "widen", "narrow" } do
     local list = {}
-    for _, entry in ipairs(by_role[role] or {}) do list[#list + 1] = string.format("[%s] = &%s", upper(entry.record[key]), entry.name) end
+    for _, entry in ipairs(by_role[role] or {}) do
+      list[#list + 1] = string.format("[%s] = &%s", upper(entry.record.storage), entry.name)
+    end
     if #list > 0 then out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", ")) end
   end
   for _, role in ipairs { "gather", "scatter", "fill", "transpose", "gather_at", "scatter_at" } do

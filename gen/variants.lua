@@ -230,8 +230,8 @@ end
 
 -- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
 -- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
--- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. has_finders: and those that ops that find share; indices: the dtypes that
--- index ops compute in.
+-- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. has_finders: and those that
+-- ops that find share; indices: the dtypes that index ops compute in.
 function M.of_packs(types, wanted, has_finders, indices)
   local records = {}
   local function add(name, fields)
@@ -247,14 +247,14 @@ function M.of_packs(types, wanted, has_finders, indices)
       local changes = from ~= to or types.by_name[from].kind ~= "integer"
       if wanted[from] and wanted[to] and changes then
         local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
-        local function add_role(role)
+        local function add_role(role, storage)
           add(name_of("pack_" .. role, { from, to }, "1", "cc"),
-              { role = role, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
+              { role = role, storage = storage, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
                 template = block and "convert" or "elementwise" })
         end
         add_role "convert"
-        if from ~= to and to == types.by_name[from].compute then add_role "widen" end
-        if from ~= to and from == types.by_name[to].compute then add_role "narrow" end
+        if from ~= to and to == types.by_name[from].compute then add_role("widen", from) end
+        if from ~= to and from == types.by_name[to].compute then add_role("narrow", to) end
       end
     end
   end

@@ -28,7 +28,7 @@
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-/* The few loops that cannot vectorise (64-bit division) carry the same pragma as the others. */
+/* The few loops that cannot vectorise (64-bit division below AVX-512) carry the same pragma as the others. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define Q_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 /* The same for a loop that converts f16: Clang since 15 overrates its cost and would take 4 elements at a time. */
@@ -192,8 +192,8 @@ Q_MINMAX(f64, u64, m64)
 
 /* ---- Whether any element is beyond a bound ---- */
 
-/* most: the larger of two, of which the last is compared. Of 64 bits the largest costs much on any machine; past: negative from the first
-   element on that is above `last`, where a is not negative, nor last + 1. */
+/* most: the larger of two; the largest is compared after the loop. past: negative once an a was above `last`, for 64 bits, whose largest costs
+   more. With a sign a and last are not negative; without one last is below 2^63. */
 Q_FN i32 q_most_i32(i32 most, i32 a) { return a > most ? a : most; }
 Q_FN u32 q_most_u32(u32 most, u32 a) { return a > most ? a : most; }
 Q_FN i64 q_past_i64(i64 past, i64 a, i64 last) { return past | (last - a); }
@@ -402,9 +402,10 @@ Q_DIVIDE_BY_FLOAT(i32, m32, Q_F64, q_i32_of_quotient)
 #undef Q_DIVIDE_BY_FLOAT
 
 #if defined(__AVX512DQ__)
-/* 64 bits, where conversions are vector instructions: by the inverse of b as an f64, twice. The first quotient is wrong by 2^12 at most,
-   and by less than 2 where b is above 2^52: what it leaves, r, is small enough to be exact. The second one, to the nearest, leaves half of b at most,
-   with a sign that says which of two whole numbers is meant. Divisors for which that would overflow are answered apart. */
+/* 64 bits, where their conversions and products are vector instructions: by the inverse of b as an f64, twice. The first quotient is wrong by
+   2^12 at most; what it leaves is exact as an f64 where |b| is up to 2^52, and beyond that the second quotient is -1, 0 or 1. To the nearest,
+   this one leaves about half of b at most, with a sign that says which of two whole numbers is meant. Divisors whose first quotient might not
+   fit (-1, 0 and 1, and without a sign those from 2^63 on) are answered apart. */
 Q_FN i64 q_quot_i64(i64 a, i64 b) {
   m64 apart = Q_MASK(m64, (u64)b + 1 <= 2);
   i64 d = q_sel_i64(apart, 2, b);

@@ -34,13 +34,13 @@ Q_FN q_i16_v32 q_canon_f16_v32(q_i16_v32 x) {
   q_i16_v32 nan = (x & 0x7fff) > 0x7c00;
   return x ^ ((x ^ 0x7e00) & nan);
 }
-Q_FN void q_widen_some_f16_f32(const void *src, void *dst, i64 n, int canonical) {
+Q_FN void q_f16_to_f32(const void *src, void *dst, i64 n, int canonise) {
   const f16_s_u *x = (const f16_s_u *)src;
   f32_u *y = (f32_u *)dst;
   i64 i = 0, whole = n & ~(i64)15;
   for (; i < whole; i += 16) {
     q_i16_v32 half = *(const q_i16_v32_u *)(x + i);
-    if (!canonical) half = q_canon_f16_v32(half);
+    if (canonise) half = q_canon_f16_v32(half);
 #if defined(__AVX512F__)
     *(q_f32_v64_u *)(y + i) = __builtin_ia32_vcvtph2ps512_mask(half, (q_f32_v64){0}, (__UINT16_TYPE__)-1, 4);
 #else
@@ -50,7 +50,7 @@ Q_FN void q_widen_some_f16_f32(const void *src, void *dst, i64 n, int canonical)
   }
   for (; i < n; i++) y[i] = q_zcast_f16_f32(x[i], 0);
 }
-Q_FN void q_narrow_some_f32_f16(const void *src, void *dst, i64 n, int canonical) {
+Q_FN void q_f32_to_f16(const void *src, void *dst, i64 n, int canonise) {
   const f32_u *x = (const f32_u *)src;
   f16_s_u *y = (f16_s_u *)dst;
   i64 i = 0, whole = n & ~(i64)15;
@@ -62,14 +62,14 @@ Q_FN void q_narrow_some_f32_f16(const void *src, void *dst, i64 n, int canonical
     q_ll_v16 high = (q_ll_v16)__builtin_ia32_vcvtps2ph256(*(const q_f32_v32_u *)(x + i + 8), 0);
     q_i16_v32 half = (q_i16_v32)(q_ll_v32){low[0], low[1], high[0], high[1]};
 #endif
-    *(q_i16_v32_u *)(y + i) = canonical ? half : q_canon_f16_v32(half);
+    *(q_i16_v32_u *)(y + i) = canonise ? q_canon_f16_v32(half) : half;
   }
   for (; i < n; i++) y[i] = q_cast_f32_f16(x[i]);
 }
-Q_FN void q_convert_f16_f32(const void *src, void *dst, i64 n) { q_widen_some_f16_f32(src, dst, n, 0); }
-Q_FN void q_convert_f32_f16(const void *src, void *dst, i64 n) { q_narrow_some_f32_f16(src, dst, n, 0); }
-Q_FN void q_widen_f16_f32(const void *src, void *dst, i64 n) { q_widen_some_f16_f32(src, dst, n, 1); }
-Q_FN void q_narrow_f32_f16(const void *src, void *dst, i64 n) { q_narrow_some_f32_f16(src, dst, n, 1); }
+Q_FN void q_convert_f16_f32(const void *src, void *dst, i64 n) { q_f16_to_f32(src, dst, n, 1); }
+Q_FN void q_convert_f32_f16(const void *src, void *dst, i64 n) { q_f32_to_f16(src, dst, n, 1); }
+Q_FN void q_widen_f16_f32(const void *src, void *dst, i64 n) { q_f16_to_f32(src, dst, n, 0); }
+Q_FN void q_narrow_f32_f16(const void *src, void *dst, i64 n) { q_f32_to_f16(src, dst, n, 0); }
 #else
 Q_FN void q_convert_f16_f32(const void *src, void *dst, i64 n) {
   const f16_s_u *x = (const f16_s_u *)src;

@@ -59,11 +59,15 @@
 
 static void run_convert_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_convert_f16_f32(a, y, n); }
 static void run_convert_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_convert_f32_f16(a, y, n); }
+static void run_widen_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_widen_f16_f32(a, y, n); }
+static void run_narrow_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_narrow_f32_f16(a, y, n); }
 
 static const subject_loop loops[] = {
 #include "kernel_subject.def"
   {"convert", "f16", "", "", "f32", run_convert_f16_f32, 0},
   {"convert", "f32", "", "", "f16", run_convert_f32_f16, 0},
+  {"widen", "f16", "", "", "f32", run_widen_f16_f32, 0},
+  {"narrow", "f32", "", "", "f16", run_narrow_f32_f16, 0},
 };
 
 static void stream(const char *src, char *dst, i64 bytes) { q_stream(src, dst, bytes); }

@@ -33,7 +33,9 @@ local function rare_condition(names, t)
   local function e() return expression(names, t, 1) end
   local kinds = { function() return condition(names, t, 2) end }
   if UNSIGNED[t] then
-    kinds[2] = function() return string.format("!(abs(%s) < %s)", e(), pick { "1", "1e30", "0x1p-130", "INFINITY", "-1", "0" }) end
+    kinds[2] = function()
+      return string.format("!(abs(%s) < %s)", pick(names[t]), pick { "1", "1e30", "0x1p-130", "INFINITY", "-1", "0" })
+    end
     kinds[3] = function()
       return string.format("as_%s(%s) - %s >= %s", UNSIGNED[t], e(), pick { "1", "0x800000" }, pick { "0", "1", "0x7f000000" })
     end

@@ -6,8 +6,10 @@ package.path = root .. "/tests/?.lua;" .. package.path
 local tap = require "tap"
 
 local KERNELS = {
-  "qk_add_f32_f32_f32_2d_bcc", "qk_leaky_relu_f64_f64_2d_ss", "qk_where_bool_b16_b16_b16_2d_cccc", "qk_log_f32_f32_1d_cc",
-  "qk_add_f16_f16_f16_3d_ccs", "qk_less_i32_i32_bool_nd_sss", "qk_pack_convert_f16_f32_1d_cc", "qk_pack_convert_i64_bf16_1d_cc",
+  "qk_add_f32_f32_f32_2d_bcc", "qk_leaky_relu_f64_f64_2d_ss", "qk_where_bool_b16_b16_b16_2d_cccc",
+  "qk_log_f32_f32_1d_cc", "qk_exp_f64_f64_1d_cc",
+  "qk_add_f16_f16_f16_3d_ccs", "qk_less_i32_i32_bool_nd_sss", "qk_pack_convert_f16_f32_1d_cc",
+  "qk_pack_narrow_f32_bf16_1d_cc", "qk_pack_convert_i64_bf16_1d_cc",
   "qk_pack_transpose_b32_b32_2d_sc", "qk_pack_gather_at_b8_i32_b8_1d_scc", "qk_pack_scatter_at_b64_i32_b64_1d_ccs",
   "qk_pack_stream_b8_b8_1d_cc", "qk_full_b32_2d_c",
   "qk_compress_bool_b32_b32_i64_1d_cccb", "qk_nonzero_bool_i32_i64_1d_ccb", "qk_pack_count_bool_i64_1d_cb",

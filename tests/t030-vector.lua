@@ -44,29 +44,29 @@ end
 local function is_strided(name) return name:match("_%wd_(%a+)$"):find "s" ~= nil end
 local function is_float(name) return name:find "_f%d%d" ~= nil end
 
--- Loops that may stay scalar, and why. place: only that one of a kernel's loops; of a kernel with a rare block the first is for
+-- Loops that may stay scalar, and why. below: the level from which on they may not. place: only that one of a kernel's loops; of a kernel with a rare block the first is for
 -- elements that do not need it, the second for those that do.
 local SCALAR = {
   { "^qk_prim_lookup_i8_", why = "no instruction gathers bytes" },
   { "^qk_prim_lookup_i16_", why = "no instruction gathers 16 bits" },
-  { "^qk_prim_quot_[iu]64_", why = "no instruction divides vectors of 64 bits" },
-  { "^qk_prim_rem_[iu]64_", why = "no instruction divides vectors of 64 bits" },
-  { "^qk_floor_divide_[iu]64_", why = "no instruction divides vectors of 64 bits" },
-  { "^qk_trunc_divide_[iu]64_", why = "no instruction divides vectors of 64 bits" },
-  { "^qk_remainder_[iu]64_", why = "no instruction divides vectors of 64 bits" },
-  { "^qk_fmod_[iu]64_", why = "no instruction divides vectors of 64 bits" },
+  { "^qk_prim_quot_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_prim_rem_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_floor_divide_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_trunc_divide_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_remainder_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_fmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
   { "^qk_fmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_remainder_f", place = 2, why = "a loop of its own for each element" },
-  { "^qk_divmod_[iu]64_", why = "no instruction divides vectors of 64 bits" },
+  { "^qk_divmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
   { "^qk_divmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_gcd_", why = "a loop of its own for each element" },
   { "^qk_lcm_", why = "a loop of its own for each element" },
   { "^qk_prim_rem_f", why = "a loop of its own for each element" },
   { "^qk_prim_gcd_", why = "a loop of its own for each element" },
 }
-local function may_be_scalar(name, place)
+local function may_be_scalar(name, level, place)
   for _, row in ipairs(SCALAR) do
-    if name:find(row[1]) and (not row.place or row.place == place) then return row.why end
+    if name:find(row[1]) and (not row.place or row.place == place) and (not row.below or level < row.below) then return row.why end
   end
 end
 
@@ -110,7 +110,7 @@ for _, compiler in ipairs(COMPILERS) do
         for _, loop in ipairs(loops_of(file)) do
           if not is_strided(loop.name) then
             n_loops = n_loops + 1
-            if not vectorised[loop.line] and not may_be_scalar(loop.name, loop.place) then
+            if not vectorised[loop.line] and not may_be_scalar(loop.name, level, loop.place) then
               scalar[#scalar + 1] = string.format("%s (line %d)", loop.name, loop.line)
             end
           end
@@ -124,7 +124,7 @@ for _, compiler in ipairs(COMPILERS) do
           local kernel = name:gsub("_v%d$", "")
           if kernel:find "^qk_" and is_float(kernel) and not is_strided(kernel) then
             n_float = n_float + 1
-            if not packed and not may_be_scalar(kernel) then unpacked[#unpacked + 1] = name end
+            if not packed and not may_be_scalar(kernel, level) then unpacked[#unpacked + 1] = name end
           end
         end
       end

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t235-division: division to whole numbers and its remainders where it is hard: quotients next to whole numbers, next to the
- * last one that a float of that dtype still has all neighbours of, and far beyond; subnormals, infinities, zeros. And every
- * pair of integers of 8 bits. Against ref.c, whose products and remainders are exact. */
+ * last one that a float of that dtype still has all neighbours of, and far beyond; subnormals, infinities, zeros. Of integers
+ * every pair of 8 bits, and those of 64 whose quotients are next to whole numbers or whose sizes are next to powers of two.
+ * Against ref.c, whose products and remainders are exact. */
 #include <math.h>
 
 #include "tensors.h"
@@ -84,6 +85,23 @@ static void fill_hard(rng *r, void *arg, int64_t i, uint64_t *x, uint64_t *y) {
   hard_pair(r, arg, x, y);
 }
 
+/* Next to 2^k, or to what an f64 makes of it; of either sign. */
+static uint64_t hard_integer(rng *r) {
+  static const int64_t off[] = {0, 1, 2, 512, 513, 1024, 1536};
+  uint64_t x = (uint64_t)1 << rng_below(r, 64), by = (uint64_t)off[rng_below(r, 7)];
+  if (rng_below(r, 3) == 0) x = rng_u64(r) >> rng_below(r, 64);
+  x = rng_below(r, 2) ? x + by : x - by;
+  return rng_below(r, 2) ? x : 0 - x;
+}
+
+static void fill_hard_integers(rng *r, void *arg, int64_t i, uint64_t *x, uint64_t *y) {
+  (void)arg, (void)i;
+  *x = *y = hard_integer(r);
+  if (rng_below(r, 2)) *x *= hard_integer(r) >> rng_below(r, 64);
+  *x += (uint64_t)rng_range(r, -1, 1);
+  if (rng_below(r, 4) == 0) *x = hard_integer(r);
+}
+
 static void fill_all_bytes(rng *r, void *arg, int64_t i, uint64_t *x, uint64_t *y) {
   (void)r, (void)arg;
   *x = (uint64_t)i & 0xff;
@@ -103,6 +121,10 @@ int main(void) {
     group_begin("%s of all integers of 8 bits", ref_op_describe(integer_ops[k])->name);
     run(integer_ops[k], REF_I8, 65536, fill_all_bytes, NULL);
     run(integer_ops[k], REF_U8, 65536, fill_all_bytes, NULL);
+    group_end();
+    group_begin("%s of integers of 64 bits", ref_op_describe(integer_ops[k])->name);
+    run(integer_ops[k], REF_I64, N_POINTS, fill_hard_integers, NULL);
+    run(integer_ops[k], REF_U64, N_POINTS, fill_hard_integers, NULL);
     group_end();
   }
   return done_testing();

@@ -50,8 +50,8 @@ static const char *use_generator(void) {
   qn_bytes program = {NULL, 0}, source = {NULL, 0};
   int32_t n = 0;
   all[0] = 0;
-  if (qn_generator_load_spec(g, "a.lua", spec, sizeof spec - 1, &ops, &n) || n != 2 || qn_generator_program(g, "acme.swish", "f32", &program) ||
-      qn_generator_source(g, &request, &source, NULL)) {
+  if (qn_generator_load_spec(g, "a.lua", spec, sizeof spec - 1, &ops, &n) || n != 2 ||
+      qn_generator_program(g, "acme.swish", "f32", &program) || qn_generator_source(g, &request, &source, NULL)) {
     fprintf(stderr, "%s\n", quern_last_error());
   } else {
     const int length = snprintf(all, sizeof all, "%s%s%llx\n", program.data, source.data,

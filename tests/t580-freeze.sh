@@ -18,8 +18,8 @@ client=$source/tests/t580-freeze.c
 strict='-Wall -Wextra -Werror'
 
 build_lua() { lua5.4 "$source/build.lua" "$@"; }
-# refused NAME WORDS COMMAND...: exit status 1, a message with those words (an extended pattern), no accident
-refused() {
+# refused_cleanly NAME WORDS COMMAND...: exit status 1, a message with those words (an extended pattern), no accident
+refused_cleanly() {
   name=$1 words=$2
   shift 2
   "$@" >said 2>&1
@@ -89,7 +89,7 @@ source_of() { printf '#include <quern/quern.h>\n%s\n' "$1" >wrong.c; }
 scan() { build_lua generate --scan wrong.c --dtypes f32 --out wrong; }
 wrong() { # wrong NAME TEXT WORDS
   source_of "$2"
-  refused "$1" "$3" scan
+  refused_cleanly "$1" "$3" scan
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
@@ -101,8 +101,8 @@ wrong 'a parenthesis that is not closed' 'const char *k = QUERN_KERNEL(broken, y
 wrong 'a name too long' "const char *k = QUERN_KERNEL($(printf 'n%064d' 0), y = x);" '^wrong\.c:2:17: a name may have 64 letters'
 wrong 'two expressions of one name' 'const char *k = QUERN_KERNEL(same, y = x + 1), *l = QUERN_KERNEL(same, y = x + 2);' 'qk_same_f32_f32_1d_cc names two expressions'
 wrong 'no use at all' '#define QUERN_KERNEL(name, ...) 0' 'no QUERN_KERNEL\(name, expression\) in wrong\.c'
-refused 'a source that is not there' 'nowhere\.c' build_lua generate --scan nowhere.c --out wrong
-refused 'a prefix that is none' "prefix: 'Q n'" build_lua generate --scan "$client" --prefix 'Q n' --out wrong
+refused_cleanly 'a source that is not there' 'nowhere\.c' build_lua generate --scan nowhere.c --out wrong
+refused_cleanly 'a prefix that is none' "prefix: 'Q n'" build_lua generate --scan "$client" --prefix 'Q n' --out wrong
 build_lua generate --scan "$client" --ops add --out wrong >said 2>&1
 [ $? = 2 ] && grep -q -- '--ops does not go with --scan' said; ok $? 'choices of a tree do not go with it: usage'
 source_of 'const char *k[] = { QUERN_KERNEL(one, y = x + 1), QUERN_KERNEL(one, y=x+1;), QUERN_KERNEL(other, z = a /* the same */ + 1) };'
@@ -297,7 +297,7 @@ all_are interpreter other.calls; ok $? '  and serves nothing'
 # ---- records as they may come
 refused_record() { # refused_record NAME WORDS: bad.record
   rm -rf wrong
-  refused "$1" "$2" build_lua freeze --record bad.record --out wrong
+  refused_cleanly "$1" "$2" build_lua freeze --record bad.record --out wrong
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 block() { printf 'kernel %s\n%s\n%s\n%s\nspecs %s\nend\n' "$1" "$2" "$3" "$4" "${5--}"; }
@@ -417,8 +417,8 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   all_are interpreter spec.said; ok $? 'an op of a spec, interpreted'
   QUERN_RECORD=spec.record ./plain --spec acme.lua >said 2>&1
   ok $? '  recorded'
-  refused '  is not frozen without its spec' 'acme\.swish' build_lua freeze --record spec.record --out spec
-  refused '  nor with what is not its spec' 'spec' build_lua freeze --record spec.record --spec changed.lua --out spec
+  refused_cleanly '  is not frozen without its spec' 'acme\.swish' build_lua freeze --record spec.record --out spec
+  refused_cleanly '  nor with what is not its spec' 'spec' build_lua freeze --record spec.record --spec changed.lua --out spec
   rm -rf spec
   try '  is frozen with it' build_lua freeze --record spec.record --spec acme.lua --out spec
   try '  compiles' sh "$source/tests/build-tree.sh" gcc spec spec.gcc -std=c11 -O0 $strict -I"$source/include"

@@ -118,7 +118,7 @@ prints '^cuda: ready: driver 13\.0, 2 devices, NVRTC 13\.0$'
 
 # ---- what cannot be
 rm -f no.npy
-refused() { # refused NAME WORDS VARIABLE=VALUE: by the driver, as the variable has it
+by_driver() { # by_driver NAME WORDS VARIABLE=VALUE: by the driver, as the variable has it
   name=$1 words=$2
   env "$3" "$program" run 'y = x * 2' x=four.npy y=no.npy --device cuda >said 2>why
   [ $? = 1 ]; ok $? "$name"
@@ -132,16 +132,16 @@ for word in cuda: cuda:-1 cuda:x cuda:99999 cudax CUDA ''; do
 done
 quern 1 'a device that is not there' run 'y = x * 2' x=four.npy y=no.npy --device cuda:7
 says 'quern: cuda:7: no such device: there are 2'
-refused 'no device' 'quern: cuda:0: no device: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected' FAKE_CUDA_DEVICES=0
+by_driver 'no device' 'quern: cuda:0: no device: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected' FAKE_CUDA_DEVICES=0
 mkdir broken && echo 'not a library' >broken/libcuda.so.1
-refused 'a driver that is none' "quern: cuda:0: no driver: $work/broken/libcuda.so.1: " "QUERN_CUDA_PATH=$work/broken"
+by_driver 'a driver that is none' "quern: cuda:0: no driver: $work/broken/libcuda.so.1: " "QUERN_CUDA_PATH=$work/broken"
 if python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>said || [ -e /usr/local/cuda/lib64/libcuda.so.1 ]; then
   skip 'no driver' 'this machine has one'
 else
-  refused 'no driver' 'quern: cuda:0: no driver: libcuda.so.1: ' QUERN_CUDA_PATH=
+  by_driver 'no driver' 'quern: cuda:0: no driver: libcuda.so.1: ' QUERN_CUDA_PATH=
 fi
 fails() { # fails NAME WORDS PLAN
-  refused "$1" "$2" "FAKE_CUDA_FAIL=$3"
+  by_driver "$1" "$2" "FAKE_CUDA_FAIL=$3"
 }
 fails 'no memory on the device' 'quern: y: cuda:0 is out of memory: it has 16 bytes' cuMemAlloc:2:OUT_OF_MEMORY
 fails 'a copy there that fails' 'quern: cuda:0: copying to it: CUDA_ERROR_INVALID_VALUE: ' cuMemcpyHtoDAsync:1:INVALID_VALUE

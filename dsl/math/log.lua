@@ -9,7 +9,8 @@
 -- e ln2, f and f^2/2 are each as large as the result (for e = -1 and f near 0.41 they cancel down to 0.34), so they are
 -- summed exactly, as hi + lo; tail(f) is at most 0.06 of the result and needs only ordinary arithmetic.
 --
--- That is for positive normal x. Everything else (0, negative, subnormal, inf, NaN) is rare.
+-- That is for positive normal x. Everything else (0, negative, subnormal, inf, NaN) is rare: its bits less those of the least
+-- normal number, without a sign, are at least those of infinity less them.
 
 constants {
   -- ln2 = HI + LO with HI short (16 and 42 bits): e HI is exact.

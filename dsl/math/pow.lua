@@ -14,7 +14,8 @@
 --     f64: c = j/128, j from a cubic approximation of 1/m rounded to an integer, which is also the index of -log c
 --          in a table: |r| <= 0.0057 for m < 1, 0.0079 for m >= 1, multiples of 2^-60 and 2^-59: 53 bits at most.
 --
--- That is for positive normal x, finite y and results well within the normal range; all else is rare.
+-- That is for positive normal x (told by its bits as in log.lua), finite y and results well within the normal range; all else
+-- is rare.
 
 constants {
   -- m is in [0.8, 1.6) for f32: the bits of 0.8.

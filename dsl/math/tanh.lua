@@ -31,8 +31,7 @@ constants {
   TANH_SHIFT_F64 = 0x1.8p52 + 1023,
 
   -- tanh rounds to 1 from 9.011 (f64: 19.062) on; larger arguments would only overflow the exponent field of s.
-  TANH_MAX_F32 = 9.1,
-  TANH_MAX_BITS_F32 = 0x4111999a,
+  TANH_MAX_BITS_F32 = 0x4111999a, -- 9.1
   TANH_MAX_F64 = 19.2,
 
   -- ln2/2. r = |x| + k HI is exact: for k != 0, |x| and k HI are multiples of 2^-26 (f64: 2^-55) and r fits the mantissa.
@@ -60,7 +59,7 @@ func "tanh" {
   args = "x",
   f32  = [[
     f32 a = abs(x);
-    f32 b = as_f32(minimum(raw_i32(a), TANH_MAX_BITS_F32));
+    f32 b = as_f32(minimum(raw_i32(a), TANH_MAX_BITS_F32));   // a NaN becomes 9.1; the last line brings it back
 
     f32 t = fma(b, -2 * LOG2E, TANH_SHIFT_F32);
     f32 k = t - TANH_SHIFT_F32;
@@ -79,8 +78,8 @@ func "tanh" {
 
     f32 f = fma(y, d, c);
     f32 e = fma(g, f, fma(r, f, fma(y, c, d)));
-    f32 z1 = as_f32(raw_u32(fma(e, w, y)) & (raw_u32(x) | 0x7fffffff));    // ... keeps the sign bit where x has it
-    return number(x == x ? z1 : NAN);
+    f32 v = as_f32(raw_u32(fma(e, w, y)) & (raw_u32(x) | 0x7fffffff));    // ... keeps the sign bit where x has it
+    return canonical(x == x ? v : NAN);
   ]],
   f64  = [[
     f64 a = abs(x);

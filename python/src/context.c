@@ -219,31 +219,31 @@ static PyObject *context_compile(PyObject *object, PyObject *expression) {
 
 /* The ops of these names, given up, but the derivatives of others among them, which came by themselves. */
 static PyObject *ops_of(context_object *self, PyObject *added) {
-  PyObject *names = sorted(added), *derivatives = names ? PySet_New(NULL) : NULL, *all = names ? PyList_New(0) : NULL;
-  PyObject *list = derivatives && all ? PyList_New(0) : NULL;
+  PyObject *names = sorted(added), *derivatives = names ? PySet_New(NULL) : NULL, *ops = names ? PyList_New(0) : NULL;
+  PyObject *list = derivatives && ops ? PyList_New(0) : NULL;
   for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
     PyObject *op = op_of(self, PyTuple_GetItem(names, k));
     const char *backward = op ? ((op_object *)op)->info->backward : NULL;
     PyObject *derivative = backward ? PyUnicode_FromString(backward) : NULL;
-    if (!op || PyList_Append(all, op)) Py_CLEAR(list);
+    if (!op || PyList_Append(ops, op)) Py_CLEAR(list);
     if (backward && (!derivative || PySet_Add(derivatives, derivative))) Py_CLEAR(list);
     Py_XDECREF(derivative);
     Py_XDECREF(op);
   }
   for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
     const int came = PySet_Contains(derivatives, PyTuple_GetItem(names, k));
-    if (came < 0 || (!came && PyList_Append(list, PyList_GetItem(all, k)))) Py_CLEAR(list);
+    if (came < 0 || (!came && PyList_Append(list, PyList_GetItem(ops, k)))) Py_CLEAR(list);
   }
   PyObject *result = list ? PyList_AsTuple(list) : NULL;
   Py_XDECREF(list);
-  Py_XDECREF(all);
+  Py_XDECREF(ops);
   Py_XDECREF(derivatives);
   Py_XDECREF(names);
   return result;
 }
 
 /* The ops of the names that are in `names` and were not in `before`, both given up. */
-static PyObject *new_ops(PyObject *before, PyObject *names, context_object *self) {
+static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names) {
   PyObject *added = before && names ? PyNumber_Subtract(names, before) : NULL;
   Py_XDECREF(names);
   Py_XDECREF(before);
@@ -275,7 +275,7 @@ static PyObject *context_load_spec(PyObject *object, PyObject *path) {
   if ((before = set_of_names(self))) {
     quern_status status = load(self->ctx, PyBytes_AsString(bytes), &number);
     if (status == QUERN_OK) {
-      result = new_ops(before, set_of_names(self), self);
+      result = new_ops(self, before, set_of_names(self));
     } else {
       Py_DECREF(before);
       result = number ? raise_file(number, PyBytes_AsString(bytes)) : raise_spec(status, PyBytes_AsString(bytes));

@@ -399,7 +399,7 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, in
   job->n_operands = job->nest.n_operands;
   job->n_in = job->n_operands - n_out;
   job->rows = job->streamed = job->in_order = job->room_size = 0;
-  job->computes = signature->computes && !signature->program;
+  job->computes = signature->computes;
   job->program = signature->program;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
