@@ -237,6 +237,10 @@ static char *spec_of_math(void) {
         p += 4;
         continue;
       }
+      if (n == 9 && strncmp(p, "canonical", 9) == 0) { /* the library's own: what it says of its argument is for kernels */
+        p += 9;
+        continue;
+      }
       const size_t step = n ? n : 1;
       memcpy(at, p, step);
       at += step, p += step;
