@@ -102,7 +102,7 @@ end
 
 -- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
 -- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest, or of 64 bits
--- the sign of what is left up to least: one or two operations an element, and a reduction to any compiler.
+-- the sign of what is left up to least: one to three operations an element, and a reduction to any compiler.
 local function threshold_of(types, condition)
   local op, args = condition.op, condition.args
   local t = args[1] and types.by_name[args[1].type]
@@ -151,7 +151,7 @@ local function search_of(types, thresholds, others, emitter)
     local name, type_name = (is_wide and "past_" or "most_") .. k - 1, is_wide and "i64" or threshold.type
     local last = is_wide and ", " .. c.literal(threshold.type, threshold.least - 1) or ""
     search[k] = { type = type_name, name = name,
-                   value = string.format("q_%s_%s(%s, %s%s)", is_wide and "past" or "most", threshold.type, name, value, last) }
+                  value = string.format("q_%s_%s(%s, %s%s)", is_wide and "past" or "most", threshold.type, name, value, last) }
     tests[k] = is_wide and name .. " < 0" or string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
   end
   if #others > 0 then

@@ -120,7 +120,8 @@ local function op_rows(plan, op, D, K, prefix, functions)
       functions[function_name] = text
       rows[#rows + 1] = string.format(
         '    {"%s", REF_%s, REF_%s, %d, %d, %d, {%s}, %d, %s, %s, %s, %s_builtin_%s, %s, {%s}},', shown, D:upper(), K:upper(),
-        #op.inputs, conditions, #op.outputs, table.concat(given, ", "), k - 1, double((op.ulp[K] or op.backward_of and math.huge or 0.5) + 0.0),
+        #op.inputs, conditions, #op.outputs, table.concat(given, ", "), k - 1,
+        double((op.ulp[K] or op.backward_of and math.huge or 0.5) + 0.0),
         double((op.domain and op.domain[1] or -8) + 0.0), double((op.domain and op.domain[2] or 8) + 0.0), prefix, op.c_name,
         function_name, #params > 0 and table.concat(params, ", ") or "0")
     else

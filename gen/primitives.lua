@@ -127,7 +127,8 @@ local function kernels_of_plan(plan)
   end
   for _, op in ipairs(plan.ops) do
     for _, record in ipairs(plan.records_of[op.name]) do
-      local node = not op.finds and not op.backward_of and not op.index and record.D == record.K and only_node(plan.dag_for(op, record.K))
+      local may_be = not (op.finds or op.index or op.backward_of) and record.D == record.K
+      local node = may_be and only_node(plan.dag_for(op, record.K))
       if node then add(node, record.dtypes, record) end
     end
   end

@@ -399,7 +399,8 @@ local function declare_op(state, index, name, fields, default_inputs)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
-  if op.casts and #op.inputs > 0 and (#op.inputs > 1 or type(fields.body) ~= "string" or not fields.body:find("^%s*" .. op.inputs[1].name .. "%s*$")) then
+  local is_moved = #op.inputs == 1 and type(fields.body) == "string" and fields.body:find("^%s*" .. op.inputs[1].name .. "%s*$")
+  if op.casts and #op.inputs > 0 and not is_moved then
     return fail(state, at, "%s: what casts has one input, and that is its body", name)
   end
   if op.finds and #op.inputs ~= FINDS[op.finds] then

@@ -381,12 +381,14 @@ Q_FN i32 q_i32_of_quotient(f64 x) { return x < 0x1p31 ? (i32)(x < 0x1p31 ? x : 0
 /* Truncating division. x / 0 = 0 and x rem 0 = 0; MIN / -1 wraps to MIN with remainder 0. Up to 32 bits it goes through a float type F that
    holds both exactly and vectorises: a quotient of integers below 2^24 (f64: 2^53) that is not whole lies at least 1/|b| below the next
    whole number, farther than F's rounding reaches. */
+#define Q_REMAINDER(X, M) \
+  Q_FN X q_rem_##X(X a, X b) { return q_sel_##X(Q_MASK(M, b != 0), q_sub_##X(a, q_mul_##X(q_quot_##X(a, b), b)), 0); }
 #define Q_DIVIDE_BY_FLOAT(X, M, TO_F, TO_X)   \
   Q_FN X q_quot_##X(X a, X b) {               \
     X q = TO_X(TO_F(a) / TO_F(b ? b : (X)1)); \
     return b ? q : (X)0;                      \
   }                                           \
-  Q_FN X q_rem_##X(X a, X b) { return q_sel_##X(Q_MASK(M, b != 0), q_sub_##X(a, q_mul_##X(q_quot_##X(a, b), b)), 0); }
+  Q_REMAINDER(X, M)
 #define Q_F32(a) ((f32)(i32)(a))
 #define Q_F64(a) ((f64)(i32)(a))
 #define Q_F64U(a) (q_from_f64((u64)(a) | (u64)0x433 << 52) - 0x1p52) /* 2^52 shows an integer in the mantissa */
@@ -426,8 +428,8 @@ Q_FN u64 q_quot_u64(u64 a, u64 b) {
   u64 quotient = first + (u64)second + (u64)Q_MASK(m64, rest < 0);
   return q_sel_u64(apart, q_mul_u64(a, b), q_sel_u64(large, (u64)(a >= b), quotient));
 }
-Q_FN i64 q_rem_i64(i64 a, i64 b) { return q_sel_i64(Q_MASK(m64, b != 0), q_sub_i64(a, q_mul_i64(q_quot_i64(a, b), b)), 0); }
-Q_FN u64 q_rem_u64(u64 a, u64 b) { return q_sel_u64(Q_MASK(m64, b != 0), q_sub_u64(a, q_mul_u64(q_quot_u64(a, b), b)), 0); }
+Q_REMAINDER(i64, m64)
+Q_REMAINDER(u64, m64)
 #else
 Q_FN i64 q_quot_i64(i64 a, i64 b) {
   i64 d = b == 0 || b == -1 ? (i64)1 : b;
@@ -438,6 +440,7 @@ Q_FN i64 q_rem_i64(i64 a, i64 b) { return a % (b == 0 || b == -1 ? (i64)1 : b); 
 Q_FN u64 q_quot_u64(u64 a, u64 b) { return b ? a / (b ? b : (u64)1) : (u64)0; }
 Q_FN u64 q_rem_u64(u64 a, u64 b) { return a % (b ? b : (u64)1); }
 #endif
+#undef Q_REMAINDER
 
 /* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN). One division brings both to a size; then
    Stein's: the factors of two that both have stand aside, and what the odd numbers are apart replaces the larger, without its

@@ -73,7 +73,6 @@ raises(ValueError, lambda: xp.empty(3, device="gpu"), "empty: no device")
 
 
 def test_lines():
-
     for args in ((5,), (2, 9), (2, 9, 3), (9, 2, -3), (2, 2), (3, 1), (0,), (0, 1, 0.3), (1.5,), (1, 1.3, 0.1), (0, -1, -0.25),
                  (True, 4)):
         wanted = [args[0] + k * args[2] if len(args) == 3 else (args[0] if len(args) == 2 else 0) + k for k in range(50)]

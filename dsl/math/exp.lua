@@ -146,20 +146,34 @@ func "exp_two_part" {
   derivation = "tools/fit/exp.sollya",
 }
 
+func "exp_steps" {
+  doc  = "x / ln2 rounded to an integer n, as n + shifter. As exp_shifted, but without a bias: the low bits are n itself.",
+  args = "x",
+  f32  = [[ fma(x, LOG2E, 0x1.8p23) ]],
+  f64  = [[ fma(x, LOG2E, 0x1.8p52) ]],
+}
+
+func "exp_steps_count" {
+  doc  = "n as a float, from t = exp_steps(x).",
+  args = "t",
+  f32  = [[ t - 0x1.8p23 ]],
+  f64  = [[ t - 0x1.8p52 ]],
+}
+
+func "exp_raised" {
+  doc  = "2^n y, from t = exp_steps(x): n is added to the exponent field as an integer. y and the result are normal.",
+  args = "y, t",
+  f32  = [[ as_f32(raw_u32(y) + (raw_u32(t) << 23)) ]],
+  f64  = [[ as_f64(raw_u64(y) + (raw_u64(t) << 52)) ]],
+}
+
 func "exp_normal" {
   doc  = "e^(hi + lo), |lo| <= ULP(hi), where the result is well within the normal range: |hi| <= 87 (f32), 708 (f64).",
   args = "hi, lo",
-  -- n is added to the exponent field as an integer; with no bias in the shifter its low bits are n itself.
-  f32  = [[
-    f32 t = fma(hi, LOG2E, 0x1.8p23);
-    f32 n = t - 0x1.8p23;
-    f32 y = exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n);
-    return as_f32(raw_u32(y) + (raw_u32(t) << 23)); ]],
-  f64  = [[
-    f64 t = fma(hi, LOG2E, 0x1.8p52);
-    f64 n = t - 0x1.8p52;
-    f64 y = exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n);
-    return as_f64(raw_u64(y) + (raw_u64(t) << 52)); ]],
+  body = [[
+    T t = exp_steps(hi);
+    T n = exp_steps_count(t);
+    return exp_raised(exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n), t); ]],
   ulp = { f32 = 0.68, f64 = 0.68 },
   derivation = "tools/fit/exp.sollya",
 }
@@ -182,18 +196,11 @@ func "exp_near" {
   doc  = "e^x where the result is well within the normal range: |x| <= 87 (f32), 708 (f64).",
   args = "x",
   -- Three roundings show: that of r, 0.18 ULP of the result, that of 1 + r q(r), 0.18 ULP, and the last one.
-  f32  = [[
-    f32 t = fma(x, LOG2E, 0x1.8p23);
-    f32 n = t - 0x1.8p23;
-    f32 r = exp_rest_lo(n, exp_rest_hi(x, n));
-    f32 y = fma(r, fma(r, exp_tail(r), 1.0), 1.0);
-    return as_f32(raw_u32(y) + (raw_u32(t) << 23)); ]],
-  f64  = [[
-    f64 t = fma(x, LOG2E, 0x1.8p52);
-    f64 n = t - 0x1.8p52;
-    f64 r = exp_rest_lo(n, exp_rest_hi(x, n));
-    f64 y = fma(r, fma(r, exp_tail(r), 1.0), 1.0);
-    return as_f64(raw_u64(y) + (raw_u64(t) << 52)); ]],
+  body = [[
+    T t = exp_steps(x);
+    T n = exp_steps_count(t);
+    T r = exp_rest_lo(n, exp_rest_hi(x, n));
+    return exp_raised(fma(r, fma(r, exp_tail(r), 1.0), 1.0), t); ]],
   ulp = { f32 = 0.93, f64 = 0.93 },
   derivation = "tools/fit/exp.sollya",
 }

@@ -9,8 +9,7 @@
 -- e ln2, f and f^2/2 are each as large as the result (for e = -1 and f near 0.41 they cancel down to 0.34), so they are
 -- summed exactly, as hi + lo; tail(f) is at most 0.06 of the result and needs only ordinary arithmetic.
 --
--- That is for positive normal x. Everything else (0, negative, subnormal, inf, NaN) is rare: its bits less those of the least
--- normal number, without a sign, are at least those of infinity less them.
+-- That is for positive normal x. Everything else is rare, see log_beyond.
 
 constants {
   -- ln2 = HI + LO with HI short (16 and 42 bits): e HI is exact.
@@ -102,6 +101,15 @@ func "log_tail_b" {
   derivation = "tools/fit/log.sollya",
 }
 
+func "log_beyond" {
+  doc  = "Whether x is no positive normal number: 0, negative, subnormal, inf, NaN.",
+  args = "x",
+  result = "bool",
+  -- Less the bits of the least normal number, without a sign, those of all of these are at least as large as infinity's.
+  f32  = [[ raw_u32(x) - 0x00800000 >= 0x7f000000 ]],
+  f64  = [[ raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000 ]],
+}
+
 func "log_hi" {
   doc  = "The leading part of e ln2 + log(1+f): e ln2 + f - f^2/2, rounded. For integer e within [-1100, 1100]. See log_lo.",
   args = "e, f",
@@ -144,7 +152,7 @@ func "log" {
     f32 e = log_exponent(x);
     f32 f = log_mantissa(x) - 1.0;
     f32 y = log_hi(e, f) + log_lo(e, f);
-    rare (raw_u32(x) - 0x00800000 >= 0x7f000000) {
+    rare (log_beyond(x)) {
       // A subnormal is scaled to a normal number; what else comes here gets its result from the selects.
       f32 n = x * 0x1p23;
       f32 ne = log_exponent(n) - 23.0;
@@ -157,7 +165,7 @@ func "log" {
     f64 e = log_exponent(x);
     f64 f = log_mantissa(x) - 1.0;
     f64 y = log_hi(e, f) + log_lo(e, f);
-    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000) {
+    rare (log_beyond(x)) {
       f64 n = x * 0x1p52;
       f64 ne = log_exponent(n) - 52.0;
       f64 nf = log_mantissa(n) - 1.0;

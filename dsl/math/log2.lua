@@ -129,10 +129,9 @@ func "log10_sum" {
 func "log2" {
   doc  = "The logarithm to base 2.",
   args = "x",
-  -- What is not a positive normal number is rare, as in log; its bits say so by one comparison.
   f32  = [[
     f32 y = log2_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
-    rare (raw_u32(x) - 0x00800000 >= 0x7f000000) {
+    rare (log_beyond(x)) {
       f32 n = x * 0x1p23;
       f32 z = log2_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
       y = log_ends(x, z);
@@ -140,7 +139,7 @@ func "log2" {
     return y; ]],
   f64  = [[
     f64 y = log2_sum(log_exponent(x), log_mantissa(x) - 1.0);
-    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000) {
+    rare (log_beyond(x)) {
       f64 n = x * 0x1p52;
       f64 z = log2_sum(log_exponent(n) - 52.0, log_mantissa(n) - 1.0);
       y = log_ends(x, z);
@@ -153,10 +152,9 @@ func "log2" {
 func "log10" {
   doc  = "The logarithm to base 10.",
   args = "x",
-  -- What is not a positive normal number is rare, as in log; its bits say so by one comparison.
   f32  = [[
     f32 y = log10_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
-    rare (raw_u32(x) - 0x00800000 >= 0x7f000000) {
+    rare (log_beyond(x)) {
       f32 n = x * 0x1p23;
       f32 z = log10_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
       y = log_ends(x, z);
@@ -164,7 +162,7 @@ func "log10" {
     return y; ]],
   f64  = [[
     f64 y = log10_sum(log_exponent(x), log_mantissa(x) - 1.0);
-    rare (raw_u64(x) - 0x0010000000000000 >= 0x7fe0000000000000) {
+    rare (log_beyond(x)) {
       f64 n = x * 0x1p52;
       f64 z = log10_sum(log_exponent(n) - 52.0, log_mantissa(n) - 1.0);
       y = log_ends(x, z);
