@@ -7,8 +7,7 @@
  *   quern-bench --memory-expression the same for an expression that is interpreted
  *   quern-bench --first-expression  nanoseconds to the first results of new expressions, in this process and later
  *   quern-bench --compile           nanoseconds to the first compiled results; instead of bytes, operations of the loop
- *   quern-bench --warm DIR          the same with the disk cache DIR, which the first such process fills; and what it mapped
- *   quern-bench --serve             reads cases from standard input, a line each: OP INPUTS DTYPE OUT N LOW HIGH; families.py's */
+ *   quern-bench --warm DIR          the same with the disk cache DIR, which the first such process fills; and what it mapped */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,40 +151,6 @@ static void sliced(void) {
   finish(&c, "sliced_rows_add");
 }
 
-/* Values all over [low, high], in no order that a branch could learn, cast as astype does. */
-static void fill(array *a, const char *dtype, int64_t n, double low, double high) {
-  array wide;
-  op_call c;
-  array_make(&wide, "f64", 1, n, 0, 0);
-  array_make(a, dtype, 1, n, 0, 0);
-  for (int64_t i = 0; i < n; i++) ((double *)wide.memory)[i] = low + (high - low) * ((double)(i * 7919 % 10007) / 10006);
-  setup(&c, "astype", 1);
-  c.ins[0] = &wide.t, c.outs[0] = &a->t;
-  run_op(&c);
-  quern_op_release(c.op);
-  free(wide.memory);
-}
-
-static int serve(void) {
-  char line[256], op[64], dtype[8], out[8];
-  while (fgets(line, sizeof line, stdin)) {
-    op_call c;
-    int n_in;
-    long long n;
-    double low, high;
-    int n_read = sscanf(line, "%63s %d %7s %7s %lld %lf %lf", op, &n_in, dtype, out, &n, &low, &high);
-    if (n_read != 7 || n_in < 1 || n_in > 3 || n < 1) {
-      fprintf(stderr, "quern-bench: no case: %s", line);
-      return 1;
-    }
-    for (int k = 0; k < n_in; k++) fill(&c.in[k], dtype, n, low, high);
-    array_make(&c.out, out, 1, n, 0, 0);
-    setup(&c, op, n_in);
-    finish(&c, op);
-  }
-  return 0;
-}
-
 static int first_call(double start) {
   op_call c;
   for (int k = 0; k < 2; k++) array_make(&c.in[k], "f32", 1, 8, 0, 0);
@@ -222,7 +187,6 @@ int main(int argc, char **argv) {
   if (quern_ctx_create(&options, &ctx)) fail();
   if (!strcmp(mode, "--first")) return first_call(start);
   if (!strcmp(mode, "--memory")) return memory();
-  if (!strcmp(mode, "--serve")) return serve();
   filter = mode;
   overhead();
   static const char *const unary[] = {"negative", "abs", "sqrt", "exp", "log", "tanh", "erf", "sigmoid", "relu", "gelu"};

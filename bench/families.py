@@ -1,45 +1,55 @@
 #!/usr/bin/env python3
 """One op of each family beside NumPy and PyTorch: in the cache (10^5 elements) and out of it (10^7), in two dtypes, on one and
-on two threads. Each case is timed in all of them in turn, several rounds; medians, and the best peer's time over Quern's.
+on two threads, all called from Python. A case is timed in all of them in turn, many times over, so that a machine that changes
+its speed changes that of all; times are medians, and so is the ratio, the best peer's time over Quern's of the same turn.
 
-    python3 bench/families.py [--build build] [--rounds 5] [--out bench/results/NAME.md] [FILTER]
+    PYTHONPATH=build/python python3 bench/families.py [--rounds 21] [--out bench/results/NAME.md] [FILTER]
 
+Where results are rounded, a second table has the worst error that each of them was found to have between the case's bounds.
 Beside NAME.md it writes NAME.svg, a bar a case. Peers that are not installed are left out, and the table says so. NumPy computes
 on one thread; PyTorch has no f16 or bf16 for some ops, and NumPy no bf16: those cells are empty."""
 import collections
 import os
 import platform
 import statistics
-import subprocess
 import sys
+import time
 
 THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(max(THREADS))
 
+import numpy as np  # noqa: E402
+import quern  # noqa: E402
+
 from chart import bars  # noqa: E402
 from timing import cpu_name, head, median_ns, options_of_command_line, row  # noqa: E402
 
-# op: Quern's name; dtypes: of the inputs, one row of cases each; out: the dtype of the output, if another; low, high: values.
-Case = collections.namedtuple("Case", "family op n_in dtypes out low high numpy torch")
+GROUPS = 5          # of calls, each time that somebody's turn comes
+SPIN_SECONDS = 0.02  # for so long OpenMP's threads wait busily for more work: nobody is timed beside them
+
+# op: Quern's name; dtypes: of the inputs, one row of cases each; out: the dtype of the output, if another; low, high: values;
+# exact: the function that says what is right, where results are rounded.
+Case = collections.namedtuple("Case", "family op n_in dtypes out low high numpy torch exact")
 CASES = [
-    Case("arithmetic", "add", 2, "f32 i32", None, 0.25, 2, "add", "add"),
-    Case("rounding", "floor", 1, "f32 f64", None, -100, 100, "floor", "floor"),
-    Case("comparison", "less", 2, "f32 i32", "bool", -100, 100, "less", "less"),
-    Case("bitwise", "bitwise_and", 2, "i32 u8", None, 0, 127, "bitwise_and", "bitwise_and"),
-    Case("exp-like", "exp", 1, "f32 f64", None, -10, 10, "exp", "exp"),
-    Case("trigonometric", "sin", 1, "f32 f64", None, -3, 3, "sin", "sin"),
-    Case("trigonometric, huge", "sin", 1, "f32 f64", None, 1e7, 1e9, "sin", "sin"),
-    Case("hyperbolic", "tanh", 1, "f32 f64", None, -4, 4, "tanh", "tanh"),
-    Case("pow", "pow", 2, "f32 f64", None, 0.25, 4, "power", "pow"),
-    Case("integer division", "floor_divide", 2, "i32 i64", None, 1, 1000, "floor_divide", "floor_divide"),
-    Case("cast", "astype", 1, "f32 i64", "f64", -1000, 1000, None, None),
-    Case("f16", "add", 2, "f16", None, 0.25, 2, "add", "add"),
-    Case("f16", "exp", 1, "f16", None, -4, 4, "exp", "exp"),
-    Case("bf16", "add", 2, "bf16", None, 0.25, 2, "add", "add"),
-    Case("bf16", "exp", 1, "bf16", None, -4, 4, "exp", "exp"),
+    Case("arithmetic", "add", 2, "f32 i32", None, 0.25, 2, "add", "add", None),
+    Case("rounding", "floor", 1, "f32 f64", None, -100, 100, "floor", "floor", None),
+    Case("comparison", "less", 2, "f32 i32", "bool", -100, 100, "less", "less", None),
+    Case("bitwise", "bitwise_and", 2, "i32 u8", None, 0, 127, "bitwise_and", "bitwise_and", None),
+    Case("exp-like", "exp", 1, "f32 f64", None, -10, 10, "exp", "exp", np.exp),
+    Case("trigonometric", "sin", 1, "f32 f64", None, -3, 3, "sin", "sin", np.sin),
+    Case("trigonometric, huge", "sin", 1, "f32 f64", None, 1e7, 1e9, "sin", "sin", np.sin),
+    Case("hyperbolic", "tanh", 1, "f32 f64", None, -4, 4, "tanh", "tanh", np.tanh),
+    Case("pow", "pow", 2, "f32 f64", None, 0.25, 4, "power", "pow", np.power),
+    Case("integer division", "floor_divide", 2, "i32 i64", None, 1, 1000, "floor_divide", "floor_divide", None),
+    Case("cast", "astype", 1, "f32 i64", "f64", -1000, 1000, None, None, None),
+    Case("f16", "add", 2, "f16", None, 0.25, 2, "add", "add", None),
+    Case("f16", "exp", 1, "f16", None, -4, 4, "exp", "exp", None),
+    Case("bf16", "add", 2, "bf16", None, 0.25, 2, "add", "add", None),
+    Case("bf16", "exp", 1, "bf16", None, -4, 4, "exp", "exp", None),
 ]
 SIZES = {"1e5": 100000, "1e7": 10000000}
-One = collections.namedtuple("One", "name case dtype out size threads")
+SAMPLE = 2000000
+One = collections.namedtuple("One", "name case dtype size threads")
 
 
 def all_cases(wanted):
@@ -50,129 +60,164 @@ def all_cases(wanted):
                     kind = " huge" if "huge" in case.family else ""
                     name = f"{case.op}{kind} {dtype} {size}"
                     if wanted in f"{name} {case.family}":
-                        yield One(name, case, dtype, case.out or dtype, size, threads)
+                        yield One(name, case, dtype, size, threads)
 
 
-def values(n, low, high):
-    """As fill in bench.c: all over [low, high], in no order that a branch could learn."""
-    import numpy as np
-    return low + (high - low) * ((np.arange(n, dtype="i8") * 7919 % 10007) / 10006.0)
+# ---- Who computes ----
+# Each is made with Quern's arrays, the inputs and the output, and works in their memory: where it lies counts, and what lies in
+# the cache. Called, it computes once more.
+
+class Quern:
+    name = "Quern"
+    contexts = {threads: quern.Context(threads=threads) for threads in THREADS}
+
+    def __init__(self, case, ins, out, threads):
+        self.op, self.ins, self.out = self.contexts[threads].op(case.op), ins, out
+
+    def __call__(self):
+        self.op(*self.ins, out=self.out)
 
 
-class Server:
-    """quern-bench, which times what it is asked for."""
+class NumPy:
+    name = "NumPy " + np.__version__
 
-    def __init__(self, program, threads):
-        self.process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=dict(os.environ, QUERN_BENCH_THREADS=str(threads)))
+    def __init__(self, case, ins, out, threads):
+        *self.ins, self.out = (np.from_dlpack(a) for a in (*ins, out))
+        self.function = getattr(np, case.numpy) if case.numpy else lambda x, out: np.copyto(out, x)
 
-    def time(self, one):
-        case = one.case
-        self.process.stdin.write(f"{case.op} {case.n_in} {one.dtype} {one.out} {SIZES[one.size]} {case.low} {case.high}\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"families.py: quern-bench ended at {one.name}")
-        return float(line.split("\t")[1])
+    def __call__(self):
+        self.function(*self.ins, out=self.out)
 
-
-def numpy_peer():
-    import numpy as np
-    np.seterr(all="ignore")
-    names = {"f32": "f4", "f64": "f8", "f16": "f2", "i32": "i4", "i64": "i8", "u8": "u1", "bool": "?"}
-
-    def make(one):
-        if one.dtype not in names or one.threads != 1:
-            return None
-        case, n = one.case, SIZES[one.size]
-        ins = [values(n, case.low, case.high).astype(names[one.dtype]) for _ in range(case.n_in)]
-        out = np.empty(n, names[one.out])
-        if case.op == "astype":
-            return lambda: np.copyto(out, ins[0])
-        f = getattr(np, case.numpy)
-        return lambda: f(*ins, out=out)
-    return "NumPy " + np.__version__, make
+    @staticmethod
+    def has(dtype, threads):
+        return dtype != "bf16" and threads == 1
 
 
 def torch_peer():
     import torch
-    names = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64",
-             "u8": "uint8", "bool": "bool"}
 
-    def make(one):
-        case, n = one.case, SIZES[one.size]
-        torch.set_num_threads(one.threads)
-        first = torch.from_numpy(values(n, case.low, case.high)).to(getattr(torch, names[one.dtype]))
-        ins = [first] + [first.clone() for _ in range(case.n_in - 1)]
-        out = torch.empty(n, dtype=getattr(torch, names[one.out]))
-        if case.op == "astype":
-            return lambda: out.copy_(ins[0])
-        f = getattr(torch, case.torch)
-        return lambda: f(*ins, out=out)
-    return "PyTorch " + torch.__version__, make
+    class PyTorch:
+        name = "PyTorch " + torch.__version__
+
+        def __init__(self, case, ins, out, threads):
+            torch.set_num_threads(threads)
+            *self.ins, self.out = (torch.from_dlpack(a) for a in (*ins, out))
+            self.function = getattr(torch, case.torch) if case.torch else lambda x, out: out.copy_(x)
+
+        def __call__(self):
+            self.function(*self.ins, out=self.out)
+
+        @staticmethod
+        def has(dtype, threads):
+            return True
+    return PyTorch
 
 
 def load_peers():
-    peers, missing = [], []
-    for load in (numpy_peer, torch_peer):
-        try:
-            peers.append(load())
-        except ImportError as e:
-            missing.append(e.name)
-    return peers, missing
+    try:
+        return [NumPy, torch_peer()], []
+    except ImportError as e:
+        return [NumPy], [e.name]
 
 
-def measure(ones, program, peers, rounds):
-    """Nanoseconds by (name, threads, who)."""
+# ---- Times ----
+
+def values(n, low, high, n_in):
+    """All over [low, high], in no order that a branch could learn, of each input in another."""
+    steps = ((7919, 10007), (7907, 10009))
+    return [low + (high - low) * ((np.arange(n, dtype="i8") * step % period) / (period - 1)) for step, period in steps[:n_in]]
+
+
+def array(numbers, dtype):
+    return quern.astype(quern.from_dlpack(numbers), dtype)
+
+
+def turns(one, peers, rounds):
+    """For each who can: the times of its turns."""
+    case = one.case
+    ins = [array(a, one.dtype) for a in values(SIZES[one.size], case.low, case.high, case.n_in)]
+    out = quern.empty(SIZES[one.size], dtype=case.out or one.dtype)
+    calls = [who(case, ins, out, one.threads) for who in (Quern, *(peer for peer in peers if peer.has(one.dtype, one.threads)))]
     times = collections.defaultdict(list)
-    servers = {threads: Server(program, threads) for threads in THREADS}
     for _ in range(rounds):
-        for one in ones:
-            times[one.name, one.threads, "Quern"].append(servers[one.threads].time(one))
-            for who, make in peers:
-                call = make(one)
-                if call:
-                    times[one.name, one.threads, who].append(median_ns(call))
-    return {key: statistics.median(list_of) for key, list_of in times.items()}
+        for call in calls:
+            times[call.name].append(median_ns(call, GROUPS))
+        if one.threads > 1:
+            time.sleep(SPIN_SECONDS)
+    return times
 
 
-def ratio_of(times, one, peers):
-    known = [times[key] for key in ((one.name, one.threads, who) for who, _ in peers) if key in times]
-    return min(known) / times[one.name, one.threads, "Quern"] if known else None
+def ratio_of(times):
+    best = [min(of_peers) for of_peers in zip(*(list_of for who, list_of in times.items() if who != Quern.name))]
+    return statistics.median(peer / own for peer, own in zip(best, times[Quern.name])) if best else None
+
+
+# ---- Errors ----
+
+def worst_ulp(got, exact):
+    """Of results that are normal, in units in the last place of the exact ones, which are of a wider dtype."""
+    _, exponent = np.frexp(np.abs(exact))
+    unit = np.ldexp(np.ones_like(exact), exponent - 1 - np.finfo(got.dtype).nmant)
+    return float((np.abs(got - exact) / unit).max())
+
+
+def errors(case, dtype, peers):
+    generator = np.random.default_rng(1)
+    ins = [array(generator.uniform(case.low, case.high, SAMPLE), dtype) for _ in range(case.n_in)]
+    out = quern.empty(SAMPLE, dtype=dtype)
+    wide = {"f32": np.float64, "f64": np.longdouble}[dtype]
+    exact = case.exact(*(np.from_dlpack(a).astype(wide) for a in ins))
+    for who in (Quern, *peers):
+        who(case, ins, out, 1)()
+        yield worst_ulp(np.from_dlpack(out), exact)
+
+
+# ---- The document ----
+
+def times_table(threads, measured, names):
+    out = [f"## {'One thread' if threads == 1 else f'{threads} threads'}", "", *head(["family", "case", *names, "ratio"])]
+    for one, times, ratio in measured:
+        if one.threads == threads:
+            cells = [f"{statistics.median(times[who]):.0f}" if who in times else "" for who in names]
+            out.append(row([one.case.family, one.name, *cells, f"{ratio:.2f}" if ratio else ""]))
+    return [*out, ""]
+
+
+def errors_table(peers, names, ones):
+    out = ["## The worst error", "",
+           f"In units in the last place, of {SAMPLE} numbers between the bounds of the case; beside f64 (of f32) and an 80-bit",
+           "long double.", "", *head(["family", "op", *names])]
+    for case, dtype in dict.fromkeys((one.case, one.dtype) for one in ones if one.case.exact):
+        out.append(row([case.family, f"{case.op} {dtype}", *(f"{e:.2f}" for e in errors(case, dtype, peers))]))
+    return [*out, ""]
 
 
 def main():
-    options = options_of_command_line(rounds=5)
+    options = options_of_command_line(rounds=21)
+    np.seterr(all="ignore")
     peers, missing = load_peers()
-    ones = list(all_cases(options.filter))
-    times = measure(ones, os.path.join(options.build, "bench", "quern-bench"), peers, options.rounds)
+    names = [who.name for who in (Quern, *peers)]
+    measured = []
+    for one in all_cases(options.filter):
+        times = turns(one, peers, options.rounds)
+        measured.append((one, times, ratio_of(times)))
 
-    out = [f"Medians of {options.rounds} rounds, each case in turn in all; {cpu_name()}; {platform.system()}.",
+    out = [f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}. Medians of {options.rounds} turns.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker. On two threads NumPy, which has "
            "one, is not asked.", ""]
     if missing:
         out += ["Not there, so not beside it: " + ", ".join(missing) + ".", ""]
     if options.out:
         out += [f"![Ratios]({os.path.basename(options.out).removesuffix('.md')}.svg)", ""]
-    chart = []
     for threads in THREADS:
-        out += [f"## {'One thread' if threads == 1 else f'{threads} threads'}", ""]
-        out += head(["family", "case", "Quern", *(who for who, _ in peers), "ratio"])
-        for one in ones:
-            if one.threads != threads:
-                continue
-            cells = [times.get((one.name, threads, who)) for who in ("Quern", *(who for who, _ in peers))]
-            ratio = ratio_of(times, one, peers)
-            shown = [f"{t:.0f}" if t else "" for t in cells]
-            out.append(row([one.case.family, one.name, *shown, f"{ratio:.2f}" if ratio else ""]))
-            if ratio and threads == 1:
-                chart.append((one.name, ratio, one.size == "1e5"))
-        out.append("")
+        out += times_table(threads, measured, names)
+    out += errors_table(peers, names, [one for one, _, _ in measured])
     text = "\n".join(out)
     sys.stdout.write(text)
     if options.out:
         with open(options.out, "w") as f:
             f.write(text)
+        chart = [(one.name, ratio, one.size == "1e5") for one, _, ratio in measured if ratio and one.threads == 1]
         with open(options.out.removesuffix(".md") + ".svg", "w") as f:
             f.write(bars("The best of NumPy's and PyTorch's time over Quern's, one thread", chart,
                          ("10^5 elements, in the cache", "10^7 elements")))

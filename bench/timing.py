@@ -13,8 +13,8 @@ def options_of_command_line(rounds):
     return parser.parse_args()
 
 
-def median_ns(f):
-    """As median_ns in measure.c: calls grouped to 200 us, the median of the groups."""
+def median_ns(f, most=101):
+    """As median_ns in measure.c: calls grouped to 200 us, the median of the groups, which are not more than `most`."""
     f()
     calls = 1
     while True:
@@ -26,7 +26,7 @@ def median_ns(f):
             break
         calls = calls * 10 if took < 20e3 else int(calls * 220e3 / took) + 1
     times, begin = [], time.perf_counter_ns()
-    while len(times) < 101 and (len(times) < 9 or time.perf_counter_ns() - begin < 150e6):
+    while len(times) < most and (len(times) < 9 or time.perf_counter_ns() - begin < 150e6):
         start = time.perf_counter_ns()
         for _ in range(calls):
             f()
