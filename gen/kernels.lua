@@ -60,13 +60,13 @@ local function output_text(types, operand, node, value)
 end
 
 -- The outputs as the template sees them: where each is stored, and what.
-local function values_of(types, outputs, dag, emitter, without_rare)
+local function values_of(types, outputs, dag, emitter, is_direct, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     while without_rare and node.op == "rare" do node = node.args[3] end -- the value that such a block would have replaced
-    list[k] = { index = k - 1, element = operand.element, place = place_text(operand),
-                value = output_text(types, operand, node, value) }
+    list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (is_direct and "to_" or "block_") .. k - 1,
+                place = place_text(operand), value = output_text(types, operand, node, value) }
   end
   return list
 end
@@ -147,12 +147,10 @@ local function search_of(types, thresholds, others, emitter)
   local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
     local value = threshold.value:format(emitter:argument(threshold.node))
-    local is_wide = types.by_name[threshold.type].bits == 64
-    local name, type_name = (is_wide and "past_" or "most_") .. k - 1, is_wide and "i64" or threshold.type
-    local last = is_wide and ", " .. c.literal(threshold.type, threshold.least - 1) or ""
-    search[k] = { type = type_name, name = name,
-                  value = string.format("q_%s_%s(%s, %s%s)", is_wide and "past" or "most", threshold.type, name, value, last) }
-    tests[k] = is_wide and name .. " < 0" or string.format("%s >= %s", name, c.literal(threshold.type, threshold.least))
+    local name, last = "most_" .. k - 1, c.literal(threshold.type, threshold.least - 1)
+    search[k] = { type = threshold.type, name = name,
+                  value = string.format("q_most_%s(%s, %s, %s)", threshold.type, name, value, last) }
+    tests[k] = string.format("q_is_past_%s(%s, %s)", threshold.type, name, last)
   end
   if #others > 0 then
     local terms = {}
@@ -163,6 +161,21 @@ local function search_of(types, thresholds, others, emitter)
     tests[#tests + 1] = "any != 0"
   end
   return search, table.concat(tests, " || ")
+end
+
+-- The condition, in a row, that no input lies where an output does, if the outputs are contiguous: a kernel with rare blocks may
+-- then write them while it may still have to read the inputs again. false: it never does.
+local function apart_text(operands, outputs)
+  local terms = {}
+  for _, output in ipairs(outputs) do
+    if output.class ~= "c" then return false end
+    for _, operand in ipairs(operands) do
+      if operand.is_input and operand.is_used and operand.class ~= "b" then
+        terms[#terms + 1] = string.format("%s != %s", operand.row, output.row)
+      end
+    end
+  end
+  return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
 -- The template's values for a record computed by a DAG.
@@ -192,9 +205,11 @@ local function elementwise_values(types, record, dag, comment, tables)
   end
   local body, emitter = text_of(dag.outputs, false)
   local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
+  local apart = apart_text(operands, outputs)
   local values = {
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
-    operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body, outputs = values_of(types, outputs, dag, emitter),
+    operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
+    outputs = values_of(types, outputs, dag, emitter, apart), apart = apart,
     rare = #conditions > 0, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
     found = "", ivdep = ivdep, ivdep_main = ivdep_main,
   }
@@ -205,7 +220,7 @@ local function elementwise_values(types, record, dag, comment, tables)
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
     values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
-    values.fast_outputs = values_of(types, outputs, dag, fast_emitter, true)
+    values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
   end
   return values
 end
@@ -237,7 +252,7 @@ local function pack_values(types, record, comment)
   local ivdep, ivdep_main = loop_pragmas(record, {})
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
-    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, fast = {},
+    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, apart = false, fast = {},
     fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main,
     outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,

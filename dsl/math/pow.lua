@@ -162,7 +162,7 @@ func "pow_rest" {
   doc  = "r = m c - 1, exact.",
   args = "m",
   f32  = [[
-    f32 c = m < 0.9 ? 1.125 : (m < 1.104 ? 1.0 : (m < 1.33 ? 0.8125 : 0.6875));
+    f32 c = m < 1.104 ? (m < 0.9 ? 1.125 : 1.0) : (m < 1.33 ? 0.8125 : 0.6875);
     return fma(m, c, -1.0); ]],
   f64  = [[
     f64 c = pow_shifted(m) - POW_F64_SHIFT;
@@ -173,7 +173,7 @@ func "pow_base_hi" {
   doc  = "The leading part of e ln2 - log c, exact.",
   args = "e, m",
   f32  = [[
-    f32 h = m < 0.9 ? POW_9_8_HI : (m < 1.104 ? 0.0 : (m < 1.33 ? POW_13_16_HI : POW_11_16_HI));
+    f32 h = m < 1.104 ? (m < 0.9 ? POW_9_8_HI : 0.0) : (m < 1.33 ? POW_13_16_HI : POW_11_16_HI);
     return fma(e, POW_LN2_HI_F32, h); ]],
   f64  = [[ fma(e, POW_LN2_HI_F64, lookup(POW_F64_HI, raw_u64(pow_shifted(m)))) ]],
   derivation = "tools/fit/pow.sollya",
@@ -183,7 +183,7 @@ func "pow_base_lo" {
   doc  = "The small part of e ln2 - log c.",
   args = "e, m",
   f32  = [[
-    f32 l = m < 0.9 ? POW_9_8_LO : (m < 1.104 ? 0.0 : (m < 1.33 ? POW_13_16_LO : POW_11_16_LO));
+    f32 l = m < 1.104 ? (m < 0.9 ? POW_9_8_LO : 0.0) : (m < 1.33 ? POW_13_16_LO : POW_11_16_LO);
     return fma(e, POW_LN2_LO_F32, l); ]],
   f64  = [[ fma(e, POW_LN2_LO_F64, lookup(POW_F64_LO, raw_u64(pow_shifted(m)))) ]],
   derivation = "tools/fit/pow.sollya",
@@ -324,14 +324,14 @@ func "pow" {
     f32 e = pow_exponent(x);
     f32 m = pow_mantissa(x);
     f32 h = pow_arg_hi(e, m, y);
-    f32 z = exp_normal(h, pow_arg_lo(e, m, y));
+    f32 z = canonical(exp_normal(h, pow_arg_lo(e, m, y)));
     rare (log_beyond(x) || !(abs(h) < 87.0)) { z = pow_any(x, y); }
     return z; ]],
   f64  = [[
     f64 e = pow_exponent(x);
     f64 m = pow_mantissa(x);
     f64 h = pow_arg_hi(e, m, y);
-    f64 z = exp_normal(h, pow_arg_lo(e, m, y));
+    f64 z = canonical(exp_normal(h, pow_arg_lo(e, m, y)));
     rare (log_beyond(x) || !(abs(h) < 708.0)) { z = pow_any(x, y); }
     return z; ]],
   -- Measured over 3 * 10^7 (f32) and 10^6 (f64) points: 0.83 and 0.74; in subnormal results, over more, 0.87 and 0.77.

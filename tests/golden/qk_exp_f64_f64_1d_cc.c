@@ -6,10 +6,12 @@ void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
   {
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
+    const int is_apart = row_x != row_out;
     for (i64 start = 0; start < n0; start += 256) {
       const i64 m = n0 - start < 256 ? n0 - start : 256;
-      i64 past_0 = 0;
+      i64 most_0 = 0;
       f64 block_0[256];
+      f64_u *const to_0 = is_apart ? (f64_u *)row_out + start : block_0;
       Q_IVDEP
       for (i64 k = 0; k < m; k++) {
         const i64 i = start + k;
@@ -37,10 +39,10 @@ void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         const u64 t37 = q_add_u64(t33, t36);
         const f64 t38 = q_from_f64((u64)t37);
         const f64 t39 = q_abs_f64(in_x);
-        past_0 = q_past_i64(past_0, q_raw_f64(t39), 4649438849678704639LL);
-        block_0[k] = t38;
+        most_0 = q_most_i64(most_0, q_raw_f64(t39), 4649438849678704639LL);
+        to_0[k] = t38;
       }
-      if (past_0 < 0) {
+      if (q_is_past_i64(most_0, 4649438849678704639LL)) {
         Q_IVDEP
         for (i64 k = 0; k < m; k++) {
           const i64 i = start + k;
@@ -105,9 +107,10 @@ void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const u64 t37 = q_add_u64(t33, t36);
           const f64 t38 = q_from_f64((u64)t37);
           const f64 t84 = q_sel_f64(t42, t83, t38);
-          block_0[k] = q_canon_f64(t84);
+          to_0[k] = q_canon_f64(t84);
         }
       }
+      if (is_apart) continue;
       Q_IVDEP
       for (i64 k = 0; k < m; k++) {
         const i64 i = start + k;

@@ -6,10 +6,12 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
   {
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
+    const int is_apart = row_x != row_out;
     for (i64 start = 0; start < n0; start += 256) {
       const i64 m = n0 - start < 256 ? n0 - start : 256;
       u32 most_0 = 0;
       f32 block_0[256];
+      f32_u *const to_0 = is_apart ? (f32_u *)row_out + start : block_0;
       Q_IVDEP
       for (i64 k = 0; k < m; k++) {
         const i64 i = start + k;
@@ -47,10 +49,10 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         const f32 t48 = t18 + t47;
         const u32 t49 = (u32)q_raw_f32(in_x);
         const u32 t51 = q_sub_u32(t49, 0x800000u);
-        most_0 = q_most_u32(most_0, t51);
-        block_0[k] = q_canon_f32(t48);
+        most_0 = q_most_u32(most_0, t51, 0x7effffffu);
+        to_0[k] = q_canon_f32(t48);
       }
-      if (most_0 >= 0x7f000000u) {
+      if (q_is_past_u32(most_0, 0x7effffffu)) {
         Q_IVDEP
         for (i64 k = 0; k < m; k++) {
           const i64 i = start + k;
@@ -128,9 +130,10 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const f32 t47 = t23 + t46;
           const f32 t48 = t18 + t47;
           const f32 t98 = q_sel_f32(t53, t97, t48);
-          block_0[k] = q_canon_f32(t98);
+          to_0[k] = q_canon_f32(t98);
         }
       }
+      if (is_apart) continue;
       Q_IVDEP
       for (i64 k = 0; k < m; k++) {
         const i64 i = start + k;
