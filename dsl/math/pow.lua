@@ -246,7 +246,7 @@ func "pow_log_b" {
 }
 
 func "log_wide_hi" {
-  doc  = "log x for x = 2^e m (pow_exponent, pow_mantissa) as hi + lo with a relative error of 2^-32 (f32), 2^-65 (f64): hi, log x rounded.",
+  doc  = "log x, x = 2^e m (see pow_exponent), as hi + lo with a relative error of 2^-32 (f32), 2^-65 (f64): hi, log x rounded.",
   args = "e, m",
   body = [[ pow_log_a(e, m) + pow_log_b(e, m) ]],
 }
