@@ -31,6 +31,9 @@ is_((str(quern.add(half, 1.0009765625).dtype), quern.add(half, 0.5).tolist()), (
 is_(str(quern.add(half, quern.add(f32, 0)).dtype), "float32", "f16 with f32")
 is_(quern.multiply(quern.op("fma")(half, 0.1, f32), 1).tolist(), quern.op("fma")(f32, 0.1, f32).tolist(),
     "a number is rounded to what all others promote to")
+tenth = quern.op("astype")(array.array("f", [0.1]), dtype="f16")
+is_((quern.equal(tenth, 0.1).tolist(), quern.compile("x == 0.1")(tenth).tolist(), quern.compile("x == (f16)0.1")(tenth).tolist()),
+    ([True], [False], [True]), "a number of an expression is of the precision that f16 is computed in")
 brain = quern.op("astype")(f32, dtype="bf16")
 is_((str(quern.add(brain, 1.5).dtype), str(quern.where(True, brain, half).dtype)), ("bfloat16", "float32"), "bf16")
 if hasattr(quern, "float_power"):
@@ -39,6 +42,15 @@ if hasattr(quern, "float_power"):
         ok(str(got.dtype) == "float64" and abs(got.tolist()[1] - 2 ** 0.1) < 1e-15, "a float keeps its digits where the result is f64")
 else:
     skip(3, "this build has some ops only, and no float_power")
+if hasattr(quern, "ldexp"):
+    least = quern.op("astype")(array.array("d", [2.0**-133, 2.0**-120]), dtype="bf16")
+    got = quern.ldexp(least, 257)
+    is_((str(got.dtype), got.tolist()), ("bfloat16", [2.0**124, float("inf")]), "how often ldexp doubles is not rounded to bf16")
+    is_(quern.ldexp(quern.ldexp(least, -2**70), 2**70).tolist(), [0.0, 0.0], "  nor need it fit an integer")
+    is_(quern.ldexp(3, array.array("b", [2])).tolist(), [12.0], "  the number that is doubled is weak")
+    is_(str(quern.ldexp(i32, 2).dtype), "float32", "  as is the other beside integers")
+else:
+    skip(4, "this build has some ops only, and no ldexp")
 is_(quern.add(f32, float("inf")).tolist(), [float("inf")] * 2, "infinity")
 ok(quern.isnan(quern.add(f32, float("nan"))).tolist() == [True, True], "NaN")
 is_(quern.add(f32, 2**70).tolist(), [2.0**70] * 2, "a large int beside floats")

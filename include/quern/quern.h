@@ -343,10 +343,11 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype: what broadcasting repeats is
  * not summed.
  * Integers divide to f32, and to an integer by quot(x, y), truncated, whose remainder is rem(x, y); both are 0 where y
- * is. rem of floats is C's fmod; gcd is of integers. Comparisons do not chain; values between operations are not rounded
- * to f16 or bf16: outputs are, once. An output that is NaN is the one NaN of its dtype (f32: 0x7fc00000), whatever NaN
- * went in; but an expression that is nothing else than one op that moves values, on its inputs in order, is that op, and
- * keeps all bits: copy(x), where(c, x, y).
+ * is. rem of floats is C's fmod; gcd is of integers. Comparisons do not chain. Numbers, params and values between operations
+ * are not rounded to f16 or bf16, which compute in f32: outputs are, once, and what nextafter and spacing take. (So
+ * x == 0.1 is false where x is f16's 0.1: that is (f16)0.1.) An output that is NaN is the one NaN of its dtype (f32:
+ * 0x7fc00000), whatever NaN went in; but an expression that is nothing else than one op that moves values, on its inputs
+ * in order, is that op, and keeps all bits of what it need not convert: copy(x), where(c, x, y).
  * All laws of calling hold, and the bits are the same whichever way it runs:
  *   built        kernels that were compiled ahead serve it
  *   compiled     a kernel made for this expression, these dtypes and this layout: kept in memory and on disk

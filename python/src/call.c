@@ -126,7 +126,7 @@ static int read_all(call *call) {
       is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
   }
   if (!is_settled && settle_all(call)) return -1;
-  if (n_numbers && operand_numbers(call->operands, call->info->n_in, call->op->conditions, call->op->gives_f64)) return -1;
+  if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
   for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }

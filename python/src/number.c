@@ -57,10 +57,14 @@ static int set_unsigned(operand *operand) {
   return value > limit || (value == UINT64_MAX && PyErr_Occurred()) ? overflows(operand) : set_bits(operand, value);
 }
 
-static int set_value(operand *operand, DLDataType type) {
+static void set_tensor(operand *operand, DLDataType type) {
   operand->own = (DLTensor){.data = &operand->number, .device = {kDLCPU, 0}, .dtype = type};
   operand->tensor = &operand->own;
   operand->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+}
+
+static int set_value(operand *operand, DLDataType type) {
+  set_tensor(operand, type);
   switch (type.code) {
     case kDLInt: return set_signed(operand);
     case kDLUInt: return set_unsigned(operand);
@@ -102,12 +106,31 @@ static DLDataType weak_dtype(PyObject *number, DLDataType others) {
   return others;
 }
 
+/* An int that counts stays whole where the float would round it; beyond i64 any count is as good. */
+static int set_count(operand *operand) {
+  int overflow;
+  int64_t value = PyLong_AsLongLongAndOverflow(operand->object, &overflow);
+  if (value == -1 && PyErr_Occurred()) return -1;
+  set_tensor(operand, (DLDataType){kDLInt, 64, 1});
+  return set_bits(operand, overflow ? (overflow > 0 ? (uint64_t)INT64_MAX : (uint64_t)INT64_MIN) : (uint64_t)value);
+}
+
+static int is_rounded_count(const operand *operand, DLDataType type) {
+  return kind_rank(type) == 2 && type.bits < 32 && !PyFloat_Check(operand->object) && !PyBool_Check(operand->object);
+}
+
 static int set_condition(operand *operand) {
   if (PyBool_Check(operand->object)) return set_value(operand, (DLDataType){kDLBool, 8, 1});
   return operand_fail(operand, PyExc_TypeError, "the number %.100R, expected a bool", operand->object);
 }
 
-int operand_numbers(operand *operands, int32_t n, uint32_t conditions, int gives_f64) {
+static int set_number(operand *operand, DLDataType others, int is_condition, int is_count) {
+  if (is_condition) return set_condition(operand);
+  if (is_count && is_rounded_count(operand, others)) return set_count(operand);
+  return set_value(operand, weak_dtype(operand->object, others));
+}
+
+int operand_numbers(operand *operands, int32_t n, const number_rules *rules) {
   DLDataType others = {0};
   int32_t n_others = 0;
   for (int32_t k = 0; k < n; k++) {
@@ -116,12 +139,10 @@ int operand_numbers(operand *operands, int32_t n, uint32_t conditions, int gives
   }
   if (n && !n_others)
     return operand_fail(operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own");
-  if (gives_f64) others = (DLDataType){kDLFloat, 64, 1};
+  if (rules->gives_f64) others = (DLDataType){kDLFloat, 64, 1};
   for (int32_t k = 0; k < n; k++) {
     if (operands[k].kind != OPERAND_NUMBER) continue;
-    int failed = conditions >> k & 1 ? set_condition(&operands[k])
-                                     : set_value(&operands[k], weak_dtype(operands[k].object, others));
-    if (failed) return -1;
+    if (set_number(&operands[k], others, rules->conditions >> k & 1, rules->counts >> k & 1)) return -1;
   }
   return 0;
 }

@@ -32,6 +32,13 @@ static PyObject *make_names(const quern_op_info *info) {
   return names;
 }
 
+static number_rules rules_of(const quern_op_info *info) {
+  number_rules rules = {.counts = strcmp(info->name, "ldexp") == 0 ? 1u << 1 : 0};
+  for (int32_t k = 0; k < info->n_in; k++) rules.conditions |= (uint32_t)(strcmp(info->args[k].dtypes, "bool") == 0) << k;
+  rules.gives_f64 = info->n_out == 1 && strcmp(info->args[info->n_in].dtypes, "f64") == 0;
+  return rules;
+}
+
 PyObject *op_new(quern_op *op, int may_compile) {
   op_object *self = PyObject_New(op_object, op_type);
   if (!self) {
@@ -43,9 +50,7 @@ PyObject *op_new(quern_op *op, int may_compile) {
   self->op = op;
   self->info = quern_op_describe(op);
   self->may_compile = (uint8_t)may_compile;
-  for (int32_t k = 0; k < self->info->n_in; k++)
-    self->conditions |= (uint32_t)(strcmp(self->info->args[k].dtypes, "bool") == 0) << k;
-  self->gives_f64 = self->info->n_out == 1 && strcmp(self->info->args[self->info->n_in].dtypes, "f64") == 0;
+  self->numbers = rules_of(self->info);
   self->names = make_names(self->info);
   if (!self->names) Py_CLEAR(self);
   return (PyObject *)self;

@@ -4,6 +4,7 @@
 
 #include <quern/quern.h>
 
+#include "call_operand.h"
 #include "limited.h"
 #include "memo.h"
 
@@ -19,8 +20,7 @@ typedef struct op_object {
   const quern_op_info *info; /* of op */
   PyObject *names;           /* tuple of str, interned: inputs, then parameters */
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
-  uint32_t conditions;       /* bit k: input k can only be bool */
-  uint8_t gives_f64;         /* whatever it takes */
+  number_rules numbers;
   uint8_t may_compile;       /* a call may have to wait for a compiler */
   memo memo;
 } op_object;
