@@ -124,6 +124,21 @@ static qn_digest specs_of(const qn_expression *expression) {
 
 /* ---- Specialising ---- */
 
+/* The op that moves values, if the text is nothing but a call of one on its inputs in order: then promotion is the op's, too, and
+ * what is of the promoted dtype already keeps its bits, as in a call of the op itself. */
+static const qn_builtin *moving_builtin(const qn_expression *expression, const uint8_t *dtypes) {
+  const qn_instruction *code = expression->code;
+  const int32_t n_in = expression->n_in;
+  if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* behind it stands the assignment */
+  const qn_builtin *builtin = code[n_in].v.op->builtin;
+  if (builtin->rule != QN_RULE_MOVE || !builtin->n_variants) return NULL;
+  for (int32_t k = 0; k < n_in; k++) {
+    if (code[k].kind != QN_CODE_INPUT || code[k].v.index != k) return NULL;
+    if (builtin->bool_in >> k & 1 && dtypes[k] != QN_BOOL) return NULL;
+  }
+  return builtin;
+}
+
 /* Whether all the expression does is to call one built op on its inputs as they are, and give what it gives. */
 static const qn_builtin *single_builtin(const qn_expression *expression, const qn_typed *typed) {
   const qn_value *last = &typed->values[typed->n_values - 1];
@@ -173,7 +188,8 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
   if (status) return status;
   specialised->dtypes = entry->dtypes;
   specialised->n_nodes = typed->n_values;
-  const qn_builtin *builtin = single_builtin(expression, typed);
+  const qn_builtin *builtin = moving_builtin(expression, entry->dtypes);
+  if (!builtin) builtin = single_builtin(expression, typed);
   if (builtin) {
     entry->built = builtin;
     specialised->is_built = 1;

@@ -250,6 +250,56 @@ static void test_dtypes(const way *way) {
   group_end();
 }
 
+/* NaNs of every payload, both signs. */
+static void fill_nans(operand *o, int64_t n, rng *r) {
+  const uint64_t inf = ref_cast(o->d, INFINITY, REF_KIND_FLOAT), below = (inf & (0 - inf)) - 1; /* the fraction's bits */
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t index[1] = {i};
+    const uint64_t sign = rng_below(r, 2) ? (uint64_t)1 << (8 * ref_dtype_size(o->d) - 1) : 0;
+    ref_put(o->d, ref_address(&o->t, index), sign | inf | (1 + rng_u64(r) % below));
+  }
+}
+
+/* An expression that is one op that moves values is that op, of whatever dtypes: what needs no cast keeps all bits. */
+static void test_moves(const way *way) {
+  static const struct {
+    const char *text, *in, *out;
+    int is_the_op;
+  } cases[] = {
+      {"where(c, x, y)", "bool f32 f32", "f32", 1},        {"where(c, x, y)", "bool f16 f32", "f32", 1},
+      {"where(c, x, y)", "bool f32 f64", "f64", 1},        {"where(c, x, y)", "bool f64 bf16", "f64", 1},
+      {"w: y = where(c, x, z);", "bool f64 f32", "f64", 1}, {"where(c, x, y)", "bool f32 f32", "f64", 1},
+      {"where(c, (f64)x, y)", "bool f32 f64", "f64", 0},   {"c ? x : y", "bool f64 f32", "f64", 0},
+      {"where(c, x, y) * 1", "bool f64 f32", "f64", 0},
+  };
+  enum { N = 200 };
+  rng r;
+  rng_seed(&r, 23);
+  quern_op *where = op_named(NULL, "where");
+  group_begin("%s: NaNs in an expression that is one moving op, and in others", way->name);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    operands o, of_op;
+    quern_op *op = op_from(way->ctx, cases[c].text);
+    operands_vector(&o, cases[c].in, cases[c].out, N, &r);
+    operands_vector(&of_op, cases[c].in, cases[c].out, N, &r);
+    for (int k = 1; k < 3; k++) fill_nans(&o.in[k], N, &r);
+    for (int k = 0; k < 3; k++) of_op.ins[k] = o.ins[k];
+    group_count(2);
+    if (operands_call(op, &o, NULL) || operands_call(where, &of_op, NULL))
+      group_fail("%s of %s: %s", cases[c].text, cases[c].in, quern_last_error());
+    if (cases[c].is_the_op != (strcmp(tier_of(op, &o, NULL), "built") == 0))
+      group_fail("%s of %s: tier %s", cases[c].text, cases[c].in, tier_of(op, &o, NULL));
+    for (int64_t i = 0; i < N; i++)
+      wanted_bits(way, &o.out[0], i, cases[c].is_the_op ? bits_at(&of_op.out[0], i) : ref_cast(o.out[0].d, NAN, REF_KIND_FLOAT),
+                  cases[c].text);
+    operands_free(&of_op);
+    operands_free(&o);
+    quern_op_release(op);
+  }
+  group_end();
+  quern_op_release(where);
+}
+
 /* ---- In place --------------------------------------------------------------------------------------------------- */
 
 /* Every way in which three outputs can be three inputs: each the very tensor of one, or apart. */
@@ -544,6 +594,7 @@ int main(void) {
     test_params(&ways[w]);
     if (w == 0) test_param_terms();
     test_dtypes(&ways[w]);
+    test_moves(&ways[w]);
     test_in_place(&ways[w]);
     test_shapes(&ways[w]);
   }
