@@ -478,7 +478,11 @@ function Scope:call_op(op, values, node, which)
     self:fail_as("syntax", node, "%s is no part of an expression: its output's shape depends on values; call it by itself",
                  op.name)
   end
-  if op.casts then self:fail_as("syntax", node, "%s is no part of an expression: write a cast, (f32)x", op.name) end
+  if op.casts then
+    self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name,
+                 n_in == 0 and "write the number" or op.casts == "saturate" and "a cast wraps; clip before it: (i8)clip(x, -128, 127)"
+                 or "write a cast, (f32)x")
+  end
   if op.index then
     self:fail_as("syntax", node, "%s is no part of an expression: its elements follow from where they stand; call it by itself",
                  op.name)
@@ -664,17 +668,32 @@ function Scope:assigned(statement)
   return self:cast(value, type_name)
 end
 
-function Scope:run_rare(statement)
+-- The same where an output is assigned, which may have a type of its own. outputs: name -> output, of a body that assigns them
+function Scope:assigned_output(statement, outputs)
+  local value, output = self:assigned(statement), outputs[statement.name]
+  if not output then return value end
+  local wanted = output.type or not is_weak(value) and self.T
+  if not wanted then return value end
+  if is_weak(value) then return self:strong(value, wanted, statement) end
+  if value.type ~= self.state.types.by_name[wanted].compute then
+    self:fail(statement, "%s is an output of %s, given %s: write the cast, (%s)", statement.name, wanted, value.type, output.type or "T")
+  end
+  return value
+end
+
+function Scope:run_rare(statement, outputs)
   local condition = self:condition(self:eval(statement.condition), statement)
   local inner = setmetatable({ env = setmetatable({}, { __index = self.env }) }, { __index = self })
   local changed = {}
   for _, assign in ipairs(statement.statements) do
-    local value = Scope.assigned(inner, assign)
+    local value = Scope.assigned_output(inner, assign, outputs)
     if assign.type then
       if inner.env[assign.name] then self:fail(assign, "'%s' is already defined", assign.name) end
     else
       local old = self.env[assign.name]
-      if not old then
+      if not old and outputs[assign.name] then
+        self:fail(assign, "the output %s is to be assigned before the block, which only changes it for some elements", assign.name)
+      elseif not old then
         self:fail(assign, "'%s' is not a local of this body%s", source.shown(assign.name),
                   source.suggest(assign.name, self.env))
       end
@@ -716,15 +735,17 @@ function Scope:run_body(outputs)
     body = result
     self.state.parsed[self.source] = body
   end
+  local output_of_name = {}
+  for _, output in ipairs(outputs or {}) do output_of_name[output.name] = output end
   for _, statement in ipairs(body.statements) do
     self:step(statement)
     if statement.kind == "rare" then
-      self:run_rare(statement)
+      self:run_rare(statement, output_of_name)
     elseif statement.kind == "param" then
       self:fail(statement, "param belongs to a host's expression; an op lists its params")
     else
       if self.env[statement.name] then self:fail(statement, "'%s' is already defined", statement.name) end
-      self.env[statement.name] = self:assigned(statement)
+      self.env[statement.name] = self:assigned_output(statement, output_of_name)
     end
   end
   if outputs then

@@ -75,10 +75,11 @@ local function names_of(body)
   return names
 end
 
--- The text as a source: it may be one already, a part of a file say. Its own name goes before what is said of it.
+-- The text as a source: it may be one already, a part of a file say. Its own name goes before what is said of it, unless it is
+-- too long to be read.
 local function source_of(text)
   if type(text) ~= "string" then return text end
-  return source.new(text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
+  return source.new(#text <= parse.MAX_BYTES and text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
 end
 
 -- f(src, ...) with what it throws at a place of the text made a message. Returns its result, or nil, message, kind.

@@ -213,7 +213,7 @@ function Parser:binary(level)
     local token = self:peek()
     if token.kind ~= "op" or not LEVELS[level][token.text] then break end
     if token.text == "%" then
-      fail(token.at, "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)")
+      fail(token.at, "'%%' is no operator: remainder(x, y) has the sign of y, fmod(x, y) that of x")
     end
     self:take()
     if COMPARISON[token.text] and left.kind == "binary" and COMPARISON[left.op] and not left.parenthesised then

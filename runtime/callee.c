@@ -33,6 +33,12 @@ static const qn_function *find_function(const char *name) {
   return NULL;
 }
 
+/* What to write in place of an op that casts. */
+static const char *instead_of(const quern_op_info *info) {
+  if (info->n_in == 0) return "write the number";
+  return strcmp(info->name, "saturate_cast") == 0 ? "a cast wraps; clip before it: (i8)clip(x, -128, 127)" : "write a cast, (f32)x";
+}
+
 /* An op as a function of expressions: of one that a host registered over a built-in op, the built-in meaning. */
 static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
   if (!op->builtin)
@@ -45,8 +51,8 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is no part of an expression: its output's shape depends on values; call it by itself",
                           SHOWN(source, token));
   if (op->builtin->rule == QN_RULE_CAST)
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: write a cast, (f32)x",
-                          SHOWN(source, token));
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
+                          instead_of(&op->builtin->info));
   if (op->builtin->rule == QN_RULE_INDEX)
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
                           "%.*s is no part of an expression: its elements follow from where they stand; call it by itself",

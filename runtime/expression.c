@@ -358,8 +358,7 @@ static state take_operator(parser *p) {
   }
   if (!level) return HAS_OPERAND;
   if (token->sign == QN_SIGN_REMAINDER)
-    return WRONG(p, token->at,
-                 "'%%' is no operator: whose sign the result has is said by a name (remainder, fmod: not in this version)");
+    return WRONG(p, token->at, "'%%' is no operator: remainder(x, y) has the sign of y, fmod(x, y) that of x");
   if (is_comparison(token->sign) && p->comparison != NOWHERE)
     return WRONG(p, token->at, "chained comparison: write a < b && b < c");
   p->waiting[p->n_waiting++] = (waiting){token->sign, (uint8_t)level, (uint16_t)chain, token->at};

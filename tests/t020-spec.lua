@@ -218,7 +218,7 @@ for _, row in ipairs {
   { "ggelu(x)", "did you mean 'gelu'?", "the nearest function is named" },
   { "sqrt(x, x)", "sqrt takes 1 argument, got 2", "too many arguments" },
   { "fma(x)", "fma takes 3 arguments, got 1", "too few" },
-  { "x % 2", "'%' is no operator", "the percent sign" },
+  { "x % 2", "'%' is no operator: remainder(x, y) has the sign of y, fmod(x, y) that of x", "the percent sign" },
   { "1 < x < 2", "chained comparison: write a < b && b < c", "a chain of comparisons" },
   { "x = 1; return x;", "already defined", "an input assigned to" },
   { "f32 a = 1; f32 a = 2; return a;", "already defined", "a name twice" },
@@ -265,12 +265,25 @@ for _, row in ipairs {
   { "x & 1", "", "bits of a float" },
   { "acme_a(x)", "unknown function 'acme_a'", "its own C name" },
   { "astype(x)", "write a cast", "astype" },
-  { "saturate_cast(x)", "is no part of an expression", "saturate_cast" },
+  { "saturate_cast(x)", "a cast wraps; clip before it: (i8)clip(x, -128, 127)", "saturate_cast" },
 } do
   local rows, errors = check('unary "acme.a" { doc = "d", dtypes = { "f32" }, body = [=[ ' .. row[1] .. " ]=] }")
   local good = not rows and errors:find "^s%.lua:%d+:%d+: " and errors:find(row[2], 1, true)
   tap.ok(good, "body: %s", row[3])
   if not good then tap.diag("%s", rows and "accepted" or errors:sub(1, 600)) end
+end
+for _, row in ipairs { -- of m, and of e, an i32
+  { "m = x; e = 0; rare (x > 3) { e = 1; } ", nil, "a number for an output with a dtype, in a rare block too" },
+  { "m = x; e = 0; rare (x > 3) { e = (i32)x; m = 2; } ", nil, "  or a value of that dtype" },
+  { "m = x; e = x; ", ":1:100: acme.a: e is an output of i32, given f32: write the cast, (i32)", "a float for it" },
+  { "m = x; e = 0; rare (x > 3) { e = x; } ", ":1:122: acme.a: e is an output of i32, given f32: write the cast, (i32)",
+    "  in a rare block" },
+  { "m = (i32)x; e = 0; ", ":1:93: acme.a: m is an output of f32, given i32: write the cast, (T)", "an integer for the other" },
+  { "m = x; e = 0.5; ", "a float literal where i32 is expected: write a cast", "a float number for it" },
+  { "m = x; rare (x > 3) { e = 1; } ", "the output e is to be assigned before the block", "an output in a rare block only" },
+} do
+  local text = 'op "acme.a" { doc = "d", inputs = "x", outputs = "m, i32 e", dtypes = { "f32" }, body = [=[ ' .. row[1] .. " ]=] }"
+  if row[2] then refuses(text, row[2], row[3]) else accepts(text, row[3]) end
 end
 for _, nest in ipairs { { "(", ")" }, { "abs(", ")" }, { "-", "" }, { "(T)", "" }, { "x > 0 ? x : ", "" } } do
   accepts(unary(deep(nest[1], 200, nest[2])), "200 of " .. nest[1])

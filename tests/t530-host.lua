@@ -309,6 +309,8 @@ refuses {
   { "x; y = 1", "f32", "syntax", "nothing may follow the result" },
   { "x + 012", "f32", "syntax", "octal" },
   { "astype(x)", "f32", "syntax", "write a cast" },
+  { "saturate_cast(x)", "i32", "syntax", "a cast wraps; clip before it: (i8)clip(x, -128, 127)" },
+  { "full()", "", "syntax", "full is no part of an expression: write the number" },
   { "exp(x, y)", "f32 f32", "syntax", "exp takes 1 argument, got 2" },
   { "leaky_relu(x, 1, 2)", "f32", "syntax", "leaky_relu takes 1 argument and 1 parameter, got 3" },
   { "copysign(x)", "f32", "syntax", "copysign takes 2 arguments, got 1" },

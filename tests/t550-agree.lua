@@ -261,6 +261,14 @@ for depth = 199, 202 do
   end
 end
 
+-- Texts that are too long, with a name and without, and one that is not
+local long = {}
+for _, text in ipairs { "y = x" .. ("+x"):rep(33000), "bias: y = x" .. ("+x"):rep(33000), " bias :\ny = x" .. ("\n+x"):rep(33000),
+                        "bias: y = x" .. (" "):rep(65536), "y = x" .. (" "):rep(65531) } do
+  cases[#cases + 1] = { text = text, dtypes = { "f32" }, is_long = true }
+  long[#long + 1] = { at = #cases, text = text }
+end
+
 ---------------------------------------------------------------------------------------------------- the C side
 
 local function write(name, parts)
@@ -423,7 +431,10 @@ local n_taken, n_refused, n_places = 0, 0, 0
 tap.group_begin("C and Lua agree")
 for k, case in ipairs(cases) do
   tap.group_count()
-  local what, taken, same_place = differs(case, answers[k] or { values = {}, out = {}, status = "none", message = "" })
+  local what, taken, same_place
+  if not case.is_long then -- those: see below
+    what, taken, same_place = differs(case, answers[k] or { values = {}, out = {}, status = "none", message = "" })
+  end
   if what then
     tap.group_fail("%s", string.format("%s\n  on %s:\n%s", case.text, list_text(case.dtypes), what))
   elseif k > n_cases then -- a misspelt name or a deep nest, see below
@@ -469,6 +480,18 @@ for _, case in ipairs(nested) do
     tap.group_fail("%d deep: Lua: %s, C: %s: %s: %s", case.depth, message or "taken", c_kind or "taken", c.message or "", case.text)
   elseif wanted and message:match "^%S+:%d+:%d+:[^\n]*" ~= c.message:match "^%S+:%d+:%d+:[^|]*" then
     tap.group_fail("%d deep: another place: Lua: %s, C: %s", case.depth, message, c.message)
+  end
+end
+tap.group_end()
+
+tap.group_begin("65536 bytes are taken, of more both say the same")
+for _, case in ipairs(long) do
+  tap.group_count()
+  local _, _, message, kind = host.canonical(model, case.text)
+  local c, lines = answers[case.at], (message or "OK"):gsub("\n", "|")
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  if kind ~= (#case.text > 65536 and "limit" or nil) or c_kind ~= kind or (kind and lines ~= c.message) then
+    tap.group_fail("%d bytes: Lua: %s, C: %s: %s", #case.text, lines, c_kind or "taken", c.message or "")
   end
 end
 tap.group_end()
