@@ -52,10 +52,10 @@ local function param_text(node, offset)
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- What is stored for a result, of which a NaN is the one NaN.
+-- What is stored for a result, of which a NaN is the one NaN: q_max_f32 and q_max_f64 give no other.
 local function output_text(types, operand, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
-  if node.is_canonical and operand.dtype == node.type then return value end
+  if (node.is_canonical or node.op == "maximum") and operand.dtype == node.type then return value end
   return cast_text(types, node.type, operand.dtype, value)
 end
 
