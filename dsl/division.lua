@@ -1,8 +1,9 @@
 -- Division to whole numbers and its remainders, and divisors, one entry each. Names as in the array API, else NumPy's. Of
--- integers x / 0 and the remainder by 0 are 0, and MIN / -1 wraps to MIN.
+-- integers x / 0 and the remainder by 0 are 0, and MIN / -1 wraps to MIN. Quotients beyond the mantissa: in f32 and f64 the next
+-- whole number that there is, downwards or towards zero; f16 and bf16 have f32's, rounded to them as every result is.
 
 binary "floor_divide" {
-  doc    = "The largest whole number that is not above the exact x / y; infinite where x / y is, zero where y is infinite.",
+  doc    = "The largest whole number not above x / y (f16, bf16: rounded); infinite where x / y is, zero where y is infinite.",
   dtypes = numeric,
   body   = {
     floating = [[ floor_divide(x, y) ]],
@@ -17,7 +18,7 @@ binary "floor_divide" {
 }
 
 binary "trunc_divide" {
-  doc    = "The whole number next to the exact x / y towards zero, infinite where x / y is.",
+  doc    = "The whole number next to the exact x / y towards zero (f16, bf16: rounded), infinite where x / y is.",
   dtypes = numeric,
   body   = {
     floating = [[ trunc_divide(x, y) ]],
