@@ -287,7 +287,13 @@ says 'missing names: y'
 quern 1 'a name too many' run 'y = x * 2' x=x.npy q=w.npy y=no.npy
 says 'quern: unknown names: q; '
 quern 1 'an op for an expression' run gelu x=x.npy y=no.npy
-says 'gelu is an op too: it is called as in y = gelu(x)'
+says 'gelu is an op too: it is called as in gelu(x)'
+quern 1 '  of two inputs' run divide x=x.npy y=w.npy out=no.npy
+says 'divide is an op too: it is called as in divide(x, y)'
+quern 1 '  of several outputs' run modf x=x.npy fraction=no.npy
+says 'modf is an op too: it is called as in modf.fraction(x)'
+quern 1 '  that is no part of one' run full out=no.npy
+! grep -q 'is an op too' why; ok $? '  is not said to be called'
 quern 1 'an expression that is none' run 'y = x +' x=x.npy y=no.npy
 says 'quern: '
 quern 1 'an op that is not there' run 'y = gelo(x)' x=x.npy y=no.npy

@@ -33,19 +33,32 @@ static int has_operand(const quern_op_info *info, const char *name) {
   return 0;
 }
 
-/* Whoever names an op where an operand is meant has probably forgotten to call it. */
-static const char *hint(quern_ctx *ctx, const char *name, char text[128]) {
-  quern_op *op = NULL;
+/* A call of the op, of its first output where it has several. */
+static void write_call(const quern_op_info *info, char *text, size_t size) {
+  char inputs[256] = "";
+  for (int32_t k = 0; k < info->n_in; k++) add_name(inputs, sizeof inputs, info->args[k].name);
+  const char *output = info->n_out > 1 ? info->args[info->n_in].name : "";
+  snprintf(text, size, "%s%s%s(%s)", info->name, info->n_out > 1 ? "." : "", output, inputs);
+}
+
+/* Whoever names an op where an operand is meant has probably forgotten to call it; not all can be. */
+static const char *hint(quern_ctx *ctx, const char *name, char text[640]) {
+  quern_op *op = NULL, *called = NULL;
+  char call[480];
   text[0] = 0;
-  if (quern_op_find(ctx, name, &op) == QUERN_OK && quern_op_describe(op)->op_class != QUERN_CLASS_DYNAMIC)
-    snprintf(text, 128, "; %.40s is an op too: it is called as in y = %.40s(x)", name, name);
+  if (quern_op_find(ctx, name, &op) == QUERN_OK) {
+    write_call(quern_op_describe(op), call, sizeof call);
+    if (quern_op_compile(ctx, call, &called) == QUERN_OK)
+      snprintf(text, 640, "; %.64s is an op too: it is called as in %s", name, call);
+  }
+  quern_op_release(called);
   quern_op_release(op);
   return text;
 }
 
 int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int needs_outputs,
                const operand_word *of[BINDING_MAX]) {
-  char unknown[512] = "", missing[512] = "", inputs[512] = "", outputs[512] = "", more[128];
+  char unknown[512] = "", missing[512] = "", inputs[512] = "", outputs[512] = "", more[640];
   const char *first_missing = NULL;
   if (info->n_in + info->n_out > BINDING_MAX) return complain("the expression has more than %d operands", BINDING_MAX);
   for (int k = 0; k < list->n; k++)
