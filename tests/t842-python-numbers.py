@@ -94,7 +94,11 @@ for value in (2, 2.0, Index(), Float(), Count.TWO, quern.add(array.array("f", [1
 for value in ("2", [2], {}, f32):
     raises(TypeError, lambda: quern.leaky_relu(f32, value), "no parameter: " + type(value).__name__,
            "leaky_relu: parameter 1 (slope)")
-raises(OverflowError, lambda: quern.leaky_relu(f32, 2**64), "an int of more than 64 bits", "leaky_relu: parameter 1 (slope)")
+minus = array.array("f", [-1.0])
+is_([quern.leaky_relu(minus, slope).tolist() for slope in (2**63, 2**64, -2**70)], [[-2.0**63], [-2.0**64], [2.0**70]],
+    "ints of more than 64 bits as parameters")
+is_(quern.clip(i64, 2**70, 10**30).tolist(), [2**63 - 1] * 2, "  saturate")
+raises(OverflowError, lambda: quern.leaky_relu(f32, 10**400), "  but for one that is no float", "leaky_relu: parameter 1 (slope)")
 
 
 class Angry:

@@ -60,6 +60,7 @@ def empty(shape, *, dtype=None, device=None):
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """A new array that holds one value."""
+    fill_value = _number_of(fill_value)
     result = empty(shape, dtype=_dtype_of(fill_value) if dtype is None else dtype, device=device)
     if isinstance(fill_value, int) and result.dtype.kind in "iu":
         limits = iinfo(result.dtype)
@@ -73,7 +74,10 @@ def _number_of(value):
     if isinstance(value, (int, float)):
         return value
     if hasattr(value, "__index__"):
-        return _operator.index(value)
+        try:
+            return _operator.index(value)
+        except TypeError:
+            pass  # an array of one float
     if hasattr(value, "__float__"):
         return float(value)
     raise TypeError("{!r} is no number".format(value))

@@ -15,15 +15,23 @@ int arguments_start(void) {
 
 /* ---- Values ---- */
 
-/* Integers of 64 bits of either sign. */
+static int take_float(PyObject *number, quern_scalar *scalar) {
+  *scalar = (quern_scalar){.kind = QUERN_F64};
+  scalar->v.f[0] = PyFloat_AsDouble(number); /* of an int, too: OverflowError */
+  return scalar->v.f[0] == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+/* Integers of 64 bits of either sign; beyond them they are floats, as operands are. */
 static int take_integer(PyObject *integer, quern_scalar *scalar) {
   int overflow;
   *scalar = (quern_scalar){.kind = QUERN_I64};
   scalar->v.i = PyLong_AsLongLongAndOverflow(integer, &overflow);
   if (!overflow) return scalar->v.i == -1 && PyErr_Occurred() ? -1 : 0;
   scalar->kind = QUERN_U64;
-  scalar->v.u = PyLong_AsUnsignedLongLong(integer); /* OverflowError */
-  return scalar->v.u == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
+  scalar->v.u = PyLong_AsUnsignedLongLong(integer);
+  if (scalar->v.u != UINT64_MAX || !PyErr_Occurred()) return 0;
+  PyErr_Clear();
+  return take_float(integer, scalar);
 }
 
 /* Python's numbers, and whatever can be one: NumPy's scalars, tensors of one item. None is the default. */
@@ -44,9 +52,7 @@ static int take_param(PyObject *value, const quern_param_info *param, quern_scal
     if (!failed || !PyErr_ExceptionMatches(PyExc_TypeError)) return failed;
     PyErr_Clear(); /* an array of one float says so */
   }
-  *scalar = (quern_scalar){.kind = QUERN_F64};
-  scalar->v.f[0] = PyFloat_AsDouble(value);
-  return scalar->v.f[0] == -1 && PyErr_Occurred() ? -1 : 0;
+  return take_float(value, scalar);
 }
 
 /* What Python says of a value that is no number does not say whose it is. */
@@ -55,7 +61,7 @@ static int refuse_param(const op_object *op, int32_t k, PyObject *value) {
   if (!PyErr_ExceptionMatches(error)) return -1; /* of foreign code */
   PyErr_Clear();
   PyErr_Format(error, "%s: parameter %d (%s): %.100R, expected a number%s", op->info->name, (int)k + 1,
-               op->info->params[k].name, value, error == PyExc_TypeError ? "" : " of at most 64 bits");
+               op->info->params[k].name, value, error == PyExc_TypeError ? "" : " of the range of f64");
   return -1;
 }
 

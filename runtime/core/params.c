@@ -147,9 +147,9 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
   const char *wrong = qn_params_number(scalar, dtype, slot);
   if (!wrong) return QUERN_OK;
   return qn_status_fail(QUERN_E_DTYPE,
-                        "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or cast the tensors to "
-                        "a float dtype with astype first",
-                        info->name, k + 1, name, wrong, computed_in(dtype));
+                        "%s: parameter %d (%s): %s, but the op computes in %s here; give a whole number, or %s", info->name, k + 1,
+                        name, wrong, computed_in(dtype),
+                        info->n_in ? "cast the tensors to a float dtype with astype first" : "the output a float dtype");
 }
 
 quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
