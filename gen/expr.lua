@@ -61,7 +61,7 @@ function Scope:strong(value, dtype, node)
   if value.tree then return self:instantiate(value, dtype, node) end
   local t, number = self.state.types.by_name[dtype], value.weak
   if t.kind == "float" then
-    number = weak_of.rounded(self.state.types.by_name[t.compute], number)
+    number = weak_of.rounded(self.state.types.by_name[t.compute], number, value.is_pattern)
     return self:typed(self.state.dag:constant(t.compute, number), dtype)
   end
   if t.kind == "bool" then
@@ -444,7 +444,7 @@ function Scope:param(op, param, value, type_name, node)
   end
   if value.tree or t.kind == "float" then return node_of(self:strong(value, type_name, node)) end
   if t.kind == "bool" then return self.state.dag:constant(type_name, value.weak ~= 0 and 1 or 0) end
-  local number = weak_of.saturated(t, value.weak)
+  local number = weak_of.saturated(t, value.weak, value.is_pattern)
   if not number then
     self:fail(node, "%s: parameter %s is %s, which is no %s", op.name, param.name, number_of.text(value.weak), type_name)
   end
@@ -479,9 +479,9 @@ function Scope:call_op(op, values, node, which)
                  op.name)
   end
   if op.casts then
-    self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name,
-                 n_in == 0 and "write the number" or op.casts == "saturate" and "a cast wraps; clip before it: (i8)clip(x, -128, 127)"
-                 or "write a cast, (f32)x")
+    local instead = n_in == 0 and "write the number" or "write a cast, (f32)x"
+    if op.casts == "saturate" then instead = "a cast wraps; clip before it: (i8)clip(x, -128, 127)" end
+    self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, instead)
   end
   if op.index then
     self:fail_as("syntax", node, "%s is no part of an expression: its elements follow from where they stand; call it by itself",
@@ -615,7 +615,7 @@ end
 function Scope:eval(node)
   self:step(node)
   local kind = node.kind
-  if kind == "number" then return { weak = node.value } end
+  if kind == "number" then return { weak = node.value, is_pattern = math.type(node.value) == "integer" and node.value < 0 } end
   if kind == "name" then
     local value = self.env[node.name]
     if value then return value end
@@ -676,7 +676,8 @@ function Scope:assigned_output(statement, outputs)
   if not wanted then return value end
   if is_weak(value) then return self:strong(value, wanted, statement) end
   if value.type ~= self.state.types.by_name[wanted].compute then
-    self:fail(statement, "%s is an output of %s, given %s: write the cast, (%s)", statement.name, wanted, value.type, output.type or "T")
+    self:fail(statement, "%s is an output of %s, given %s: write the cast, (%s)", statement.name, wanted, value.type,
+              output.type or "T")
   end
   return value
 end
@@ -692,7 +693,8 @@ function Scope:run_rare(statement, outputs)
     else
       local old = self.env[assign.name]
       if not old and outputs[assign.name] then
-        self:fail(assign, "the output %s is to be assigned before the block, which only changes it for some elements", assign.name)
+        self:fail(assign, "the output %s is to be assigned before the block, which changes it for some elements only",
+                  assign.name)
       elseif not old then
         self:fail(assign, "'%s' is not a local of this body%s", source.shown(assign.name),
                   source.suggest(assign.name, self.env))

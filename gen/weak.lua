@@ -1,5 +1,6 @@
 -- Weak values: what has no dtype until it meets one. { weak = number } is a literal or what is computed of literals alone;
 -- { tree = operation, [is_float], values } is a host's parameter, or computed with one. runtime/weak.c computes the same.
+-- is_pattern: a hex literal from 2^63 on, an integer below 0 in Lua: to signed types it is that, to others what it says.
 -- Pure: knows dtypes as tables, no nodes and no places.
 
 local M = {}
@@ -18,7 +19,8 @@ end
 
 -- A number as an f64 that is rounded to the type once: an integer to f32 not by way of f64, so what f64 cannot hold of it is
 -- folded into the last bit. A float is left as it is: -0.0 + 0.0 is another number.
-function M.rounded(t, number)
+function M.rounded(t, number, is_pattern)
+  if is_pattern then return M.rounded(t, number >> 1 | number & 1) * 2.0 end
   if math.type(number) == "float" then return number end
   if t.bits > 32 or (number > -0x20000000000000 and number < 0x20000000000000) then return number + 0.0 end
   local kept = number & ~0x7ff
@@ -32,7 +34,8 @@ function M.fits(t, integer)
 end
 
 -- The whole number that an integer type has for a number, the nearest end of its range if need be; nil if there is none.
-function M.saturated(t, number)
+function M.saturated(t, number, is_pattern)
+  if is_pattern and not t.signed then return t.bits == 64 and number or (1 << t.bits) - 1 end
   if math.type(number) == "float" then
     if math.floor(number) ~= number then return nil end
     if number >= 0x1p63 then

@@ -236,14 +236,16 @@ quern_status qn_syntax_number(const qn_source *source, const qn_token *token, qn
   const char *text = source->text + token->at, *end = text + token->size;
   const int shown = token->size > 40 ? 40 : (int)token->size;
   const int is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
-  number->is_float = 0;
+  number->is_float = number->is_pattern = 0;
   for (const char *c = text; c < end && !number->is_float; c++)
     number->is_float = *c == '.' || (*c | 0x20) == (is_hex ? 'p' : 'e');
   if (!number->is_float) {
     if (!is_hex && text[0] == '0' && token->size > 1)
       return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s': octal numbers are not meant here; drop the leading 0",
                             shown, text);
-    if (read_integer(is_hex ? text + 2 : text, end, is_hex ? 16 : 10, &number->v.i)) return QUERN_OK;
+    const int fits = read_integer(is_hex ? text + 2 : text, end, is_hex ? 16 : 10, &number->v.i);
+    number->is_pattern = fits && number->v.i < 0;
+    if (fits) return QUERN_OK;
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' does not fit 64 bits", shown, text);
   }
   int read = read_float(text, end, &number->v.f);

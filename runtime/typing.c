@@ -405,7 +405,7 @@ static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const 
   quern_scalar scalar = info->params[k].value;
   if (x) {
     if (x->kind == TREE || kind_of(type) == QN_KIND_FLOAT) return weak_value(t, x, type);
-    scalar.kind = x->is_float ? QUERN_F64 : QUERN_I64;
+    scalar.kind = x->is_float ? QUERN_F64 : x->number.is_pattern && !qn_weak_is_signed(type) ? QUERN_U64 : QUERN_I64;
     if (x->is_float)
       scalar.v.f[0] = x->number.v.f;
     else

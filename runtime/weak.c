@@ -77,14 +77,16 @@ static int fits(int64_t value, uint8_t type) {
 }
 
 qn_weak_fit qn_weak_constant(qn_number number, uint8_t type, uint64_t *bits) {
-  const double value = as_float(number);
+  const double value = number.is_pattern ? (double)(uint64_t)number.v.i : as_float(number);
   switch (type) {
     case QN_F64:
       memcpy(bits, &value, sizeof value);
       if (value != value) *bits = 0x7ff8000000000000;
       return QN_WEAK_FITS;
     case QN_F32: {
-      const float narrow = number.is_float ? (float)number.v.f : (float)number.v.i;
+      const float narrow = number.is_float     ? (float)number.v.f
+                           : number.is_pattern ? (float)(uint64_t)number.v.i
+                                               : (float)number.v.i;
       uint32_t narrow_bits;
       memcpy(&narrow_bits, &narrow, sizeof narrow);
       *bits = value != value ? 0x7fc00000 : narrow_bits;

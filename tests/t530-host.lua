@@ -214,6 +214,7 @@ means {
   { "leaky_relu(x, 0.5)", "f64", "f64 = select:f64(gt:bool(x0 0:f64) x0 mul:f64(0.5:f64 x0))" },
   { "clip(x)", "i32", "i32 = minimum:i32(maximum:i32(x0 -2147483648:i32) 2147483647:i32)" },
   { "clip(x, -1)", "u8", "u8 = minimum:u8(maximum:u8(x0 0:u8) 255:u8)" },
+  { "clip(x, 0x8000000000000000, 0xfffffffffffffff0)", "u64", "u64 = minimum:u64(maximum:u64(x0 -9223372036854775808:u64) -16:u64)" },
   { "clip(x, -1e30, 1e30)", "i64", "i64 = minimum:i64(maximum:i64(x0 -9223372036854775808:i64) 9223372036854775807:i64)" },
   { "clip(x, 1.0, 300)", "u8", "u8 = minimum:u8(maximum:u8(x0 1:u8) 255:u8)" },
   { "clip(x, 0, 6)", "f16", "f16 = minimum:f32(maximum:f32(x0 0:f32) 6:f32)" },

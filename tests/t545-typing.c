@@ -173,6 +173,8 @@ int main(void) {
         {"i32", "x + 0xffffffff", "i32 = add:i32(x0:i32, 4294967295:i32)"},
         {"u8", "x + 0xff", "u8 = add:u8(x0:u8, 255:u8)"},
         {"i64", "x + 0xffffffffffffffff", "i64 = add:i64(x0:i64, 18446744073709551615:i64)"},
+        {"f32", "x + 0xffffff8000000001", "f32 = add:f32(x0:f32, 1.84467441e+19:f32)"}, /* to what has no sign it is what it says */
+        {"f64", "x + 0x8000000000000401", "f64 = add:f64(x0:f64, 9.2233720368547779e+18:f64)"},
         {"f32", "x + 16777217", "f32 = add:f32(x0:f32, 16777216:f32)"},
         {"f32", "x + 9007199791611905", "f32 = add:f32(x0:f32, 9.00720033e+15:f32)"}, /* above a tie: through f64 it would be one */
         {"f32", "x * -0.0", "f32 = mul:f32(x0:f32, -0:f32)"},
@@ -299,6 +301,10 @@ int main(void) {
         {"f32", "clip(x)", "f32 = clip[f32]:f32(x0:f32; -inf:f32, inf:f32)"},
         {"i32", "clip(x)", "i32 = clip[i32]:i32(x0:i32; 2147483648:i32, 2147483647:i32)"},
         {"u8", "clip(x, -5, 300)", "u8 = clip[u8]:u8(x0:u8; 0:u8, 255:u8)"},
+        {"u64", "clip(x, 0x8000000000000000, 0xfffffffffffffff0)",
+         "u64 = clip[u64]:u64(x0:u64; 9223372036854775808:u64, 18446744073709551600:u64)"},
+        {"u8", "clip(x, 1, 0xffffffffffffffff)", "u8 = clip[u8]:u8(x0:u8; 1:u8, 255:u8)"},
+        {"i64", "clip(x, 0xffffffffffffffff, 5)", "i64 = clip[i64]:i64(x0:i64; 18446744073709551615:i64, 5:i64)"},
         {"u8", "clip(x, 5.0)", "u8 = clip[u8]:u8(x0:u8; 5:u8, 255:u8)"},
         {"i64", "clip(x, -1e300, 1e300)", "i64 = clip[i64]:i64(x0:i64; 9223372036854775808:i64, 9223372036854775807:i64)"},
         {"f16", "leaky_relu(x)", "f16 = leaky_relu[f32]:f32(x0:f32; 0.00999999978:f32)"},

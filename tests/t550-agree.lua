@@ -32,7 +32,7 @@ local DTYPES = { "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "
 local ALL_INTEGERS = { "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64" }
 local FLOATS, INTEGERS = { "f16", "bf16", "f32", "f32", "f64" }, ALL_INTEGERS
 local NUMBERS = { "0", "1", "2", "3", "0.5", "1.5", "2.0", "1e3", ".25", "7", "31", "64", "255", "256", "300", "4294967295", "4294967296",
-                  "9007199254740993", "9223372036854775807", "0xff", "0xffffffff", "0xffffffffffffffff", "0x1.8p3", "1e-320", "1e308",
+                  "9007199254740993", "9223372036854775807", "0xff", "0xffffffff", "0xffffffffffffffff", "0x8000000000000401", "0x1.8p3", "1e-320", "1e308",
                   "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2" }
 local SMALL_NUMBERS = { "0", "1", "2", "3", "0x7", "31", "100" }
 local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999", "012", "0x", "1u", "x.y", "@", "f32", "x = 1", "(x", "x)",
