@@ -87,7 +87,7 @@ local function number_value(token)
   local value = tonumber(text)
   if not value then fail(token.at, "'%s' is no number", text) end
   if math.type(value) == "float" and not text:find "[%.eEpP]" then
-    fail(token.at, "'%s' does not fit 64 bits", text)
+    fail(token.at, "'%s' does not fit 64 bits with a sign: write it in hex, or as a float", text)
   end
   if text:find "^0[xX]" and math.type(value) == "integer" and #text:gsub("^0[xX]0*", "") > 16 then
     fail(token.at, "'%s' does not fit 64 bits", text)

@@ -246,7 +246,8 @@ quern_status qn_syntax_number(const qn_source *source, const qn_token *token, qn
     const int fits = read_integer(is_hex ? text + 2 : text, end, is_hex ? 16 : 10, &number->v.i);
     number->is_pattern = fits && number->v.i < 0;
     if (fits) return QUERN_OK;
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' does not fit 64 bits", shown, text);
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' does not fit 64 bits%s", shown, text,
+                          is_hex ? "" : " with a sign: write it in hex, or as a float");
   }
   int read = read_float(text, end, &number->v.f);
   if (read < 0) return qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)source->name_size, source->name);

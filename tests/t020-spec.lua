@@ -224,7 +224,7 @@ for _, row in ipairs {
   { "f32 a = 1; f32 a = 2; return a;", "already defined", "a name twice" },
   { "x + 010", "octal", "an octal number" },
   { "x + 1e999", "write INFINITY", "a number too large" },
-  { "x + 99999999999999999999", "does not fit 64 bits", "an integer too large" },
+  { "x + 18446744073709551615", "does not fit 64 bits with a sign: write it in hex, or as a float", "an integer too large" },
   { "x + 0x1ffffffffffffffff", "does not fit 64 bits", "a hex integer too large" },
   { "x + 1.2.3", "is no number", "a malformed number" },
   { "x + 1.0f", "literals have no suffix", "a suffix" },

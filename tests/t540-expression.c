@@ -310,7 +310,7 @@ static void test_refusals(void) {
       {"x + 0xp1", QUERN_E_SYNTAX, "1:5", "'0xp1' is no number"},
       {"x + 010", QUERN_E_SYNTAX, "1:5", "octal"},
       {"x + 00", QUERN_E_SYNTAX, "1:5", "octal"},
-      {"x + 9223372036854775808", QUERN_E_SYNTAX, "1:5", "does not fit 64 bits"},
+      {"x + 9223372036854775808", QUERN_E_SYNTAX, "1:5", "does not fit 64 bits with a sign: write it in hex, or as a float"},
       {"x + 0x10000000000000000", QUERN_E_SYNTAX, "1:5", "does not fit 64 bits"},
       {"x + 1e309", QUERN_E_SYNTAX, "1:5", "'1e309' is too large: write INFINITY"},
       {"x + 0x1p1024", QUERN_E_SYNTAX, "1:5", "too large"},
