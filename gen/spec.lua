@@ -284,6 +284,25 @@ local function index_trouble(state, fields)
   end
 end
 
+-- What is wrong with a bound of an op: ulp is that of the dtype it computes in.
+local function bound_trouble(types, op, dtype, bound)
+  local t = types.by_name[dtype]
+  if not t or math.type(bound) == nil or not (bound >= 0.5 and bound < 1e6) then
+    return "expected { f32 = number >= 0.5, ... }"
+  end
+  local is_taken = false
+  for _, name in ipairs(op.dtypes) do
+    local of = types.by_name[name]
+    local computed = op.index and of.kind == "float" and "f64" or op.bodies[name] and name or of.compute
+    if computed == dtype and t.kind == "float" then return nil end
+    is_taken = is_taken or name == dtype
+  end
+  if is_taken and t.kind == "float" then
+    return string.format("%s is computed in %s and rounded once more: %s's bound is for both", dtype, t.compute, t.compute)
+  end
+  return is_taken and dtype .. " is exact" or "the op does not take " .. dtype
+end
+
 M.MAX_OUTPUTS = 8
 
 -- The outputs of an op: list of { name, type = the dtype it has whatever the inputs', or nil }. Returns nil after an error.
@@ -442,9 +461,8 @@ local function declare_op(state, index, name, fields, default_inputs)
   if #op.params > 16 then return fail(state, at, "%s: at most 16 parameters", name) end
   for _, field in ipairs { "ulp", "grad_ulp" } do
     for dtype, bound in pairs(fields[field] or {}) do
-      if not model.types.by_name[dtype] or math.type(bound) == nil or not (bound >= 0.5 and bound < 1e6) then
-        return fail(state, at, "%s: %s: expected { f32 = number >= 0.5, ... }", name, field)
-      end
+      local bad = bound_trouble(model.types, op, dtype, bound)
+      if bad then return fail(state, at, "%s: %s: %s", name, field, bad) end
     end
   end
   if not parse_grad(state, index, op, fields.grad) then return end

@@ -7,14 +7,15 @@
 
 #include "accuracy_functions.h"
 #include "accuracy_libm.h"
+#include "accuracy_pairs.h"
 #include "tensors.h"
 
 #define CHUNK 16384
 #define PRECISION 200
 
-const accuracy_effort accuracy_sample = {64, 100000, 120000, 3000000, 2};
-const accuracy_effort accuracy_brief = {4096, 5000, 25000, 100000, 2};
-const accuracy_effort accuracy_full = {1, 1000000, 1000000, 30000000, 2};
+const accuracy_effort accuracy_sample = {64, 512, 100000, 120000, 3000000, 2};
+const accuracy_effort accuracy_brief = {4096, 16384, 5000, 25000, 100000, 2};
+const accuracy_effort accuracy_full = {1, 1, 1000000, 1000000, 30000000, 2};
 
 static const accuracy_format formats[REF_N_DTYPES] = {
     [REF_F16] = {11, -24, 16}, [REF_BF16] = {8, -133, 128}, [REF_F32] = {24, -149, 128}, [REF_F64] = {53, -1074, 1024}};
@@ -35,12 +36,10 @@ double accuracy_declared(ref_op op, ref_dtype d) {
 }
 
 /* How the exact values are had. */
-enum { BY_DOUBLE, BY_MPFR, BY_REF };
-static const char *const references[] = {"libm's f64, MPFR", "MPFR", "113 bits"};
+enum { BY_DOUBLE, BY_ROWS, BY_MPFR, BY_REF };
 
-static int way_of(const accuracy_function *f, ref_dtype d) {
-  if (d == REF_F32 && (f->f1 || f->f2)) return BY_DOUBLE;
-  return (d == REF_F32 || d == REF_F64) && (f->m1 || f->m2 || f->m3) ? BY_MPFR : BY_REF;
+static int is_half(ref_dtype d) {
+  return d == REF_F16 || d == REF_BF16;
 }
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
@@ -103,9 +102,35 @@ typedef struct subject {
   ref_op op;
   ref_dtype d;
   const accuracy_function *function;
-  int n_in;
+  int n_in, way, close_way; /* how points are measured, and those that are looked at closer */
+  accuracy_pairs *pairs;    /* where the way is by rows */
   mpfr_t v[REF_MAX_INPUTS], z;
 } subject;
+
+static void subject_open(subject *s, ref_op op, ref_dtype d) {
+  const accuracy_function *f = accuracy_function_of(op);
+  const ref_op_info *info = ref_op_describe(op);
+  const int has_mpfr = f->m1 || f->m2 || f->m3;
+  *s = (subject){.op = op, .d = d, .function = f, .n_in = info->n_in};
+  if (s->n_in == 2) s->pairs = accuracy_pairs_open(op, d, &formats[d], info->ulp <= 0.5);
+  s->close_way = has_mpfr && (!is_half(d) || s->pairs) ? BY_MPFR : BY_REF;
+  s->way = s->pairs ? BY_ROWS : d == REF_F32 && (f->f1 || f->f2) ? BY_DOUBLE : s->close_way;
+  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_init2(s->v[k], PRECISION);
+  mpfr_init2(s->z, PRECISION);
+}
+
+static void subject_close(subject *s) {
+  accuracy_pairs_close(s->pairs);
+  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_clear(s->v[k]);
+  mpfr_clear(s->z);
+  mpfr_free_cache();
+}
+
+static const char *reference_of(const subject *s) {
+  if (s->way == BY_DOUBLE || (s->way == BY_ROWS && s->function->f2)) return "libm's f64, MPFR";
+  if (s->way == BY_ROWS) return s->close_way == BY_MPFR ? "f64, MPFR" : "f64, 113 bits";
+  return s->way == BY_MPFR ? "MPFR" : "113 bits";
+}
 
 static double least_of(const subject *s, const uint64_t *x) {
   if (!s->function->least) return 0;
@@ -113,19 +138,22 @@ static double least_of(const subject *s, const uint64_t *x) {
   return isfinite(least) ? least : 0;
 }
 
-/* By MPFR, or the 113 bits of ref.c, which also knows what may come out. */
-static double slow_error(subject *s, int way, const uint64_t *x, uint64_t got) {
+/* By MPFR, or the 113 bits of ref.c, which also knows what may come out: of pairs of halves, whether an exact op is that. */
+static double close_error(subject *s, const uint64_t *x, uint64_t got) {
   const accuracy_function *f = s->function;
-  if (way == BY_MPFR) {
+  ref_dtype in[REF_MAX_INPUTS] = {s->d, s->d, s->d};
+  ref_expect e = {0};
+  if (s->close_way == BY_REF || (s->pairs && ref_op_describe(s->op)->ulp <= 0.5)) {
+    e = ref_eval(s->op, in, x, NULL, s->d);
+    if (!ref_within(s->d, got, &e)) return INFINITY;
+  }
+  if (s->close_way == BY_MPFR) {
     for (int k = 0; k < s->n_in; k++) mpfr_set_d(s->v[k], (double)ref_value(s->d, x[k]), MPFR_RNDN);
     if (f->m1) f->m1(s->z, s->v[0], MPFR_RNDN);
     else if (f->m2) f->m2(s->z, s->v[0], s->v[1], MPFR_RNDN);
     else f->m3(s->z, s->v[0], s->v[1], s->v[2], MPFR_RNDN);
     return mpfr_error(s->d, got, s->z, least_of(s, x));
   }
-  ref_dtype in[REF_MAX_INPUTS] = {s->d, s->d, s->d};
-  ref_expect e = ref_eval(s->op, in, x, NULL, s->d);
-  if (!ref_within(s->d, got, &e)) return INFINITY;
   double ulp = ref_ulp_error(s->d, got, e.exact), least = least_of(s, x);
   if (ulp > 0 && least > 0) ulp *= (double)(ref_ulp(s->d, e.exact) / ref_ulp(s->d, fmax(least, fabs((double)e.exact))));
   return ulp;
@@ -158,14 +186,23 @@ static uint64_t bits_of(ref_dtype d, double x) {
   return bits;
 }
 
-static int is_half(ref_dtype d) {
-  return d == REF_F16 || d == REF_BF16;
-}
-
 static uint64_t f32_step(const points *p) {
   /* 113 bits take a microsecond or two for each. */
-  uint64_t most = way_of(p->subject->function, REF_F32) == BY_DOUBLE ? 1 : 4096;
+  uint64_t most = p->subject->way == BY_DOUBLE ? 1 : 4096;
   return p->effort->f32_step > most ? p->effort->f32_step : most;
+}
+
+static uint64_t n_rows(const points *p) {
+  return PAIRS_ROW / p->effort->half_step + (p->effort->half_step > 1 ? N_SPECIALS : 0);
+}
+
+/* The first operand of a row of pairs: special values, where not all are there, and others. */
+static uint16_t row_of(const points *p, uint32_t at) {
+  uint32_t step = p->effort->half_step;
+  if (step == 1) return (uint16_t)at;
+  if (at < N_SPECIALS) return (uint16_t)bits_of(p->subject->d, specials[at]);
+  at -= (uint32_t)N_SPECIALS;
+  return (uint16_t)(at * step + at * 29 % step);
 }
 
 static uint64_t n_points(const points *p) {
@@ -173,7 +210,8 @@ static uint64_t n_points(const points *p) {
   if (s->n_in == 1 && is_half(s->d)) return 65536;
   if (s->n_in == 1 && s->d == REF_F32) return ((uint64_t)1 << 32) / f32_step(p);
   if (s->n_in == 1) return (uint64_t)(p->n_hard + p->effort->n_random);
-  return (uint64_t)(way_of(s->function, s->d) == BY_DOUBLE ? p->effort->n_pairs_f32 : p->effort->n_pairs);
+  if (s->way == BY_ROWS) return n_rows(p) * PAIRS_ROW;
+  return (uint64_t)(s->way == BY_DOUBLE ? p->effort->n_pairs_f32 : p->effort->n_pairs);
 }
 
 static double random_point(const accuracy_function *f, uint64_t i, rng *r) {
@@ -219,11 +257,11 @@ static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
 
 /* ---- A run ------------------------------------------------------------------------------------------------------ */
 
-static void note(accuracy *a, double ulp, double bound, uint64_t x[][CHUNK], int i, uint64_t got) {
+static void note(accuracy *a, double ulp, double bound, const uint64_t *x, uint64_t got) {
   if (!(ulp <= bound)) a->n_bad++;
   if (ulp <= a->worst) return;
   a->worst = ulp;
-  for (int k = 0; k < ref_op_describe(a->op)->n_in; k++) a->x[k] = x[k][i];
+  for (int k = 0; k < ref_op_describe(a->op)->n_in; k++) a->x[k] = x[k];
   a->got = got;
 }
 
@@ -236,8 +274,9 @@ typedef struct worker {
 
 /* One chunk: calls the op, compares. memory: room for inputs and output, as their dtype */
 static quern_status run_chunk(worker *w, subject *s, uint64_t first, int n, uint64_t x[][CHUNK], char *const *memory) {
-  int size = ref_dtype_size(s->d), way = way_of(s->function, s->d);
+  int size = ref_dtype_size(s->d);
   double bound = accuracy_declared(s->op, s->d);
+  uint64_t at[REF_MAX_INPUTS];
   DLTensor in[REF_MAX_INPUTS], out, *ins[REF_MAX_INPUTS], *outs = &out;
   int64_t shape = n;
   fill(w->points, first, n, x);
@@ -251,11 +290,11 @@ static quern_status run_chunk(worker *w, subject *s, uint64_t first, int n, uint
   quern_status status = quern_op_call(the_op(s->op), s->n_in, ins, 1, &outs, NULL);
   if (status != QUERN_OK) return status;
   w->found.n += n;
-  if (way != BY_DOUBLE) {
+  if (s->way != BY_DOUBLE) {
     for (int i = 0; i < n; i++) {
-      uint64_t got = ref_get(s->d, memory[s->n_in] + i * size), at[REF_MAX_INPUTS];
+      uint64_t got = ref_get(s->d, memory[s->n_in] + i * size);
       for (int k = 0; k < s->n_in; k++) at[k] = x[k][i];
-      note(&w->found, slow_error(s, way, at, got), bound, x, i, got);
+      note(&w->found, close_error(s, at, got), bound, at, got);
     }
     return status;
   }
@@ -268,41 +307,73 @@ static quern_status run_chunk(worker *w, subject *s, uint64_t first, int n, uint
     /* Vectorised functions of libm are good to 2^-26 ULP; where that may count, and for special values, the plain ones. */
     if (is_quick && f32_error(got[i], about[i], 0) < fmin(bound, w->found.worst) - 0x1p-20) continue;
     double ulp = f32_error(got[i], f->f1 ? f->f1(a[i]) : f->f2(a[i], b[i]), isfinite(least) ? least : 0);
-    note(&w->found, ulp, bound, x, i, ref_get(REF_F32, &got[i]));
+    for (int k = 0; k < s->n_in; k++) at[k] = x[k][i];
+    note(&w->found, ulp, bound, at, ref_get(REF_F32, &got[i]));
   }
   return status;
 }
 
-static void subject_open(subject *s, ref_op op, ref_dtype d) {
-  *s = (subject){.op = op, .d = d, .function = accuracy_function_of(op), .n_in = ref_op_describe(op)->n_in};
-  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_init2(s->v[k], PRECISION);
-  mpfr_init2(s->z, PRECISION);
+/* Calls the op for x and every y, which are written first. */
+static quern_status call_row(const subject *s, uint16_t x, uint16_t *y, uint16_t *got) {
+  int64_t shape = PAIRS_ROW;
+  DLTensor all = {.data = y, .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(s->d), .shape = &shape};
+  DLTensor one = all, out = all, *ins[2] = {&one, &all}, *outs = &out;
+  one.data = &x;
+  one.ndim = 0;
+  out.data = got;
+  for (int i = 0; i < PAIRS_ROW; i++) y[i] = (uint16_t)i;
+  return quern_op_call(the_op(s->op), 2, ins, 1, &outs, NULL);
 }
 
-static void subject_close(subject *s) {
-  for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_clear(s->v[k]);
-  mpfr_clear(s->z);
-  mpfr_free_cache();
+/* memory: three rows */
+static quern_status run_row(worker *w, subject *s, uint16_t x, uint16_t *const *memory) {
+  uint16_t *const got = memory[1], *const suspects = memory[2];
+  const double bound = accuracy_declared(s->op, s->d);
+  quern_status status = call_row(s, x, memory[0], got);
+  if (status != QUERN_OK) return status;
+  w->found.n += PAIRS_ROW;
+  int n = accuracy_pairs_look(s->pairs, x, got, w->found.worst, bound, suspects);
+  for (int i = 0; i < n; i++) {
+    uint64_t at[REF_MAX_INPUTS] = {x, suspects[i]};
+    note(&w->found, close_error(s, at, got[suspects[i]]), bound, at, got[suspects[i]]);
+  }
+  return status;
 }
 
-static void *run(void *arg) {
-  worker *w = arg;
-  subject s;
-  subject_open(&s, w->points->subject->op, w->points->subject->d);
+static void run_rows(worker *w, subject *s) {
+  uint16_t *memory[3];
+  for (int k = 0; k < 3; k++) memory[k] = malloc(PAIRS_ROW * sizeof *memory[k]);
+  const uint32_t n = (uint32_t)n_rows(w->points);
+  for (uint32_t at = (uint32_t)w->index; at < n; at += (uint32_t)w->points->effort->n_threads) {
+    if (run_row(w, s, row_of(w->points, at), memory) == QUERN_OK) continue;
+    snprintf(w->error, sizeof w->error, "%s", quern_last_error());
+    break;
+  }
+  for (int k = 0; k < 3; k++) free(memory[k]);
+}
+
+static void run_chunks(worker *w, subject *s) {
   uint64_t(*x)[CHUNK] = malloc(sizeof *x * REF_MAX_INPUTS);
   char *memory[REF_MAX_INPUTS + 1];
   for (int k = 0; k <= REF_MAX_INPUTS; k++) memory[k] = malloc(CHUNK * 8);
   uint64_t stride = (uint64_t)w->points->effort->n_threads * CHUNK;
   for (uint64_t first = (uint64_t)w->index * CHUNK; first < w->points->n; first += stride) {
     uint64_t left = w->points->n - first;
-    if (run_chunk(w, &s, first, left < CHUNK ? (int)left : CHUNK, x, memory) != QUERN_OK) {
+    if (run_chunk(w, s, first, left < CHUNK ? (int)left : CHUNK, x, memory) != QUERN_OK) {
       snprintf(w->error, sizeof w->error, "%s", quern_last_error());
       break;
     }
   }
-  subject_close(&s);
   for (int k = 0; k <= REF_MAX_INPUTS; k++) free(memory[k]);
   free(x);
+}
+
+static void *run(void *arg) {
+  worker *w = arg;
+  subject s;
+  subject_open(&s, w->points->subject->op, w->points->subject->d);
+  (s.way == BY_ROWS ? run_rows : run_chunks)(w, &s);
+  subject_close(&s);
   return NULL;
 }
 
@@ -323,13 +394,14 @@ accuracy accuracy_measure(ref_op op, ref_dtype d, const accuracy_effort *effort)
   subject s;
   subject_open(&s, op, d);
   points p = {.subject = &s, .effort = effort, .hard = hard};
-  int way = way_of(s.function, d), n_threads = effort->n_threads;
-  accuracy found = {.op = op, .d = d, .worst = -1, .reference = references[way]};
+  int n_threads = effort->n_threads;
+  accuracy found = {.op = op, .d = d, .worst = -1, .reference = reference_of(&s)};
   if (n_threads < 1 || n_threads > MAX_THREADS) bail("%d threads", n_threads);
   p.n_hard = accuracy_hard_points(s.function, hard);
   if (p.n_hard > ACCURACY_MAX_HARD) bail("too many hard points");
   p.n = n_points(&p);
-  found.is_complete = s.n_in == 1 && (is_half(d) || (d == REF_F32 && f32_step(&p) == 1));
+  found.is_complete = s.n_in == 1 ? is_half(d) || (d == REF_F32 && f32_step(&p) == 1)
+                                  : s.way == BY_ROWS && effort->half_step == 1;
   the_op(op); /* before threads ask */
   for (int i = 0; i < n_threads; i++) {
     workers[i] = (worker){.points = &p, .index = i, .found = found};
@@ -340,7 +412,7 @@ accuracy accuracy_measure(ref_op op, ref_dtype d, const accuracy_effort *effort)
     if (workers[i].error[0]) bail("%s", workers[i].error);
     merge(&found, &workers[i].found);
   }
-  if (way == BY_DOUBLE) found.worst = slow_error(&s, BY_MPFR, found.x, found.got);
+  if (s.way == BY_DOUBLE) found.worst = close_error(&s, found.x, found.got);
   subject_close(&s);
   if (found.n != (long long)p.n) bail("%lld points of %llu", found.n, (unsigned long long)p.n);
   free(hard);
@@ -361,10 +433,53 @@ double accuracy_at(ref_op op, ref_dtype d, const double *x) {
     ins[k] = &in[k];
   }
   if (quern_op_call(the_op(op), s.n_in, ins, 1, &outs, NULL) != QUERN_OK) bail("%s", quern_last_error());
-  int way = way_of(s.function, d);
-  double ulp = slow_error(&s, way == BY_DOUBLE ? BY_MPFR : way, bits, out_bits);
+  double ulp = close_error(&s, bits, out_bits);
   subject_close(&s);
   return ulp;
+}
+
+/* A result that must not pass for `got`. */
+static uint16_t spoiled(const subject *s, uint16_t got, uint64_t how) {
+  const int size = got & 0x7fff, infinity = (int)ref_from_double(s->d, INFINITY);
+  if (size > infinity) return how == 0 ? 0 : how == 1 ? (uint16_t)infinity : how == 2 ? got ^ 0x8000 : got ^ 1;
+  if (how == 0 || size > infinity - 4 || s->function->least) return (uint16_t)ref_nan(s->d);
+  if (how == 1) return got | (uint16_t)infinity;
+  if (how == 2) return got ^ 0x8000;
+  return s->function->f2 ? got + 2 : got ^ 1;
+}
+
+int accuracy_overlooked(ref_op op, ref_dtype d, int n) {
+  enum { AT_ONCE = 64 };
+  uint16_t *memory[3], *place[AT_ONCE];
+  subject s;
+  rng r;
+  int n_overlooked = -1;
+  subject_open(&s, op, d);
+  rng_seed(&r, (uint64_t)op);
+  for (int k = 0; k < 3; k++) memory[k] = malloc(PAIRS_ROW * sizeof *memory[k]);
+  for (int row = 0; s.pairs && row < n / AT_ONCE; row++) {
+    const uint16_t x = (uint16_t)(row < (int)N_SPECIALS ? bits_of(d, specials[row]) : rng_below(&r, PAIRS_ROW));
+    if (call_row(&s, x, memory[0], memory[1]) != QUERN_OK) bail("%s", quern_last_error());
+    for (int k = 0; k < AT_ONCE; k++) {
+      const uint64_t y = k < (int)N_SPECIALS ? bits_of(d, specials[k]) : rng_below(&r, PAIRS_ROW);
+      place[k] = &memory[1][y];
+    }
+    for (int k = 0; k < AT_ONCE; k++) {
+      int is_double = 0;
+      for (int j = 0; j < k; j++) is_double |= place[j] == place[k];
+      if (!is_double) *place[k] = spoiled(&s, *place[k], rng_below(&r, 4));
+    }
+    const int n_seen = accuracy_pairs_look(s.pairs, x, memory[1], INFINITY, accuracy_declared(op, d), memory[2]);
+    if (row == 0) n_overlooked = 0;
+    for (int k = 0; k < AT_ONCE; k++) {
+      int is_seen = 0;
+      for (int i = 0; i < n_seen; i++) is_seen |= memory[1] + memory[2][i] == place[k];
+      n_overlooked += !is_seen;
+    }
+  }
+  for (int k = 0; k < 3; k++) free(memory[k]);
+  subject_close(&s);
+  return n_overlooked;
 }
 
 char *accuracy_place(const accuracy *a, char *text, int size) {

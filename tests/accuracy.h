@@ -11,7 +11,8 @@
 /* How much is done. Nothing but n_threads depends on the machine: the same effort finds the same points. */
 typedef struct accuracy_effort {
   uint64_t f32_step;  /* of the 2^32 inputs of f32, one of this many: 1 for all */
-  int n_random, n_pairs, n_pairs_f32; /* points of f64; tuples of f64 and the halves; those of f32 where double will do */
+  uint32_t half_step; /* of the 2^16 first operands of pairs of f16 or bf16, all second ones of one of this many */
+  int n_random, n_pairs, n_pairs_f32; /* points of f64; other tuples; those of f32 where double will do */
   int n_threads;
 } accuracy_effort;
 
@@ -38,6 +39,10 @@ accuracy accuracy_measure(ref_op op, ref_dtype d, const accuracy_effort *effort)
 
 /* The error at one point. */
 double accuracy_at(ref_op op, ref_dtype d, const double *x);
+
+/* Spoils n results of pairs of f16 or bf16 (next numbers, signs, NaNs, infinities); how many of them accuracy_measure would pass
+ * over. -1: it does not take all pairs of this op. */
+int accuracy_overlooked(ref_op op, ref_dtype d, int n);
 
 /* The point of the worst as text, "0x1.8p+0, 0x1p-3"; returned. */
 char *accuracy_place(const accuracy *a, char *text, int size);

@@ -9,4 +9,8 @@
  * known, or this machine cannot; y is as it was. */
 int accuracy_libm(double (*f)(double), int n, const float *x, double *y);
 
+/* The same, good to 2^-48 of the results, of doubles, in place: x[i] = f(x[i]); and of pairs: z[i] = f(x, y[i]). */
+int accuracy_libm_doubles(double (*f)(double), int n, double *x);
+int accuracy_libm_pairs(double (*f)(double, double), int n, double x, const double *y, double *z);
+
 #endif /* QUERN_TESTS_ACCURACY_LIBM_H */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * accuracy_table: writes ACCURACY.md: what each op declares, what was found, where, beside what others document. The CMake
- * target `accuracy` runs it over everything, which takes an hour of two cores; of ops that are not measured this time, the
- * rows of the file stay. */
+ * target `accuracy` runs it over everything, which takes over an hour of two cores; of ops that are not measured this time,
+ * the rows of the file stay. */
 #include "accuracy.h"
 
 #include "accuracy_rows.h"
 #include "tensors.h"
 
 static const char usage[] =
-    "usage: accuracy_table FILE [--ops NAME,...] [--sample] [--threads N]\n"
-    "  measures all ops, or some, and writes FILE, whose rows of other ops stay; --sample: what t300 does\n";
+    "usage: accuracy_table FILE [--ops NAME,...] [--dtypes NAME,...] [--sample] [--threads N]\n"
+    "  measures all ops in all float dtypes, or some, and writes FILE, whose other rows stay; --sample: what t300 does\n";
 
 /* ---- What others document ---------------------------------------------------------------------------------------
  * f32 and f64; NULL: nothing. Sources are named in the file. */
@@ -128,7 +128,9 @@ static void write_exact(FILE *f) {
     if (info->n_out > 1 && !is_backward(info->name)) fprintf(f, "- `%s`: it has %d outputs, each exact.\n", info->name, (int)info->n_out);
     quern_op_release(op);
   }
-  fputs("\nDerivatives, `NAME_backward`, declare bounds in the specs, by `grad_ulp`; `t306` measures them.\n", f);
+  fputs("\nOps without inputs have no rows: `t206` holds every element of `arange` to the fma of f64, rounded to the dtype, and of\n"
+        "`linspace` to 0.501 ULP of f64, of the other dtypes to that, rounded. Derivatives, `NAME_backward`, declare bounds in the\n"
+        "specs, by `grad_ulp`; `t306` measures them.\n", f);
 }
 
 static void write_file(const char *file) {
@@ -140,12 +142,15 @@ static void write_file(const char *file) {
         "<!-- Written by the CMake target `accuracy` (tests/accuracy_table.c). -->\n\n"
         "What each op declares, in units in the last place (ULP) of the exact result, and the worst that was found, at which\n"
         "inputs, among how many points. A result within 0.5 ULP is the correctly rounded one; NaN, infinities and the signs of\n"
-        "zeros are right, or the error counts as infinite. `all`: every value that the dtype has. f16 and bf16 are computed in\n"
-        "f32 and rounded: 0.501 is declared of all of them. Points that are not all there are: hard ones (zeros, ends of\n"
-        "ranges, seams of tables, multiples of ln2 and pi/2, 1e22, subnormals, pairs of special values) and random ones.\n"
+        "zeros are right, or the error counts as infinite. `all`: every value that the dtype has; of two inputs, every pair of\n"
+        "them. f16 and bf16 are computed in f32 and rounded: 0.501 is declared of all of them. Points that are not all there\n"
+        "are: hard ones (zeros, ends of ranges, seams of tables, multiples of ln2 and pi/2, 1e22, subnormals, pairs of special\n"
+        "values) and random ones.\n\n"
         "`against`: what the exact value was had from: MPFR with 200 bits; glibc's functions of f64, good to 2^-28 of an f32's\n"
         "ULP, and MPFR for the worst of them; or the 113 bits of tests/ref.c, which of an op that declares 0.5 are the\n"
-        "correctly rounded result: 0 is found where it is that, bit for bit.\n\n"
+        "correctly rounded result: 0 is found where it is that, bit for bit. For pairs of f16 and bf16 f64 will do, with one of\n"
+        "the others for the worst: it has their products, and sums of f16, to the last bit, the rest to 2^-38 of an ULP. An op\n"
+        "that is exact in f32 must give the correctly rounded f32 result, rounded once more, bit for bit.\n\n"
         "`t300` repeats a sample of this with each run of the tests; it fails beyond a declared bound or what was found here,\n"
         "and where a point has not the error that stands beside it. The same for an op of your own:\n"
         "`lua5.4 build.lua check --measure FILE`.\n\n"
@@ -177,11 +182,12 @@ static int is_wanted(const char *list, const char *name) {
 }
 
 int main(int argc, char **argv) {
-  const char *file = NULL, *ops = NULL;
+  const char *file = NULL, *ops = NULL, *dtypes = NULL;
   accuracy_effort effort = accuracy_full;
   int n_beyond = 0, n_threads = effort.n_threads;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc) ops = argv[++i];
+    else if (strcmp(argv[i], "--dtypes") == 0 && i + 1 < argc) dtypes = argv[++i];
     else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) n_threads = atoi(argv[++i]);
     else if (strcmp(argv[i], "--sample") == 0) effort = accuracy_sample;
     else if (argv[i][0] != '-' && !file) file = argv[i];
@@ -192,12 +198,13 @@ int main(int argc, char **argv) {
     return 2;
   }
   effort.n_threads = n_threads;
+  setenv("QUERN_NUM_THREADS", "1", 0); /* each of these threads makes calls of its own */
   accuracy_read(file, rows);
   for (int op = 0; op < REF_N_OPS; op++) {
     const char *name = ref_op_describe((ref_op)op)->name;
     if (!is_wanted(ops, name)) continue;
     for (int d = REF_F16; d <= REF_F64; d++) {
-      if (accuracy_excuse((ref_op)op, (ref_dtype)d)) continue;
+      if (accuracy_excuse((ref_op)op, (ref_dtype)d) || !is_wanted(dtypes, ref_dtype_name((ref_dtype)d))) continue;
       accuracy a = accuracy_measure((ref_op)op, (ref_dtype)d, &effort);
       set_row(&a);
       const accuracy_row *r = &rows[op][d];

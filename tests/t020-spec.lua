@@ -164,6 +164,19 @@ for _, row in ipairs {
   if not good then tap.diag("%s", rows and "accepted" or errors) end
 end
 
+tap.diag("bounds that nothing would look at")
+local function bound(ulp, fields) return 'unary "acme.a" { doc = "d", ulp = { ' .. ulp .. " }, " .. fields .. " }" end
+refuses(bound("f32 = 2, f16 = 1", 'dtypes = floating, body = "x"'),
+        "acme.a: ulp: f16 is computed in f32 and rounded once more: f32's bound is for both", "f16's, where f32 computes")
+refuses(bound("bf16 = 1", 'dtypes = floating, body = { f16 = "x", floating = "x" }'),
+        "acme.a: ulp: bf16 is computed in f32", "bf16's, beside a body of f16")
+refuses(bound("i32 = 1", 'dtypes = numeric, body = "x"'), "acme.a: ulp: i32 is exact", "an integer's")
+refuses(bound("f64 = 1", 'dtypes = "f32", body = "x"'), "acme.a: ulp: the op does not take f64", "of a dtype that it does not take")
+refuses(bound("f32 = 1", 'dtypes = floating, body = "x", grad_ulp = { f16 = 1 }'), "acme.a: grad_ulp: f16 is computed in f32",
+        "a derivative's")
+accepts(bound("f32 = 1, f64 = 1, f16 = 1", 'dtypes = floating, body = { f16 = "x", floating = "x" }'), "f16's, where f16 has a body")
+accepts(bound("f32 = 1", 'dtypes = { "f16", "bf16" }, body = "x"'), "f32's, where only f16 and bf16 are taken")
+
 tap.diag("names")
 tap.group_begin("names that C, C++ or the tree would stumble over are refused")
 for _, name in ipairs {

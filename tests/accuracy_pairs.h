@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * accuracy_pairs.h: all 2^32 pairs of f16s or bf16s, a row (one x, every y) at a time: exact values in f64 and errors against
+ * them, as vectors. It only points at what may be wrong or worse than what is known: the caller looks closer at that. */
+#ifndef QUERN_TESTS_ACCURACY_PAIRS_H
+#define QUERN_TESTS_ACCURACY_PAIRS_H
+
+#include "accuracy_functions.h"
+
+#define PAIRS_ROW 65536 /* y: every pattern, in the order of their bits */
+
+typedef struct accuracy_pairs accuracy_pairs;
+
+/* NULL: it does not know the op, or d is no dtype of 16 bits. is_exact: a result must be the correctly rounded f32, rounded
+ * once more, bit for bit. */
+accuracy_pairs *accuracy_pairs_open(ref_op op, ref_dtype d, const accuracy_format *format, int is_exact);
+void accuracy_pairs_close(accuracy_pairs *p);
+
+/* The y whose results, of got[PAIRS_ROW], may be wrong or beyond `bound`, and one with the largest error where that is beyond
+ * `worst`: into suspects[PAIRS_ROW]; returns how many. Errors are known to 2^-24 of an ULP. */
+int accuracy_pairs_look(accuracy_pairs *p, uint16_t x, const uint16_t *got, double worst, double bound, uint16_t *suspects);
+
+#endif /* QUERN_TESTS_ACCURACY_PAIRS_H */
