@@ -23,17 +23,16 @@ function M.entries(plan, op)
   return entries
 end
 
--- Ops that find and index ops run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were
--- asked for by name. Returns errors.
+-- Ops that find run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
+-- Returns errors.
 function M.leave_out(plan, is_asked)
   local kept, errors = {}, {}
   plan.left_out = {}
   for _, op in ipairs(plan.ops) do
-    table.insert((op.finds or op.index) and plan.left_out or kept, op)
-    if (op.finds or op.index) and is_asked then
-      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its %s; leave it out, or generate for c as "
-                                            .. "well", op.name, op.finds and "output's shape depends on values"
-                                            or "elements follow from where they stand")
+    table.insert(op.finds and plan.left_out or kept, op)
+    if op.finds and is_asked then
+      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave "
+                                            .. "it out, or generate for c as well", op.name)
     end
   end
   plan.ops = kept
@@ -69,7 +68,7 @@ end
 local function served_dtypes(plan, op, record)
   local types, bits = plan.model.types, nil
   for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
-  if not bits then return { record.dtypes } end
+  if not bits or op.index then return { record.dtypes } end
   local list = {}
   for _, name in ipairs(op.dtypes) do
     local is_own = op.moves or #op.inputs == 0 or not variants_cuda.changes(types, name, name)

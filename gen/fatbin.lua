@@ -75,7 +75,7 @@ function M.index(plan, sources, build_id)
   end
   for _, file in ipairs(sources) do
     if file.op then
-      lines[#lines + 1] = string.format("op %s %d", file.op.name, #file.op.inputs + #file.op.outputs)
+      lines[#lines + 1] = string.format("op %s %d", file.op.name, #file.entries[1].record.dtypes)
       for _, row in ipairs(cuda.rows(plan, file)) do
         local numbers = {}
         for k, name in ipairs(row.dtypes) do numbers[k] = types.by_name[name].index end

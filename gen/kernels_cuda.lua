@@ -134,12 +134,19 @@ local function address_text(operand, has_j)
   return string.format("%s + q_offset(j, a.stride[%d][1])", text, operand.index)
 end
 
+-- Indices are never loaded: an index is what would be its address.
+local function set_index(record, o, V)
+  o.declaration, o.load = "u64 from_index[${U}];", string.format("from_index[u] = %s;", o.row)
+  o.value = string.format("(i64)(from_index[u] + q_offset(start[u]%s, a.stride[%d][0]))", V > 1 and " + v" or "", o.index)
+  if record.K ~= "i64" then o.value = string.format("q_cast_i64_%s(%s)", record.K, o.value) end
+end
+
 -- What the templates have of an operand besides. columns: of a tile
 local function with_loads(record, list, V, columns)
   local is_turned = record.template == "transpose"
   for _, operand in ipairs(list) do
     local o, T = operand, operand.element
-    o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1"
+    o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1" and not o.is_index
     o.address = address_text(o, is_turned)
     local load = string.format("qc_load1<%s>(%s)", T, o.address)
     if o.is_input and (o.class == "b" or o.class == "s") then
@@ -149,6 +156,8 @@ local function with_loads(record, list, V, columns)
       o.name, o.vector = "put_" .. o.short, string.format("qc_vec<%s, %d>", T, V)
       o.declaration = string.format("u64 to_%s[${U}];", o.short)
       if V > 1 and not is_turned then o.address = o.row end
+    elseif o.is_index then
+      set_index(record, o, V)
     elseif is_turned then
       o.load, o.value = load, o.vectors .. "[u]"
       o.pitch = columns and columns + math.max(1, 4 // o.size)

@@ -1,5 +1,5 @@
--- One CUDA kernel at run time, as text that stands alone: of a host's expression, or of a built-in op that moves or casts, which
--- is no expression. Makes no names: a request brings the kernel's.
+-- One CUDA kernel at run time, as text that stands alone: of a host's expression, or of a built-in op that moves or casts or
+-- computes from indices, which is no expression. Makes no names: a request brings the kernel's.
 
 local expr = require "gen.expr"
 local host = require "gen.host"
@@ -14,11 +14,11 @@ local M = {}
 M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/launch.h
 
 -- The op that a text is a call of with its own inputs, without a blank, if it moves or casts: astype(x), full(), copy(x),
--- where(condition,x,y). No canonical text is written so.
+-- where(condition,x,y); or computes from indices: arange(). No canonical text is written so.
 local function op_itself(model, text)
   local name, words = text:match "^([%w_]+)%(([%w_,]*)%)$"
   local op = model.op_of_name[name]
-  if not op or not (op.moves or op.casts) then return nil end
+  if not op or not (op.moves or op.casts or op.index) then return nil end
   local names = {}
   for k, input in ipairs(op.inputs) do names[k] = input.name end
   return words == table.concat(names, ",") and op or nil
@@ -39,8 +39,19 @@ local function moved_dtype(types, op, in_dtypes)
   return moved
 end
 
+-- The entry of an index op for kernels_cuda.file, or nil, message, kind.
+local function entry_of_index(model, op, request)
+  local indices, out = table.unpack(request.dtypes)
+  local K = request.n_in == 1 and indices == variants_cuda.INDEX_DTYPE and expr.compute_type(model.types, op, out)
+  if not K then return nil, string.format("%s: no dtype '%s'", op.name, out), "dtype" end
+  local dag, why, kind = expr.op_dag(model, op, K)
+  if not dag then return nil, why, kind end
+  return { record = { op = op, K = K, dtypes = { indices, out } }, dag = dag }
+end
+
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
+  if op.index then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
     return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"

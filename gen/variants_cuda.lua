@@ -5,6 +5,9 @@
 -- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
 -- transpose kernels). _i64: offsets that need more than 31 bits. There are no packs: every dtype has kernels of its own.
 --
+-- The operands of an index op are its indices, bytes that are in no memory, and the output. The class of the indices is b,
+-- whatever their strides: they do not keep an output from being written in rows.
+--
 -- lean: rank 1 and 2 contiguous and broadcast (of two or three inputs, any but all), rank n strided, and rank 2 with
 -- transposed inputs for light ops of one or two; rank 1 and n in both widths, the others in 32 bits. Where ranks are asked
 -- for, all of these classes in each.
@@ -17,6 +20,7 @@ local variants = require "gen.variants"
 local M = {}
 
 M.MAX_RANK = 32
+M.INDEX_DTYPE = "b8" -- QN_INDEX_DTYPE of runtime/core/kernel_abi.h
 M.MAX_STRIDES = 384 -- of all operands, so that arguments stay below 4 KB
 
 -- The extents that a kernel of rank "n" with n operands has room for.
@@ -86,10 +90,18 @@ local function kept(shapes, policy)
   return list
 end
 
+local function is_taken(op, name)
+  for _, dtype in ipairs(op.dtypes) do
+    if dtype == name then return true end
+  end
+  return false
+end
+
 -- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
--- a floating op also takes integers, as f32; one of f64 alone all.
+-- a floating op also takes integers, as f32; one of f64 alone all. An index op need not give what it computes in.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
+  if op.index and not is_taken(op, K) then list = {} end
   if op.moves or op.casts then return list end
   for _, name in ipairs(op.dtypes) do
     if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then
@@ -133,7 +145,7 @@ end
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
 function M.of_op(types, op, wanted, policy, dag_for)
   local records, n, n_out = {}, #op.inputs, #op.outputs
-  if op.finds or op.index then return records end -- they run on the CPU
+  if op.finds then return records end -- it runs on the CPU
   if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
   for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
     local weight = variants.weight(dag_for(op, K))
@@ -142,9 +154,11 @@ function M.of_op(types, op, wanted, policy, dag_for)
     shapes = kept(shapes, policy)
     for _, one in ipairs(stored(types, op, K, wanted)) do
       for _, shape in ipairs(shapes) do
+        local dtypes, classes = table.move(one.dtypes, 1, #one.dtypes, 1, {}), shape[2]
+        if op.index then dtypes, classes = { M.INDEX_DTYPE, one.D }, "b" .. classes end
         records[#records + 1] = M.record(op.c_name, {
-          op = op, K = K, D = one.D, dtypes = table.move(one.dtypes, 1, #one.dtypes, 1, {}), rank = shape[1], classes = shape[2],
-          is_wide = shape[3], heavy = heavy, weight = weight,
+          op = op, K = K, D = one.D, dtypes = dtypes, rank = shape[1], classes = classes, is_wide = shape[3], heavy = heavy,
+          weight = weight,
         })
       end
     end

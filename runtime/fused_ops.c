@@ -39,7 +39,6 @@ typedef struct entry {
   qn_specialised specialised;
   qn_interpreted *interpreted; /* NULL: one built op computes it: */
   const qn_builtin *built;
-  qn_slot cast_slot;           /* of an op that casts: its parameter's */
   _Atomic(layout *) layouts;
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t results[QN_MAX_OPERANDS]; /* the dtypes that the outputs have of themselves */
@@ -50,7 +49,7 @@ typedef struct fused_op {
   quern_op op;
   qn_generator *generator; /* these two are its context's */
   qn_jit *jit;
-  _Atomic(qn_expression *) expression; /* of an op with a name: read at its first use; of one that casts: never */
+  _Atomic(qn_expression *) expression; /* of an op with a name: read at its first use; else never */
   qn_spec_op *spec;                    /* NULL: an expression of the host's */
   qn_digest digest;                    /* of the specs that a spec's op depends on */
   _Atomic(entry *) entries;
@@ -65,7 +64,13 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* ---- What an expression is ---- */
 
 /* Whether it is an op whose dtype the output's owner chooses, which no expression can say. */
-static int is_cast(const fused_op *fused) { return fused->op.builtin && fused->op.builtin->rule == QN_RULE_CAST; }
+static int is_free(const qn_builtin *builtin) {
+  return builtin && (builtin->rule == QN_RULE_CAST || builtin->rule == QN_RULE_INDEX);
+}
+
+/* Operands of its kernels: an index op's have its indices before the output. */
+static int32_t n_inputs(const fused_op *fused) { return fused->op.info->n_in + qn_registry_is_index(&fused->op); }
+static int32_t n_operands(const fused_op *fused) { return n_inputs(fused) + fused->op.info->n_out; }
 
 /* The text by which an op with a name is an expression: `param a; NAME(x, y, a)`, or, where it has several outputs,
  * `param a; u = NAME.u(x, y, a); v = NAME.v(x, y, a);`. */
@@ -207,18 +212,17 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
   return QUERN_OK;
 }
 
-/* For an op that casts. */
-static quern_status fill_cast(const fused_op *fused, entry *entry) {
+/* For an op that no expression can say. */
+static quern_status fill_free(const fused_op *fused, entry *entry) {
+  const int is_index = qn_registry_is_index(&fused->op);
   qn_specialised *specialised = &entry->specialised;
-  quern_status status = qn_resolve(fused->op.builtin, entry->dtypes, &specialised->signature);
   entry->built = fused->op.builtin;
-  entry->cast_slot = (qn_slot){0, specialised->signature.param};
   specialised->dtypes = entry->dtypes;
   specialised->is_built = 1;
   specialised->n_nodes = 1;
-  specialised->n_slots = fused->op.info->n_params;
-  specialised->slots = &entry->cast_slot;
-  return status;
+  specialised->n_slots = fused->op.info->n_params + is_index; /* the count of elements */
+  return is_index ? qn_resolve_index(entry->built, entry->dtypes[1], &specialised->signature)
+                  : qn_resolve(entry->built, entry->dtypes, &specialised->signature);
 }
 
 static quern_status fill_expression(fused_op *fused, entry *entry) {
@@ -241,7 +245,7 @@ static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n
   entry *made = calloc(1, sizeof *made);
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
-  quern_status status = is_cast(fused) ? fill_cast(fused, made) : fill_expression(fused, made);
+  quern_status status = is_free(fused->op.builtin) ? fill_free(fused, made) : fill_expression(fused, made);
   if (status) {
     entry_free(made);
     return status;
@@ -262,7 +266,7 @@ static quern_status make_entry(fused_op *fused, const uint8_t *dtypes, int32_t n
 
 static quern_status specialise(const quern_op *op, const uint8_t *dtypes, const qn_specialised **specialised) {
   fused_op *fused = fused_of(op);
-  int32_t n = fused->op.info->n_in + fused->op.info->n_out;
+  int32_t n = n_operands(fused);
   const entry *entry = find_entry(fused, dtypes, n);
   if (!entry) {
     quern_status status = make_entry(fused, dtypes, n, &entry);
@@ -305,7 +309,8 @@ static const layout *find_layout(entry *entry, const place *place, int32_t n) {
   return at;
 }
 
-/* What an op that moves or casts is asked for by: gen/source_cuda.lua. Expressions would give every NaN one form. */
+/* What an op that moves or casts is asked for by, whose expression, if there is one, would give every NaN one form, and an index
+ * op: gen/source_cuda.lua. */
 static void write_itself(const quern_op_info *info, char *text, size_t size) {
   qn_strbuf buf = {text, size, 0};
   text[0] = 0;
@@ -319,11 +324,12 @@ static qn_code *acquire(fused_op *fused, const entry *entry, const place *place)
   const quern_op_info *info = fused->op.info;
   const qn_expression *expression = atomic_load(&fused->expression);
   char itself[256];
-  const int moves = entry->built && (entry->built->rule == QN_RULE_MOVE || entry->built->rule == QN_RULE_CAST);
-  if (moves) write_itself(&entry->built->info, itself, sizeof itself);
+  const qn_builtin *built = entry->built;
+  const int is_said = built && (built->rule == QN_RULE_MOVE || is_free(built));
+  if (is_said) write_itself(&built->info, itself, sizeof itself);
   const qn_code_request request = {
-      .canonical = moves ? itself : expression->canonical, .specs = expression ? specs_of(expression) : (qn_digest){0, 0},
-      .n_in = info->n_in, .n_out = info->n_out, .dtypes = entry->dtypes, .classes = place->classes, .rank = place->rank,
+      .canonical = is_said ? itself : expression->canonical, .specs = expression ? specs_of(expression) : (qn_digest){0, 0},
+      .n_in = n_inputs(fused), .n_out = info->n_out, .dtypes = entry->dtypes, .classes = place->classes, .rank = place->rank,
       .capability = place->capability, .is_wide = place->is_wide};
   return qn_jit_acquire(fused->jit, &request);
 }
@@ -360,7 +366,7 @@ static const layout *make_layout(fused_op *fused, entry *entry, const place *pla
 static const layout *layout_of(const quern_op *op, const qn_specialised *specialised, const place *place, int may_ask) {
   fused_op *fused = fused_of(op);
   entry *entry = entry_of(specialised);
-  int32_t n = fused->op.info->n_in + fused->op.info->n_out;
+  int32_t n = n_operands(fused);
   const layout *layout = find_layout(entry, place, n);
   if (!layout && may_ask) layout = make_layout(fused, entry, place, n);
   if (layout) qn_code_ask(layout->code);

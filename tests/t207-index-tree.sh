@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t207-index-tree.sh: a generated tree has arange and linspace, called and planned; for CUDA alone they are left out, or refused
-# by name; specs of others cannot declare such ops, bodies and expressions cannot call them.
+# t207-index-tree.sh: a generated tree has arange and linspace, called and planned, and kernels of them for CUDA; specs of others cannot declare such ops, bodies and expressions cannot call them.
 set -u
 . "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
@@ -51,13 +50,15 @@ for compiler in gcc clang-19; do
   try '  does what the library does' ./host
 done
 
+names() { # names FILE DTYPE
+  sed -n "s/^extern .* acme_qc_arange_b8_$2_\([a-z0-9_]*\)(.*/\1/p" "$1" | tr '\n' ' '
+}
 try 'for CUDA alone' build_lua generate --target cuda --dtypes f32 --prefix acme --out alone --report
-grep -q '^arange  *left out' said && ! grep -q acme_linspace alone/acme.h; ok $? '  they are left out, and the report says so'
-refused '  asked for by name: refused' 'arange runs on the CPU only' \
-  build_lua generate --target cuda --ops arange,add --prefix acme --out no
-try 'beside C' build_lua generate --target c,cuda --dtypes f32 --ops linspace,add --prefix acme --out both
-[ -f both/kernels/op_linspace.c ] && [ ! -f both/kernels/op_linspace.cu ] && [ -f both/kernels/op_add.cu ]
-ok $? '  there is no CUDA file of them'
+grep -q acme_linspace alone/acme.h && [ ! -f alone/kernels/op_linspace.c ]; ok $? '  without C kernels'
+[ "$(names alone/kernels/op_arange.cu f32)" = '1d_bc 1d_bc_i64 2d_bc nd_bs nd_bs_i64 ' ]; ok $? '  kernels for rows and for any strides'
+try 'beside C' build_lua generate --target c,cuda --dtypes i16 --ops arange,add --rank 2 --class s --prefix acme --out both
+[ -f both/kernels/op_arange.c ]; ok $? '  there are both'
+[ "$(names both/kernels/op_arange.cu i16)" = '2d_bs 2d_bs_i64 ' ]; ok $? '  the rank and the class that were asked for'
 try "a tree without them" build_lua generate --ops add --prefix acme --out none
 ! grep -q pack_index none/kernels/pack.c; ok $? '  has none of their kernels'
 

@@ -43,12 +43,12 @@ static void lay_out(problem *p, int32_t k) {
       order[d] = order[e], order[e] = was;
     }
   }
-  i64 next = p->sizes[k];
+  i64 next = p->sizes[k] ? p->sizes[k] : 1; /* indices: one from element to element of a row, or many */
   for (int32_t j = 0; j < nest->rank; j++) {
     const int32_t d = order[j];
     if (has_gaps && below(2)) next += p->sizes[k] * (1 + below(3));
     nest->stride[k][d] = is_signed && below(2) ? -next : next;
-    if (is_still && below(2)) nest->stride[k][d] = 0;
+    if (is_still && p->sizes[k] && below(2)) nest->stride[k][d] = 0;
     else if (next < ((i64)1 << 58) / nest->n[d]) next *= nest->n[d]; /* a layout beyond may meet itself: it is not walked over */
   }
 }
@@ -56,16 +56,16 @@ static void lay_out(problem *p, int32_t k) {
 static void make_operands(problem *p, int32_t n_operands) {
   qn_nest *nest = &p->nest;
   const uint8_t size = (uint8_t)(1 << below(4));
-  const int is_mixed = below(2);
+  const int is_mixed = below(2), has_indices = n_operands == 2 && below(4) == 0;
   nest->n_operands = n_operands;
   p->n_out = 1 + (n_operands > 3 && below(4) == 0);
   p->n_in = n_operands - p->n_out;
   p->values = 0;
   for (int32_t k = 0; k < n_operands; k++) {
-    p->sizes[k] = is_mixed ? (uint8_t)(1 << below(4)) : size;
+    p->sizes[k] = has_indices && k == 0 ? 0 : is_mixed ? (uint8_t)(1 << below(4)) : size;
     lay_out(p, k);
     nest->ptr[k] = NULL;
-    if (k >= p->n_in || below(8)) continue;
+    if (k >= p->n_in || !p->sizes[k] || below(8)) continue;
     p->values |= (uint32_t)1 << k;
     for (int32_t d = 0; d < nest->rank; d++) nest->stride[k][d] = 0;
   }
@@ -208,7 +208,7 @@ static void slot_of_rows(view *a, u64 slot, u64 at[], met *meet, void *arg) {
     for (int32_t k = 0; k < p->nest.n_operands; k++) {
       addresses[k] = rows[k];
       if (classes[k] == C) addresses[k] += here * p->sizes[k];
-      if (classes[k] == S) addresses[k] += (u64)offset(a, here, stride_of(a, k, 0));
+      if (classes[k] == S || !p->sizes[k]) addresses[k] += (u64)offset(a, here, stride_of(a, k, 0));
     }
     meet(arg, addresses);
   }
@@ -415,7 +415,7 @@ static const char *check_classes(const problem *p, const qn_launch *launch) {
     if ((p->values >> k & 1) && class != B && class != S) return "a value that is neither b nor s";
     if (class == T && k >= p->n_in) return "an output that is tiled";
     if (p->nest.rank && class == C && p->nest.stride[k][0] != p->sizes[k]) return "c that is not contiguous";
-    if (p->nest.rank && class == B && p->nest.stride[k][0] != 0) return "b that moves";
+    if (p->nest.rank && class == B && p->sizes[k] && p->nest.stride[k][0] != 0) return "b that moves";
     is_tiled |= class == T;
   }
   if (form->n_operands != p->nest.n_operands) return "operands";
@@ -459,7 +459,7 @@ static const char *check_coverage(const qn_launch *l) {
 
 /* ---- Chosen forms ---- */
 
-static int n_tiled, n_rows, n_elementwise, n_repeated, n_wide, n_narrow, n_values;
+static int n_tiled, n_rows, n_elementwise, n_repeated, n_wide, n_narrow, n_values, n_indices;
 
 static void poison(qn_launch *launch) {
   memset(launch, 0xee, sizeof *launch);
@@ -483,6 +483,7 @@ static const char *check_launch(const problem *p, const qn_launch_form *form, in
   if (!wrong && is_small) wrong = check_coverage(&launch);
   n_tiled += launch.is_tiled, n_rows += !launch.is_tiled && launch.slot > 1, n_elementwise += launch.slot == 1;
   n_repeated += launch.repeat_rank > 0, n_wide += form->is_wide, n_narrow += !form->is_wide, n_values += p->values != 0;
+  n_indices += !p->sizes[0];
   return wrong;
 }
 
@@ -496,7 +497,7 @@ static const char *check_choice(const problem *p, const qn_launch_form *form) {
     is_tiled |= form->classes[k] == T, is_strided |= form->classes[k] == S;
     if (p->sizes[k] > widest) widest = p->sizes[k];
     if (form->classes[k] == T) tiled_items += p->sizes[k];
-    if ((p->values >> k & 1) && form->classes[k] != B) return "a value is not b";
+    if (((p->values >> k & 1) || !p->sizes[k]) && form->classes[k] != B) return "a value, or indices, not b";
   }
   if (tiled_items * (tiled_items <= 16 ? 32 * 68 : 32 * 33) > 48 * 1024) return "too much shared memory";
   if (is_tiled && (nest->n[0] < 16 || nest->n_elements < 1024)) return "small tiles";
@@ -531,9 +532,9 @@ static void test_choose(void) {
     if (wrong) group_fail("problem %d: %s: %s", i, wrong, text_of(&p, &form));
   }
   group_end();
-  ok(n_tiled > 100 && n_rows > 100 && n_elementwise > 100 && n_repeated > 20 && n_wide > 100 && n_values > 100,
-     "there were tiles (%d), rows (%d), elements (%d), repeats (%d), wide ones (%d), values (%d)", n_tiled, n_rows, n_elementwise,
-     n_repeated, n_wide, n_values);
+  ok(n_tiled > 100 && n_rows > 100 && n_elementwise > 100 && n_repeated > 20 && n_wide > 100 && n_values > 100 && n_indices > 100,
+     "there were tiles (%d), rows (%d), elements (%d), repeats (%d), wide ones (%d), values (%d), indices (%d)", n_tiled, n_rows,
+     n_elementwise, n_repeated, n_wide, n_values, n_indices);
 }
 
 static void test_huge(void) {
@@ -613,7 +614,7 @@ static int can_run(const problem *p, const qn_cuda_variant *v, qn_launch *launch
     const int is_value = p->values >> k & 1;
     const i64 step = nest->rank ? nest->stride[k][0] : v->classes[k] == C ? p->sizes[k] : 0;
     if (v->classes[k] == C && (is_value || step != p->sizes[k])) return 0;
-    if (v->classes[k] == B && step != 0) return 0;
+    if (v->classes[k] == B && p->sizes[k] && step != 0) return 0;
     if (v->classes[k] == T && (is_value || k >= p->n_in)) return 0;
     is_tiled |= v->classes[k] == T;
   }

@@ -1,6 +1,6 @@
 -- t745-cuda-source: the CUDA kernels that the generator gives at run time: of expressions, with several outputs, parameters and
--- mixed dtypes, and of the ops that move or cast, in any classes, ranks and both index widths. Their text, run on the CPU thread
--- by thread, gives the bits of the C kernels of the same expressions, or of a C tree's ops. NVRTC compiles some of it, where
+-- mixed dtypes, and of the ops that move, cast or compute from indices, in any classes, ranks and both index widths. Their text,
+-- run on the CPU thread by thread, gives the bits of the C kernels of the same expressions, or of a C tree's ops. NVRTC compiles some of it, where
 -- there is CUDA. QUERN_TEST_SEED repeats a run.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
@@ -74,6 +74,7 @@ local kernels, refused = {}, {}
 local function ask(request)
   request.symbol, request.is_cuda = string.format("qc_source_%d", #kernels + 1), true
   request.classes, request.rank, request.is_wide = random_shape(request.n_in, #request.dtypes)
+  if request.is_index then request.classes = "b" .. (math.random(2) == 1 and "c" or "s") end
   local text, turn, message = served:source(request)
   if not text then
     refused[#refused + 1] = request.canonical .. ": " .. tostring(message)
@@ -113,8 +114,8 @@ local dtypes = {}
 for _, t in ipairs(types.list) do
   if t.built and t.kind ~= "bits" then dtypes[#dtypes + 1] = t.name end
 end
-local function ask_op(name, canonical, n_in, list, params)
-  local kernel = ask { canonical = canonical, n_in = n_in, dtypes = list }
+local function ask_op(name, canonical, n_in, list, params, is_index)
+  local kernel = ask { canonical = canonical, n_in = n_in, dtypes = list, is_index = is_index }
   if kernel then kernel.op, kernel.params = name, params or {} end
 end
 for _, from in ipairs(dtypes) do
@@ -124,6 +125,13 @@ for _, from in ipairs(dtypes) do
   for _, to in ipairs(dtypes) do
     ask_op("astype", "astype(x)", 1, { from, to })
     ask_op("saturate_cast", "saturate_cast(x)", 1, { from, to })
+  end
+end
+for name, op in pairs { arange = model.op_of_name.arange, linspace = model.op_of_name.linspace } do
+  for _, out in ipairs(op.dtypes) do
+    local params, is_float = {}, types.by_name[out].kind == "float"
+    for k = 1, #op.params do params[k] = is_float and number.f64_bits(k + 0.0) or k end
+    for _ = 1, 3 do ask_op(name, name .. "()", 1, { variants_cuda.INDEX_DTYPE, out }, params, true) end
   end
 end
 for _, list in ipairs { "bool f16 f32 f32", "bool f16 bf16 f64", "bool bool i32 i64", "bool u8 f16 f16", "bool i32 i32 f32",
@@ -170,7 +178,7 @@ for k, kernel in ipairs(kernels) do
   local slot = kernels_cuda.slots(types, record, request.n_in)
   rows[k] = texts.kernel_row(record, {
     n_out = #request.dtypes - request.n_in, op = kernel.op or "", in_c = kernel.in_c, turn = kernel.turn, params = kernel.params,
-    slot = record.template == "transpose" and 0 or slot,
+    slot = record.template == "transpose" and 0 or slot, is_index = request.is_index,
   })
 end
 tap.ok(unlike == 0, "all have the same headers at their head, and stand alone")
@@ -184,8 +192,8 @@ local function step(what, form, ...)
   if not ok then tap.diag("%s", text:sub(1, 3000)) end
   return ok, text
 end
-step("a C tree of the ops that move or cast",
-     "lua5.4 %s/build.lua generate --single --prefix ref --ops astype,saturate_cast,full,copy,where --out %s/tree "
+step("a C tree of those ops",
+     "lua5.4 %s/build.lua generate --single --prefix ref --ops astype,saturate_cast,full,copy,where,arange,linspace --out %s/tree "
      .. "&& cc -std=gnu11 -O1 -c %s/tree/ref.c -o %s/ref.o", root, folder, folder, folder)
 step("the C kernels compile", "cc -std=gnu11 -O1 -ffp-contract=off -I%s/templates -c %s/kernels.c -o %s/c.o", root, folder,
      folder)

@@ -20,7 +20,7 @@ typedef struct problem {
   ref_dtype d[MOST];
   int is_host[MOST]; /* a 0-d tensor that stays on the CPU */
   int is_in_place;   /* the output is input 0 */
-  quern_scalar params[2];
+  quern_scalar params[3];
   quern_call call;
   int guard, unaligned; /* of all operands; bit k: operand k lies one element off */
   int64_t number;
@@ -333,7 +333,7 @@ static int choose_dtypes(problem *p, ref_dtype main, int is_mixed, rng *r) {
 static void choose_params(problem *p, rng *r) {
   static const double values[] = {0.25, -3, 7, 1e30, 0, -0.0, INFINITY, NAN};
   p->call = (quern_call){.size = sizeof p->call};
-  if (p->info->n_params == 0 || p->info->n_params > 2) return;
+  if (p->info->n_params == 0 || p->info->n_params > 3) return;
   if (rng_below(r, 4) == 0 && p->info->params[0].value.kind != QUERN_NONE) return;
   for (int k = 0; k < p->info->n_params; k++)
     p->params[k] = rng_below(r, 3) ? scalar_f(values[rng_below(r, 8)]) : scalar_i(rng_range(r, -5, 100));
@@ -388,6 +388,20 @@ static void small_form(void) {
     rng_seed(&r, (uint64_t)i ^ 0x76000000);
     for (int attempt = 0; attempt < 30 && (only < 0 || only == i); attempt++)
       if (one_case(i, op, (ref_dtype)rng_below(&r, REF_N_DTYPES), attempt < 10 ? layout : attempt % N_LAYOUTS)) break;
+  }
+}
+
+/* Index ops have no inputs to be unlike their output: in each layout that there is without, in some dtype. */
+static void index_ops(void) {
+  int64_t number = 500;
+  for (int op = 0; op < n_ops; op++) {
+    const char *name = quern_op_describe(ops[op])->name;
+    if (strcmp(name, "arange") && strcmp(name, "linspace")) continue;
+    for (int layout = 0; layout < N_LAYOUTS; layout++, number++) {
+      if (layouts[layout].is_mixed || (only >= 0 && only != number)) continue;
+      for (int d = 0; d < REF_N_DTYPES; d++)
+        if (one_case(number, op, (ref_dtype)((d + number) % REF_N_DTYPES), layout)) break;
+    }
   }
 }
 
@@ -446,13 +460,12 @@ int main(void) {
   const int all = quern_op_count(NULL);
   for (int i = 0; i < all && n_ops < MOST_OPS; i++)
     if (quern_op_at(NULL, i, &ops[n_ops]) == QUERN_OK) {
-      const quern_op_info *info = quern_op_describe(ops[n_ops]); /* dynamic ones and those of indices run on the CPU */
-      if (info->op_class == QUERN_CLASS_BASIC && (info->n_in > 0 || strcmp(info->name, "full") == 0)) n_ops++;
+      if (quern_op_describe(ops[n_ops])->op_class == QUERN_CLASS_BASIC) n_ops++; /* dynamic ones run on the CPU */
       else quern_op_release(ops[n_ops]);
     }
   group_begin("%d ops on CUDA tensors: the bytes of the CPU", n_ops);
   if (is_on_gpu()) large_form();
-  else small_form();
+  else small_form(), index_ops();
   group_end();
   diag("%" PRId64 " cases, %" PRId64 " problems, %d kernels in %.0f s%s", n_cases, n_problems, n_kernels_loaded(),
        (now_ms() - end_ms) / 1e3 + (double)number_from("QUERN_TEST_SECONDS", is_on_gpu() ? 300 : 100),

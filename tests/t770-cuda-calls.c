@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * t770-cuda-calls: calls and plans on CUDA tensors as hosts make them: on any stream and from many threads, inside captures, on
- * several devices, with managed and pinned memory, in forked children; what they leave as they found it, what they refuse, what
- * explain says. Where the driver is the fake one (device.h), its log tells which calls were made. */
+ * several devices, with managed and pinned memory, of index ops, in forked children; what they leave as they found it, what they
+ * refuse, what explain says. Where the driver is the fake one (device.h), its log tells which calls were made. */
 #include "cuda/device.h"
 
 /* ---- Vectors ---- */
@@ -352,6 +352,70 @@ static void test_host_values(void) {
   vector_free(&x), vector_free(&z);
 }
 
+/* ---- Ops of indices ---- */
+
+static void test_index_ops(void) {
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC});
+  quern_op *arange = op_named(ctx, "arange");
+  device_stream stream;
+  device_graph graph = NULL;
+  size_t n_nodes = 0;
+  vector z;
+  vector_make(&z, 0, 0);
+  device_do(cuda.stream_create(&stream, DEVICE_NONBLOCKING));
+  const quern_scalar five[2] = {scalar_i(5), scalar_f(-0.5)};
+  const quern_call call = {.size = sizeof call, .stream = stream},
+                   given = {.size = sizeof given, .stream = stream, .params = five, .n_params = 2};
+  DLTensor *out[1] = {&z.t}, between = z.t, *wrong[1] = {&between};
+  void *data[1] = {z.there}, *odd[1] = {z.there + 2};
+  device_do(cuda.capture_begin(stream, DEVICE_CAPTURE_GLOBAL));
+  is_int(quern_op_call(arange, 0, NULL, 1, out, &call), QUERN_E_CAPTURING, "indices, whose kernel is not there, in a capture");
+  device_do(cuda.capture_end(stream, &graph));
+  device_do(cuda.graph_destroy(graph));
+  quern_plan *plan = NULL;
+  good(quern_op_prepare(arange, 0, NULL, 1, out, &call, &plan), "a plan of indices");
+  device_do(cuda.capture_begin(stream, DEVICE_CAPTURE_GLOBAL));
+  good(quern_plan_run(plan, NULL, data, &given), "  a run of it with other parameters, in a capture");
+  device_do(cuda.capture_end(stream, &graph));
+  device_do(cuda.graph_nodes(graph, NULL, &n_nodes));
+  is_int((int)n_nodes, 1, "  one kernel is in the graph");
+  device_do(cuda.graph_destroy(graph));
+  log_begin();
+  good(quern_plan_run(plan, NULL, data, &call), "  a run of it");
+  log_end(stream, 1, "  a run");
+  is_int(n_wrong(&z, 0, 1), 0, "  is right");
+  good(quern_plan_run(plan, NULL, data, &given), "  with other parameters");
+  is_int(n_wrong(&z, 5, -0.5f), 0, "  is right");
+  is_int(quern_plan_run(plan, NULL, odd, &call), QUERN_E_ALIGNMENT, "items between addresses of theirs: ALIGNMENT");
+  has_str(quern_last_error(), "arange: output 1 (out): its address is no multiple of 4", "  said");
+  odd[0] = NULL;
+  is_int(quern_plan_run(plan, NULL, odd, &call), QUERN_E_ARGUMENT, "no data: ARGUMENT");
+  good(quern_op_call(arange, 0, NULL, 1, out, &given), "a call");
+  is_int(n_wrong(&z, 5, -0.5f), 0, "  is right");
+  quern_plan_release(plan);
+
+  char text[4096];
+  size_t bytes = 1;
+  good(quern_op_explain(arange, 0, NULL, 1, out, &call, text, sizeof text), "explained");
+  has_str(text, "tier: nvrtc\n", "  the tier");
+  has_str(text, " 1d bc\n", "  the kernel");
+  good(quern_op_workspace(arange, 0, NULL, 1, out, &call, &bytes), "a workspace");
+  is_int((int)bytes, 0, "  is not wanted");
+  int64_t many = ((int64_t)1 << 33) + 3, shape[2] = {1000, 1000}, strides[2] = {1, (int64_t)1 << 32}, still[2] = {1, 0};
+  between = (DLTensor){NULL, {kDLCUDA, 0}, 1, {kDLInt, 8, 1}, &many, NULL, 0};
+  good(quern_op_explain(arange, 0, NULL, 1, wrong, &call, text, sizeof text), "more than 2^31 of them");
+  has_str(text, " 1d bc i64\n", "  are counted in 64 bits");
+  between.ndim = 2, between.shape = shape, between.strides = strides;
+  good(quern_op_explain(arange, 0, NULL, 1, wrong, &call, text, sizeof text), "rows far apart");
+  has_str(text, " 2d bc i64\n", "  likewise, and written in rows");
+  between.data = z.there, between.strides = still;
+  is_int(quern_op_call(arange, 0, NULL, 1, wrong, &call), QUERN_E_OVERLAP, "an output that meets itself: OVERLAP");
+  device_do(cuda.stream_destroy(stream));
+  vector_free(&z);
+  quern_op_release(arange);
+  quern_ctx_release(ctx);
+}
+
 /* ---- What is left as it was ---- */
 
 /* What a call gave, and whether this context is current after it. */
@@ -621,6 +685,7 @@ int main(void) {
   test_captures();
   test_memory();
   test_host_values();
+  test_index_ops();
   test_left_alone();
   test_two_devices();
   test_lives();

@@ -33,7 +33,7 @@ static void one_op(quern_ctx *ctx, const char *name, const char *in, const char 
   CALL_PAIR(&p, op, call);
   want_has(pair_explained(&p, op, call, "tier"), "built");
   want_has(pair_explained(&p, op, call, "reason"), "as they lie");
-  want_has(pair_explained(&p, op, call, "variant"), "1d c");
+  want_has(pair_explained(&p, op, call, "variant"), strcmp(in, "") || quern_op_describe(op)->n_params < 2 ? "1d c" : "1d bc");
   pair_free(&p);
 }
 
@@ -58,6 +58,8 @@ static void runs_ops(void) {
   one_op(ctx, "astype", "f32", "f32", NULL);
   one_op(ctx, "astype", "i32", "bool", NULL);
   one_op(ctx, "full", "", "i32", &with_seven);
+  one_op(ctx, "arange", "", "i32", NULL);
+  one_op(ctx, "linspace", "", "f16", NULL);
   want_has(described(ctx, "cuda_built"), "kernels for sm_80, sm_90, sm_100");
   quern_ctx_release(ctx);
 }
@@ -253,7 +255,7 @@ static void runs_on_old_drivers(void) {
 
 int main(void) {
   static char old[600], spoiled_folder[300];
-  built_make("--ops add,gelu,leaky_relu,less,where,copy,astype,full --dtypes f32,f16,i32,bool", "op_*.cu");
+  built_make("--ops add,gelu,leaky_relu,less,where,copy,astype,full,arange,linspace --dtypes f32,f16,i32,bool", "op_*.cu");
   run_case("ops without a compiler", no_compiler, NULL, runs_ops);
   run_case("expressions that are one op", no_compiler, NULL, runs_expressions);
   run_case("more general kernels", no_compiler, NULL, runs_more_general);

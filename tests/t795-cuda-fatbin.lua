@@ -10,7 +10,7 @@ local folder = shell.folder()
 local function run(...) return shell.run(string.format(...)) end
 local function read(name) return shell.read(folder .. "/" .. name) end
 
-tap.ok(run("lua5.4 '%s/build.lua' generate --library --target c,cuda --ops full,copy --dtypes f32,bool --out '%s'", root, folder),
+tap.ok(run("lua5.4 '%s/build.lua' generate --library --target c,cuda --ops full,copy,arange --dtypes f32,bool --out '%s'", root, folder),
        "the sources are written")
 local sources, index = read "sources.txt", read "cuda/kernels.txt"
 local flags = sources:match "\nflags fatbin ([^\n]+)"

@@ -3,7 +3,7 @@
 
 import os
 
-from tap import done_testing, is_, ok, raises, skip_all
+from tap import done_testing, is_, ok, raises, skip, skip_all
 
 folder = os.path.join(os.environ.get("QUERN_BUILD_DIR", "build"), "tests", "fake")
 if not os.path.exists(os.path.join(folder, "libcuda.so.1")):
@@ -57,6 +57,15 @@ raises((TypeError, BufferError), there.__array__, "nor NumPy's", "device='cpu'")
 made = quern.empty((3, 4), dtype="f16", device="cuda:1")
 is_((made.device, made.strides, made.dtype), ((2, 1), (4, 1), "f16"), "memory of a device")
 is_(quern.empty(0, device="cuda").size, 0, "none of it")
+if hasattr(quern, "arange"):
+    made = []
+    logged = calls(lambda: made.append(quern.arange(2, 12, 3, dtype="i16", device="cuda")))
+    is_((made[0].device, made[0].tolist()), ((2, 0), [2, 5, 8, 11]), "arange on a device")
+    ok("cuLaunchKernel" in logged and not any("Memcpy" in name for name in logged), "is computed there")
+    is_(quern.linspace(0, 1, 5, device="cuda:1").tolist(), [0.0, 0.25, 0.5, 0.75, 1.0], "linspace")
+else:
+    skip(3, "this build has some ops only, and no arange")
+
 ok("cuStreamSynchronize" in calls(there.tolist), "what is read here is waited for")
 is_([name for name in calls(lambda: there.__dlpack__(stream=2)) if "Sync" in name], [], "nothing waits for the memory itself")
 

@@ -193,7 +193,7 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
 /* ---- Calling ----------------------------------------------------------------------------------------------------
  * An op without inputs writes to an output of any shape, and its dtype is the caller's choice, too: full, and those whose
  * elements follow from where they stand, counted in row-major order (arange, linspace): integers modulo 2^64, floats in
- * f64, then rounded. The latter run on the CPU only, elsewhere: DEVICE; and they are no part of expressions.
+ * f64, then rounded. The latter are no part of expressions.
  *
  * Tensors: strides count elements, byte_offset counts bytes; NULL strides mean compact row-major. Any rank up to
  * QUERN_MAX_NDIM, any strides (zero, negative), any alignment on the CPU, any size including 0. Descriptors and the arrays they

@@ -100,13 +100,13 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         if not _math.isfinite(length):
             raise ValueError("arange: from {} to {} by {} is no finite number of elements".format(*numbers))
         count = max(0, _math.ceil(length))
-    result = empty(count, dtype=dtype, device="cpu")
+    result = empty(count, dtype=dtype, device=device)
     if result.dtype.kind in "iu" and count:
         limits, last = iinfo(result.dtype), start + (count - 1) * step
         for number in (start, last):
             if not limits.min <= number <= limits.max:
                 raise OverflowError("arange: {} does not fit into {}".format(number, result.dtype))
-    return from_dlpack(_quern.arange(start=start, step=_step_of(step, count), out=result), device=device)
+    return _quern.arange(start=start, step=_step_of(step, count), out=result)
 
 
 def _step_of(step, count):
@@ -120,10 +120,10 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     start, stop, num = _number_of(start), _number_of(stop), _operator.index(num)
     if num < 0:
         raise ValueError("linspace: num is {}, expected 0 or more".format(num))
-    result = empty(num, dtype=dtype, device="cpu")
+    result = empty(num, dtype=dtype, device=device)
     if result.dtype.kind != "f":
         raise TypeError("linspace: dtype {}, expected a float".format(result.dtype))
-    return from_dlpack(_quern.linspace(start=start, stop=stop, endpoint=int(endpoint), out=result), device=device)
+    return _quern.linspace(start=start, stop=stop, endpoint=int(endpoint), out=result)
 
 
 def zeros(shape, *, dtype=None, device=None):

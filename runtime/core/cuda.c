@@ -11,9 +11,10 @@ static int is_value(const qn_decision *decision, int32_t k) { return decision->v
 quern_status qn_cuda_launch(const qn_decision *decision, const qn_cuda_run *run, char *const *ptr, const qn_params *params,
                             const quern_call *call) {
   const quern_op_info *info = decision->op->info;
-  for (int32_t k = 0; k < decision->job.n_operands; k++) {
+  const int32_t first = qn_cuda_first(decision);
+  for (int32_t k = first; k < decision->job.n_operands; k++) {
     if ((uintptr_t)ptr[k] % decision->sizes[k] == 0 || is_value(decision, k)) continue;
-    return qn_tensor_fail(QUERN_E_ALIGNMENT, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in,
+    return qn_tensor_fail(QUERN_E_ALIGNMENT, info->name, &info->args[k - first], k < info->n_in ? k : k - decision->job.n_in,
                           "its address is no multiple of %d, the bytes of an item, which a CUDA device cannot read or write",
                           decision->sizes[k]);
   }

@@ -31,6 +31,9 @@ struct qn_cuda_backend {
   quern_status (*explain)(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
 };
 
+/* The first operand of the nest that is one of the op's: before them an index op has its indices. */
+static inline int32_t qn_cuda_first(const qn_decision *decision) { return qn_registry_is_index(decision->op); }
+
 /* Has the backend launch it, if addresses are multiples of their items' sizes: no instruction of a GPU takes others. */
 quern_status qn_cuda_launch(const qn_decision *decision, const qn_cuda_run *run, char *const *ptr, const qn_params *params,
                             const quern_call *call);

@@ -60,15 +60,22 @@ static quern_status check_shapes(const quern_op_info *info, operands *operands) 
   return QUERN_OK;
 }
 
-static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
-  DLDevice device;
-  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
-                                                operands->tensor + info->n_in, &device);
-  decision->device = device;
-  if (status || device.device_type == kDLCPU || (device.device_type == kDLCUDA && qn_cuda)) return status;
+quern_status qn_dispatch_check_device(const quern_op_info *info, DLDevice device) {
   char text[QN_TENSOR_DEVICE_CHARS];
+  if (device.device_type == kDLCPU || (device.device_type == kDLCUDA && qn_cuda)) return QUERN_OK;
   return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, which this library has no kernels for; copy them to the cpu",
                         info->name, qn_tensor_device_text(device, text));
+}
+
+static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
+  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
+                                                operands->tensor + info->n_in, &decision->device);
+  return status ? status : qn_dispatch_check_device(info, decision->device);
+}
+
+quern_status qn_dispatch_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  if (!(decision->op = qn_cuda->stand_in(op))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
+  return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
 }
 
 /* Checks dtypes, and finds out whose kernels run. */
@@ -79,10 +86,9 @@ static quern_status resolve(const quern_op *op, const operands *operands, qn_dec
     quern_status status = qn_resolve(op->builtin, operands->dtype, signature);
     if (status) return status;
     decision->param_dtype = signature->param;
-    if (!operands->has_cuda || !qn_cuda) return QUERN_OK;
-    if (!(decision->op = qn_cuda->stand_in(op))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
+    return operands->has_cuda && qn_cuda ? qn_dispatch_stand_in(op, operands->dtype, decision) : QUERN_OK;
   }
-  return decision->op->fused ? decision->op->fused->specialise(decision->op, operands->dtype, &decision->specialised) : QUERN_OK;
+  return op->fused->specialise(op, operands->dtype, &decision->specialised);
 }
 
 /* How the operands of a call on a CUDA device get there. */
@@ -148,7 +154,8 @@ quern_status qn_dispatch_convert(const quern_op_info *info, const qn_decision *d
   const quern_scalar *given = call ? call->params : NULL;
   int32_t n_given = given ? call->n_params : 0;
   const qn_specialised *specialised = decision->specialised;
-  if (!specialised) return qn_params_convert(info, decision->param_dtype, n_given, given, params);
+  if (!specialised || (specialised->n_slots && !specialised->slots))
+    return qn_params_convert(info, decision->param_dtype, n_given, given, params);
   return qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
 }
 

@@ -49,6 +49,12 @@ quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTe
 /* Whether anything is built that runs here, for operands of which none is a CUDA device's. */
 quern_status qn_dispatch_check_cpu_kernels(const quern_op_info *info);
 
+/* Whether there are kernels for the device that is to compute; of the CPU's the function above says. */
+quern_status qn_dispatch_check_device(const quern_op_info *info, DLDevice device);
+
+/* On a CUDA device: decision->op becomes what stands in for the built-in one there, and `specialised` is set for these dtypes. */
+quern_status qn_dispatch_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
+
 /* An output that its owner calls read-only: flags as in quern_call.out_flags, NULL = none. */
 quern_status qn_dispatch_check_flags(const quern_op_info *info, const uint64_t *out_flags);
 

@@ -24,7 +24,7 @@ typedef struct qn_specialised {
   qn_signature signature; /* of the interpreter: `program`; or, where the expression is one built op, of that */
   const uint8_t *dtypes;  /* of the operands: compiled kernels take them as they are */
   int32_t n_slots;
-  const qn_slot *slots; /* the parameters of either */
+  const qn_slot *slots; /* the parameters of either; NULL though there are some: they are converted as the built op's are */
   uint8_t heavy, is_built;
   int32_t n_nodes;
 } qn_specialised;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cuda.h"
 #include "tensor.h"
 
 /* No element may have another's memory. This does not depend on where the output lies. */
@@ -26,18 +27,14 @@ void qn_index_count(const qn_decision *decision, qn_params *params) {
     *slot = (uint64_t)count;
 }
 
-/* The output is read and can be written here. */
+/* The output is read and can be written where it is. */
 static quern_status read_index_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
                                       qn_tensor *tensor, qn_decision *decision) {
-  char text[QN_TENSOR_DEVICE_CHARS];
   quern_status status = qn_tensor_read(out[0], info->name, info->args, 0, needs_data, tensor);
   if (status) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, 0, NULL, 1, tensor, &decision->device))) return status;
-  if (decision->device.device_type != kDLCPU)
-    return qn_tensor_fail(QUERN_E_DEVICE, info->name, info->args, 0,
-                          "it is on %s, and what follows from indices is computed on the cpu only: compute it there, and copy it",
-                          qn_tensor_device_text(decision->device, text));
-  if ((status = qn_dispatch_check_cpu_kernels(info))) return status;
+  if ((status = qn_dispatch_check_device(info, decision->device))) return status;
+  if (!qn_dispatch_is_cuda(decision) && (status = qn_dispatch_check_cpu_kernels(info))) return status;
   return call ? qn_dispatch_check_flags(info, call->out_flags) : QUERN_OK;
 }
 
@@ -56,11 +53,15 @@ __attribute__((noinline)) quern_status qn_index_decide(const quern_op *op, DLTen
   if (status) return status;
   if ((status = qn_resolve_index(op->builtin, tensor.dtype, &signature))) return status;
   decision->param_dtype = signature.param;
+  decision->dtypes[0] = QN_INDEX_DTYPE;
+  decision->dtypes[1] = tensor.dtype;
+  if (qn_dispatch_is_cuda(decision) && (status = qn_dispatch_stand_in(op, decision->dtypes, decision))) return status;
   if ((status = qn_dispatch_convert(info, decision, call, &decision->params))) return status;
-  decision->dtypes[0] = tensor.dtype;
-  decision->sizes[0] = tensor.size;
+  decision->sizes[0] = 0;
+  decision->sizes[1] = tensor.size;
   if (!out[0]->data) tensor.data = (char *)(uintptr_t)QN_TENSOR_MAX_SPAN; /* stands for what is to come later */
-  decision->data[0] = tensor.data;
+  decision->data[0] = NULL;
+  decision->data[1] = tensor.data;
 
   qn_tensor indices = tensor;
   indices.data = (char *)(uintptr_t)QN_INDEX_ORIGIN;
@@ -71,7 +72,12 @@ __attribute__((noinline)) quern_status qn_index_decide(const quern_op *op, DLTen
   qn_index_count(decision, &decision->params);
   if (job->nest.n_elements == 0) return QUERN_OK;
   if ((status = check_index_output(info, &job->nest, tensor.size))) return status;
-  const uint8_t dtypes[2] = {QN_INDEX_DTYPE, tensor.dtype};
-  qn_job_plan_index(&signature, dtypes, job);
+  if (!qn_dispatch_is_cuda(decision)) {
+    qn_job_plan_index(&signature, decision->dtypes, job);
+    return QUERN_OK;
+  }
+  job->n_in = 1;
+  job->n_operands = 2;
+  job->nest.ptr[0] = (char *)((uintptr_t)job->nest.ptr[0] - (uintptr_t)QN_INDEX_ORIGIN); /* kernels have the index itself */
   return QUERN_OK;
 }

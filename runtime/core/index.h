@@ -6,8 +6,8 @@
 
 #include "dispatch.h"
 
-/* As qn_dispatch_decide, which calls it. decision->job.nest has the indices before the output; dtypes, sizes and data are of the
- * op's own operand, the output, alone. Whether that meets itself has been checked. */
+/* As qn_dispatch_decide, which calls it. The decision's operands are the indices, of QN_INDEX_DTYPE, size 0 and no data, and the
+ * output. Whether that meets itself has been checked. */
 quern_status qn_index_decide(const quern_op *op, DLTensor *const *out, const quern_call *call, int needs_data,
                              qn_decision *decision);
 

@@ -135,7 +135,7 @@ static int is_narrow(const qn_nest *nest, const cut *c) {
 
 /* How an operand lies along dimension 0. Where that has one place only, it lies in every way. */
 static uint8_t class_of(const qn_nest *nest, const uint8_t *sizes, uint32_t values, int32_t k) {
-  if (values >> k & 1) return QN_CLASS_BROADCAST;
+  if (values >> k & 1 || !sizes[k]) return QN_CLASS_BROADCAST;
   if (nest->rank == 0 || nest->stride[k][0] == sizes[k]) return QN_CLASS_CONTIGUOUS;
   return nest->stride[k][0] == 0 ? QN_CLASS_BROADCAST : QN_CLASS_STRIDED;
 }
@@ -204,7 +204,7 @@ static int can_serve(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, ui
     const int is_value = values >> k & 1, is_any = nest->rank == 0;
     const uint8_t class = classes[k];
     if (class == QN_CLASS_STRIDED) continue;
-    if (class == QN_CLASS_BROADCAST && (is_value || is_any || nest->stride[k][0] == 0)) continue;
+    if (class == QN_CLASS_BROADCAST && (is_value || is_any || !sizes[k] || nest->stride[k][0] == 0)) continue;
     if (class == QN_CLASS_CONTIGUOUS && !is_value && (is_any || nest->stride[k][0] == sizes[k])) continue;
     if (class == QN_CLASS_TILED && !is_value && k < n_in) continue;
     return 0;

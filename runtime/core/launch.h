@@ -37,9 +37,10 @@ typedef struct qn_launch {
 /* The most dimensions that a kernel of rank 0 takes. */
 int32_t qn_launch_max_rank(int32_t n_operands);
 
-/* How the operands of a nest, which has elements, are best run over by a kernel made for it. sizes: bytes an item. values: bit
- * k: input k is one value, whose strides are 0, and which is passed in the arguments (its bits, the rest of the 8 bytes 0,
- * instead of an address): of class b, of kernels built ahead also s. No address is looked at, nor are nest->ptr. */
+/* How the operands of a nest, which has elements, are best run over by a kernel made for it. sizes: bytes an item; 0: the
+ * indices of an index op, which are in no memory: of class b, whatever their strides. values: bit k: input k is one value, whose
+ * strides are 0, and which is passed in the arguments (its bits, the rest of the 8 bytes 0, instead of an address): of class b,
+ * of kernels built ahead also s. No address is looked at, nor are nest->ptr. */
 void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, qn_launch_form *form);
 
 /* The first of an op's kernels built ahead, sorted by dtypes, that take these; *n: how many there are. */

@@ -98,11 +98,11 @@ static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor 
   }
   if (status || plan->decision.job.nest.n_elements == 0) return status;
   if (qn_registry_is_index(plan->op)) {
-    plan->extent[0].first = (int64_t)((uintptr_t)plan->decision.job.nest.ptr[1] - (uintptr_t)plan->decision.data[0]);
-    return QUERN_OK;
+    plan->extent[1].first = (int64_t)((uintptr_t)plan->decision.job.nest.ptr[1] - (uintptr_t)plan->decision.data[1]);
+  } else {
+    if ((status = check_outputs(info, &plan->decision))) return status;
+    measure(info, plan);
   }
-  if ((status = check_outputs(info, &plan->decision))) return status;
-  measure(info, plan);
   if (!qn_dispatch_is_cuda(&plan->decision)) return QUERN_OK;
   if (!(plan->cuda = malloc(sizeof *plan->cuda)))
     return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", info->name);
@@ -220,10 +220,11 @@ static const qn_job *current_job(const quern_plan *plan, qn_kernel **kernel) {
 }
 
 /* Of an index op: where its one output lies changes nothing. */
-static quern_status run_index(const quern_plan *plan, void *const *out, const qn_params *params) {
+static quern_status run_index(const quern_plan *plan, void *const *out, const qn_params *params, const quern_call *call) {
   const qn_decision *decision = &plan->decision;
   if (!out[0]) return refuse_null_data(&plan->op->builtin->info, 0);
-  char *const ptr[2] = {decision->job.nest.ptr[0], (char *)out[0] + plan->extent[0].first};
+  char *const ptr[2] = {decision->job.nest.ptr[0], (char *)out[0] + plan->extent[1].first};
+  if (plan->cuda) return qn_cuda_launch(decision, plan->cuda, ptr, params, call);
   qn_engine_run(&decision->job, decision->job.kernel, ptr, params, qn_registry_slices(plan->op));
   return QUERN_OK;
 }
@@ -246,7 +247,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
     }
   }
   if (decision->job.nest.n_elements == 0) return QUERN_OK;
-  if (info->n_in == 0 && qn_registry_is_index(plan->op)) return run_index(plan, out, params);
+  if (info->n_in == 0 && qn_registry_is_index(plan->op)) return run_index(plan, out, params, call);
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < job->n_operands; k++) {
     char *data = k < job->n_in ? in[k] : out[k - job->n_in];

@@ -33,9 +33,9 @@ static quern_status refuse(const quern_op *op, cudaError_t error, const char *wh
                         cudaGetErrorString(error));
 }
 
-static int is_one_dtype(const quern_op_info *info, const qn_decision *decision, uint8_t *dtype) {
+static int is_one_dtype(const qn_decision *decision, uint8_t *dtype) {
   *dtype = QN_BOOL; /* conditions and results may be that beside any other */
-  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+  for (int32_t k = qn_cuda_first(decision); k < decision->job.n_operands; k++) {
     if (decision->dtypes[k] == QN_BOOL || decision->dtypes[k] == *dtype) continue;
     if (*dtype != QN_BOOL) return 0;
     *dtype = decision->dtypes[k];
@@ -47,10 +47,11 @@ static quern_status refuse_dtypes(const quern_op *op, const qn_decision *decisio
   const quern_op_info *info = &op->builtin->info;
   char text[256] = "";
   qn_strbuf names = {text, sizeof text, 0};
+  const int32_t first = qn_cuda_first(decision);
   uint8_t dtype;
-  for (int32_t k = 0; k < info->n_in + info->n_out; k++)
-    qn_strbuf_add(&names, "%s%s", k ? ", " : "", qn_dtype_infos[decision->dtypes[k]].name);
-  if (is_one_dtype(info, decision, &dtype))
+  for (int32_t k = first; k < decision->job.n_operands; k++)
+    qn_strbuf_add(&names, "%s%s", k > first ? ", " : "", qn_dtype_infos[decision->dtypes[k]].name);
+  if (is_one_dtype(decision, &dtype))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no CUDA kernels are built for %s; generate them with --dtypes %s", info->name,
                           text, qn_dtype_infos[dtype].name);
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no CUDA kernels are built for %s; cast the operands to one dtype with astype",
@@ -140,7 +141,7 @@ static quern_status pick(const quern_op *op, const qn_decision *decision, const 
   const quern_op_info *info = &op->builtin->info;
   int32_t n;
   const qn_cuda_variant *first = qn_launch_of_dtypes(op->builtin->cuda_variants, op->builtin->n_cuda_variants, decision->dtypes,
-                                                     info->n_in + info->n_out, &n);
+                                                     decision->job.n_operands, &n);
   if (!n) return refuse_dtypes(op, decision);
   *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->job.nest, decision->sizes, info->n_out, decision->values, form);
   if (*kernel) return QUERN_OK;
@@ -160,7 +161,8 @@ static quern_status prepare(const quern_op *op, const qn_decision *decision, con
   quern_status status = pick(op, decision, &kernel, &form);
   if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
   if (status) return status;
-  qn_launch_pack(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form, info->n_params, &run->launch);
+  qn_launch_pack(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form,
+                 info->n_params + qn_registry_is_index(op), &run->launch);
   run->kernel = kernel;
   run->detail = (const void *)(uintptr_t)resident;
   return QUERN_OK;

@@ -135,6 +135,27 @@ struct operand {
 
 static char *regions[MAX_OPERANDS], *expected[MAX_OPERANDS], *packed[MAX_OPERANDS];
 
+/* The indices of an index op: of class 'i' here, what would be the address of the first element is its index. They are those of a
+ * compact tensor whose dimensions are the problem's in any order, some of them walked backwards. */
+static bool has_indices(const kernel *k) { return k->classes[0] == 'i'; }
+
+static void lay_indices(operand *o, int rank, const i64 *n, i64 origin) {
+  int order[MAX_RANK];
+  i64 next = 1;
+  for (int d = 0; d < rank; d++) order[d] = d;
+  for (int d = rank - 1; d > 0; d--) {
+    int e = below(2) ? d : below(d + 1), was = order[d];
+    order[d] = order[e], order[e] = was;
+  }
+  for (int d = 0; d < rank; d++) {
+    const i64 extent = n[order[d]], stride = below(4) ? next : -next;
+    o->stride[order[d]] = stride;
+    if (stride < 0 && extent) origin -= (extent - 1) * stride;
+    next *= extent > 1 ? extent : 1;
+  }
+  o->first = (char *)(uintptr_t)origin;
+}
+
 /* Strides by the operand's class, other dimensions in any order, with gaps, any sign; outer ones of inputs may be 0. */
 static void lay_out(operand *o, int rank, const i64 *n, bool is_output) {
   const i64 size = o->type.bits / 8;
@@ -182,6 +203,26 @@ static DLTensor tensor_of(const operand *o, char *data, int rank, i64 *shape, co
     next *= n[d];
   }
   return DLTensor{data, {kDLCPU, 0}, rank, o->type, shape, strides, 0};
+}
+
+/* What C gives for all indices from `origin` on, which are as many as there are elements, in the output's `wanted`. */
+static bool compute_of_indices(const kernel *k, operand *o, int rank, const i64 *n, i64 total, i64 origin, int n_params) {
+  const i64 size = o[1].type.bits / 8;
+  ref_op *op = NULL;
+  ref_scalar scalars[MAX_PARAMS];
+  for (int p = 0; p < n_params; p++) scalars[p].kind = REF_I64, scalars[p].v.i = p + 1 + (p ? 0 : 2 * origin);
+  ref_call call = {};
+  call.size = sizeof call, call.params = scalars, call.n_params = n_params;
+  DLTensor out = {packed[0], {kDLCPU, 0}, 1, o[1].type, &total, NULL, 0}, *outs = &out;
+  if (ref_op_find(NULL, k->op, &op)) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+  ref_status status = ref_op_call(op, 0, NULL, 1, &outs, &call);
+  ref_op_release(op);
+  if (status) return printf("# %s: %s\n", k->name, ref_last_error()), false;
+  for (i64 i = 0; i < total; i++) {
+    const i64 index = (i64)(uintptr_t)o[0].first + offset_of(&o[0], rank, n, i);
+    memcpy(o[1].wanted + i * size, packed[0] + (index - origin) * size, (size_t)size);
+  }
+  return true;
 }
 
 /* What C gives for the inputs, in the outputs' `wanted`: by the tree's op or by a kernel for contiguous operands. */
@@ -244,7 +285,7 @@ static void tell(const kernel *k, const operand *o, int count, int rank, const i
 struct problem {
   const kernel *k;
   int turn, count, n_in, rank, n_params;
-  i64 n[MAX_RANK], total;
+  i64 n[MAX_RANK], total, origin;
   operand o[MAX_OPERANDS];
 };
 
@@ -270,6 +311,13 @@ static void choose_layouts(problem *p) {
     o->type = dtype_of(at, length);
     o->cls = p->k->classes[j];
     at += length + (at[length] == ' ');
+    if (o->cls == 'i') {
+      /* of arange, which starts at 1 and steps by 2, the indices may begin anywhere: the numbers are those of another start */
+      p->origin = strcmp(p->k->op, "arange") || below(2) ? 0 : ((i64)1 << 33) + below(100);
+      lay_indices(o, p->rank, p->n, p->origin);
+      o->twin = -1;
+      continue;
+    }
     lay_out(o, p->rank, p->n, j >= p->n_in);
     o->is_value = j < p->n_in && (o->cls == 'b' || o->cls == 's') && below(4) == 0;
     if (o->is_value) memset(o->stride, 0, sizeof o->stride), o->low = 0, o->high = o->type.bits / 8;
@@ -299,6 +347,7 @@ static bool place(problem *p) {
     const i64 size = o->type.bits / 8, span = o->low + o->high;
     if (span > REGION - 64 * 16) return false;
     /* against the page after, against the page before, or so many elements from there */
+    if (o->cls == 'i') continue;
     const int where = below(4);
     const i64 start = where == 0 ? REGION - span : where == 1 ? 0 : (p->turn + below(3)) % 17 * size;
     o->region = regions[j];
@@ -347,6 +396,10 @@ static void pack_arguments(const problem *p, u64 *w) {
     magic(w + 2 * d, (u64)(d == 0 ? row_slots : d == 1 ? columns : n[d]), k->index_bits == 32 ? 31 : 63);
   w += 2 * k->room;
   for (int i = 0; i < p->n_params; i++) *w++ = k->params[i];
+  if (!has_indices(k)) return;
+  const double count = (double)p->total; /* the last parameter: how many there are */
+  if (p->o[1].type.code == kDLInt || p->o[1].type.code == kDLUInt) w[-1] = (u64)p->total;
+  else memcpy(w - 1, &count, sizeof count);
 }
 
 static bool check(const kernel *k, int turn) {
@@ -363,7 +416,9 @@ static bool check(const kernel *k, int turn) {
   choose_layouts(&p);
   choose_twins(&p);
   if (!place(&p)) return true;
-  if (!compute(k, p.o, p.count, p.rank, p.n, p.total, p.n_params)) return false;
+  if (has_indices(k) ? !compute_of_indices(k, p.o, p.rank, p.n, p.total, p.origin, p.n_params - 1)
+                     : !compute(k, p.o, p.count, p.rank, p.n, p.total, p.n_params))
+    return false;
   expect(&p);
   memset(words, 0, sizeof words);
   pack_arguments(&p, words);

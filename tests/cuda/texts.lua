@@ -1,6 +1,6 @@
 -- texts.lua: owns the choice of CUDA kernels that t710 runs on the CPU and t720 compiles: every op with every dtype in some
--- class, add, abs and where in every rank, class and index width (where: some) with dtypes in turn. The choice is the same
--- whenever it is made. As a program it prints the digest of each file's text.
+-- class, add, abs, arange, linspace and where in every rank, class and index width (where: some) with dtypes in turn. The choice
+-- is the same whenever it is made. As a program it prints the digest of each file's text.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/?.lua;" .. root .. "/tests/?.lua;" .. package.path
@@ -65,7 +65,7 @@ function M.entries(model, options)
     local groups = by_dtypes(variants_cuda.of_op(model.types, op, plan.wanted, plan.policy, plan.dag_for))
     local chosen = {}
     for _, group in ipairs(groups) do chosen[#chosen + 1] = group[next_random(#group)] end
-    local part = not options and ({ add = 1, abs = 1, where = 40 })[op.name]
+    local part = not options and ({ add = 1, abs = 1, where = 40, arange = 1, linspace = 1 })[op.name]
     if part then table.move(all_shapes(groups, part), 1, #groups[1] // part, #chosen + 1, chosen) end
     local seen = {}
     for _, record in ipairs(chosen) do
@@ -98,13 +98,15 @@ function M.model(specs)
   return model
 end
 
--- A row of tests/cuda/text_driver.cc. of: { n_out, op = a name, in_c = a C kernel or nil, slot, turn, params = bits }
+-- A row of tests/cuda/text_driver.cc. of: { n_out, op = a name, in_c = a C kernel or nil, slot, turn, params = bits, is_index =
+-- it is an index op's }
 function M.kernel_row(record, of)
-  local params = {}
+  local params, classes = {}, of.is_index and record.classes:gsub("^b", "i") or record.classes
   for k, bits in ipairs(of.params) do params[k] = string.format("0x%xull", bits) end
+  if of.is_index then params[#params + 1] = "0" end -- the driver knows how many elements there are
   return string.format('KERNEL(%s, %d, %d, "%s", %s, "%s", %d, "%s", %d, %d, %d, %d, %s)', record.name,
     kernels_cuda.n_arguments(record, #params), of.n_out, of.op, of.in_c or "NULL", table.concat(record.dtypes, " "),
-    tonumber(record.rank) or 0, record.classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32,
+    tonumber(record.rank) or 0, classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32,
     of.slot, of.turn, #params > 0 and table.concat(params, ", ") or "0")
 end
 
@@ -115,7 +117,7 @@ function M.row(model, entry)
   -- bits of a dtype cast to itself are moved
   local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
   return M.kernel_row(record, { n_out = #record.op.outputs, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
-                                params = entry.params })
+                                params = entry.params, is_index = record.op.index })
 end
 
 if arg and arg[0] and arg[0]:find "texts%.lua$" then

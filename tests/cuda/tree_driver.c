@@ -106,9 +106,10 @@ static void one_call(const subject *s, mine_op *op) {
     on_cpu[twin] = on_cpu[s->n_in];
     on_device[twin] = on_device[s->n_in];
   }
-  const mine_scalar value = {MINE_F64, {.f = {0.25 * below(20), 0}}};
-  const mine_call call = {.size = sizeof call, .params = mine_op_describe(op)->n_params ? &value : NULL,
-                          .n_params = mine_op_describe(op)->n_params, .stream = &operands};
+  const int32_t n_params = mine_op_describe(op)->n_params;
+  const double first = (n_params > 1 ? 1 : 0.25) * below(20); /* arange takes whole numbers of integers */
+  const mine_scalar values[3] = {{MINE_F64, {.f = {first, 0}}}, {MINE_I64, {.i = below(9) - 4}}, {MINE_I64, {.i = below(2)}}};
+  const mine_call call = {.size = sizeof call, .params = n_params ? values : NULL, .n_params = n_params, .stream = &operands};
   mine_status status = mine_op_call(op, s->n_in, on_cpu, 1, on_cpu + s->n_in, &call);
   if (status) {
     group_fail("%s: %s", s->op, mine_last_error());
@@ -151,7 +152,9 @@ static void check_ops(void) {
       {"astype", 1, {I32, BOOL}},           {"astype", 1, {I32, I32}},
       {"astype", 1, {F16, F16}},            {"astype", 1, {BOOL, BOOL}},
       {"full", 0, {F32}},                   {"full", 0, {F16}},
-      {"full", 0, {BOOL}}};
+      {"full", 0, {BOOL}},                  {"arange", 0, {I32}},
+      {"arange", 0, {F32}},                 {"arange", 0, {F16}},
+      {"linspace", 0, {F32}},               {"linspace", 0, {F16}}};
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
     mine_op *op;
     if (mine_op_find(NULL, subjects[i].op, &op)) bail("%s", mine_last_error());
@@ -192,6 +195,15 @@ static void check_sentences(void) {
   mine_shape shape = {.size = sizeof shape};
   is_int(mine_op_infer(add, 2, in, 1, &shape), MINE_OK, "infer");
   ok(shape.device.device_type == kDLCUDA && shape.ndim == 1 && shape.shape[0] == 1000, "  says where and what");
+
+  DLTensor numbers = vector(2, F32, cuda), shorts = vector(2, (DLDataType){kDLInt, 16, 1}, cuda), *one[1] = {&numbers};
+  is_int(mine_op_explain(mine_builtin_arange(), 0, NULL, 1, one, NULL, text, sizeof text), MINE_OK, "explain of an index op");
+  has_str(text, "variant: mine_qc_arange_b8_f32_1d_bc\ndevice: cuda:0\n", "  names the kernel");
+  is_int(mine_arange(&shorts, NULL), MINE_E_DTYPE, "a dtype that no kernel gives");
+  has_str(mine_last_error(), "arange: output 1 (out): dtype i16 is not built into this library", "  said");
+  numbers.data = operands[2].memory[0] + 2;
+  is_int(mine_arange(&numbers, NULL), MINE_E_ALIGNMENT, "items between addresses of theirs");
+  has_str(mine_last_error(), "arange: output 1 (out): its address is no multiple of 4", "  said");
 
   const mine_call call = {.size = sizeof call, .stream = &shape};
   fake_runtime.is_capturing = 1;
@@ -241,6 +253,11 @@ static void check_sums(void) {
   is_int(mine_astype(&a, &h, NULL), MINE_OK, "a cast");
   is_int(mine_astype(&h, &c, NULL), MINE_OK, "  and back");
   for (int i = 0; i < 1000; i++) n_bad += z[i] != (float)i;
+  const mine_scalar ends[2] = {{MINE_I64, {.i = 0}}, {MINE_I64, {.i = 999 * 3}}};
+  const mine_call from_to = {.size = sizeof from_to, .params = ends, .n_params = 2};
+  is_int(mine_arange(&a, NULL), MINE_OK, "indices");
+  is_int(mine_linspace(&c, &from_to), MINE_OK, "  numbers in a line");
+  for (int i = 0; i < 1000; i++) n_bad += (x[i] != (float)i) + (z[i] != (float)(3 * i));
   is_int(n_bad, 0, "all as they should be");
 }
 
