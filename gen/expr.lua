@@ -882,12 +882,12 @@ function M.op_dag(model, op, K, exact)
     local values = scope:run(op.assigns and op.outputs)
     if not op.assigns then values = { values } end
     for k, output in ipairs(op.outputs) do
-      local name = op.assigns and output.name or op.name
+      local owner = op.assigns and output.name .. ": " or ""
       if is_weak(values[k]) then values[k] = scope:strong(values[k], output.type or T, { at = 1 }) end
       local wanted = output.type and types.by_name[output.type].compute or value_type
       if values[k].type ~= wanted then
-        scope:fail({ at = 1 }, output.type and "%s: the body gives %s, declared %s; write the cast" or "%s: the body gives %s for %s", name,
-                   values[k].type, output.type or T)
+        scope:fail({ at = 1 }, output.type and "%sthe body gives %s, declared %s; write the cast" or "%sthe body gives %s for %s",
+                   owner, values[k].type, output.type or T)
       end
     end
     return values

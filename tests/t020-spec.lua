@@ -271,6 +271,7 @@ for _, row in ipairs {
   { "rare (x > 1) { rare (x > 2) { } } return x;", "", "a rare block in a rare block" },
   { "rare (x > 1) {", "", "an open rare block" },
   { "param a; return a;", "param belongs to a host's expression", "a param statement" },
+  { "(i32)x", ":1:59: acme.a: the body gives i32 for f32", "a result of another dtype" },
   { "canonical(x)", "unknown function 'canonical'", "what only the library's own math may say of a value" },
   { "raw_u32(x)", "raw_u32 is for the library's own math; write as_u32", "a raw bit cast" },
   { "lookup(T0, x)", "unknown table", "an unknown table" },
