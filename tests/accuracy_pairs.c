@@ -62,7 +62,8 @@ INLINE int64_t digits_of(int64_t size, int fraction) {
   return (size & (hidden - 1)) | (size >= hidden ? hidden : 0);
 }
 
-/* The size of a number from its bits without the sign; infinity counts as the first power of two beyond the numbers. */
+/* The size of a number from its bits without the sign; infinity counts as the first power of two beyond the numbers, a NaN as two
+ * ULPs more at least. */
 INLINE double size_of(int64_t size, int fraction, int bottom) {
   return from_whole((uint64_t)digits_of(size, fraction)) * power_of_2(exponent_field(size, fraction) + bottom);
 }
@@ -225,7 +226,7 @@ INLINE double ulps_per_unit(double size, const accuracy_format *f) {
 INLINE double errors(accuracy_pairs *p, const uint16_t *got) {
   const accuracy_format f = p->format;
   const int fraction = p->fraction;
-  const int64_t infinity = p->infinity, nan = infinity | 1 << (fraction - 1), exact_mask = -(int64_t)p->is_exact;
+  const int64_t nan = p->infinity | 1 << (fraction - 1), exact_mask = -(int64_t)p->is_exact;
   int64_t bits[STRETCH];
   const double end = power_of_2(f.top), *z = p->z, *least = p->least;
   double *error = p->error;
@@ -238,7 +239,7 @@ INLINE double errors(accuracy_pairs *p, const uint16_t *got) {
     const double once = (double)(float)wanted, rounded = once < end ? once : end;
     const double e_rounded = fabs(size - rounded) * ulps_per_unit(rounded, &f);
     const int64_t is_off = (e_rounded > 0.5 ? -1 : e_rounded == 0.5 ? -(h & 1) : 0) & exact_mask;
-    const int64_t is_wrong = is_off | (infinity - h_size) >> 63 | ((int64_t)(bits_of(z[i]) >> 63) ^ h >> 15);
+    const int64_t is_wrong = is_off | ((int64_t)(bits_of(z[i]) >> 63) ^ h >> 15);
     e = is_wrong ? (double)INFINITY : e;
     error[i] = z[i] == z[i] ? e : h == nan ? 0 : (double)INFINITY;
   }

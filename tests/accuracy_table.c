@@ -128,9 +128,10 @@ static void write_exact(FILE *f) {
     if (info->n_out > 1 && !is_backward(info->name)) fprintf(f, "- `%s`: it has %d outputs, each exact.\n", info->name, (int)info->n_out);
     quern_op_release(op);
   }
-  fputs("\nOps without inputs have no rows: `t206` holds every element of `arange` to the fma of f64, rounded to the dtype, and of\n"
-        "`linspace` to 0.501 ULP of f64, of the other dtypes to that, rounded. Derivatives, `NAME_backward`, declare bounds in the\n"
-        "specs, by `grad_ulp`; `t306` measures them.\n", f);
+  fputs("\nOps without inputs have no rows; `t206` holds them to their bounds. Floats of `arange` are the fma of f64, rounded to the\n"
+        "dtype, bit for bit; elements of `linspace` lie within 0.501 ULP of the exact line, and 2^-103 of its larger end, in the\n"
+        "dtypes that are rounded from f64 within one of f64's ULPs more.\n\n"
+        "Derivatives, `NAME_backward`, declare bounds in the specs, by `grad_ulp`; `t306` measures them.\n", f);
 }
 
 static void write_file(const char *file) {
@@ -142,10 +143,10 @@ static void write_file(const char *file) {
         "<!-- Written by the CMake target `accuracy` (tests/accuracy_table.c). -->\n\n"
         "What each op declares, in units in the last place (ULP) of the exact result, and the worst that was found, at which\n"
         "inputs, among how many points. A result within 0.5 ULP is the correctly rounded one; NaN, infinities and the signs of\n"
-        "zeros are right, or the error counts as infinite. `all`: every value that the dtype has; of two inputs, every pair of\n"
-        "them. f16 and bf16 are computed in f32 and rounded: 0.501 is declared of all of them. Points that are not all there\n"
-        "are: hard ones (zeros, ends of ranges, seams of tables, multiples of ln2 and pi/2, 1e22, subnormals, pairs of special\n"
-        "values) and random ones.\n\n"
+        "zeros are right, or the error counts as infinite. `all`: every value that the dtype has, every pair of them where there\n"
+        "are two inputs; fma's triples are too many. f16 and bf16 are computed in f32 and rounded: 0.501 is declared of all of\n"
+        "them. Points that are not all there are: hard ones (zeros, ends of ranges, seams of tables, multiples of ln2 and pi/2,\n"
+        "1e22, subnormals, pairs of special values) and random ones.\n\n"
         "`against`: what the exact value was had from: MPFR with 200 bits; glibc's functions of f64, good to 2^-28 of an f32's\n"
         "ULP, and MPFR for the worst of them; or the 113 bits of tests/ref.c, which of an op that declares 0.5 are the\n"
         "correctly rounded result: 0 is found where it is that, bit for bit. For pairs of f16 and bf16 f64 will do, with one of\n"

@@ -1,5 +1,6 @@
 -- t305-accuracy-table: ACCURACY.md covers every op in every float dtype, says what the specs declare, and no bound in it is
--- looser than half an ULP beyond what was found, or than 1 without its cause. That its figures are so, t300 shows.
+-- looser than half an ULP beyond what was found, or than 1 without its cause; f16 and bf16 were measured at all their values and
+-- pairs of them. That its figures are so, t300 shows.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/?.lua;" .. root .. "/?.lua;" .. package.path
@@ -13,11 +14,11 @@ local function faults(text, listed, types)
   local section = ""
   for line in text:gmatch "[^\n]*" do
     section = line:match "^## (.*)" or section
-    local op, dtype, declared, found = line:match "^| ([%w_.]+) | (%w+) | ([%d.]+) | ([%w.]+) |"
+    local op, dtype, declared, found, points = line:match "^| ([%w_.]+) | (%w+) | ([%d.]+) | ([%w.]+) | [^|]*| ([%w ]+) |"
     if op then
       n_rows = n_rows + 1
       if rows[op .. " " .. dtype] then fault("%s %s: two rows", op, dtype) end
-      rows[op .. " " .. dtype] = { declared = tonumber(declared), found = tonumber(found) or math.huge }
+      rows[op .. " " .. dtype] = { declared = tonumber(declared), found = tonumber(found) or math.huge, points = points }
     end
     local named = line:match "^%- `([%w_.]+)`:"
     if named and section:find "^Bounds" then caused[named] = true elseif named then exact[named] = true end
@@ -43,6 +44,10 @@ local function faults(text, listed, types)
           if r.found > r.declared then fault("%s %s: %g found, beyond %g", op.name, dtype, r.found, r.declared) end
           if r.declared > r.found + 0.5 and r.declared > 0.501 then
             fault("%s %s: declares %g where %g was found: half an ULP more is the most", op.name, dtype, r.declared, r.found)
+          end
+          local n_all = not op.backward_of and (#op.inputs == 1 and 1 << 16 or #op.inputs == 2 and 1 << 32)
+          if is_half and n_all and r.points ~= "all " .. n_all then
+            fault("%s %s: not measured at all %d points", op.name, dtype, n_all)
           end
           if r.declared > 1 and not caused[op.name] then fault("%s %s: more than 1, without a cause", op.name, dtype) end
         end
@@ -76,5 +81,6 @@ told("(| exp | f32 |) 1 |", "%1 0.9 |", "exp f32: the spec declares 1, not 0.9")
 told("(| exp | f32 | 1 |) [%d.]+", "%1 1.2", "exp f32: 1.2 found, beyond 1")
 told("(| exp | f32 | 1 |) [%d.]+", "%1 inf", "exp f32: inf found, beyond 1")
 told("(| exp | f32 | 1 |) [%d.]+", "%1 0.4", "exp f32: declares 1 where 0.4 was found")
+told("(| pow | bf16 [^\n]*)| all %d+ |", "%1| 1000000 |", "pow bf16: not measured at all 4294967296 points")
 told("| exp | f32 |", "| expp | f32 |", "expp f32: no such op and dtype")
 tap.done_testing()
