@@ -61,6 +61,7 @@ unary "sinc" {
   body   = [[ sinc(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -30, 30 },
-  grad   = false, -- it needs a series of its own near 0
+  grad   = [[ sinc_slope(grad, x) ]],
+  grad_ulp = { f32 = 2.6, f64 = 2.6 },
   examples = { { x = 0.0, y = 1.0 }, { x = 0.5, y = 0.63661977236758138 } },
 }

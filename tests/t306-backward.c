@@ -326,6 +326,8 @@ static const struct point {
     {"log1p", {1, -1}, {INFINITY}, 0}, {"sqrt", {1, 0}, {INFINITY}, 0}, {"log", {1, 0}, {INFINITY}, 0},
     {"logaddexp", {1, 1000, 0}, {1, 0}, 0}, {"logaddexp", {2, 5, 5}, {1, 1}, 0},
     {"logaddexp", {1, -700, 0}, {9.8596765437597709e-305, 1}, 1e-13},
+    {"sinc", {3, 0}, {0}, 0}, {"sinc", {3, 1}, {-3}, 1e-15}, {"sinc", {3, -2}, {-1.5}, 1e-15}, {"sinc", {3, INFINITY}, {NAN}, 0},
+    {"sinc", {1, 1e-300}, {-3.2898681336964528e-300}, 1e-15}, {"sinc", {1, 1e300}, {1e-300}, 1e-15},
     {"gelu", {1, 0}, {0.5}, 0}, {"gelu", {1, INFINITY}, {1}, 0}, {"gelu", {1, -INFINITY}, {0}, 0}, {"gelu", {1, NAN}, {NAN}, 0},
 };
 

@@ -8,6 +8,10 @@
 -- sum of two parts, p + pl, and the quotient y = p (1/a) is corrected by its remainder: (p + pl - y a) / a.
 -- Zeros, at every integer but 0, are +0. Near 0 a is held at a value whose sinc rounds to 1. The limit at infinity is 0, but
 -- b is NaN there, as sin is.
+--
+-- The derivative is (cos(pi x) - sinc(x)) / x = pi (Q - P / (pi a)) / a, where Q and P are cos(pi a) / pi and sin(pi a) / pi, in
+-- two parts each, and so is the quotient: near a zero, where the two are close, what is left of them is right. Up to 1/2, where
+-- they are close to 1, it is -4 x D(x^2), D a polynomial.
 
 constants {
   SINC_LOW_F32 = 0x1p-14,
@@ -48,6 +52,24 @@ constants {
   SINC_F64_C3 = -0x1.0d2cf3ac4d1c9p-7,
   SINC_F64_C4 =  0x1.4200c48b9bfdap-11,
   SINC_F64_C5 = -0x1.14b05902c427bp-15,
+
+  -- D for |x| <= 1/2: pi^2/12, what is left of that, and so on. Relative error 2^-29.6, 2^-63.1.
+  SINC_F32_D  =  0x1.a51a66p-1,
+  SINC_F32_D0 =  0x1.ca3df4p-29,
+  SINC_F32_D1 = -0x1.9f9caep-1,
+  SINC_F32_D2 =  0x1.24fd3ap-2,
+  SINC_F32_D3 = -0x1.abe934p-5,
+  SINC_F32_D4 =  0x1.6e61ccp-8,
+  SINC_F64_D  =  0x1.a51a6625307d3p-1,
+  SINC_F64_D0 =  0x1.16efb61bd6f82p-56,
+  SINC_F64_D1 = -0x1.9f9cb402bc46cp-1,
+  SINC_F64_D2 =  0x1.24feab558a457p-2,
+  SINC_F64_D3 = -0x1.ac6805cf31558p-5,
+  SINC_F64_D4 =  0x1.8061c54b58ee3p-8,
+  SINC_F64_D5 = -0x1.d2eaa5906bf25p-12,
+  SINC_F64_D6 =  0x1.999f77544f8c3p-16,
+  SINC_F64_D7 = -0x1.0fa8413218b74p-20,
+  SINC_F64_D8 =  0x1.11d998eb5ebap-25,
 }
 
 func "sinc_sin_tail" {
@@ -122,5 +144,70 @@ func "sinc" {
     bool turned = (n & 1) != 0;
     f64 y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
     return as_f64(raw_u64(y) ^ ((n << 62) & 0x8000000000000000)) + 0.0; ]],
+  derivation = "tools/fit/sinc.sollya",
+}
+
+func "sinc_slope_near_0" {
+  doc  = "The derivative of sinc by -4 x, |x| <= 1/2: D(x^2).",
+  args = "x",
+  f32  = [[
+    f32 z = x * x;
+    f32 d1 = fma(z, fma(z, fma(z, SINC_F32_D4, SINC_F32_D3), SINC_F32_D2), SINC_F32_D1);
+    return SINC_F32_D + fma(z, d1, SINC_F32_D0); ]],
+  f64  = [[
+    f64 z = x * x;
+    f64 d5 = fma(z, fma(z, fma(z, SINC_F64_D8, SINC_F64_D7), SINC_F64_D6), SINC_F64_D5);
+    f64 d1 = fma(z, fma(z, fma(z, fma(z, d5, SINC_F64_D4), SINC_F64_D3), SINC_F64_D2), SINC_F64_D1);
+    return SINC_F64_D + fma(z, d1, SINC_F64_D0); ]],
+  derivation = "tools/fit/sinc.sollya",
+}
+
+func "sinc_difference" {
+  doc  = "pi (q - p / (pi a)), q and p of two parts, for a up to where sinc is 0 at all floats; pi2, pi2l: pi/2 in two parts.",
+  args = "q, ql, p, pl, a, pi2, pi2l",
+  body = [[
+    T v = 2 * a * pi2;
+    T vl = fma(2 * a, pi2l, fma(2 * a, pi2, -v));
+    T i = 1.0 / v;
+    T y = p * i;
+    T yl = (fma(-y, v, p) + fma(-y, vl, pl)) * i;
+    T e = q - y;
+    T el = sum_lost(q, -y, e) + (ql - yl);
+    return fma(2 * e, pi2, fma(2 * e, pi2l, 2 * el * pi2)); ]],
+}
+
+func "sinc_slope" {
+  doc  = "grad (cos(pi x) - sinc(x)) / x, 0 at 0. What grad may take beyond the range, or below it, it does not on the way.",
+  args = "grad, x",
+  f32  = [[
+    f32 a = abs(x);
+    f32 b = fma(rint(0.5 * a), -2.0, a);
+    f32 t = fma(b, 2.0, SINC_SHIFT_F32);
+    f32 r = fma(t - SINC_SHIFT_F32, -0.5, b);
+    u32 n = raw_u32(t);
+    bool turned = (n & 1) != 0;
+    f32 c = sinc_cos_head(r);
+    f32 cl = sinc_cos_tail(r);
+    f32 s = sinc_sin_tail(r);
+    f32 e = sinc_difference(turned ? -r : c, turned ? -s : cl, turned ? c : r, turned ? cl : s, a < 0x1p24 ? a : 0x1p24,
+                            SINC_PI_2_HI_F32, SINC_PI_2_LO_F32);
+    f32 d = as_f32(raw_u32(e) ^ (((n << 30) ^ raw_u32(x)) & 0x80000000));
+    f32 far = grad * (d / (a < 4 ? a : 4)) / (a < 4 ? 1 : 0.25 * a);
+    return a <= 0.5 ? grad * sinc_slope_near_0(x) * (-4 * x) : far; ]],
+  f64  = [[
+    f64 a = abs(x);
+    f64 b = fma(rint(0.5 * a), -2.0, a);
+    f64 t = fma(b, 2.0, SINC_SHIFT_F64);
+    f64 r = fma(t - SINC_SHIFT_F64, -0.5, b);
+    u64 n = raw_u64(t);
+    bool turned = (n & 1) != 0;
+    f64 c = sinc_cos_head(r);
+    f64 cl = sinc_cos_tail(r);
+    f64 s = sinc_sin_tail(r);
+    f64 e = sinc_difference(turned ? -r : c, turned ? -s : cl, turned ? c : r, turned ? cl : s, a < 0x1p53 ? a : 0x1p53,
+                            SINC_PI_2_HI_F64, SINC_PI_2_LO_F64);
+    f64 d = as_f64(raw_u64(e) ^ (((n << 62) ^ raw_u64(x)) & 0x8000000000000000));
+    f64 far = grad * (d / (a < 4 ? a : 4)) / (a < 4 ? 1 : 0.25 * a);
+    return a <= 0.5 ? grad * sinc_slope_near_0(x) * (-4 * x) : far; ]],
   derivation = "tools/fit/sinc.sollya",
 }
