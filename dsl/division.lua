@@ -37,7 +37,8 @@ binary "remainder" {
       T r = rem(x, y);
       return r != 0 && (r ^ y) < 0 ? r + y : r; ]],
   },
-  grad   = { x = [[ grad ]], y = [[ -(grad * rint((x - out) / y)) ]] },
+  grad   = { x = [[ grad ]], y = [[ abs(out) < INFINITY ? -(grad * floor_divide(x, y)) : out != out ? out : grad ]] },
+  grad_ulp = { f32 = 2.7, f64 = 2.6 },
   examples = { { x = -7.0, y = 2.0, out = 1.0 }, { x = 0.0, y = -2.0, out = -0.0 }, { x = 7, y = 2, out = 1 } },
 }
 
@@ -48,7 +49,8 @@ binary "fmod" {
     floating = [[ fmod(x, y) ]],
     integer  = [[ rem(x, y) ]],
   },
-  grad   = { x = [[ grad ]], y = [[ -(grad * rint((x - out) / y)) ]] },
+  grad   = { x = [[ grad ]], y = [[ -(grad * trunc_divide(x, y)) ]] },
+  grad_ulp = { f32 = 2.7, f64 = 2.6 },
   examples = { { x = -7.0, y = 2.0, out = -1.0 }, { x = -4.0, y = 2.0, out = -0.0 }, { x = 7, y = 2, out = 1 } },
 }
 

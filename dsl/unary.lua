@@ -54,9 +54,8 @@ unary "tanh" {
     // not by way of 1 - y^2, of which nothing is left where y rounds to 1; in two parts where e^-2|x| may be too small
     T a = abs(x);
     T e = exp_any(a > 40 ? -a : -2 * a);
-    T d = a > 40 ? 1 : 1 + e;
-    return grad * (4 * e) / (d * d) * (a > 40 ? e : 1); ]],
-  grad_ulp = { f32 = 4.1, f64 = 4.3 },
+    return grad * (4 * (a > 40 ? e : sigmoid_slope(e))) * (a > 40 ? e : 1); ]],
+  grad_ulp = { f32 = 2.5, f64 = 3.1 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -71,8 +70,10 @@ unary "erf" {
     T h = x * x;
     T l = h < 2000 ? fma(x, x, -h) : 0;
     T e = exp(h > 80 ? -0.5 * h : -h);
-    return 1.1283791670955126 * grad * fma(-l, e, e) * (h > 80 ? e : 1); ]],
-  grad_ulp = { f32 = 4.3, f64 = 3.5 },
+    T c = 1.1283791670955126;
+    T p = c * e;
+    return grad * (p + fma(-l, p, fma(c, e, -p))) * (h > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 3.6, f64 = 3.5 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -86,9 +87,8 @@ unary "sigmoid" {
     // not by way of y (1 - y), of which nothing is left where y rounds to 1; in two parts where e^-|x| may be too small
     T a = abs(x);
     T e = exp(a > 80 ? -0.5 * a : -a);
-    T d = a > 80 ? 1 : 1 + e;
-    return grad * e / (d * d) * (a > 80 ? e : 1); ]],
-  grad_ulp = { f32 = 4.6, f64 = 4 },
+    return grad * (a > 80 ? e : sigmoid_slope(e)) * (a > 80 ? e : 1); ]],
+  grad_ulp = { f32 = 2.8, f64 = 3.1 },
   examples = { { x = 0.0, y = 0.5 } },
 }
 
@@ -112,8 +112,8 @@ unary "gelu" {
     T e = exp(-0.5 * h);
     T p = 0.3989422804014327 * fma(-0.5 * l, e, e);
     T c = h == 0 ? 0.5 : gelu(x) / x;
-    return grad * (h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? 0 : x); ]],
-  grad_ulp = { f32 = 3.2, f64 = 3.2 },
+    return grad * (h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? -0.0 : x); ]],
+  grad_ulp = { f32 = 3.5, f64 = 3.5 },
   examples = { { x = 0.0, y = 0.0 } },
 }
 
@@ -179,6 +179,7 @@ unary "square" {
   doc    = "x times x; integers wrap.",
   dtypes = numeric,
   body   = [[ x * x ]],
+  grad_ulp = { f32 = 1, f64 = 1 },
   examples = { { x = -3.0, y = 9.0 } },
 }
 
@@ -186,5 +187,10 @@ unary "reciprocal" {
   doc    = "1 / x; integers give f32.",
   dtypes = floating,
   body   = [[ 1 / x ]],
+  grad   = [[
+    // the product first that is in the range where the result is
+    bool squared = abs(y) > 1 && abs(y) < 0x1p60;
+    return -((squared ? y : grad) * y * (squared ? grad : y)); ]],
+  grad_ulp = { f32 = 1.6, f64 = 1.6 },
   examples = { { x = 4.0, y = 0.25 }, { x = -0.0, y = -INFINITY } },
 }

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "accuracy_error.h"
 #include "accuracy_functions.h"
 #include "accuracy_libm.h"
 #include "accuracy_pairs.h"
@@ -16,9 +17,6 @@
 const accuracy_effort accuracy_sample = {64, 512, 100000, 120000, 3000000, 2};
 const accuracy_effort accuracy_brief = {4096, 16384, 5000, 25000, 100000, 2};
 const accuracy_effort accuracy_full = {1, 1, 1000000, 1000000, 30000000, 2};
-
-static const accuracy_format formats[REF_N_DTYPES] = {
-    [REF_F16] = {11, -24, 16}, [REF_BF16] = {8, -133, 128}, [REF_F32] = {24, -149, 128}, [REF_F64] = {53, -1074, 1024}};
 
 /* ---- What is measured ------------------------------------------------------------------------------------------- */
 
@@ -71,33 +69,6 @@ static double f32_error(float got, double exact, double least) {
   return fabs(g - exact) * scale;
 }
 
-/* The same of f32 or f64 against MPFR's number, which is lost. */
-static double mpfr_error(ref_dtype d, uint64_t got_bits, mpfr_ptr exact, double least) {
-  const accuracy_format *f = &formats[d];
-  double got = (double)ref_value(d, got_bits);
-  if (mpfr_nan_p(exact)) return got_bits == ref_nan(d) ? 0 : INFINITY;
-  int is_near_zero = mpfr_cmpabs_ui(exact, 0) == 0 ? least > 0 : mpfr_cmp_d(exact, least) < 0 && mpfr_cmp_d(exact, -least) > 0;
-  if (got != got || (!signbit(got) != !mpfr_signbit(exact) && !is_near_zero)) return INFINITY;
-  if (mpfr_inf_p(exact)) return isinf(got) ? 0 : INFINITY;
-  int e = mpfr_zero_p(exact) ? f->bottom : (int)mpfr_get_exp(exact) - 1;
-  if (is_near_zero) e = ilogb(least);
-  if (e < f->bottom + f->digits - 1) e = f->bottom + f->digits - 1;
-  if (e >= f->top) { /* beyond the largest binade: infinity is right, the largest number is as far off as 2^top is */
-    if (isinf(got)) return 0;
-    return fabs(got) == ldexp(2 - ldexp(1, 1 - f->digits), f->top - 1) ? 1 : INFINITY;
-  }
-  if (isinf(got)) { /* counts as 2^top */
-    mpfr_abs(exact, exact, MPFR_RNDN);
-    mpfr_d_sub(exact, ldexp(1, f->top - 1), exact, MPFR_RNDN);
-    mpfr_add_d(exact, exact, ldexp(1, f->top - 1), MPFR_RNDN);
-  } else {
-    mpfr_sub_d(exact, exact, got, MPFR_RNDN);
-  }
-  mpfr_abs(exact, exact, MPFR_RNDN);
-  mpfr_mul_2si(exact, exact, f->digits - 1 - e, MPFR_RNDN);
-  return mpfr_get_d(exact, MPFR_RNDU);
-}
-
 typedef struct subject {
   ref_op op;
   ref_dtype d;
@@ -112,7 +83,7 @@ static void subject_open(subject *s, ref_op op, ref_dtype d) {
   const ref_op_info *info = ref_op_describe(op);
   const int has_mpfr = f->m1 || f->m2 || f->m3;
   *s = (subject){.op = op, .d = d, .function = f, .n_in = info->n_in};
-  if (s->n_in == 2) s->pairs = accuracy_pairs_open(op, d, &formats[d], info->ulp <= 0.5);
+  if (s->n_in == 2) s->pairs = accuracy_pairs_open(op, d, &accuracy_formats[d], info->ulp <= 0.5);
   s->close_way = has_mpfr && (!is_half(d) || s->pairs) ? BY_MPFR : BY_REF;
   s->way = s->pairs ? BY_ROWS : d == REF_F32 && (f->f1 || f->f2) ? BY_DOUBLE : s->close_way;
   for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_init2(s->v[k], PRECISION);
@@ -152,7 +123,7 @@ static double close_error(subject *s, const uint64_t *x, uint64_t got) {
     if (f->m1) f->m1(s->z, s->v[0], MPFR_RNDN);
     else if (f->m2) f->m2(s->z, s->v[0], s->v[1], MPFR_RNDN);
     else f->m3(s->z, s->v[0], s->v[1], s->v[2], MPFR_RNDN);
-    return mpfr_error(s->d, got, s->z, least_of(s, x));
+    return accuracy_error(s->d, got, s->z, least_of(s, x));
   }
   double ulp = ref_ulp_error(s->d, got, e.exact), least = least_of(s, x);
   if (ulp > 0 && least > 0) ulp *= (double)(ref_ulp(s->d, e.exact) / ref_ulp(s->d, fmax(least, fabs((double)e.exact))));
@@ -174,18 +145,6 @@ static const double specials[] = {
     0x1p-1074, 0x1.fffffep127, -0x1.fffffffffffffp1023, INFINITY, -INFINITY, NAN};
 #define N_SPECIALS (sizeof specials / sizeof *specials)
 
-static uint64_t bits_of(ref_dtype d, double x) {
-  uint64_t bits = 0;
-  if (d == REF_F64) memcpy(&bits, &x, 8);
-  else if (d == REF_F32) {
-    float narrow = (float)x;
-    memcpy(&bits, &narrow, 4);
-  } else {
-    bits = ref_from_double(d, x);
-  }
-  return bits;
-}
-
 static uint64_t f32_step(const points *p) {
   /* 113 bits take a microsecond or two for each. */
   uint64_t most = p->subject->way == BY_DOUBLE ? 1 : 4096;
@@ -200,7 +159,7 @@ static uint64_t n_rows(const points *p) {
 static uint16_t row_of(const points *p, uint32_t at) {
   uint32_t step = p->effort->half_step;
   if (step == 1) return (uint16_t)at;
-  if (at < N_SPECIALS) return (uint16_t)bits_of(p->subject->d, specials[at]);
+  if (at < N_SPECIALS) return (uint16_t)accuracy_bits(p->subject->d, specials[at]);
   at -= (uint32_t)N_SPECIALS;
   return (uint16_t)(at * step + at * 29 % step);
 }
@@ -214,17 +173,6 @@ static uint64_t n_points(const points *p) {
   return (uint64_t)(s->way == BY_DOUBLE ? p->effort->n_pairs_f32 : p->effort->n_pairs);
 }
 
-static double random_point(const accuracy_function *f, uint64_t i, rng *r) {
-  double u = rng_unit(r), v, reach = f->reach ? f->reach : 760;
-  uint64_t bits = rng_u64(r);
-  switch (i % 4) {
-    case 0: memcpy(&v, &bits, 8); return v;
-    case 1: return ldexp(2 * u - 1, (int)rng_range(r, -40, 11));
-    case 2: return f->is_near_1 ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(r, 50)) : (2 * u - 1) * reach;
-    default: return (2 * u - 1) * 2;
-  }
-}
-
 /* Points first, ..., first + n - 1, each the same whoever asks: x[k] is of CHUNK inputs. */
 static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
   const subject *s = p->subject;
@@ -236,7 +184,7 @@ static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
       uint64_t step = f32_step(p);
       if (is_half(s->d)) x[0][i] = at;
       else if (s->d == REF_F32) x[0][i] = at * step + at * 29 % step; /* the low bits vary too */
-      else x[0][i] = bits_of(s->d, at < (uint64_t)p->n_hard ? p->hard[at] : random_point(s->function, at, &r));
+      else x[0][i] = accuracy_bits(s->d, at < (uint64_t)p->n_hard ? p->hard[at] : accuracy_draw_one(s->function, at, &r));
       continue;
     }
     double v[REF_MAX_INPUTS];
@@ -248,10 +196,10 @@ static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
       for (int k = 0; k < s->n_in; k++) x[k][i] = rng_u64(&r) >> (64 - 8 * ref_dtype_size(s->d));
       continue;
     } else {
-      accuracy_draw(s->function, &r, &formats[s->d], &v[0], &v[1]);
+      accuracy_draw(s->function, &r, &accuracy_formats[s->d], &v[0], &v[1]);
       v[2] = at % 2 ? -v[0] * v[1] * (1 + (rng_unit(&r) - 0.5) * ldexp(1, -(int)rng_below(&r, 50))) : 8 * rng_unit(&r) - 4;
     }
-    for (int k = 0; k < s->n_in; k++) x[k][i] = bits_of(s->d, v[k]);
+    for (int k = 0; k < s->n_in; k++) x[k][i] = accuracy_bits(s->d, v[k]);
   }
 }
 
@@ -427,7 +375,7 @@ double accuracy_at(ref_op op, ref_dtype d, const double *x) {
   subject_open(&s, op, d);
   out = (DLTensor){.data = &out_bits, .device = {kDLCPU, 0}, .ndim = 0, .dtype = ref_dtype_dl(d)};
   for (int k = 0; k < s.n_in; k++) {
-    bits[k] = bits_of(d, x[k]);
+    bits[k] = accuracy_bits(d, x[k]);
     in[k] = out;
     in[k].data = &bits[k];
     ins[k] = &in[k];
@@ -458,10 +406,10 @@ int accuracy_overlooked(ref_op op, ref_dtype d, int n) {
   rng_seed(&r, (uint64_t)op);
   for (int k = 0; k < 3; k++) memory[k] = malloc(PAIRS_ROW * sizeof *memory[k]);
   for (int row = 0; s.pairs && row < n / AT_ONCE; row++) {
-    const uint16_t x = (uint16_t)(row < (int)N_SPECIALS ? bits_of(d, specials[row]) : rng_below(&r, PAIRS_ROW));
+    const uint16_t x = (uint16_t)(row < (int)N_SPECIALS ? accuracy_bits(d, specials[row]) : rng_below(&r, PAIRS_ROW));
     if (call_row(&s, x, memory[0], memory[1]) != QUERN_OK) bail("%s", quern_last_error());
     for (int k = 0; k < AT_ONCE; k++) {
-      const uint64_t y = k < (int)N_SPECIALS ? bits_of(d, specials[k]) : rng_below(&r, PAIRS_ROW);
+      const uint64_t y = k < (int)N_SPECIALS ? accuracy_bits(d, specials[k]) : rng_below(&r, PAIRS_ROW);
       place[k] = &memory[1][y];
     }
     for (int k = 0; k < AT_ONCE; k++) {

@@ -151,7 +151,18 @@ static int logaddexp2_mpfr(mpfr_ptr z, mpfr_srcptr x, mpfr_srcptr y, mpfr_rnd_t 
   return log_of_sum(z, x, y, 1, round);
 }
 
-/* ---- Pairs ------------------------------------------------------------------------------------------------------ */
+/* ---- Random points ---------------------------------------------------------------------------------------------- */
+
+double accuracy_draw_one(const accuracy_function *f, uint64_t i, rng *r) {
+  double u = rng_unit(r), v, reach = f->reach ? f->reach : 760;
+  uint64_t bits = rng_u64(r);
+  switch (i % 4) {
+    case 0: memcpy(&v, &bits, 8); return v;
+    case 1: return ldexp(2 * u - 1, (int)rng_range(r, -40, 11));
+    case 2: return f->is_near_1 ? 1 + (u - 0.5) * ldexp(1, -(int)rng_below(r, 50)) : (2 * u - 1) * reach;
+    default: return (2 * u - 1) * 2;
+  }
+}
 
 /* Of any sizes, most of them near each other's; or whole. */
 static void any_pair(rng *r, const accuracy_format *f, double *x, double *y) {

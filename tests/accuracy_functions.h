@@ -4,15 +4,8 @@
 #ifndef QUERN_TESTS_ACCURACY_FUNCTIONS_H
 #define QUERN_TESTS_ACCURACY_FUNCTIONS_H
 
-#include <mpfr.h>
-
-#include "ref.h"
+#include "accuracy_error.h"
 #include "tap.h"
-
-/* Digits of a float dtype, and exponents: of its least subnormal, and the first beyond its largest binade. */
-typedef struct accuracy_format {
-  int digits, bottom, top;
-} accuracy_format;
 
 typedef struct accuracy_function {
   ref_op op;
@@ -27,6 +20,9 @@ typedef struct accuracy_function {
 
 /* The row of an op; one of zeros where it has none. */
 const accuracy_function *accuracy_function_of(ref_op op);
+
+/* Point i of one input that no list has: small as often as large. */
+double accuracy_draw_one(const accuracy_function *function, uint64_t i, rng *r);
 
 /* A pair, by the row's draw or the general one. */
 void accuracy_draw(const accuracy_function *function, rng *r, const accuracy_format *f, double *x, double *y);

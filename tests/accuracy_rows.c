@@ -37,3 +37,29 @@ int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]) {
   fclose(f);
   return 1;
 }
+
+int accuracy_read_backward(const char *file, backward_row rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT]) {
+  char line[1000], name[64], dtype[16], declared[16], expected[64];
+  FILE *f = fopen(file, "r");
+  if (!f) return 0;
+  while (fgets(line, sizeof line, f)) {
+    backward_row r = {.found = ""};
+    const char *at = line;
+    if (*at++ != '|' || !(at = cell(at, name, sizeof name)) || !(at = cell(at, dtype, sizeof dtype)) ||
+        !(at = cell(at, r.output, sizeof r.output)) || !(at = cell(at, declared, sizeof declared)) ||
+        !(at = cell(at, r.found, sizeof r.found)) || !(at = cell(at, r.at, sizeof r.at)) ||
+        !cell(at, r.points, sizeof r.points)) {
+      continue;
+    }
+    for (int k = 0; backward_op(k); k++) {
+      snprintf(expected, sizeof expected, "%s_backward", backward_op(k));
+      for (int d = 0; d < REF_N_DTYPES && strcmp(expected, name) == 0; d++) {
+        int output = 0;
+        while (output < BACKWARD_MAX_OUT - 1 && rows[k][d][output].found[0]) output++;
+        if (strcmp(ref_dtype_name((ref_dtype)d), dtype) == 0) rows[k][d][output] = r;
+      }
+    }
+  }
+  fclose(f);
+  return 1;
+}

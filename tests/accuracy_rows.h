@@ -5,7 +5,7 @@
 #ifndef QUERN_TESTS_ACCURACY_ROWS_H
 #define QUERN_TESTS_ACCURACY_ROWS_H
 
-#include "ref.h"
+#include "accuracy_backward.h"
 
 typedef struct accuracy_row {
   char found[24]; /* empty: no row */
@@ -14,5 +14,13 @@ typedef struct accuracy_row {
 
 /* Rows of unknown ops are passed over. 0: there is no such file, and no row. */
 int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]);
+
+/* The table of derivatives: a row for each output, by backward_op. */
+typedef struct backward_row {
+  char output[24], found[24]; /* found is empty: no row */
+  char at[160], points[32];
+} backward_row;
+
+int accuracy_read_backward(const char *file, backward_row rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT]);
 
 #endif /* QUERN_TESTS_ACCURACY_ROWS_H */

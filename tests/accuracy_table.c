@@ -73,6 +73,7 @@ static const struct {
 /* ---- Rows ------------------------------------------------------------------------------------------------------- */
 
 static accuracy_row rows[REF_N_OPS][REF_N_DTYPES];
+static backward_row backward_rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT];
 
 static void set_row(const accuracy *a) {
   accuracy_row *r = &rows[a->op][a->d];
@@ -82,6 +83,17 @@ static void set_row(const accuracy *a) {
   if (a->worst == 0) r->at[0] = 0;
   snprintf(r->points, sizeof r->points, "%s%lld", a->is_complete ? "all " : "", a->n);
   snprintf(r->reference, sizeof r->reference, "%s", a->reference);
+}
+
+static void set_backward_row(int k, ref_dtype d, const backward_accuracy *a) {
+  for (int j = 0; j < a->n_out; j++) {
+    backward_row *r = &backward_rows[k][d][j];
+    snprintf(r->output, sizeof r->output, "%s", a->outputs[j]);
+    snprintf(r->found, sizeof r->found, "%.4f", a->found[j].worst);
+    backward_place(a, j, r->at, sizeof r->at);
+    if (a->found[j].worst <= 0) snprintf(r->found, sizeof r->found, "0"), r->at[0] = 0;
+    snprintf(r->points, sizeof r->points, "%s%lld", a->is_complete ? "all, twice: " : "", a->n);
+  }
 }
 
 /* ---- The file --------------------------------------------------------------------------------------------------- */
@@ -111,6 +123,20 @@ static void write_table(FILE *f) {
   }
 }
 
+static void write_backward_table(FILE *f) {
+  fputs("| derivative | dtype | by | declared | found | at | points |\n|---|---|---|---|---|---|---|\n", f);
+  for (int k = 0; backward_op(k); k++) {
+    for (int d = REF_F16; d <= REF_F64; d++) {
+      for (int j = 0; j < BACKWARD_MAX_OUT; j++) {
+        const backward_row *r = &backward_rows[k][d][j];
+        if (!r->found[0]) continue;
+        fprintf(f, "| %s_backward | %s | %s | %g | %s | %s | %s |\n", backward_op(k), ref_dtype_name((ref_dtype)d), r->output,
+                backward_declared(k, (ref_dtype)d), r->found, r->at, r->points);
+      }
+    }
+  }
+}
+
 static void write_causes(FILE *f) {
   for (size_t k = 0; k < sizeof causes / sizeof *causes; k++) fprintf(f, "- `%s`: %s.\n", causes[k].name, causes[k].cause);
 }
@@ -130,8 +156,7 @@ static void write_exact(FILE *f) {
   }
   fputs("\nOps without inputs have no rows; `t206` holds them to their bounds. Floats of `arange` are the fma of f64, rounded to the\n"
         "dtype, bit for bit; elements of `linspace` lie within 0.501 ULP of the exact line, and 2^-103 of its larger end, in the\n"
-        "dtypes that are rounded from f64 within one of f64's ULPs more.\n\n"
-        "Derivatives, `NAME_backward`, declare bounds in the specs, by `grad_ulp`; `t306` measures them.\n", f);
+        "dtypes that are rounded from f64 within one of f64's ULPs more.\n", f);
 }
 
 static void write_file(const char *file) {
@@ -167,6 +192,19 @@ static void write_file(const char *file) {
   write_causes(f);
   fputs("\n## Ops that round nothing of their own\n\n", f);
   write_exact(f);
+  fputs("\n## Derivatives\n\n"
+        "What each `NAME_backward` declares, by `grad_ulp` in its spec, and the worst that was found, against MPFR with 200\n"
+        "bits, at which grad and inputs. Exact is grad times the derivative at the inputs that the kernel has: where one of\n"
+        "them is the op's own result, as for `exp`, at that result. f16 and bf16 are computed in f32 and rounded, within 0.501\n"
+        "ULP: with one input at every value it has, for grad = 1 and for another grad each. `grad` is of any size, and one\n"
+        "in eight an extreme: 0, infinite, NaN, subnormal, the largest. Left out are points where the op's result is NaN; of\n"
+        "one input those where neither grad nor the derivative is a normal number, of two those where grad, an input or the\n"
+        "derivative is none.\n\n"
+        "Where a derivative passes through zero, between sums that cancel, its bound is in ULPs of a number that is larger:\n"
+        "`gelu_backward`, of a quarter of grad; `sinc_backward`, beyond 1, of grad / (32 x^2).\n\n"
+        "Derivatives without a row round a product at most: they are grad, its negative, its half or 0, ldexp of it, or, of\n"
+        "`leaky_relu`, its product with the parameter. `t306` repeats a sample of this.\n\n", f);
+  write_backward_table(f);
   if (fclose(f) || rename(temporary, file)) bail("%s: cannot be written", file);
 }
 
@@ -201,6 +239,7 @@ int main(int argc, char **argv) {
   effort.n_threads = n_threads;
   setenv("QUERN_NUM_THREADS", "1", 0); /* each of these threads makes calls of its own */
   accuracy_read(file, rows);
+  accuracy_read_backward(file, backward_rows);
   for (int op = 0; op < REF_N_OPS; op++) {
     const char *name = ref_op_describe((ref_op)op)->name;
     if (!is_wanted(ops, name)) continue;
@@ -210,6 +249,24 @@ int main(int argc, char **argv) {
       set_row(&a);
       const accuracy_row *r = &rows[op][d];
       printf("%s %s: %s ULP at %s, %s points\n", name, ref_dtype_name((ref_dtype)d), r->found, r->at, r->points);
+      fflush(stdout);
+      if (a.n_bad) fprintf(stderr, "%s %s: %lld beyond what is declared\n", name, ref_dtype_name((ref_dtype)d), a.n_bad);
+      n_beyond += a.n_bad > 0;
+    }
+    write_file(file);
+  }
+  for (int k = 0; backward_op(k); k++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s_backward", backward_op(k));
+    if (!is_wanted(ops, name)) continue;
+    for (int d = REF_F16; d <= REF_F64; d++) {
+      backward_accuracy a;
+      if (!backward_measure(k, (ref_dtype)d, effort.n_random, &a)) continue;
+      set_backward_row(k, (ref_dtype)d, &a);
+      for (int j = 0; j < a.n_out; j++) {
+        const backward_row *r = &backward_rows[k][d][j];
+        printf("%s %s %s: %s ULP at %s, %s points\n", name, ref_dtype_name((ref_dtype)d), r->output, r->found, r->at, r->points);
+      }
       fflush(stdout);
       if (a.n_bad) fprintf(stderr, "%s %s: %lld beyond what is declared\n", name, ref_dtype_name((ref_dtype)d), a.n_bad);
       n_beyond += a.n_bad > 0;
