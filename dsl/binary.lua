@@ -47,7 +47,7 @@ binary "fmax" {
   doc    = "The larger of x and y; of a NaN and a number, the number; +0 of the two zeros.",
   dtypes = numeric,
   body   = {
-    floating = [[ x != x ? y : y != y ? x : maximum(x, y) ]],
+    floating = [[ y != y ? x : x != x ? y : maximum(x, y) ]],
     integer  = [[ maximum(x, y) ]],
   },
   examples = { { x = NAN, y = 2.0, out = 2.0 }, { x = -0.0, y = 0.0, out = 0.0 } },
@@ -57,7 +57,7 @@ binary "fmin" {
   doc    = "The smaller of x and y; of a NaN and a number, the number; -0 of the two zeros.",
   dtypes = numeric,
   body   = {
-    floating = [[ x != x ? y : y != y ? x : minimum(x, y) ]],
+    floating = [[ y != y ? x : x != x ? y : minimum(x, y) ]],
     integer  = [[ minimum(x, y) ]],
   },
   examples = { { x = 1.0, y = NAN, out = 1.0 }, { x = -0.0, y = 0.0, out = -0.0 } },
@@ -74,6 +74,7 @@ binary "heaviside" {
   doc    = "The step function: 0 where x is negative, 1 where it is positive, y at the zeros; NaN where x is NaN.",
   dtypes = floating,
   body   = [[ x < 0 ? 0 : x > 0 ? 1 : x == 0 ? y : x ]],
+  grad   = { x = "0", y = [[ x == 0 ? grad : 0 ]] },
   examples = { { x = -1.0, y = 0.5, out = 0.0 }, { x = -0.0, y = 0.5, out = 0.5 } },
 }
 
@@ -120,6 +121,6 @@ op "clip" {
   params = { min = -INFINITY, max = INFINITY },
   dtypes = numeric,
   body   = [[ minimum(maximum(x, min), max) ]],
-  grad   = [[ x >= min && x <= max ? grad : 0 ]],
+  grad   = [[ x > min && x < max ? grad : 0 ]],
   examples = { { x = 3.0, y = 3.0 } },
 }

@@ -172,6 +172,7 @@ unary "sign" {
     floating = [[ x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x ]],
     integer  = [[ x > 0 ? 1 : -(T)(x != 0) ]],
   },
+  grad   = [[ 0 ]],
   examples = { { x = -2.5, y = -1.0 }, { x = -0.0, y = 0.0 }, { x = 3, y = 1 } },
 }
 
