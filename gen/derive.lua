@@ -35,6 +35,9 @@ M.RULES = {
 -- Operations that end in bits: what goes through them is lost to derivatives, and it is better to say so.
 local OF_BITS = { bits = "as_i32 and as_i64", raw = "the bits of a float" }
 
+-- Said of a backward op; runtime/typing.c has the same sentence.
+M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
+
 local RULE = { name = "a rule", builtin = true }
 local source_of_rule = {}
 for op, rules in pairs(M.RULES) do
@@ -126,7 +129,7 @@ function Walk:of_call(node, at)
   local backward = op and M.backward_of(model, op)
   if not backward then
     if self.may_expand and owner.grad ~= false and not (owner.builtin and owner.args) then return self:of_body(node, at) end
-    self.scope:fail(at, "%s has no derivative", name)
+    self.scope:fail(at, "%s has no derivative%s", name, name:find "_backward$" and M.NO_SECOND or "")
   end
   local of_name, sum = { [op.outputs[1].name] = node }, nil
   for k, input in ipairs(op.inputs) do of_name[input.name] = node.args[k] end
