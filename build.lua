@@ -22,7 +22,7 @@ usage: lua5.4 build.lua COMMAND
                      the same for what an application was seen to compile (QUERN_RECORD)
   check [--measure] FILE
                      read a spec and say what is wrong with it; --measure: build its ops, by $CC or cc, and hold them to
-                     their ULP bounds, against their bodies in 113 bits
+                     their ULP bounds, against their bodies in 113 bits, and derivatives to differences of these
   list [--json|--markdown] [--spec FILE]...
                      the ops and the dtypes they take; OPS.md is what --markdown prints
   show KERNEL [--spec FILE]...

@@ -1,6 +1,7 @@
 -- How accurate the ops of a spec are: the C text of what their bodies mean in exact arithmetic, or 113 bits of it, for the
 -- program tools/spec_accuracy.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
--- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for.
+-- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for. What derivatives mean is
+-- compared with differences of what their ops mean.
 
 local dag_of = require "gen.dag"
 local expr = require "gen.expr"
@@ -131,10 +132,45 @@ local function op_rows(plan, op, D, K, prefix, functions)
   return rows, skipped
 end
 
--- The text of subjects.h, which tools/spec_accuracy.c includes: the ops of a plan and what is exact; a list of sentences about what is
--- not measured; and how many rows there are.
+-- The rows by which an op's derivative is held to differences of its body, one for each input that it has a derivative by; none
+-- where one of the two is not measured. functions: as op_rows has them
+local function slope_rows(plan, backward, functions)
+  local op, rows, given, params, conditions = plan.model.op_of_name[backward.backward_of], {}, {}, {}, 0
+  local K = "f32"
+  for _, dtype in ipairs(backward.dtypes) do
+    if dtype == "f64" then K = "f64" end
+  end
+  local dag = expr.op_dag(plan.model, op, K, M.exact(plan.model))
+  local of_backward = expr.op_dag(plan.model, backward, K, M.exact(plan.model))
+  local body_name = string.format("reference_%s_%s_1", op.c_name, K)
+  local body = dag and reference(plan.model.types, dag.outputs[1], body_name)
+  if not body or not of_backward then return rows end
+  local place = { grad = "OF_GRAD", [op.outputs[1].name] = "OF_RESULT" }
+  for k, input in ipairs(op.inputs) do
+    place[input.name] = tostring(k - 1)
+    if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
+  end
+  for k, input in ipairs(backward.inputs) do given[k] = place[input.name] end
+  for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
+  for k, output in ipairs(backward.outputs) do
+    local name, by = string.format("reference_%s_%s_%d", backward.c_name, K, k), output.name:match "^grad_(.*)"
+    local text = reference(plan.model.types, of_backward.outputs[k], name)
+    if text then
+      functions[body_name], functions[name] = body, text
+      rows[#rows + 1] = string.format(
+        '    {"%s", "%s", "%s", %d, %d, %s, %s, %s, %s, %s, %d, {%s}, {%s}},', backward.name, op.name, by, #op.inputs, conditions,
+        place[by], double((op.domain and op.domain[1] or -8) + 0.0),
+        double((op.domain and op.domain[2] or 8) + 0.0), body_name, name, #given, table.concat(given, ", "),
+        #params > 0 and table.concat(params, ", ") or "0")
+    end
+  end
+  return rows
+end
+
+-- The text of subjects.h, which tools/spec_accuracy.c includes: the ops of a plan and what is exact; a list of sentences about what
+-- is not measured; and how many rows there are.
 function M.subjects(plan, prefix)
-  local types, functions, rows, skipped = plan.model.types, {}, {}, {}
+  local types, functions, rows, skipped, slopes = plan.model.types, {}, {}, {}, {}
   for _, op in ipairs(plan.ops) do
     local taken, is_measured = {}, false
     for _, name in ipairs(op.dtypes) do taken[name] = true end
@@ -146,13 +182,19 @@ function M.subjects(plan, prefix)
         is_measured = true
       end
     end
+    if op.backward_of then
+      local more = slope_rows(plan, op, functions)
+      table.move(more, 1, #more, #slopes + 1, slopes)
+    end
     if not is_measured then skipped[#skipped + 1] = op.name .. ": nothing to measure: it takes no floats, or moves them" end
   end
   local out = {}
   for _, name in ipairs(order.keys(functions)) do out[#out + 1] = functions[name] end
   out[#out + 1] = "static const subject subjects[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
-  out[#out + 1] = "};\n"
+  out[#out + 1] = "};\n\nstatic const slope slopes[] = {"
+  table.move(slopes, 1, #slopes, #out + 1, out)
+  out[#out + 1] = "    {0},\n};\n"
   return table.concat(out, "\n"), skipped, #rows
 end
 

@@ -88,6 +88,37 @@ END
 says '^acme.quarter f32: ok: declared 1.5, worst 0\.[6-9]'
 says '^acme.tenth f64: ok: declared 1.5, worst 0\.[6-9]'
 
+# A derivative that the spec gives is held to differences of the body, and so are derived ones; not at kinks.
+measure 0 'derivatives that are right' <<'END'
+unary "acme.given" { doc = "d", dtypes = floating, body = "sin(x) * x", ulp = { f32 = 3, f64 = 3 },
+  grad = "grad * (cos(x) * x + sin(x))", examples = { { x = 0.0, y = 0.0 } } }
+unary "acme.kinks" { doc = "d", dtypes = { "f32" }, body = "abs(x) + maximum(x, 0.5)", ulp = { f32 = 1 },
+  examples = { { x = 0.0, y = 0.5 } } }
+op "acme.mixed" { doc = "d", inputs = "bool c, x, y", params = { slope = 0.1 }, dtypes = { "f64" },
+  body = "c ? exp(x) * slope : x / y", ulp = { f64 = 2 },
+  grad = { x = "c ? grad * out : grad / y", y = "c ? 0 : -(grad * out / y)" },
+  examples = { { c = 0, x = 1.0, y = 4.0, out = 0.25 } } }
+END
+says '^acme.given_backward: by x: ok: as differences of acme.given have it, at [0-9]{4} points'
+says '^acme.kinks_backward: by x: ok: '
+says '^acme.mixed_backward: by x: ok: '
+says '^acme.mixed_backward: by y: ok: '
+
+measure 1 'a derivative that is another' <<'END'
+unary "acme.wrong" { doc = "d", dtypes = { "f64" }, body = "sin(x)", ulp = { f64 = 1 }, grad = "grad * cos(x) * 1.0001",
+  grad_ulp = { f64 = 4 }, examples = { { x = 0.0, y = 0.0 } } }
+binary "acme.lopsided" { doc = "d", dtypes = { "f64" }, body = "x * y", grad = { x = "grad * y", y = "x > 0 ? grad * x : 0" },
+  examples = { { x = 1.0, y = 1.0, out = 1.0 } } }
+END
+says '^acme.wrong_backward: by x: NOT the derivative of acme.wrong: at [-0-9.e]+ it is .*, and differences give '
+says '^acme.lopsided_backward: by x: ok: '
+says '^acme.lopsided_backward: by y: NOT the derivative of acme.lopsided: at -'
+
+measure 0 'a derivative of steps' <<'END'
+unary "acme.steps" { doc = "d", dtypes = { "f64" }, body = "floor(x)", examples = { { x = 0.5, y = 0.0 } } }
+END
+says '^acme.steps_backward: by x: ok: '
+
 # Each function whose exact value is known, by its name; sums of powers where they are more than the larger operand.
 {
   SOURCE=$source LUA_PATH="$source/?.lua;;" lua5.4 -e '

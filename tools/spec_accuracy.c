@@ -2,7 +2,8 @@
  *
  * spec_accuracy.c: what `build.lua check --measure` builds and runs: the kernels of a spec's ops beside their bodies in 113 bits
  * (subjects.h, written by gen/measure.lua). Prints the worst error of each op and float dtype, in ULPs, where it is, and which
- * special cases differ; exit status 1 where a bound does not hold. Numbers are those of tests/ref.c. */
+ * special cases differ; then whether derivatives are those of their ops, by differences of the bodies. Exit status 1 where a
+ * bound does not hold, or a derivative is another. Numbers are those of tests/ref.c. */
 #include MEASURED_HEADER
 
 #include <math.h>
@@ -84,6 +85,18 @@ typedef struct subject {
   ref_real (*exact)(const ref_real *x, const ref_real *param);
   double param[16];
 } subject;
+
+/* A derivative by one input of an op. given: what its inputs are of. */
+enum { OF_GRAD = -1, OF_RESULT = -2 };
+typedef struct slope {
+  const char *name, *op, *by;
+  int n_in, conditions; /* of the op */
+  int which;            /* of its inputs is `by` */
+  double low, high;     /* where inputs are best drawn */
+  ref_real (*body)(const ref_real *x, const ref_real *param), (*exact)(const ref_real *x, const ref_real *param);
+  int n_given, given[MAX_INPUTS];
+  double param[16];
+} slope;
 
 #include "subjects.h"
 
@@ -212,11 +225,68 @@ static int measure(const subject *s) {
   return n_bad > 0;
 }
 
+/* ---- Derivatives ------------------------------------------------------------------------------------------------ */
+
+static ref_real size_of(ref_real x) {
+  return REAL_F(fabs)(x);
+}
+
+/* How much the body changes from a step of h to one side of x[which], by that step. */
+static ref_real difference(const slope *s, ref_real *x, const ref_real *param, ref_real y, ref_real h) {
+  const ref_real kept = x[s->which];
+  x[s->which] = kept + h;
+  const ref_real beside = s->body(x, param);
+  x[s->which] = kept;
+  return (beside - y) / h;
+}
+
+/* 1: it is not the derivative. Points where the body has a kink, a jump, an end or no value are left out. */
+static int compare_slope(const slope *s) {
+  int n = 0, n_wrong = 0;
+  double at[MAX_INPUTS] = {0}, got = 0, wanted = 0;
+  ref_real param[16];
+  for (int k = 0; k < 16; k++) param[k] = s->param[k];
+  for (int i = 0; i < 4000; i++) {
+    ref_real x[MAX_INPUTS], in[MAX_INPUTS];
+    for (int k = 0; k < s->n_in; k++) {
+      double v = s->low + (s->high - s->low) * random_unit();
+      if (next_random() % 4 == 0) v = fmin(fmax(ldexp(2 * random_unit() - 1, 3 - (int)(next_random() % 16)), s->low), s->high);
+      x[k] = s->conditions >> k & 1 ? (ref_real)(next_random() & 1) : (ref_real)v;
+    }
+    const ref_real y = s->body(x, param), step = size_of(x[s->which]) + 0x1p-20;
+    const ref_real above = difference(s, x, param, y, step * 0x1p-34), below = difference(s, x, param, y, -step * 0x1p-34);
+    const ref_real exact = (above + below) / 2, size = size_of(above) + size_of(below);
+    const ref_real near = (difference(s, x, param, y, step * 0x1p-35) + difference(s, x, param, y, -step * 0x1p-35)) / 2;
+    const ref_real within = size * 0x1p-20 + size_of(y) * 0x1p-40;
+    if (!(size_of(above - below) <= size * 0x1p-10 + within) || !(size_of(near - exact) <= within)) continue;
+    if (!(size < (ref_real)INFINITY)) continue;
+    for (int k = 0; k < s->n_given; k++) in[k] = s->given[k] == OF_GRAD ? 1 : s->given[k] == OF_RESULT ? y : x[s->given[k]];
+    const ref_real value = s->exact(in, param);
+    n++;
+    if (size_of(value - exact) <= within) continue;
+    if (n_wrong++ == 0) {
+      for (int k = 0; k < s->n_in; k++) at[k] = (double)x[k];
+      got = (double)value, wanted = (double)exact;
+    }
+  }
+  if (n == 0) {
+    printf("%s: by %s: not compared with differences of %s: there is no point where it is smooth\n", s->name, s->by, s->op);
+  } else if (n_wrong == 0) {
+    printf("%s: by %s: ok: as differences of %s have it, at %d points\n", s->name, s->by, s->op, n);
+  } else {
+    printf("%s: by %s: NOT the derivative of %s: at ", s->name, s->by, s->op);
+    for (int k = 0; k < s->n_in; k++) printf("%s%.9g", k ? ", " : "", at[k]);
+    printf(" it is %.9g, and differences give %.9g; %d of %d points\n", got, wanted, n_wrong, n);
+  }
+  return n_wrong > 0;
+}
+
 int main(void) {
   int status = 0;
   for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
     status |= measure(&subjects[k]);
     fflush(stdout);
   }
+  for (const slope *s = slopes; s->name; s++) status |= compare_slope(s);
   return status;
 }
