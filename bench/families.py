@@ -3,7 +3,7 @@
 on two threads, all called from Python. A case is timed in all of them in turn, many times over, so that a machine that changes
 its speed changes that of all; times are medians, and so is the ratio, the best peer's time over Quern's of the same turn.
 
-    PYTHONPATH=build/python python3 bench/families.py [--rounds 21] [--out bench/results/NAME.md] [FILTER]
+    python3 bench/families.py [--build build] [--rounds 21] [--out bench/results/NAME.md] [FILTER]
 
 Where results are rounded, a second table has the worst error that each of them was found to have between the case's bounds.
 Beside NAME.md it writes NAME.svg, a bar a case. Peers that are not installed are left out, and the table says so. NumPy computes
@@ -18,11 +18,14 @@ import time
 THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(max(THREADS))
 
-import numpy as np  # noqa: E402
-import quern  # noqa: E402
-
 from chart import bars  # noqa: E402
 from timing import cpu_name, head, median_ns, options_of_command_line, row  # noqa: E402
+
+OPTIONS = options_of_command_line(rounds=21)
+sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
+
+import numpy as np  # noqa: E402
+import quern  # noqa: E402
 
 GROUPS = 5          # of calls, each time that somebody's turn comes
 SPIN_SECONDS = 0.02  # for so long OpenMP's threads wait busily for more work: nobody is timed beside them
@@ -193,32 +196,31 @@ def errors_table(peers, names, ones):
 
 
 def main():
-    options = options_of_command_line(rounds=21)
     np.seterr(all="ignore")
     peers, missing = load_peers()
     names = [who.name for who in (Quern, *peers)]
     measured = []
-    for one in all_cases(options.filter):
-        times = turns(one, peers, options.rounds)
+    for one in all_cases(OPTIONS.filter):
+        times = turns(one, peers, OPTIONS.rounds)
         measured.append((one, times, ratio_of(times)))
 
-    out = [f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}. Medians of {options.rounds} turns.",
+    out = [f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}. Medians of {OPTIONS.rounds} turns.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker. On two threads NumPy, which has "
            "one, is not asked.", ""]
     if missing:
         out += ["Not there, so not beside it: " + ", ".join(missing) + ".", ""]
-    if options.out:
-        out += [f"![Ratios]({os.path.basename(options.out).removesuffix('.md')}.svg)", ""]
+    if OPTIONS.out:
+        out += [f"![Ratios]({os.path.basename(OPTIONS.out).removesuffix('.md')}.svg)", ""]
     for threads in THREADS:
         out += times_table(threads, measured, names)
     out += errors_table(peers, names, [one for one, _, _ in measured])
     text = "\n".join(out)
     sys.stdout.write(text)
-    if options.out:
-        with open(options.out, "w") as f:
+    if OPTIONS.out:
+        with open(OPTIONS.out, "w") as f:
             f.write(text)
         chart = [(one.name, ratio, one.size == "1e5") for one, _, ratio in measured if ratio and one.threads == 1]
-        with open(options.out.removesuffix(".md") + ".svg", "w") as f:
+        with open(OPTIONS.out.removesuffix(".md") + ".svg", "w") as f:
             f.write(bars("The best of NumPy's and PyTorch's time over Quern's, one thread", chart,
                          ("10^5 elements, in the cache", "10^7 elements")))
 

@@ -18,8 +18,9 @@ binary "atan2" {
   ulp    = { f32 = 1, f64 = 1 },
   grad   = [[
     T r = hypot(x, y);
-    grad_x = r == 0 ? 0 : grad * (y / r / r);
-    grad_y = r == 0 ? 0 : -(grad * (x / r / r)); ]],
+    // a large r may take the quotients below the range, a small one the products
+    grad_x = r == 0 ? 0 : r > 1 ? grad * (y / r) / r : grad * (y / r / r);
+    grad_y = r == 0 ? 0 : -(r > 1 ? grad * (x / r) / r : grad * (x / r / r)); ]],
   grad_ulp = { f32 = 3.8, f64 = 4 },
   examples = { { x = 0.0, y = 1.0, out = 0.0 } },
 }

@@ -150,10 +150,7 @@ binary "float_power" {
   body   = [[ pow(x, y) ]],
   ulp    = { f64 = 1 },
   grad   = { -- as that of pow
-    x = [[
-      // of y, out and 1 / x first the two whose product is in the range where that of all is
-      y == 0 ? 0 : x == 0 || out == 0 || abs(out) == INFINITY ? grad * y * pow(x, y - 1) :
-      grad * (abs(x) > 1 && abs(y - 0.5) < 1.5 ? out / x * y : y / x * out) ]],
+    x = [[ y == 0 ? 0 : grad * pow_slope(x, y, out) ]],
     y = [[ x == 0 && y >= 0 ? 0 : grad * (out * log(x)) ]],
   },
   grad_ulp = { f64 = 2.6 },

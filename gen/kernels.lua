@@ -163,8 +163,9 @@ local function search_of(types, thresholds, others, emitter)
   return search, table.concat(tests, " || ")
 end
 
--- The condition, in a row, that no input lies where an output does, if the outputs are contiguous: a kernel with rare blocks may
--- then write them while it may still have to read the inputs again. false: it never does.
+-- The condition, in a row, that no input lies where an output does, so that a kernel with rare blocks may write outputs while it
+-- may have to read the inputs again: operands begin at one place or share nothing (qn_kernel). false: outputs are not contiguous,
+-- and go by way of blocks.
 local function apart_text(operands, outputs)
   local terms = {}
   for _, output in ipairs(outputs) do
@@ -343,8 +344,8 @@ function M.tables(dags, form)
   return lines, names
 end
 
--- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag, text):
--- whether a kernel's text is needed, of share.lua, or nil: each is
+-- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag,
+-- text): whether a kernel's text is needed, of share.lua, or nil: each is
 function M.file(types, banner, entries, templates, is_own)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end

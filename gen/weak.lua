@@ -1,6 +1,7 @@
 -- Weak values: what has no dtype until it meets one. { weak = number } is a literal or what is computed of literals alone;
 -- { tree = operation, [is_float], values } is a host's parameter, or computed with one. runtime/weak.c computes the same.
--- is_pattern: a hex literal from 2^63 on, an integer below 0 in Lua: to signed types it is that, to others what it says.
+-- is_pattern: a hex literal from 2^63 on, an integer below 0 in Lua: to signed types it is that, to others what it says; what is
+-- computed of literals alone has a sign.
 -- Pure: knows dtypes as tables, no nodes and no places.
 
 local M = {}

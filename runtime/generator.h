@@ -37,7 +37,8 @@ typedef struct qn_source_request {
   const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, in CUDA alone */
   int32_t rank;        /* 1 or 2; in CUDA also 3, and 0: any */
   int32_t is_cuda;     /* 1: a CUDA kernel. Its canonical may also be an op that moves or casts, called with its own inputs and
-                          without a blank: astype(x), full(), copy(x), where(condition,x,y): bits are moved then */
+                          without a blank: astype(x), full(), copy(x), where(condition,x,y): bits are moved then; or one that
+                          computes from indices, which are its one input: arange() */
   int32_t is_wide;     /* CUDA: it counts in 64 bits */
 } qn_source_request;
 

@@ -72,7 +72,7 @@ quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_toke
 int qn_syntax_begins_with_name(const char *text, const qn_token *tokens);
 
 /* A number of the text: weak, with 64 bits. is_pattern: hex digits from 2^63 on; to a signed type they are bits, to others what
- * they say. */
+ * they say; what is computed of numbers alone has a sign. */
 typedef struct qn_number {
   int is_float, is_pattern;
   union {

@@ -192,15 +192,14 @@ Q_MINMAX(f64, u64, m64)
 
 /* ---- Whether any element is beyond a bound ---- */
 
-/* most: the largest a; it is compared with `last` after the loop. Of 64 bits, where few vectors have a largest, it is a number whose sign says
-   that an a was above `last`. With a sign a and last are not negative; without one last is below 2^63. */
+/* most: the largest a, which is compared with `last` after the loop. With a sign a and last are not negative; without one last is below 2^63. */
 #define Q_MOST(X)                                                                          \
   Q_FN X q_most_##X(X most, X a, X last) { return (void)last, (a > most ? a : most); } \
   Q_FN int q_is_past_##X(X most, X last) { return most > last; }
 Q_MOST(i32) Q_MOST(u32)
 #ifdef __AVX512F__
 Q_MOST(i64) Q_MOST(u64)
-#else
+#else /* of 64 bits other vectors have no largest: most is negative once an a was above last */
 Q_FN i64 q_most_i64(i64 most, i64 a, i64 last) { return most | (last - a); }
 Q_FN u64 q_most_u64(u64 most, u64 a, u64 last) { return most | (last - a) | a; }
 Q_FN int q_is_past_i64(i64 most, i64 last) { return (void)last, most < 0; }

@@ -261,7 +261,7 @@ static void fill(const subject *s, int64_t n, const double *hard, int n_hard, vo
   const double other = 2 * rng_unit(&r) - 1;
   for (int64_t i = 0; i < n; i++) {
     double v[REF_MAX_INPUTS] = {0}, g = draw_grad(&r);
-    if (n_in > 1) accuracy_draw(function, &r, &accuracy_formats[s->d], &v[0], &v[1]), v[2] = v[1];
+    if (n_in > 1) accuracy_draw(function, &r, &accuracy_formats[s->d], &v[0], &v[1]), v[2] = v[0] + v[1];
     else if (is_half) g = i < 65536 ? 1 : other * (1 + (double)(i & 255) / 256);
     else v[0] = i < n_hard ? hard[i] : accuracy_draw_one(function, (uint64_t)i, &r);
     ref_put(s->d, (char *)grad + i * size, accuracy_bits(s->d, g));

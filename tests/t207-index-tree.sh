@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t207-index-tree.sh: a generated tree has arange and linspace, called and planned, and kernels of them for CUDA; specs of others cannot declare such ops, bodies and expressions cannot call them.
+# t207-index-tree.sh: a generated tree has arange and linspace, called and planned, and kernels of them for CUDA; specs of others
+# cannot declare such ops, bodies and expressions cannot call them.
 set -u
 . "$(dirname "$0")/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}

@@ -357,7 +357,6 @@ static void test_refusals(void) {
       {"leaky_relu(x, 1, 2)", QUERN_E_SYNTAX, "1:1", "leaky_relu takes 1 argument and at most 1 parameter, got 3"},
       {"astype(x)", QUERN_E_SYNTAX, "1:1", "astype is no part of an expression: write a cast, (f32)x"},
       {"full()", QUERN_E_SYNTAX, "1:1", "full is no part of an expression: write the number"},
-      {"saturate_cast(x)", QUERN_E_SYNTAX, "1:1", "a cast wraps; clip before it: (i8)clip(x, -128, 127)"},
       {"y = gelo(x)", QUERN_E_NOTFOUND, "1:5", "unknown function 'gelo', did you mean 'gelu'?"},
       {"flor(x)", QUERN_E_NOTFOUND, "1:1", "did you mean 'floor'?"},
       {"as_u3(x)", QUERN_E_NOTFOUND, "1:1", "did you mean 'as_u32'?"},
@@ -369,9 +368,14 @@ static void test_refusals(void) {
       {"y = x;\n z = y +\n  ;", QUERN_E_SYNTAX, "3:3", "expected a value, found ';'"},
       {"vendor.op(x)", QUERN_E_UNSUPPORTED, "1:1", "vendor.op is an op that the host registered"},
       {"1 + vendor(x)", QUERN_E_UNSUPPORTED, "1:5", "vendor is an op that the host registered"},
+      /* the last: a build of some ops only has it not */
+      {"saturate_cast(x)", QUERN_E_SYNTAX, "1:1", "a cast wraps; clip before it: (i8)clip(x, -128, 127)"},
   };
+  quern_op *last;
+  const int has_last = !quern_op_find(ctx, "saturate_cast", &last);
+  if (has_last) quern_op_release(last);
   group_begin("refusals: status, place, words");
-  for (size_t i = 0; i < COUNT(cases); i++) {
+  for (size_t i = 0; i < COUNT(cases) - !has_last; i++) {
     char wanted[200];
     qn_expression *e = NULL;
     quern_status status = qn_expression_parse(ctx, cases[i].text, &e);

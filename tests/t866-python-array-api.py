@@ -140,6 +140,7 @@ is_([xp.full(1, v).dtype for v in (True, 3, 2.5)], ["bool", "int64", "float32"],
 is_(xp.full((), 2.5, dtype="f64").tolist(), 2.5, "full: a dtype")
 is_(xp.full(1, 2**70, dtype="f32").tolist(), [2.0**70], "full: a large int")
 is_(xp.full(1, xp.full((), 2.5)).tolist(), [2.5], "full: an array of one number")
+is_(xp.full(1, xp.full((), True)).dtype, "bool", "full: of one bool")
 raises(TypeError, lambda: xp.full(2, None), "full: nothing", "None is no number")
 is_((xp.zeros(2).tolist(), xp.ones((1, 2), dtype="i32").tolist()), ([0.0, 0.0], [[1, 1]]), "zeros, ones")
 is_((xp.zeros_like(a).tolist(), xp.ones_like(a, dtype="i64").tolist(), xp.full_like(a, 5).dtype), ([0.0] * 3, [1] * 3, "f32"),

@@ -338,3 +338,13 @@ func "pow" {
   ulp = { f32 = 0.9, f64 = 0.8 },
   derivation = "tools/fit/pow.sollya",
 }
+
+func "pow_slope" {
+  doc  = "The derivative of p = x^y by x, y p / x. Of y, p and 1 / x those two go first that stay where the result is.",
+  args = "x, y, p",
+  body = [[
+    T q = y / x;
+    T near = y > 0.25 && y <= 4.0 ? p / x * y : abs(q) == INFINITY ? p * y / x : q * p;
+    T far = abs(y - 0.5) < 1.5 ? p / x * y : q * p;
+    return x == 0.0 || p == 0.0 || abs(p) == INFINITY ? y * pow(x, y - 1.0) : abs(x) > 1.0 ? far : near; ]],
+}

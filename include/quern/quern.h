@@ -148,7 +148,7 @@ QUERN_API void quern_op_release(quern_op *op);
 #define QUERN_C128 3
 
 /* A number for a parameter. It is weak: it takes the dtype of the op's other operands, or what that is computed in (f16 and
- * bf16: f32). To an integer it saturates. */
+ * bf16: f32). To an integer a whole number saturates; another is refused: DTYPE. */
 typedef struct quern_scalar {
   int32_t kind; /* QUERN_I64, QUERN_U64, QUERN_F64, QUERN_C128; QUERN_NONE */
   union {

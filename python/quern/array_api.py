@@ -70,14 +70,13 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 def _number_of(value):
-    """One of Python's numbers; what is like one of them, as NumPy's are, becomes one."""
+    """One of Python's numbers; what is like one of them, as NumPy's and arrays of one are, becomes one."""
+    if hasattr(value, "item"):
+        value = value.item()
     if isinstance(value, (int, float)):
         return value
     if hasattr(value, "__index__"):
-        try:
-            return _operator.index(value)
-        except TypeError:
-            pass  # an array of one float
+        return _operator.index(value)
     if hasattr(value, "__float__"):
         return float(value)
     raise TypeError("{!r} is no number".format(value))

@@ -17,7 +17,8 @@
  * a 0, and stride[j * n_operands + k] holds operand k's strides of the dimensions 2j and 2j + 1. No extent is 0 when a
  * kernel runs. A kernel of rank 1 reads n[0] and stride[k][0] only; of rank 2, also n[1] and stride[k][1], which may be
  * anything for any class: the class letter speaks of the inner dimension. params: 8 bytes a parameter, the value in its
- * first bytes, in the kernel's compute type (rules that move bits: in the dtype that is moved). */
+ * first bytes, in the kernel's compute type (rules that move bits: in the dtype that is moved). In a row an input that is not
+ * one value is the output's memory, item for item, or shares nothing with it. */
 typedef void qn_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params);
 
 /* ORDER ISA: the levels a kernel may be built for, slowest first. */
