@@ -23,6 +23,10 @@
 --
 -- For s = 2^-24 and less (f64: 2^-53) c rounds to 1; d = c - 2s rather than 1 - s keeps the distance to 1, 2s. In the
 -- last piece, |x| > 8.83 (f64: 18.88), d becomes 1 too and the result is 1, at most 0.71 ULP above the true value.
+--
+-- Other libraries take tanh f32 from tables. With 30 values of b and tanh b, T + (1 - T^2) u / (1 + T u) needs 22 operations in
+-- place of 30: 0.77 of the time where AVX-512 looks up in registers, which C cannot say, but 1.6 times on AVX2, and with AVX-512
+-- 1.14 times by Clang's gathers and 3.6 times by GCC's loads. The bits have to be the same everywhere, so there are none here.
 
 constants {
   -- 3/2 * 2^23 (f64: 2^52): adding it rounds to integer, see exp.lua. With the exponent bias added, the low bits of
