@@ -29,6 +29,7 @@ import quern  # noqa: E402
 
 GROUPS = 5          # of calls, each time that somebody's turn comes
 SPIN_SECONDS = 0.02  # for so long OpenMP's threads wait busily for more work: nobody is timed beside them
+WAKE_SECONDS = 0.03  # for so long threads may be on their way back from their sleep: nobody is timed in it
 
 # op: Quern's name; dtypes: of the inputs, one row of cases each; out: the dtype of the output, if another; low, high: values;
 # exact: the function that says what is right, where results are rounded.
@@ -135,6 +136,12 @@ def array(numbers, dtype):
     return quern.astype(quern.from_dlpack(numbers), dtype)
 
 
+def call_for(seconds, call):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
+
+
 def turns(one, peers, rounds):
     """For each who can: the times of its turns."""
     case = one.case
@@ -144,9 +151,10 @@ def turns(one, peers, rounds):
     times = collections.defaultdict(list)
     for _ in range(rounds):
         for call in calls:
+            if one.threads > 1:
+                time.sleep(SPIN_SECONDS)
+                call_for(WAKE_SECONDS, call)
             times[call.name].append(median_ns(call, GROUPS))
-        if one.threads > 1:
-            time.sleep(SPIN_SECONDS)
     return times
 
 

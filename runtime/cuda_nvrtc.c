@@ -197,7 +197,7 @@ int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why
   j.nvrtc = qn_cuda_compiler(&status);
   const char *trouble = j.nvrtc ? take_turn(&j) : quern_last_error();
   if (!trouble) {
-    if (qn_thread_start(&thread, STACK_BYTES, run)) pthread_join(thread, NULL);
+    if (qn_thread_start(&thread, STACK_BYTES, run, NULL)) pthread_join(thread, NULL);
     else trouble = "no thread could be made for NVRTC";
     give_turn();
   }

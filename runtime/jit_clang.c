@@ -191,7 +191,7 @@ static void *run(void *unused) {
 
 static int make_thread(void) {
   tier.is_over = 0;
-  return qn_thread_start(&tier.thread, STACK_BYTES, run);
+  return qn_thread_start(&tier.thread, STACK_BYTES, run, NULL);
 }
 
 /* ---- Forks: a child has no thread, and makes one when it needs it ---- */

@@ -105,8 +105,8 @@ static void *work(void *unused) {
 }
 
 static int make_thread(void) {
-  return qn_thread_start(&queue.thread, STACK_BYTES, work) ||
-         qn_thread_start(&queue.thread, 0, work); /* a program with much thread-local memory */
+  return qn_thread_start(&queue.thread, STACK_BYTES, work, NULL) ||
+         qn_thread_start(&queue.thread, 0, work, NULL); /* a program with much thread-local memory */
 }
 
 static void put(qn_jit_job *job) {

@@ -78,9 +78,9 @@ static work *new_work(void) {
 
 static void test_once(void) {
   static const int sizes[] = {0, 1, 2, 3, 7, 16, 63, 64, 65, 1000, MAX_N};
-  static const int threads[] = {1, 2, 3, 8, 40};
+  static const int threads[] = {1, 2, 3, 8, 40, 70};
   group_begin("each slice runs once");
-  for (int t = 0; t < 5; t++) {
+  for (int t = 0; t < 6; t++) {
     qn_slices *s = create_slices(threads[t], NULL, NULL);
     if (qn_slices_limit(s) != threads[t]) group_fail("limit %d, made with %d", qn_slices_limit(s), threads[t]);
     for (int k = 0; k < 11; k++) {
@@ -141,6 +141,49 @@ static void test_parallel(void) {
   qn_slices_run(s, 4, meet, &again);
   ok(!atomic_load(&again.alone), "and again when the workers have slept");
   qn_slices_destroy(s);
+}
+
+/* ---- Everybody's own share ---- */
+
+#define N_SHARERS 4
+#define OF_EACH 3
+
+typedef struct sharing {
+  meeting first;
+  pthread_t thread[N_SHARERS * OF_EACH];
+} sharing;
+
+/* Whoever has the first slice of a share waits until all have one. */
+static void share_slice(void *arg, int64_t i) {
+  sharing *shares = arg;
+  shares->thread[i] = pthread_self();
+  if (i % OF_EACH == 0) meet(&shares->first, i);
+}
+
+/* Exits with 0 if each of the threads began with the same slices in all of many calls. */
+static void share_again_and_again(void) {
+  qn_slices *s = create_slices(N_SHARERS, NULL, NULL);
+  static sharing before;
+  for (int call = 0; call < 50; call++) {
+    sharing now = {.first = {.n = N_SHARERS}};
+    qn_slices_run(s, N_SHARERS * OF_EACH, share_slice, &now);
+    if (atomic_load(&now.first.alone)) _exit(1);
+    if (!pthread_equal(now.thread[0], pthread_self())) _exit(2);
+    for (int i = 0; call && i < N_SHARERS * OF_EACH; i += OF_EACH) {
+      if (!pthread_equal(now.thread[i], before.thread[i])) _exit(3);
+    }
+    before = now;
+    if (call % 10 == 0) usleep(2000); /* they sleep */
+  }
+  _exit(0);
+}
+
+static void test_shares(void) {
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) share_again_and_again();
+  waitpid(pid, &status, 0);
+  is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 0, "in every call a thread begins with the same slices");
 }
 
 /* ---- The end of the process ---- */
@@ -571,6 +614,7 @@ static void test_forks(qn_slices *s) {
 int main(void) {
   alarm(300);
   test_exit();
+  test_shares();
   test_no_threads();
   is_int(qn_slices_limit(NULL), 1, "NULL is one thread");
   work *alone = new_work();

@@ -1,9 +1,12 @@
 /* slices.c: the thread pool of the process, or the host's parallel_for; see slices.h.
  *
  * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
- * word: open or not, how many are inside, how many may be), claim slices by a counter and leave. The caller closes the
- * gate when no slice is left and waits until nobody is inside. Idle workers spin for SPIN_NS, then sleep on `epoch`;
- * a worker that is woken wakes others, so that the caller does not pay for all of them. */
+ * word: open or not, how many are inside, how many may be), claim slices and leave. The caller closes the gate when no
+ * slice is left and waits until nobody is inside. Slices lie in shares, one for each who may be inside: everybody begins
+ * with the share that is his in every call, since its data lie in his cache, and takes others' slices when it is done.
+ * Who waits spins for SPIN_NS, then lets others have the core between looks, then, AWAKE_NS after it began, sleeps: idle
+ * workers on `epoch`, the caller on the gate. A worker that is woken wakes others, so that the caller does not pay for all
+ * of them. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif
@@ -11,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +22,6 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #endif
 
@@ -29,7 +32,11 @@
 
 #define MAX_WORKERS 255
 #define N_JOBS 16
-#define SPIN_NS 20000 /* how long an idle worker, or a caller that waits for the last slices, does not sleep */
+#define MOST_SHARES 64 /* with more threads than that, some have the same */
+/* A thread that sleeps comes back tens of microseconds late, and where the scheduler likes: often to the core of the thread
+ * that woke it, where the two run by turns until both have been seen to want to run for a few milliseconds. */
+#define SPIN_NS 5000
+#define AWAKE_NS 200000
 #define SLICES_CACHE_LINE 64
 
 /* job.gate: who may enter, who is inside. */
@@ -39,14 +46,19 @@
 #define GATE_INSIDE(gate) ((gate) & 0xffffu)
 _Static_assert(MAX_WORKERS <= 0xff, "a byte of the gate");
 
+typedef struct share {
+  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
+} share;
+
 typedef struct job {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
   atomic_int to_wake; /* sleeping workers that this job may still wake */
-  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
+  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed, of all shares; late: never too few */
   /* Written by the caller before the gate opens, read by those inside. */
-  _Alignas(SLICES_CACHE_LINE) int32_t n;
+  _Alignas(SLICES_CACHE_LINE) int32_t n, n_shares;
   void (*body)(void *arg, int64_t i);
   void *arg;
+  share shares[MOST_SHARES];
 } job;
 
 static struct pool {
@@ -119,10 +131,32 @@ static void wake(_Atomic uint32_t *word, int n) {
 
 /* ---- Jobs ---- */
 
-static void run_claimed(job *j) {
-  const int32_t n = j->n;
-  int32_t left;
-  while ((left = atomic_fetch_sub_explicit(&j->left, 1, memory_order_relaxed)) > 0) j->body(j->arg, n - left);
+/* The first slice of a share; of the share behind the last: n. */
+static int32_t share_begin(const job *j, int32_t share) {
+  return (int32_t)((int64_t)j->n * share / j->n_shares);
+}
+
+static int32_t claim_of(job *j, int32_t share) {
+  _Atomic int32_t *const left = &j->shares[share].left;
+  if (atomic_load_explicit(left, memory_order_relaxed) <= 0) return -1;
+  const int32_t mine = atomic_fetch_sub_explicit(left, 1, memory_order_relaxed);
+  if (mine <= 0) return -1;
+  atomic_fetch_sub_explicit(&j->left, 1, memory_order_relaxed);
+  return share_begin(j, share + 1) - mine;
+}
+
+/* Claims and runs slices until there are none, those of the `who`-th share first. */
+static void run_claimed(job *j, int32_t who) {
+  const int32_t n_shares = j->n_shares;
+  int32_t share = who % n_shares, empty = 0, i;
+  while (empty < n_shares && atomic_load_explicit(&j->left, memory_order_relaxed) > 0) {
+    if ((i = claim_of(j, share)) >= 0) {
+      j->body(j->arg, i);
+    } else {
+      share = share + 1 < n_shares ? share + 1 : 0;
+      empty++;
+    }
+  }
 }
 
 /* Wakes up to two of the workers that the job may still wake. */
@@ -133,7 +167,7 @@ static void wake_some(job *j) {
 }
 
 /* A worker's part in a job; 0 if there was none to take. */
-static int help(job *j) {
+static int help(job *j, int32_t who) {
   uint32_t gate = atomic_load_explicit(&j->gate, memory_order_relaxed);
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
@@ -142,7 +176,7 @@ static int help(job *j) {
                                                   memory_order_relaxed));
   wake_some(j);
   const qn_float_env was = qn_float_env_enter();
-  run_claimed(j);
+  run_claimed(j, who);
   qn_float_env_leave(was);
   gate = atomic_fetch_sub_explicit(&j->gate, 1, memory_order_acq_rel);
   if ((gate & GATE_WAITED) && GATE_INSIDE(gate) == 1) wake(&j->gate, 1);
@@ -152,24 +186,26 @@ static int help(job *j) {
 /* Waits, not for ever, for *word to be another than `seen`. */
 static int spin(_Atomic uint32_t *word, uint32_t seen) {
   const int64_t start = now_ns();
-  do {
+  for (int64_t waited = 0; waited < AWAKE_NS; waited = now_ns() - start) {
+    if (waited > SPIN_NS) sched_yield();
     for (int i = 0; i < 32; i++) {
       if (atomic_load_explicit(word, memory_order_acquire) != seen) return 1;
       relax();
     }
-  } while (now_ns() - start < SPIN_NS);
+  }
   return 0;
 }
 
-static void *work(void *unused) {
-  (void)unused;
+/* A worker is given the address of its place in pool.threads. */
+static void *work(void *place) {
+  const int32_t who = (int32_t)((pthread_t *)place - pool.threads) + 1;
   inside = 1;
   for (;;) {
     const uint32_t seen = atomic_load(&pool.epoch);
     if (atomic_load(&pool.stopping)) return NULL;
     uint32_t taken = atomic_load(&pool.taken);
     int helped = 0;
-    for (; taken; taken &= taken - 1) helped |= help(&pool.jobs[__builtin_ctz(taken)]);
+    for (; taken; taken &= taken - 1) helped |= help(&pool.jobs[__builtin_ctz(taken)], who);
     if (helped) continue;
     atomic_fetch_add(&pool.spinning, 1);
     const int news = spin(&pool.epoch, seen);
@@ -209,7 +245,7 @@ static int grow(int n) {
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&pool.most_workers, 0);
   }
   while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.stopping)) {
-    if (qn_thread_start(&pool.threads[n_workers], 0, work)) {
+    if (qn_thread_start(&pool.threads[n_workers], 0, work, &pool.threads[n_workers])) {
       atomic_store(&pool.n_workers, ++n_workers);
     } else {
       atomic_store(&pool.most_workers, n_workers);
@@ -261,14 +297,9 @@ static void give_job(job *j) {
 /* Closes the gate and waits until no worker is inside: they write to the caller's outputs and read its stack. */
 static void close_job(job *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
-  int64_t start = 0;
   while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
-    if (!start) start = now_ns();
-    if (now_ns() - start < SPIN_NS) {
-      for (int i = 0; i < 16 && GATE_INSIDE(atomic_load_explicit(&j->gate, memory_order_relaxed)); i++) relax();
-    } else if (atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED)) {
+    if (!spin(&j->gate, gate) && atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED))
       sleep_on(&j->gate, gate | GATE_WAITED);
-    }
     gate = atomic_load_explicit(&j->gate, memory_order_acquire);
   }
 }
@@ -280,8 +311,12 @@ static void run_on_pool(int32_t most, int32_t n, void (*body)(void *arg, int64_t
     return;
   }
   j->n = n;
+  j->n_shares = most + 1 < n ? most + 1 : n;
+  if (j->n_shares > MOST_SHARES) j->n_shares = MOST_SHARES;
   j->body = body;
   j->arg = arg;
+  for (int32_t s = 0; s < j->n_shares; s++)
+    atomic_store_explicit(&j->shares[s].left, share_begin(j, s + 1) - share_begin(j, s), memory_order_relaxed);
   atomic_store_explicit(&j->left, n, memory_order_relaxed);
   atomic_store_explicit(&j->to_wake, most - atomic_load(&pool.spinning), memory_order_relaxed);
   atomic_store_explicit(&j->gate, GATE_OPEN | (uint32_t)most << 16, memory_order_release);
@@ -290,7 +325,7 @@ static void run_on_pool(int32_t most, int32_t n, void (*body)(void *arg, int64_t
 
   const qn_float_env was = qn_float_env_enter();
   inside = 1;
-  run_claimed(j);
+  run_claimed(j, 0);
   inside = 0;
   qn_float_env_leave(was);
 

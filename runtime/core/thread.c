@@ -6,14 +6,14 @@
 
 #include <signal.h>
 
-int qn_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *arg)) {
+int qn_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *arg), void *arg) {
   pthread_attr_t attributes;
   sigset_t all, kept;
   if (pthread_attr_init(&attributes)) return 0;
   if (stack_bytes) pthread_attr_setstacksize(&attributes, stack_bytes);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &kept);
-  const int failed = pthread_create(thread, &attributes, run, NULL);
+  const int failed = pthread_create(thread, &attributes, run, arg);
   pthread_sigmask(SIG_SETMASK, &kept, NULL);
   pthread_attr_destroy(&attributes);
   return !failed;
