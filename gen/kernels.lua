@@ -4,6 +4,8 @@ local dag_of = require "gen.dag"
 local template = require "gen.template"
 local c = require "gen.c"
 local target_c = require "gen.target_c"
+local access = require "gen.access"
+local strips = require "gen.strips"
 local variants = require "gen.variants"
 local operands_of = require "gen.operands"
 
@@ -12,53 +14,6 @@ local M = {}
 M.formula, M.place = operands_of.formula, operands_of.place
 local cast_text = operands_of.cast_text
 
--- How an operand's element is read at index i.
-local function load_text(operand)
-  local element, row = operand.element, operand.row
-  if operand.class == "c" then return string.format("((const %s_u *)%s)[i]", element, row) end
-  if operand.class == "b" then return string.format("*(const %s_u *)%s", element, row) end
-  return string.format("*(const %s_u *)(%s + i * %s)", element, row, operand.step)
-end
-
-local function place_text(operand)
-  if operand.class == "c" then return string.format("((%s_u *)%s)[i]", operand.element, operand.row) end
-  return string.format("*(%s_u *)(%s + i * %s)", operand.element, operand.row, operand.step)
-end
-
--- Of a record's operands, what the C templates have besides, and the list of the strides along a row.
-local function with_rows(operands)
-  local strides = {}
-  for _, operand in ipairs(operands) do
-    operand.step, operand.pointer = "step_" .. operand.short, operand.is_input and "const char *" or "char *"
-    if operand.class == "s" then strides[#strides + 1] = { name = operand.step, operand = operand.index } end
-  end
-  return operands, strides
-end
-
--- const TYPE in_x = ...; for an input whose node has that type
-local function input_text(types, operand, node)
-  local load = load_text(operand)
-  if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
-  -- as it lies where the type is the same: what is computed of a NaN is made canonical when it is stored
-  local text = operand.dtype == node.type and load or cast_text(types, operand.dtype, node.type, load)
-  return string.format("const %s %s = %s;", node.type, operand.name, text)
-end
-
--- const TYPE p_x = ...; for a parameter in its slot
-local function param_text(node, offset)
-  local element = node.type == "bool" and "bool_s" or node.type
-  local value = string.format("*(const %s_u *)((const char *)params + %d)", element, offset)
-  if node.type == "bool" then return string.format("const m8 p_%s = Q_MASK(m8, %s != 0);", node.name, value) end
-  return string.format("const %s p_%s = %s;", node.type, node.name, value)
-end
-
--- What is stored for a result, of which a NaN is the one NaN: q_max_f32 and q_max_f64 give no other.
-local function output_text(types, operand, node, value)
-  if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
-  if (node.is_canonical or node.op == "maximum") and operand.dtype == node.type then return value end
-  return cast_text(types, node.type, operand.dtype, value)
-end
-
 -- The outputs as the template sees them: where each is stored, and what.
 local function values_of(types, outputs, dag, emitter, is_direct, without_rare)
   local list = {}
@@ -66,7 +21,7 @@ local function values_of(types, outputs, dag, emitter, is_direct, without_rare)
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     while without_rare and node.op == "rare" do node = node.args[3] end -- the value that such a block would have replaced
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (is_direct and "to_" or "block_") .. k - 1,
-                place = place_text(operand), value = output_text(types, operand, node, value) }
+                place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
   end
   return list
 end
@@ -141,24 +96,29 @@ local function split_conditions(types, conditions)
   return thresholds, others
 end
 
--- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value }, and the
--- condition for that afterwards.
+-- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value, next, both }, and
+-- the condition for that afterwards. value: what is kept after one more element, $1 what was before; next: the same of `name`;
+-- both: of what is in `name` and in an array, `name`_of.
 local function search_of(types, thresholds, others, emitter)
   local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
     local value = threshold.value:format(emitter:argument(threshold.node))
     local name, last = "most_" .. k - 1, c.literal(threshold.type, threshold.least - 1)
-    search[k] = { type = threshold.type, name = name,
-                  value = string.format("q_most_%s(%s, %s, %s)", threshold.type, name, value, last) }
+    search[k] = { type = threshold.type, name = name, value = string.format("q_most_%s($1, %s, %s)", threshold.type, value, last),
+                  both = string.format("q_more_%s($1, $2)", threshold.type) }
     tests[k] = string.format("q_is_past_%s(%s, %s)", threshold.type, name, last)
   end
   if #others > 0 then
     local terms = {}
     for k, node in ipairs(others) do terms[k] = emitter:argument(node, 32) end
     -- xor: a plain or of comparisons is no reduction to Clang
-    local value = string.format("any | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
-    search[#search + 1] = { type = "i32", name = "any", value = value }
+    local value = string.format("$1 | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
+    search[#search + 1] = { type = "i32", name = "any", value = value, both = "$1 | $2" }
     tests[#tests + 1] = "any != 0"
+  end
+  for _, found in ipairs(search) do
+    local function of(form, second) return (form:gsub("%$1", found.name):gsub("%$2", second or "")) end
+    found.next, found.both = of(found.value), of(found.both, found.name .. "_of[l]")
   end
   return search, table.concat(tests, " || ")
 end
@@ -182,24 +142,26 @@ end
 -- The template's values for a record computed by a DAG.
 local function elementwise_values(types, record, dag, comment, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
-  local operands, strides = with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = operands[k].name
-    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = input_text(types, operands[k], node) end
+    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node) end
   end
   for k, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
-    if used[node] then params[#params + 1] = param_text(node, 8 * (k - 1)) end
+    if used[node] then params[#params + 1] = access.param(node, 8 * (k - 1)) end
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
   local conditions = dag.dag:rare_conditions(dag.outputs)
+  local is_rare = #conditions > 0
+  local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
 
   local function text_of(roots, without_rare)
     local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
     for _, node in ipairs(nodes) do needed[node] = true end
     for k, node in ipairs(dag.inputs) do
-      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = input_text(types, operands[k], node) end
+      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
     local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
@@ -211,23 +173,33 @@ local function elementwise_values(types, record, dag, comment, tables)
     name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
     outputs = values_of(types, outputs, dag, emitter, apart), apart = apart,
-    rare = #conditions > 0, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
-    found = "", ivdep = ivdep, ivdep_main = ivdep_main,
+    rare = is_rare, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
+    found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = over_strips, strip = "", strip_lines = {},
   }
-  if values.rare then
-    local thresholds, others = split_conditions(types, conditions)
-    local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
+  local roots, thresholds, others = table.move(dag.outputs, 1, #dag.outputs, 1, {}), {}, {}
+  if is_rare then
+    thresholds, others = split_conditions(types, conditions)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
     values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
   end
+  if over_strips then
+    local loop = strips.loop(types, {
+      dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
+      options = { tables = tables, without_rare = is_rare },
+      ends = function(strip_emitter)
+        return search_of(types, thresholds, others, strip_emitter), values_of(types, outputs, dag, strip_emitter, apart, is_rare)
+      end,
+    })
+    values.strip, values.strip_lines = loop.strip, loop.lines
+  end
   return values
 end
 
--- Casts of what kernels compute on, any NaN as it lies, and of what they have computed, where it is the one NaN.
-local PLAIN_CAST = { widen = { bf16 = "q_bf16_f32(%s)" }, narrow = { bf16 = "q_f32_bf16(%s)" } }
+-- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
+local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "q_f32_bf16(%s)" } }
 
 local function cast_of(types, record, load)
   if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
@@ -238,9 +210,9 @@ end
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record, comment)
   local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
-  local operands, strides = with_rows(operands_of.of_record(types, record, names, #names - 1))
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, names, #names - 1))
   local input, output = operands[1], operands[#operands]
-  local load = load_text(input)
+  local load = access.load(input)
   local value = cast_of(types, record, load)
   if record.role == "index" then
     value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
@@ -254,8 +226,8 @@ local function pack_values(types, record, comment)
   return {
     name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
     n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, apart = false, fast = {},
-    fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main,
-    outputs = { { index = 0, element = output.element, place = place_text(output), value = value } },
+    fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = false, strip = "",
+    strip_lines = {}, outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
@@ -280,8 +252,8 @@ local function find_values(types, record, comment)
 end
 
 local function coordinate_values(types, record, comment)
-  local operands, strides = with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
-  return { name = record.name, comment = comment, operands = operands, strides = strides, coordinate = place_text(operands[3]) }
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
+  return { name = record.name, comment = comment, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
 end
 
 local ROLE_TEXT = {

@@ -281,7 +281,7 @@ local function library_files(root, plan, templates, files, is_own)
     end
   end
   local headers = {}
-  for _, name in ipairs { "kernel.h", "kernel_cast.h" } do
+  for _, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
     headers[#headers + 1] = { name = name, text = assert(emit.read(root .. "/templates/" .. name)) }
   end
   files["runtime/primitive_table.c"] = primitives.table(list, tree.c_banner "the table of primitives")

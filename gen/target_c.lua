@@ -106,8 +106,9 @@ function M.emit(types, nodes, names, options)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do
-    if node.type == "bool" then self.width[node] = mask_width(types, node, self.width) end
-    if node.op == "rare" and options.without_rare then
+    local is_passed = node.op == "rare" and options.without_rare
+    if node.type == "bool" and not is_passed then self.width[node] = mask_width(types, node, self.width) end
+    if is_passed then
       self.name[node] = self:argument(node.args[3])
       self.width[node] = self.width[node.args[3]]
     elseif not self.name[node] and node.op ~= "const" then

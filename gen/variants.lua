@@ -3,8 +3,9 @@
 -- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with _<isa> behind
 -- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
--- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms; heavy ops one contiguous
--- kernel per compute dtype: everything else goes through pack and unpack blocks around it.
+-- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
+-- are only stored (f16, bf16); heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
+-- blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
 local expr = require "gen.expr"
@@ -162,6 +163,16 @@ local function of_saturating(types, op, wanted)
   return records
 end
 
+-- The dtypes of an op's operands that compute in K: K itself, and those that are only stored.
+local function stored_dtypes(types, op, wanted, K)
+  local list = { K }
+  if op.moves or op.casts then return list end
+  for _, name in ipairs(op.dtypes) do
+    if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then list[#list + 1] = name end
+  end
+  return list
+end
+
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
 -- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
 -- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
@@ -188,13 +199,7 @@ function M.of_op(types, op, wanted, policy, dag_for)
       local ranks = policy.ranks or M.RANKS
       local first_rank = ranks["2"] and "2" or ranks["1"] and "1" or ranks["3"] and "3" or "n"
       add(K, (first_rank == "1" or first_rank == "2") and first_rank or "1", contiguous)
-      local stored = { K }
-      for _, name in ipairs(op.dtypes) do
-        if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K and not op.moves and not op.casts then
-          stored[#stored + 1] = name
-        end
-      end
-      for _, D in ipairs(stored) do
+      for _, D in ipairs(stored_dtypes(types, op, wanted, K)) do
         for _, rank in ipairs { "1", "2", "3", "n" } do
           if ranks[rank] then
             for _, classes in ipairs(M.class_product(n, n_out, "cbs", policy.classes)) do add(D, rank, classes) end
@@ -216,6 +221,9 @@ function M.of_op(types, op, wanted, policy, dag_for)
             add(K, first, classes)
           end
         end
+      end
+      for _, D in ipairs(stored_dtypes(types, op, wanted, K)) do
+        if types.by_name[D].kind == "float" and not heavy then add(D, first, contiguous) end
       end
     end
   end

@@ -347,6 +347,9 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   loops.addPass(LoopVectorizePass());
   loops.addPass(InstCombinePass());
   loops.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+  loops.addPass(SROAPass(SROAOptions::ModifyCFG)); // the arrays of strips, now that their loops are a vector each
+  loops.addPass(EarlyCSEPass());
+  loops.addPass(InstCombinePass());
   loops.addPass(SLPVectorizerPass()); // of a loop with table lookups, what the loop vectoriser left scalar
 
   ModulePassManager passes;

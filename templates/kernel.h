@@ -1,7 +1,7 @@
 /* kernel.h: all that a generated C kernel includes.
    Owns the laws of arithmetic as the compiler sees them (no contraction, no fast-math, one NaN, wrapping integers), the element types and
-   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_pack.h the movers of blocks,
-   kernel_find.h what finds in them.
+   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_strips.h lookups in registers, kernel_pack.h
+   the movers of blocks, kernel_find.h what finds in them.
    Knows no libc, no DLPack and no system header: the same text is compiled by a stranger's GCC or Clang and by Clang in process.
    A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local it declares. */
 #ifndef QUERN_KERNEL_H
@@ -195,6 +195,7 @@ Q_MINMAX(f64, u64, m64)
 /* most: the largest a, which is compared with `last` after the loop. With a sign a and last are not negative; without one last is below 2^63. */
 #define Q_MOST(X)                                                                          \
   Q_FN X q_most_##X(X most, X a, X last) { return (void)last, (a > most ? a : most); } \
+  Q_FN X q_more_##X(X a, X b) { return a > b ? a : b; }                                \
   Q_FN int q_is_past_##X(X most, X last) { return most > last; }
 Q_MOST(i32) Q_MOST(u32)
 #ifdef __AVX512F__
@@ -202,6 +203,8 @@ Q_MOST(i64) Q_MOST(u64)
 #else /* of 64 bits other vectors have no largest: most is negative once an a was above last */
 Q_FN i64 q_most_i64(i64 most, i64 a, i64 last) { return most | (last - a); }
 Q_FN u64 q_most_u64(u64 most, u64 a, u64 last) { return most | (last - a) | a; }
+Q_FN i64 q_more_i64(i64 a, i64 b) { return a | b; }
+Q_FN u64 q_more_u64(u64 a, u64 b) { return a | b; }
 Q_FN int q_is_past_i64(i64 most, i64 last) { return (void)last, most < 0; }
 Q_FN int q_is_past_u64(u64 most, u64 last) { return (void)last, (i64)most < 0; }
 #endif
@@ -501,6 +504,7 @@ Q_REM_FLOAT(f64, u64, 53, 0x7ff0000000000000u)
 #undef Q_REM_FLOAT
 
 #include "kernel_cast.h"
+#include "kernel_strips.h"
 #if !defined(Q_NO_PACK) /* a kernel that moves no blocks parses faster without */
 #include "kernel_pack.h"
 #include "kernel_find.h"

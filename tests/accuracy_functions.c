@@ -195,6 +195,7 @@ static void pow_pair(rng *r, const accuracy_format *f, double *x, double *y) {
     case 2: *x = (double)(1 + rng_below(r, 1000)); break;
     case 3: *x = 0.5 + rng_unit(r); break;
     case 4: *x = 1 + ldexp((double)(1 + rng_below(r, 9)), 1 - f->digits) * (rng_below(r, 2) ? 1 : -0.5); break;
+    case 5: *x = (double)(96 + rng_below(r, 97)) / 128 + (rng_unit(r) - 0.5) * 0x1p-10; break; /* where tables may begin */
     default: *x = 10 * rng_unit(r) + 1e-3; break;
   }
   *x = rounded(f, *x);

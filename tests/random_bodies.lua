@@ -46,6 +46,26 @@ local function rare_condition(names, t)
   return math.random(3) == 1 and string.format("%s || %s", text, pick(kinds)()) or text
 end
 
+-- Tables of sizes that kernels look up in registers, and of another.
+local SIZES = { 8, 16, 32 }
+
+local function tables_text()
+  local rows = {}
+  for _, t in ipairs { "f32", "f64" } do
+    for _, size in ipairs(SIZES) do
+      local items = {}
+      for k = 1, size do items[k] = string.format("%.9g", (math.random() - 0.5) * 2 ^ math.random(-20, 20)) end
+      rows[#rows + 1] = string.format('  DAG_%s_%d = { "%s", %s },', t:upper(), size, t, table.concat(items, ", "))
+    end
+  end
+  return "tables {\n" .. table.concat(rows, "\n") .. "\n}\n\n"
+end
+
+local function looked_up(names, t, depth)
+  local index = expression(names, pick { UNSIGNED[t], SIGNED[t] }, depth - 1)
+  return string.format("lookup(DAG_%s_%d, %s)", t:upper(), pick(SIZES), index)
+end
+
 local function float_expression(names, t, depth)
   local function e() return expression(names, t, depth - 1) end
   local makers = {
@@ -60,6 +80,8 @@ local function float_expression(names, t, depth)
     function() return string.format("(%s)%s", t, expression(names, t == "f32" and "f64" or "f32", depth - 1)) end,
     function() return string.format("(%s)(%s)%s", t, pick { "f16", "bf16" }, e()) end,
     function() return string.format("as_%s(%s)", t, expression(names, UNSIGNED[t], depth - 1)) end,
+    function() return looked_up(names, t, depth) end,
+    function() return looked_up(names, t, depth) end,
   }
   return pick(makers)()
 end
@@ -129,7 +151,7 @@ function M.spec(n_ops)
   local names = {}
   for name in pairs(bodies) do names[#names + 1] = name end
   table.sort(names)
-  return table.concat(spec, "\n\n") .. "\n", names, bodies
+  return tables_text() .. table.concat(spec, "\n\n") .. "\n", names, bodies
 end
 
 return M

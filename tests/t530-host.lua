@@ -545,7 +545,7 @@ end
 local text = source_of("v0 = x0 * x1 + 1 ; v1 = v0 > 0", "f16 f32 f16 bool", 2, "cbcc", 2)
 tap.has_str(text, "void Q_NAME(qj_0123456789abcdef)(char *const *ptr", "a kernel's source")
 tap.has_str(text, '#include "kernel.h"', "  includes kernel.h")
-tap.has_str(text, "q_cast_f16_f32(((const f16_s_u *)row_x0)[i])", "  reads f16 as it lies")
+tap.has_str(text, "q_f16_f32(((const f16_s_u *)row_x0)[i], q_zero)", "  reads f16 as it lies")
 tap.has_str(text, "q_cast_f32_f16(", "  and writes it")
 tap.is(text, source_of("v0 = x0 * x1 + 1 ; v1 = v0 > 0", "f16 f32 f16 bool", 2, "cbcc", 2), "  and is the same again")
 tap.has_str(source_of("param p0 ; param p1 ; x0 * p1 + p0 * 1.0", "i32 f32", 1, "cc", 1), "(const char *)params + 8", "params stand in slots")

@@ -338,6 +338,11 @@ static const char parts[] =
     "  }\n"
     "  return y * z;\n"
     "]] }\n"
+    "unary \"acme.later\" { doc = \"Another bound where it is large.\", dtypes = { \"f32\", \"f64\" }, result = \"bool\", body = [[\n"
+    "  bool p = x > 1;\n"
+    "  rare (x > 3) { p = x > 9; }\n"
+    "  return p;\n"
+    "]] }\n"
     "unary \"acme.own\" { doc = \"A step, and some more.\", dtypes = floating,\n"
     "  body = [[ (T)lookup(ACME_STEPS, (i32)(f32)x) * ACME_THIRD + PI ]] }\n"
     "unary \"acme.around\" { doc = \"The same of the half.\", dtypes = floating, body = [[ acme.own(x / 2) - ACME_THIRD ]] }\n"
@@ -379,6 +384,8 @@ static void test_parts(const way *way) {
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f32", 1},
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "f64", 1},
       {"acme.seldom(x)", "abs(x) > 4 ? copysign(sqrt(abs(x)), x) * (sqrt(abs(x)) + 1) : x * 0.5", "bf16", 1},
+      {"acme.later(x)", "x > 3 ? x > 9 : x > 1", "f32", 1},
+      {"acme.later(x)", "x > 3 ? x > 9 : x > 1", "f64", 1},
       {"acme.own(x)", OWN("f32", "x"), "f32", 1},
       {"acme.own(x) > 4", OWN("f64", "x") " > 4", "f64", 1},
       {"acme.around(x)", OWN("f32", "x / 2") " - 0.25", "bf16", 1},

@@ -46,9 +46,9 @@
 #define GATE_INSIDE(gate) ((gate) & 0xffffu)
 _Static_assert(MAX_WORKERS <= 0xff, "a byte of the gate");
 
-typedef struct share {
+typedef struct portion {
   _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
-} share;
+} portion;
 
 typedef struct job {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
@@ -58,7 +58,7 @@ typedef struct job {
   _Alignas(SLICES_CACHE_LINE) int32_t n, n_shares;
   void (*body)(void *arg, int64_t i);
   void *arg;
-  share shares[MOST_SHARES];
+  portion shares[MOST_SHARES];
 } job;
 
 static struct pool {

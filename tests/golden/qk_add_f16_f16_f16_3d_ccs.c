@@ -11,8 +11,8 @@ void Q_NAME(qk_add_f16_f16_f16_3d_ccs)(char *const *ptr, const i64 (*stride)[2],
     char *row_out = ptr[2] + j1 * stride[2][1] + j2 * stride[3 + 2][0];
     Q_IVDEP_F16
     for (i64 i = 0; i < n0; i++) {
-      const f32 in_x = q_cast_f16_f32(((const f16_s_u *)row_x)[i]);
-      const f32 in_y = q_cast_f16_f32(((const f16_s_u *)row_y)[i]);
+      const f32 in_x = q_f16_f32(((const f16_s_u *)row_x)[i], q_zero);
+      const f32 in_y = q_f16_f32(((const f16_s_u *)row_y)[i], q_zero);
       const f32 t3 = in_x + in_y;
       *(f16_s_u *)(row_out + i * step_out) = q_cast_f32_f16(t3);
     }

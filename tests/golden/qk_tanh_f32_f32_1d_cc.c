@@ -1,0 +1,114 @@
+static const f32 q_table_tanh_of[32] __attribute__((aligned(64))) = {
+  0x1.f4c076p-1f, 0x1.fbd52ep-1f, 0x1.fe7668p-1f, 0x1.ff6f1ep-1f,
+  0x1.ffdfacp-1f, 0x1.fffbap-1f, 0x1.ffff68p-1f, 0x1.ffffecp-1f,
+  0x1.fffffep-1f, 0.0f, 0.0f, 0.0f,
+  0x1.1f831ap-4f, 0x1.5f21bap-4f, 0x1.9e9142p-4f, 0x1.ddd4b8p-4f,
+  0x1.1e203cp-3f, 0x1.5c91dep-3f, 0x1.9a62a6p-3f, 0x1.d76598p-3f,
+  0x1.18a1f6p-2f, 0x1.52c322p-2f, 0x1.8a8b8ap-2f, 0x1.bfb1dep-2f,
+  0x1.050628p-1f, 0x1.31559cp-1f, 0x1.578ab8p-1f, 0x1.77d6a4p-1f,
+  0x1.9e5f2p-1f, 0x1.c279dcp-1f, 0x1.d9c6b6p-1f, 0x1.e878b4p-1f,
+};
+static const f32 q_table_tanh_at[32] __attribute__((aligned(64))) = {
+  0x1.200394p+1f, 0x1.60023p+1f, 0x1.9ffd2cp+1f, 0x1.e002cep+1f,
+  0x1.2004d2p+2f, 0x1.6005f2p+2f, 0x1.9fef28p+2f, 0x1.e0d5c4p+2f,
+  0x1.154246p+3f, 0.0f, 0.0f, 0.0f,
+  0x1.1ffc58p-4f, 0x1.5ffee6p-4f, 0x1.9ffde6p-4f, 0x1.e00434p-4f,
+  0x1.200278p-3f, 0x1.5ffecep-3f, 0x1.a003bp-3f, 0x1.dfff3p-3f,
+  0x1.1ffe3ap-2f, 0x1.600068p-2f, 0x1.a0044cp-2f, 0x1.e00444p-2f,
+  0x1.1ffcecp-1f, 0x1.5ffc7cp-1f, 0x1.a00322p-1f, 0x1.dffc92p-1f,
+  0x1.20038p+0f, 0x1.6002bp+0f, 0x1.9fff1p+0f, 0x1.e00076p+0f,
+};
+
+/* tanh: tanh(x) (dsl/unary.lua:47, templates/elementwise.c.in) */
+void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
+  Q_KERNEL_ENTRY;
+  (void)ptr, (void)stride, (void)n, (void)params;
+  const i64 n0 = n[0];
+  {
+    const char *row_x = ptr[0];
+    char *row_out = ptr[1];
+    i64 first = 0;
+    for (; first + Q_STRIP_32 <= n0; first += Q_STRIP_32) {
+      u32 at_10_2[Q_STRIP_32];
+      i32 kept_5[Q_STRIP_32];
+      f32 kept_12[Q_STRIP_32];
+      f32 kept_11[Q_STRIP_32];
+      f32 strip_x[Q_STRIP_32];
+      q_take_f32_32(strip_x, (const f32_u *)row_x + first);
+      Q_IVDEP_STRIP
+      for (int l = 0; l < Q_STRIP_32; l++) {
+        const f32 in_x = strip_x[l];
+        const f32 t2 = q_abs_f32(in_x);
+        const i32 t3 = (i32)q_raw_f32(t2);
+        const i32 t5 = q_min_i32(t3, 1091672474);
+        const i32 t7 = q_max_i32(t5, 1031798783);
+        const u32 t8 = q_cast_i32_u32(t7);
+        const u32 t10 = q_shrc_u32(t8, 0x15u);
+        at_10_2[l] = (u32)t10;
+        kept_5[l] = t5;
+      }
+      q_lookup_f32_32_32(kept_12, q_table_tanh_of, at_10_2);
+      q_lookup_f32_32_32(kept_11, q_table_tanh_at, at_10_2);
+      Q_IVDEP_STRIP
+      for (int l = 0; l < Q_STRIP_32; l++) {
+        const f32 in_x = strip_x[l];
+        const f32 t12 = kept_12[l];
+        const i32 t5 = kept_5[l];
+        const f32 t11 = kept_11[l];
+        const m32 t29 = Q_MASK(m32, in_x == in_x);
+        const f32 t23 = -(t12);
+        const f32 t25 = q_fma_f32(t23, t12, 0x1p+0f);
+        const f32 t13 = q_from_f32((u32)t5);
+        const f32 t14 = t13 - t11;
+        const f32 t15 = t14 * t14;
+        const f32 t16 = t15 * t14;
+        const f32 t19 = q_fma_f32(-0x1.9517e4p-5f, t15, 0x1.10d876p-3f);
+        const f32 t21 = q_fma_f32(t19, t15, -0x1.555542p-2f);
+        const f32 t22 = q_fma_f32(t16, t21, t14);
+        const f32 t26 = q_fma_f32(t12, t22, 0x1p+0f);
+        const f32 t27 = t25 / t26;
+        const f32 t28 = q_fma_f32(t27, t22, t12);
+        const u32 t30 = (u32)q_raw_f32(t28);
+        const u32 t31 = (u32)q_raw_f32(in_x);
+        const u32 t33 = (u32)(t31 & 0x80000000u);
+        const u32 t34 = (u32)(t30 | t33);
+        const f32 t35 = q_from_f32((u32)t34);
+        const f32 t37 = q_sel_f32(t29, t35, q_from_f32(0x7fc00000u));
+        const i64 i = first + l;
+        ((f32_u *)row_out)[i] = t37;
+      }
+    }
+    for (i64 i = first; i < n0; i++) {
+      Q_NOT_VECTORISED;
+      const f32 in_x = ((const f32_u *)row_x)[i];
+      const m32 t29 = Q_MASK(m32, in_x == in_x);
+      const f32 t2 = q_abs_f32(in_x);
+      const i32 t3 = (i32)q_raw_f32(t2);
+      const i32 t5 = q_min_i32(t3, 1091672474);
+      const i32 t7 = q_max_i32(t5, 1031798783);
+      const u32 t8 = q_cast_i32_u32(t7);
+      const u32 t10 = q_shrc_u32(t8, 0x15u);
+      const f32 t12 = q_table_tanh_of[t10 & 31];
+      const f32 t23 = -(t12);
+      const f32 t25 = q_fma_f32(t23, t12, 0x1p+0f);
+      const f32 t13 = q_from_f32((u32)t5);
+      const f32 t11 = q_table_tanh_at[t10 & 31];
+      const f32 t14 = t13 - t11;
+      const f32 t15 = t14 * t14;
+      const f32 t16 = t15 * t14;
+      const f32 t19 = q_fma_f32(-0x1.9517e4p-5f, t15, 0x1.10d876p-3f);
+      const f32 t21 = q_fma_f32(t19, t15, -0x1.555542p-2f);
+      const f32 t22 = q_fma_f32(t16, t21, t14);
+      const f32 t26 = q_fma_f32(t12, t22, 0x1p+0f);
+      const f32 t27 = t25 / t26;
+      const f32 t28 = q_fma_f32(t27, t22, t12);
+      const u32 t30 = (u32)q_raw_f32(t28);
+      const u32 t31 = (u32)q_raw_f32(in_x);
+      const u32 t33 = (u32)(t31 & 0x80000000u);
+      const u32 t34 = (u32)(t30 | t33);
+      const f32 t35 = q_from_f32((u32)t34);
+      const f32 t37 = q_sel_f32(t29, t35, q_from_f32(0x7fc00000u));
+      ((f32_u *)row_out)[i] = t37;
+    }
+  }
+}
