@@ -72,6 +72,34 @@ constants {
   SINC_F64_D8 =  0x1.11d998eb5ebap-25,
 }
 
+func "sinc_folded" {
+  doc  = "b = a - 2k within [-1, 1]: exact.",
+  args = "a",
+  body = [[ fma(rint(0.5 * a), -2.0, a) ]],
+}
+
+func "sinc_steps" {
+  doc  = "2 b rounded to an integer n, as n + shifter: n is in the low bits.",
+  args = "a",
+  f32  = [[ fma(sinc_folded(a), 2.0, SINC_SHIFT_F32) ]],
+  f64  = [[ fma(sinc_folded(a), 2.0, SINC_SHIFT_F64) ]],
+}
+
+func "sinc_rest" {
+  doc  = "r = b - n/2, |r| <= 1/4, from t = sinc_steps(a): exact.",
+  args = "a, t",
+  f32  = [[ fma(t - SINC_SHIFT_F32, -0.5, sinc_folded(a)) ]],
+  f64  = [[ fma(t - SINC_SHIFT_F64, -0.5, sinc_folded(a)) ]],
+}
+
+func "sinc_turned" {
+  doc  = "Whether n is odd, so that sin and cos change places, from t = sinc_steps(a).",
+  args = "t",
+  result = "bool",
+  f32  = [[ (raw_u32(t) & 1) != 0 ]],
+  f64  = [[ (raw_u64(t) & 1) != 0 ]],
+}
+
 func "sinc_sin_tail" {
   doc  = "sin(pi r) / pi - r, |r| <= 1/4.",
   args = "r",
@@ -123,27 +151,30 @@ func "sinc_quotient" {
     return fma(fma(-y, a, p) + pl, i, y); ]],
 }
 
+func "sinc_held" {
+  doc  = "a, or where sinc rounds to 1 something a little larger than 0.",
+  args = "a",
+  f32  = [[ a < SINC_LOW_F32 ? SINC_LOW_F32 : a ]],
+  f64  = [[ a < SINC_LOW_F64 ? SINC_LOW_F64 : a ]],
+}
+
+func "sinc_signed" {
+  doc  = "y, its sign turned where n is 2 or 3 mod 4, from t = sinc_steps(a).",
+  args = "y, t",
+  f32  = [[ as_f32(raw_u32(y) ^ ((raw_u32(t) << 30) & 0x80000000)) ]],
+  f64  = [[ as_f64(raw_u64(y) ^ ((raw_u64(t) << 62) & 0x8000000000000000)) ]],
+}
+
 func "sinc" {
   doc  = "sin(pi x) / (pi x), 1 at 0.",
   args = "x",
-  f32  = [[
-    f32 a = abs(x) < SINC_LOW_F32 ? SINC_LOW_F32 : abs(x);
-    f32 b = fma(rint(0.5 * a), -2.0, a);
-    f32 t = fma(b, 2.0, SINC_SHIFT_F32);
-    f32 r = fma(t - SINC_SHIFT_F32, -0.5, b);
-    u32 n = raw_u32(t);
-    bool turned = (n & 1) != 0;
-    f32 y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
-    return as_f32(raw_u32(y) ^ ((n << 30) & 0x80000000)) + 0.0; ]],
-  f64  = [[
-    f64 a = abs(x) < SINC_LOW_F64 ? SINC_LOW_F64 : abs(x);
-    f64 b = fma(rint(0.5 * a), -2.0, a);
-    f64 t = fma(b, 2.0, SINC_SHIFT_F64);
-    f64 r = fma(t - SINC_SHIFT_F64, -0.5, b);
-    u64 n = raw_u64(t);
-    bool turned = (n & 1) != 0;
-    f64 y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
-    return as_f64(raw_u64(y) ^ ((n << 62) & 0x8000000000000000)) + 0.0; ]],
+  body = [[
+    T a = sinc_held(abs(x));
+    T t = sinc_steps(a);
+    T r = sinc_rest(a, t);
+    bool turned = sinc_turned(t);
+    T y = sinc_quotient(turned ? sinc_cos_head(r) : r, turned ? sinc_cos_tail(r) : sinc_sin_tail(r), a);
+    return sinc_signed(y, t) + 0.0; ]],
   derivation = "tools/fit/sinc.sollya",
 }
 
@@ -162,52 +193,68 @@ func "sinc_slope_near_0" {
   derivation = "tools/fit/sinc.sollya",
 }
 
+func "sinc_pi_hi" {
+  doc  = "pi x by the high part of pi, rounded.",
+  args = "x",
+  f32  = [[ 2 * x * SINC_PI_2_HI_F32 ]],
+  f64  = [[ 2 * x * SINC_PI_2_HI_F64 ]],
+}
+
+func "sinc_pi_lo" {
+  doc  = "What sinc_pi_hi(x) leaves out of pi x.",
+  args = "x",
+  f32  = [[ fma(2 * x, SINC_PI_2_LO_F32, fma(2 * x, SINC_PI_2_HI_F32, -sinc_pi_hi(x))) ]],
+  f64  = [[ fma(2 * x, SINC_PI_2_LO_F64, fma(2 * x, SINC_PI_2_HI_F64, -sinc_pi_hi(x))) ]],
+}
+
+func "sinc_pi_of_sum" {
+  doc  = "pi (x + xl), |xl| < |x|.",
+  args = "x, xl",
+  f32  = [[ fma(2 * x, SINC_PI_2_HI_F32, fma(2 * x, SINC_PI_2_LO_F32, sinc_pi_hi(xl))) ]],
+  f64  = [[ fma(2 * x, SINC_PI_2_HI_F64, fma(2 * x, SINC_PI_2_LO_F64, sinc_pi_hi(xl))) ]],
+}
+
 func "sinc_difference" {
-  doc  = "pi (q - p / (pi a)), q and p of two parts, for a up to where sinc is 0 at all floats; pi2, pi2l: pi/2 in two parts.",
-  args = "q, ql, p, pl, a, pi2, pi2l",
+  doc  = "pi (q - p / (pi a)), q and p of two parts, for a up to where sinc is 0 at all floats.",
+  args = "q, ql, p, pl, a",
   body = [[
-    T v = 2 * a * pi2;
-    T vl = fma(2 * a, pi2l, fma(2 * a, pi2, -v));
+    T v = sinc_pi_hi(a);
+    T vl = sinc_pi_lo(a);
     T i = 1.0 / v;
     T y = p * i;
     T yl = (fma(-y, v, p) + fma(-y, vl, pl)) * i;
     T e = q - y;
-    T el = sum_lost(q, -y, e) + (ql - yl);
-    return fma(2 * e, pi2, fma(2 * e, pi2l, 2 * el * pi2)); ]],
+    return sinc_pi_of_sum(e, sum_lost(q, -y, e) + (ql - yl)); ]],
+}
+
+func "sinc_capped" {
+  doc  = "a, or where it is larger a number from which on sinc is 0 at all floats.",
+  args = "a",
+  f32  = [[ a < 0x1p24 ? a : 0x1p24 ]],
+  f64  = [[ a < 0x1p53 ? a : 0x1p53 ]],
+}
+
+func "sinc_slope_signed" {
+  doc  = "As sinc_signed, but turned once more where x has a sign: the derivative is odd.",
+  args = "y, t, x",
+  f32  = [[ as_f32(raw_u32(y) ^ (((raw_u32(t) << 30) ^ raw_u32(x)) & 0x80000000)) ]],
+  f64  = [[ as_f64(raw_u64(y) ^ (((raw_u64(t) << 62) ^ raw_u64(x)) & 0x8000000000000000)) ]],
 }
 
 func "sinc_slope" {
   doc  = "grad (cos(pi x) - sinc(x)) / x, 0 at 0. What grad may take beyond the range, or below it, it does not on the way.",
   args = "grad, x",
-  f32  = [[
-    f32 a = abs(x);
-    f32 b = fma(rint(0.5 * a), -2.0, a);
-    f32 t = fma(b, 2.0, SINC_SHIFT_F32);
-    f32 r = fma(t - SINC_SHIFT_F32, -0.5, b);
-    u32 n = raw_u32(t);
-    bool turned = (n & 1) != 0;
-    f32 c = sinc_cos_head(r);
-    f32 cl = sinc_cos_tail(r);
-    f32 s = sinc_sin_tail(r);
-    f32 e = sinc_difference(turned ? -r : c, turned ? -s : cl, turned ? c : r, turned ? cl : s, a < 0x1p24 ? a : 0x1p24,
-                            SINC_PI_2_HI_F32, SINC_PI_2_LO_F32);
-    f32 d = as_f32(raw_u32(e) ^ (((n << 30) ^ raw_u32(x)) & 0x80000000));
-    f32 far = grad * (d / (a < 4 ? a : 4)) / (a < 4 ? 1 : 0.25 * a);
-    return a <= 0.5 ? grad * sinc_slope_near_0(x) * (-4 * x) : far; ]],
-  f64  = [[
-    f64 a = abs(x);
-    f64 b = fma(rint(0.5 * a), -2.0, a);
-    f64 t = fma(b, 2.0, SINC_SHIFT_F64);
-    f64 r = fma(t - SINC_SHIFT_F64, -0.5, b);
-    u64 n = raw_u64(t);
-    bool turned = (n & 1) != 0;
-    f64 c = sinc_cos_head(r);
-    f64 cl = sinc_cos_tail(r);
-    f64 s = sinc_sin_tail(r);
-    f64 e = sinc_difference(turned ? -r : c, turned ? -s : cl, turned ? c : r, turned ? cl : s, a < 0x1p53 ? a : 0x1p53,
-                            SINC_PI_2_HI_F64, SINC_PI_2_LO_F64);
-    f64 d = as_f64(raw_u64(e) ^ (((n << 62) ^ raw_u64(x)) & 0x8000000000000000));
-    f64 far = grad * (d / (a < 4 ? a : 4)) / (a < 4 ? 1 : 0.25 * a);
+  body = [[
+    T a = abs(x);
+    T t = sinc_steps(a);
+    T r = sinc_rest(a, t);
+    bool turned = sinc_turned(t);
+    T c = sinc_cos_head(r);
+    T cl = sinc_cos_tail(r);
+    T s = sinc_sin_tail(r);
+    T e = sinc_difference(turned ? -r : c, turned ? -s : cl, turned ? c : r, turned ? cl : s, sinc_capped(a));
+    T d = sinc_slope_signed(e, t, x);
+    T far = grad * (d / (a < 4 ? a : 4)) / (a < 4 ? 1 : 0.25 * a);
     return a <= 0.5 ? grad * sinc_slope_near_0(x) * (-4 * x) : far; ]],
   derivation = "tools/fit/sinc.sollya",
 }
