@@ -778,17 +778,23 @@ function M.op_called(model, name)
   end
 end
 
+-- Whether an op's spec lists a dtype. It may take others too, computed in f32 or f64: see compute_type.
+function M.is_listed(op, dtype)
+  for _, name in ipairs(op.dtypes) do
+    if name == dtype then return true end
+  end
+  return false
+end
+
 -- What an op's kernels compute in when its promoted dtype is T, or nil when it does not take T: T itself where a body is
 -- keyed by it (values are computed in T's compute type, operands and results are numbers of T), else T's compute type.
 function M.compute_type(types, op, T)
-  local taken = {}
-  for _, name in ipairs(op.dtypes) do taken[name] = true end
-  local t = types.by_name[T]
-  if op.index then return taken[T] and (t.kind == "float" and "f64" or "i64") or nil end
+  local t, is_listed = types.by_name[T], M.is_listed(op, T)
+  if op.index then return is_listed and (t.kind == "float" and "f64" or "i64") or nil end
   if M.is_double(op) then return "f64" end
-  if not taken[T] then
+  if not is_listed then
     -- float-only functions of integers and bool: f32
-    if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and taken.f32 then return "f32" end
+    if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and M.is_listed(op, "f32") then return "f32" end
     return nil
   end
   return op.bodies[T] and T or t.compute

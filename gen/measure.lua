@@ -172,10 +172,9 @@ end
 function M.subjects(plan, prefix)
   local types, functions, rows, skipped, slopes = plan.model.types, {}, {}, {}, {}
   for _, op in ipairs(plan.ops) do
-    local taken, is_measured = {}, false
-    for _, name in ipairs(op.dtypes) do taken[name] = true end
+    local is_measured = false
     for _, D in ipairs { "f16", "bf16", "f32", "f64" } do
-      if plan.wanted[D] and taken[D] and not op.moves and not op.casts and not op.index then
+      if plan.wanted[D] and expr.is_listed(op, D) and not op.moves and not op.casts and not op.index then
         local more, less = op_rows(plan, op, D, expr.compute_type(types, op, D), prefix, functions)
         table.move(more, 1, #more, #rows + 1, rows)
         table.move(less, 1, #less, #skipped + 1, skipped)

@@ -133,11 +133,9 @@ function M.accepted(types, op, built)
   local inputs, promoted, outputs, seen = {}, {}, {}, {}
   for _, name in ipairs(types.sets.all) do
     if built[name] then
-      local listed = false
-      for _, taken in ipairs(op.dtypes) do listed = listed or taken == name end
-      local K = expr.compute_type(types, op, name)
-      if listed or K then inputs[#inputs + 1] = name end
-      local result = expr.is_double(op) and "f64" or (listed and name) or (K and "f32")
+      local is_listed, K = expr.is_listed(op, name), expr.compute_type(types, op, name)
+      if is_listed or K then inputs[#inputs + 1] = name end
+      local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and "f32")
       if result and not seen[result] then
         seen[result] = true
         promoted[#promoted + 1] = result

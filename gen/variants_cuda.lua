@@ -90,18 +90,11 @@ local function kept(shapes, policy)
   return list
 end
 
-local function is_taken(op, name)
-  for _, dtype in ipairs(op.dtypes) do
-    if dtype == name then return true end
-  end
-  return false
-end
-
 -- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
 -- a floating op also takes integers, as f32; one of f64 alone all. An index op need not give what it computes in.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
-  if op.index and not is_taken(op, K) then list = {} end
+  if op.index and not expr.is_listed(op, K) then list = {} end
   if op.moves or op.casts then return list end
   for _, name in ipairs(op.dtypes) do
     if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then
