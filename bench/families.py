@@ -69,28 +69,27 @@ def all_cases(wanted):
 
 # ---- Who computes ----
 # Each is made with Quern's arrays, the inputs and the output, and works in their memory: where it lies counts, and what lies in
-# the cache. Called, it computes once more.
+# the cache. Called, it computes function of ins into out once more.
 
-class Quern:
+class Computing:
+    def __call__(self):
+        self.function(*self.ins, out=self.out)
+
+
+class Quern(Computing):
     name = "Quern"
     contexts = {threads: quern.Context(threads=threads) for threads in THREADS}
 
     def __init__(self, case, ins, out, threads):
-        self.op, self.ins, self.out = self.contexts[threads].op(case.op), ins, out
-
-    def __call__(self):
-        self.op(*self.ins, out=self.out)
+        self.function, self.ins, self.out = self.contexts[threads].op(case.op), ins, out
 
 
-class NumPy:
+class NumPy(Computing):
     name = "NumPy " + np.__version__
 
     def __init__(self, case, ins, out, threads):
         *self.ins, self.out = (np.from_dlpack(a) for a in (*ins, out))
         self.function = getattr(np, case.numpy) if case.numpy else lambda x, out: np.copyto(out, x)
-
-    def __call__(self):
-        self.function(*self.ins, out=self.out)
 
     @staticmethod
     def has(dtype, threads):
@@ -100,16 +99,13 @@ class NumPy:
 def torch_peer():
     import torch
 
-    class PyTorch:
+    class PyTorch(Computing):
         name = "PyTorch " + torch.__version__
 
         def __init__(self, case, ins, out, threads):
             torch.set_num_threads(threads)
             *self.ins, self.out = (torch.from_dlpack(a) for a in (*ins, out))
             self.function = getattr(torch, case.torch) if case.torch else lambda x, out: out.copy_(x)
-
-        def __call__(self):
-            self.function(*self.ins, out=self.out)
 
         @staticmethod
         def has(dtype, threads):
