@@ -431,10 +431,8 @@ int accuracy_overlooked(ref_op op, ref_dtype d, int n) {
 }
 
 char *accuracy_place(const accuracy *a, char *text, int size) {
-  int n = 0;
-  text[0] = 0;
-  for (int k = 0; k < ref_op_describe(a->op)->n_in && n < size; k++) {
-    n += snprintf(text + n, (size_t)(size - n), "%s%a", k ? ", " : "", (double)ref_value(a->d, a->x[k]));
-  }
-  return text;
+  const int n = ref_op_describe(a->op)->n_in;
+  double x[REF_MAX_INPUTS];
+  for (int k = 0; k < n; k++) x[k] = (double)ref_value(a->d, a->x[k]);
+  return accuracy_text(x, n, text, size);
 }

@@ -361,10 +361,5 @@ double backward_at(int k, ref_dtype d, int output, const double *at) {
 }
 
 char *backward_place(const backward_accuracy *a, int output, char *text, int size) {
-  int n = 0;
-  text[0] = 0;
-  for (int k = 0; k < a->n_in && n < size; k++) {
-    n += snprintf(text + n, (size_t)(size - n), "%s%a", k ? ", " : "", a->found[output].at[k]);
-  }
-  return text;
+  return accuracy_text(a->found[output].at, a->n_in, text, size);
 }

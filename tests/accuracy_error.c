@@ -4,6 +4,7 @@
 #include "accuracy_error.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const accuracy_format accuracy_formats[REF_N_DTYPES] = {
@@ -45,4 +46,11 @@ double accuracy_error(ref_dtype d, uint64_t got_bits, mpfr_ptr exact, double lea
   mpfr_abs(exact, exact, MPFR_RNDN);
   mpfr_mul_2si(exact, exact, f->digits - 1 - e, MPFR_RNDN);
   return mpfr_get_d(exact, MPFR_RNDU);
+}
+
+char *accuracy_text(const double *x, int n, char *text, int size) {
+  int at = 0;
+  text[0] = 0;
+  for (int k = 0; k < n && at < size; k++) at += snprintf(text + at, (size_t)(size - at), "%s%a", k ? ", " : "", x[k]);
+  return text;
 }

@@ -22,4 +22,7 @@ uint64_t accuracy_bits(ref_dtype d, double x);
  * infinite where it is not. exact is lost. */
 double accuracy_error(ref_dtype d, uint64_t got, mpfr_ptr exact, double least);
 
+/* n numbers as text, "0x1p+0, 0x1.8p+0"; returned. */
+char *accuracy_text(const double *x, int n, char *text, int size);
+
 #endif /* QUERN_TESTS_ACCURACY_ERROR_H */
