@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kernel_subject.c: every primitive and cast of templates/kernel.h as a plain loop over arrays, with a table of them. Built by
- * t010-kernel-primitives.sh into one shared object per compiler, level and optimisation; t010-kernel-primitives.c compares them. */
+ * t010-kernel-primitives.sh into one shared object per compiler, level and optimisation; t010-kernel-primitives.c compares
+ * them. */
 #include "../templates/kernel.h"
 
 #include "kernel_subject.h"
@@ -57,10 +58,18 @@
 #define SELECT(OP, X, M) {#OP, #M, #X, #X, #X, run_##OP##_##X, __LINE__},
 #define CAST(P, Q) {"cast", #P, "", "", #Q, run_cast_##P##_##Q, __LINE__},
 
-static void run_convert_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_convert_f16_f32(a, y, n); }
-static void run_convert_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_convert_f32_f16(a, y, n); }
-static void run_widen_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_widen_f16_f32(a, y, n); }
-static void run_narrow_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) { USES(a, b, c) q_narrow_f32_f16(a, y, n); }
+static void run_convert_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) {
+  USES(a, b, c) q_convert_f16_f32(a, y, n);
+}
+static void run_convert_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) {
+  USES(a, b, c) q_convert_f32_f16(a, y, n);
+}
+static void run_widen_f16_f32(const void *a, const void *b, const void *c, void *y, i64 n) {
+  USES(a, b, c) q_widen_f16_f32(a, y, n);
+}
+static void run_narrow_f32_f16(const void *a, const void *b, const void *c, void *y, i64 n) {
+  USES(a, b, c) q_narrow_f32_f16(a, y, n);
+}
 
 static const subject_loop loops[] = {
 #include "kernel_subject.def"

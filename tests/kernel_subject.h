@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernel_subject.h: what a shared object built from kernel_subject.c offers to t010-kernel-primitives.c. Types are named as in kernel.h. */
+ * kernel_subject.h: what a shared object built from kernel_subject.c offers to t010-kernel-primitives.c.
+ * Types are named as in kernel.h. */
 #ifndef QUERN_TESTS_KERNEL_SUBJECT_H
 #define QUERN_TESTS_KERNEL_SUBJECT_H
 

@@ -41,9 +41,11 @@ local without = {}
 for _, op in ipairs(model.ops) do
   if op.backward then
     local backward = model.op_of_name[op.backward]
-    tap.ok(backward and backward.backward_of == op.name and backward.inputs[1].name == "grad", "%s: (%s)", op.backward, inputs_of(backward))
+    tap.ok(backward and backward.backward_of == op.name and backward.inputs[1].name == "grad", "%s: (%s)", op.backward,
+           inputs_of(backward))
   elseif not op.backward_of then
-    without[op.name] = op.finds and "finds" or op.casts and "casts" or #op.inputs == 0 and "no inputs" or #op.outputs > 1 and "several outputs"
+    without[op.name] = op.finds and "finds" or op.casts and "casts" or #op.inputs == 0 and "no inputs"
+      or #op.outputs > 1 and "several outputs"
       or op.outputs[1].type and "gives " .. op.outputs[1].type or op.grad == false and "says so" or op.backward_failed or "?"
     local takes_floats = false
     for _, dtype in ipairs(op.dtypes) do takes_floats = takes_floats or model.types.by_name[dtype].kind == "float" end
@@ -98,7 +100,10 @@ model, errors = model_of(text)
 tap.is(#errors, 0, "a spec of all sorts is taken")
 for _, message in ipairs(errors) do tap.diag("%s", message) end
 
-local function inputs_are(name, wanted) tap.is(inputs_of(model.op_of_name[name .. "_backward"]), wanted, "%s: of %s", name, wanted) end
+local function inputs_are(name, wanted)
+  tap.is(inputs_of(model.op_of_name[name .. "_backward"]), wanted, "%s: of %s", name, wanted)
+end
+
 inputs_are("acme.cube", "grad x")
 inputs_are("acme.given", "grad x")
 inputs_are("acme.by_result", "grad y")

@@ -493,7 +493,8 @@ static void test_ops(int n_ways, const way *ways) {
     /* those of integers only have no special cases of floats */
     const int is_of_floats = info->n_in > 0 && strstr(info->args[info->n_in - 1].dtypes, "f32") != NULL;
     if (n_found) test_op(info, n_ways, ways);
-    else if (info->op_class == QUERN_CLASS_BASIC && is_of_floats && !is_without(info->name) && !is_backward(info->name)) /* t306 has those */
+    else if (info->op_class == QUERN_CLASS_BASIC && is_of_floats && !is_without(info->name) &&
+             !is_backward(info->name)) /* t306 has those */
       append(lacking, sizeof lacking, info->name);
     quern_op_release(op);
   }

@@ -19,7 +19,8 @@ int main(void) {
 }
 #else
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 
 static uintptr_t code_low, code_high; /* the library in memory */
@@ -168,12 +169,14 @@ static void use(quern_op *op, int64_t n) {
   }
 }
 
-static quern_status negate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+static quern_status negate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                           const quern_call *call) {
   (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
   return QUERN_E_UNSUPPORTED; /* declines: the built-in one runs */
 }
 
-static quern_status nothing(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+static quern_status nothing(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                            const quern_call *call) {
   (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
   return QUERN_OK;
 }
@@ -292,7 +295,8 @@ static void drive_default(void) {
 int main(void) {
   Dl_info self, library;
   dl_iterate_phdr(find_library, (void *)(uintptr_t)&quern_op_call);
-  if (!code_high || !dladdr((void *)(uintptr_t)&main, &self) || !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase) {
+  if (!code_high || !dladdr((void *)(uintptr_t)&main, &self) ||
+      !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase) {
     skip_all("the library is linked into this program: its allocations cannot be told apart");
   }
   dl_iterate_phdr(find_library, dlsym(RTLD_DEFAULT, "quern_op_call"));

@@ -14,7 +14,8 @@ typedef struct backend {
   double seen_param;
 } backend;
 
-static quern_status triple(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+static quern_status triple(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                           const quern_call *call) {
   backend *b = self;
   b->calls++;
   b->seen_params = call ? call->n_params : -1;
@@ -43,7 +44,8 @@ static quern_status infer_pair(void *self, int32_t n_in, DLTensor *const *in, in
   return QUERN_OK;
 }
 
-static quern_status workspace_of(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call, size_t *bytes) {
+static quern_status workspace_of(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                                 const quern_call *call, size_t *bytes) {
   (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
   ((backend *)self)->workspaces++;
   if (((backend *)self)->answer) {
@@ -60,7 +62,8 @@ static void release(void *self) {
 
 static float x[64], y[64];
 static int64_t n = 64;
-static DLTensor in_tensor = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &n}, out_tensor, *ins[2] = {&in_tensor, &in_tensor}, *outs[2] = {&out_tensor, &out_tensor};
+static DLTensor in_tensor = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &n};
+static DLTensor out_tensor, *ins[2] = {&in_tensor, &in_tensor}, *outs[2] = {&out_tensor, &out_tensor};
 
 static void reset(void) {
   out_tensor = in_tensor;
@@ -296,10 +299,13 @@ static void test_override(void) {
 }
 
 /* Takes complex numbers, which no built-in op here does. */
-static quern_status conjugate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+static quern_status conjugate(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                              const quern_call *call) {
   (void)self, (void)n_in, (void)n_out, (void)call;
   if (in[0]->dtype.code != kDLComplex || in[0]->strides != NULL || out[0]->strides[0] != 1) return QUERN_E_DTYPE;
-  for (int64_t i = 0; i < 2 * in[0]->shape[0]; i++) ((float *)out[0]->data)[i] = i % 2 ? -((float *)in[0]->data)[i] : ((float *)in[0]->data)[i];
+  for (int64_t i = 0; i < 2 * in[0]->shape[0]; i++) {
+    ((float *)out[0]->data)[i] = i % 2 ? -((float *)in[0]->data)[i] : ((float *)in[0]->data)[i];
+  }
   return QUERN_OK;
 }
 
@@ -352,7 +358,8 @@ static void test_strange_dtypes(void) {
 
 static void test_names(void) {
   static const char *const good[] = {"a", "a1_", "acme.a", "ac_me2.a_1"};
-  static const char *const bad[] = {"1a", "_a", "A", "a-b", "a.", ".a", "a..b", "a..b.", "a.b.c", "a.1", "a._b", "a b", "a.b ", "\xc3\xa4"};
+  static const char *const bad[] = {"1a", "_a", "A", "a-b", "a.", ".a", "a..b", "a..b.", "a.b.c", "a.1", "a._b",
+                                    "a b", "a.b ", "\xc3\xa4"};
   char longest[131] = "a.";
   memset(longest + 2, 'b', 127);
   backend b = {0};

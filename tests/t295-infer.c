@@ -19,7 +19,8 @@ static void test_listing(void) {
     const int is_dynamic = info->op_class == QUERN_CLASS_DYNAMIC; /* then no formula says what it does */
     whole &= info->size == sizeof *info && info->doc && *info->doc && info->formula && (*info->formula == 0) == is_dynamic &&
              info->n_in >= 0 && info->n_out >= 1 && info->args && (is_dynamic || info->op_class == QUERN_CLASS_BASIC) &&
-             (info->n_params == 0 || info->params) && info->preferred_alignment >= 1 && (info->preferred_alignment & (info->preferred_alignment - 1)) == 0;
+             (info->n_params == 0 || info->params) && info->preferred_alignment >= 1 &&
+             (info->preferred_alignment & (info->preferred_alignment - 1)) == 0;
     for (int k = 0; k < info->n_in + info->n_out; k++) {
       const quern_arg_info *arg = &info->args[k];
       whole &= arg->name && *arg->name && arg->dtypes && *arg->dtypes && arg->is_output == (k >= info->n_in);
@@ -51,9 +52,13 @@ static void test_described(void) {
     const ref_op_info *want = ref_op_describe((ref_op)op);
     const quern_op_info *info = quern_op_describe(the_op((ref_op)op));
     group_count(1);
-    if (info->n_in != want->n_in || info->n_params != want->n_params || info->n_out != 1) group_fail("%s: %d in, %d params", want->name, info->n_in, info->n_params);
+    if (info->n_in != want->n_in || info->n_params != want->n_params || info->n_out != 1) {
+      group_fail("%s: %d in, %d params", want->name, info->n_in, info->n_params);
+    }
     for (int k = 0; k < want->n_params; k++) {
-      if (info->params[k].value.kind != QUERN_F64 || info->params[k].value.v.f[0] != (double)want->param[k]) group_fail("%s: default of parameter %d", want->name, k + 1);
+      if (info->params[k].value.kind != QUERN_F64 || info->params[k].value.v.f[0] != (double)want->param[k]) {
+        group_fail("%s: default of parameter %d", want->name, k + 1);
+      }
     }
     for (int k = 0; k < want->n_in; k++) {
       for (int d = 0; d < REF_N_DTYPES; d++) {
@@ -62,7 +67,8 @@ static void test_described(void) {
         if (op == REF_WHERE && k > 0) in[0] = REF_BOOL;
         int taken = !ref_resolve((ref_op)op, in, &result, &compute);
         if (listed(info->args[k].dtypes, (ref_dtype)d) != taken) {
-          group_fail("%s: input %d lists `%s`; %s is %staken", want->name, k + 1, info->args[k].dtypes, ref_dtype_name((ref_dtype)d), taken ? "" : "not ");
+          group_fail("%s: input %d lists `%s`; %s is %staken", want->name, k + 1, info->args[k].dtypes,
+                     ref_dtype_name((ref_dtype)d), taken ? "" : "not ");
         }
       }
     }
@@ -106,8 +112,9 @@ static void test_infer(void) {
       int64_t middle = info->n_in > 1 ? 5 : 1;
       if (s || ref_dtype_of(shape.dtype) != result || shape.ndim != 3 || shape.shape[0] != 4 || shape.shape[1] != middle ||
           shape.shape[2] != 3 || shape.device.device_type != kDLCPU || shape.size != sizeof shape) {
-        group_fail("%s: combination %d: %s, dtype %d %d, ndim %d [%" PRId64 " %" PRId64 " %" PRId64 "]", info->name, combo, s ? quern_last_error() : "OK", shape.dtype.code, shape.dtype.bits,
-                   shape.ndim, shape.shape[0], shape.shape[1], shape.shape[2]);
+        group_fail("%s: combination %d: %s, dtype %d %d, ndim %d [%" PRId64 " %" PRId64 " %" PRId64 "]", info->name, combo,
+                   s ? quern_last_error() : "OK", shape.dtype.code, shape.dtype.bits, shape.ndim, shape.shape[0],
+                   shape.shape[1], shape.shape[2]);
       }
     }
   }
@@ -123,7 +130,10 @@ static void test_infer(void) {
       quern_shape shape = {.size = sizeof shape, .dtype = ref_dtype_dl((ref_dtype)to)};
       quern_status s = quern_op_infer(the_op(REF_ASTYPE), 1, &in, 1, &shape);
       group_count(1);
-      if (s || ref_dtype_of(shape.dtype) != (ref_dtype)to || shape.ndim != 1 || shape.shape[0] != 7) group_fail("%s to %s: %s", ref_dtype_name((ref_dtype)from), ref_dtype_name((ref_dtype)to), s ? quern_last_error() : "wrong");
+      if (s || ref_dtype_of(shape.dtype) != (ref_dtype)to || shape.ndim != 1 || shape.shape[0] != 7) {
+        group_fail("%s to %s: %s", ref_dtype_name((ref_dtype)from), ref_dtype_name((ref_dtype)to),
+                   s ? quern_last_error() : "wrong");
+      }
     }
   }
   group_end();
@@ -245,7 +255,9 @@ static void test_explain(void) {
         /* No byte at all: not even a terminator has room. */
         quern_status wanted = size == 0 ? QUERN_E_ARGUMENT : fits ? QUERN_OK : QUERN_E_LIMIT;
         if (s != wanted) group_fail("%s: %zu bytes of %zu: %s", info->name, size, whole, status_name(s));
-        if (size && (!memchr(part, 0, size) || strncmp(part, text, strlen(part)) || (!fits && strlen(part) != size - 1))) group_fail("%s: %zu bytes: not what fits", info->name, size);
+        if (size && (!memchr(part, 0, size) || strncmp(part, text, strlen(part)) || (!fits && strlen(part) != size - 1))) {
+          group_fail("%s: %zu bytes: not what fits", info->name, size);
+        }
         if (part[size] != '#') group_fail("%s: wrote past %zu bytes", info->name, size);
       }
       for (int k = 0; k < 4; k++) operand_free(&o[k]);

@@ -132,8 +132,8 @@ static void test_differences(void) {
           if (wanted != wanted || d_beside != d_beside || fabs(d_beside - wanted) > 0.02 * (1 + fabs(wanted))) continue;
           group_count(1);
           if (!(fabs(out[k] - wanted) <= 1e-6 * (1 + fabs(wanted) + fabs(y))))
-            group_fail("%s at %g, %g, grad %g: got %.9g, differences give %.9g", by, x[0], info->n_in > 1 ? x[1] : 0, in[0], out[k],
-                       wanted);
+            group_fail("%s at %g, %g, grad %g: got %.9g, differences give %.9g", by, x[0], info->n_in > 1 ? x[1] : 0, in[0],
+                       out[k], wanted);
         }
       }
       group_end();
@@ -183,7 +183,8 @@ static const struct point {
     {"sinc", {1, 1e-300}, {-3.2898681336964528e-300}, 1e-15}, {"sinc", {1, 1e300}, {1e-300}, 1e-15},
     {"add", {3}, {3, 3}, 0}, {"subtract", {3}, {3, -3}, 0}, {"multiply", {3, 5, 7}, {21, 15}, 0},
     {"divide", {8, 6, 2}, {4, -12}, 0},
-    {"pow", {3, 0, 1, 0}, {3, 0}, 0}, {"pow", {3, 2, 0, 1}, {0, 3 * 0.69314718055994531}, 1e-15}, {"pow", {3, 0, 2, 0}, {0, 0}, 0},
+    {"pow", {3, 0, 1, 0}, {3, 0}, 0}, {"pow", {3, 2, 0, 1}, {0, 3 * 0.69314718055994531}, 1e-15},
+    {"pow", {3, 0, 2, 0}, {0, 0}, 0},
     {"hypot", {5, 3, 4, 5}, {3, 4}, 1e-15},
     {"sigmoid", {1, 40}, {4.248354255291589e-18}, 1e-14}, {"sigmoid", {1, -40}, {4.248354255291589e-18}, 1e-14},
     {"tanh", {1, 30}, {4 * 8.7565107626965204e-27}, 1e-14}, {"erf", {1, 6}, {2.6173e-16}, 1e-4},
@@ -258,7 +259,8 @@ static int run_expression(quern_ctx *ctx, const char *text, int64_t n, double *x
 static void test_expressions(void) {
   enum { N = 500 };
   static double x[N], y[N], above[N], below[N], got[N], compiled[N], high[N], low[N];
-  quern_options off = {.size = sizeof off, .jit = QUERN_JIT_OFF}, sync = {.size = sizeof sync, .jit = QUERN_JIT_SYNC, .cache_dir = "none"};
+  quern_options off = {.size = sizeof off, .jit = QUERN_JIT_OFF};
+  quern_options sync = {.size = sizeof sync, .jit = QUERN_JIT_SYNC, .cache_dir = "none"};
   quern_ctx *plain = NULL, *fast = NULL;
   rng r;
   rng_seed(&r, 307);
@@ -279,7 +281,8 @@ static void test_expressions(void) {
     }
     if (memcmp(got, compiled, sizeof got)) group_fail("compiled it gives other bits");
     if (expressions[e].of) {
-      if (!run_expression(plain, expressions[e].of, N, above, y, high) || !run_expression(plain, expressions[e].of, N, below, y, low))
+      if (!run_expression(plain, expressions[e].of, N, above, y, high) ||
+          !run_expression(plain, expressions[e].of, N, below, y, low))
         group_fail("%s", quern_last_error());
     } else if (!run_expression(plain, expressions[e].same, N, x, y, high)) {
       group_fail("%s", quern_last_error());
@@ -289,7 +292,8 @@ static void test_expressions(void) {
       const double within = expressions[e].of ? 1e-5 : 1e-14;
       group_count(1);
       if (expressions[e].of && (fabs(x[i] - y[i]) < 1e-5)) continue;
-      if (!(fabs(got[i] - wanted) <= within * (1 + fabs(wanted)))) group_fail("at %g, %g: %.12g, wanted %.12g", x[i], y[i], got[i], wanted);
+      if (!(fabs(got[i] - wanted) <= within * (1 + fabs(wanted))))
+        group_fail("at %g, %g: %.12g, wanted %.12g", x[i], y[i], got[i], wanted);
     }
     group_end();
   }
