@@ -199,11 +199,14 @@ static int subject_open(subject *s, int k, ref_dtype d) {
   char name[64];
   *s = (subject){.row = &rows[k], .d = d};
   snprintf(name, sizeof name, "%s_backward", rows[k].op);
-  if (quern_op_find(NULL, rows[k].op, &s->op) || quern_op_find(NULL, name, &s->backward)) return 0;
+  ref_dtype given[REF_MAX_INPUTS] = {d, d, d}, result = d, compute;
+  if (quern_op_find(NULL, rows[k].op, &s->op) || quern_op_find(NULL, name, &s->backward) ||
+      ref_resolve(ref_op_find(rows[k].op), given, &result, &compute) || result != d) {
+    quern_op_release(s->op), quern_op_release(s->backward); /* NULL where it was not found */
+    return 0;
+  }
   s->of_op = quern_op_describe(s->op);
   s->info = quern_op_describe(s->backward);
-  ref_dtype given[REF_MAX_INPUTS] = {d, d, d}, result = d, compute;
-  if (ref_resolve(ref_op_find(rows[k].op), given, &result, &compute) || result != d) return 0;
   for (int i = 0; i < s->info->n_in; i++) {
     s->from[i] = i ? -2 : -1;
     for (int j = 0; i && j < s->of_op->n_in; j++) {
