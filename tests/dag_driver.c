@@ -66,7 +66,8 @@ static void call(rnd_op *op, int n_in, array *in, array *out, const char *what) 
   }
 }
 
-static void compare(const char *name, const char *layout, const char *wanted, const char *got, size_t size, int64_t stride, int64_t count) {
+static void compare(const char *name, const char *layout, const char *wanted, const char *got, size_t size, int64_t stride,
+                    int64_t count) {
   for (int64_t i = 0; i < count; i++)
     if (memcmp(wanted + i * (int64_t)size, got + i * stride, size)) {
       failures++;

@@ -548,7 +548,8 @@ static void test_overlap(void) {
     n_lawful += wanted;
     if (got != (wanted ? 0 : QUERN_E_OVERLAP)) {
       describe(&c, text, sizeof text);
-      group_fail("case %d: got %d (%s), wanted %s\n%s", i, (int)got, got ? quern_last_error() : "", wanted ? "lawful" : "overlap", text);
+      group_fail("case %d: got %d (%s), wanted %s\n%s", i, (int)got, got ? quern_last_error() : "", wanted ? "lawful" : "overlap",
+                 text);
     }
   }
   group_end();
@@ -631,7 +632,8 @@ static void test_overlap_cases(void) {
   is_int(overlap_of(0, (tensor *[]){&o}, 1), QUERN_E_OVERLAP, "strides 2 and 3 meet");
   make(&o, m, f32, 2, (int64_t[]){3, 4}, (int64_t[]){2, 3});
   is_int(overlap_of(0, (tensor *[]){&o}, 1), 0, "but not within 3 x 4");
-  make(&o, m, types[0], 2, (int64_t[]){INT64_C(1) << 29, INT64_C(1) << 29}, (int64_t[]){INT64_C(1) << 30, (INT64_C(1) << 30) + 1});
+  make(&o, m, types[0], 2, (int64_t[]){INT64_C(1) << 29, INT64_C(1) << 29},
+       (int64_t[]){INT64_C(1) << 30, (INT64_C(1) << 30) + 1});
   const quern_status huge = overlap_of(0, (tensor *[]){&o}, 1);
   is_int(huge, 0, "2^30 and 2^30 + 1 over 2^29 x 2^29");
 
@@ -684,7 +686,8 @@ static void test_overlap_cases(void) {
 
 static int64_t odd_number(rng *r) {
   static const int64_t numbers[] = {0, 1, 2, 3, -1, -2, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_C(1) << 31,
-                                    INT64_C(1) << 32, (INT64_C(1) << 31) - 1, INT64_C(1) << 61, INT64_C(1) << 62, -(INT64_C(1) << 62)};
+                                    INT64_C(1) << 32, (INT64_C(1) << 31) - 1, INT64_C(1) << 61, INT64_C(1) << 62,
+                                    -(INT64_C(1) << 62)};
   if (rng_below(r, 3) == 0) return (int64_t)(rng_u64(r) >> rng_below(r, 64));
   return numbers[rng_below(r, sizeof numbers / sizeof numbers[0])];
 }
@@ -708,7 +711,8 @@ static void test_hostile(void) {
         if (k && rng_below(&r, 8)) shape[d] = t[0].shape[d];
         strides[d] = rng_below(&r, 2) ? odd_number(&r) : rng_range(&r, -4, 4);
       }
-      make(&t[k], (void *)(uintptr_t)(rng_below(&r, 4) ? UINT64_C(0x7f0000000000) : (uint64_t)odd_number(&r)), types[rng_below(&r, 4)],
+      make(&t[k], (void *)(uintptr_t)(rng_below(&r, 4) ? UINT64_C(0x7f0000000000) : (uint64_t)odd_number(&r)),
+           types[rng_below(&r, 4)],
            ndim < 0 ? 0 : ndim, shape, rng_below(&r, 4) ? strides : NULL);
       t[k].dl.ndim = ndim;
       if (rng_below(&r, 4) == 0) t[k].dl.byte_offset = (uint64_t)odd_number(&r);
@@ -726,13 +730,15 @@ static void test_hostile(void) {
       if (read[k].n_elements) {
         long double low = (long double)(uintptr_t)t[k].dl.data + (long double)t[k].dl.byte_offset, high = low, n = 1, step = 1;
         for (int d = ndim - 1; d >= 0; d--) {
-          const long double reach = (long double)(t[k].shape[d] - 1) * (t[k].dl.strides && t[k].shape[d] != 1 ? (long double)strides[d] : step) * read[k].size;
+          const long double stride = t[k].dl.strides && t[k].shape[d] != 1 ? (long double)strides[d] : step;
+          const long double reach = (long double)(t[k].shape[d] - 1) * stride * read[k].size;
           if (reach < 0) low += reach; else high += reach;
           n *= (long double)t[k].shape[d];
           step = n;
         }
         high += read[k].size;
-        if (low < 0 || high > 18446744073709551616.0L || high - low > 2305843009213693952.0L || n != (long double)read[k].n_elements) {
+        if (low < 0 || high > 18446744073709551616.0L || high - low > 2305843009213693952.0L ||
+            n != (long double)read[k].n_elements) {
           group_fail("case %d: read with low %Lg, high %Lg, n %Lg", i, low, high, n);
         }
       }

@@ -12,7 +12,8 @@ static const struct {
 } cases[] = {
     {REF_ADD, {REF_F32, REF_F32}, REF_F32},   {REF_NEGATIVE, {REF_I32}, REF_I32},      {REF_EXP, {REF_F32}, REF_F32},
     {REF_ADD, {REF_F16, REF_F16}, REF_F16},   {REF_MAXIMUM, {REF_U8, REF_U8}, REF_U8}, {REF_ASTYPE, {REF_U8}, REF_F32},
-    {REF_COPY, {REF_F64}, REF_F64},           {REF_FULL, {REF_F32}, REF_BF16},         {REF_WHERE, {REF_BOOL, REF_F32, REF_F32}, REF_F32},
+    {REF_COPY, {REF_F64}, REF_F64},           {REF_FULL, {REF_F32}, REF_BF16},
+    {REF_WHERE, {REF_BOOL, REF_F32, REF_F32}, REF_F32},
     {REF_LESS, {REF_F64, REF_I32}, REF_BOOL}, {REF_MULTIPLY, {REF_BF16, REF_F32}, REF_F64},
 };
 #define N_CASES (int)(sizeof cases / sizeof *cases)
@@ -74,8 +75,9 @@ static void run_case(int c, int offset, int64_t cols, int64_t pitch, int periodi
     size_t i = 0;
     while (wanted[i] == body_of(&out)[i]) i++;
     int64_t at = (int64_t)(body_of(&out) + i - (unsigned char *)out.t.data);
-    group_fail("%s: offset %d, [%" PRId64 ", %" PRId64 "] pitch %" PRId64 ": byte %" PRId64 " from data differs from small calls: got 0x%02x, wanted 0x%02x\n%s", info->name, offset, rows, cols, pitch,
-               at, body_of(&out)[i], wanted[i], text);
+    group_fail("%s: offset %d, [%" PRId64 ", %" PRId64 "] pitch %" PRId64 ": byte %" PRId64
+               " from data differs from small calls: got 0x%02x, wanted 0x%02x\n%s", info->name, offset, rows, cols, pitch, at,
+               body_of(&out)[i], wanted[i], text);
   }
   free(wanted);
   for (int k = 0; k < info->n_in; k++) operand_free(&in[k]);

@@ -211,7 +211,8 @@ static void test_views(void) {
           "f64 narrowed onto its own low halves: addresses are the same, items are not of one size");
   served(REF_ASTYPE, (view[]){{REF_F32, 1, 0, {10}, {2}}}, &(view){REF_F32, 1, 4, {10}, {2}}, "interleaved f32");
   served(REF_ASTYPE, (view[]){{REF_F64, 1, 0, {10}, {2}}}, &(view){REF_F32, 1, 8, {10}, {4}}, "f64 and f32 interleaved");
-  refused(REF_ASTYPE, (view[]){{REF_U8, 1, 2, {10}, {4}}}, &(view){REF_F32, 1, 0, {10}, {1}}, "bytes inside of the output's items");
+  refused(REF_ASTYPE, (view[]){{REF_U8, 1, 2, {10}, {4}}}, &(view){REF_F32, 1, 0, {10}, {1}},
+          "bytes inside of the output's items");
   refused(REF_ADD, (view[]){F(2, 10, 1), row}, &F(0, 10, 1), "half an element apart");
 }
 

@@ -16,12 +16,14 @@ static int specials_of(ref_dtype d, uint64_t *list) {
     return n;
   }
   if (ref_dtype_kind(d) == REF_KIND_INTEGER) {
-    const uint64_t some[] = {0, 1, 2, 3, 7, 10, 31, 63, 64, 127, 128, 200, 255, top - 2, top - 1, top, top + 1, all - 2, all - 1, all};
+    const uint64_t some[] = {0, 1, 2, 3, 7, 10, 31, 63, 64, 127, 128, 200, 255, top - 2, top - 1, top, top + 1, all - 2, all - 1,
+                             all};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) list[n++] = some[i] & all;
     return n;
   }
   uint64_t quiet = ref_nan(d), inf = quiet & (quiet - 1), one_quiet = quiet ^ inf;
-  static const double some[] = {0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 16, 88.5, 100, 104, 710, 745.2, 1e4, 65504, 8388609, 1e10, 9007199254740992, 1e20, 1e37, 1e300,
+  static const double some[] = {0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 16, 88.5, 100, 104, 710, 745.2, 1e4, 65504, 8388609, 1e10,
+                                9007199254740992, 1e20, 1e37, 1e300,
                                 1e-3, 1e-5, 1e-10, 1e-38, 1e-44, 1e-300, 5e-324, 0.1, 0.7, 0.999, 1.001};
   const uint64_t patterns[] = {0, 1, 2, (inf & -inf) - 1, inf & -inf, (inf & -inf) + 1, inf - 1, inf, quiet, inf + 1, quiet + 1,
                                quiet | (one_quiet - 1), one_quiet * 3 & ~inf};
@@ -99,7 +101,8 @@ static void test_nan(void) {
         operand_vector(&t.out, result, n, &r);
         for (int64_t i = 0; i < n; i++) {
           uint64_t payload = 1 + rng_below(&r, low);
-          ref_put((ref_dtype)d, (char *)t.in[who].t.data + i * ref_dtype_size((ref_dtype)d), inf | payload | (rng_u64(&r) & sign));
+          ref_put((ref_dtype)d, (char *)t.in[who].t.data + i * ref_dtype_size((ref_dtype)d),
+                  inf | payload | (rng_u64(&r) & sign));
         }
         trial_run(&t);
         trial_free(&t);
@@ -158,7 +161,8 @@ static void test_casts(ref_op op) {
       /* Subnormals of f16 and bf16: halves of their steps. */
       for (int i = 0; i < 3000; i++) list[n++] = ref_from_double((ref_dtype)from, ldexp((double)rng_below(&r, 4096), -26));
       for (int i = 0; i < 3000; i++) list[n++] = ref_from_double((ref_dtype)from, ldexp((double)rng_below(&r, 1024), -135));
-      const double edges[] = {255, 255.5, 256, -0.5, -0.99, -1, 2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0, 9223372036854775807.0, -9223372036854775808.0, 65519.99, 65520, 3.3961e38, 3.4e38};
+      const double edges[] = {255, 255.5, 256, -0.5, -0.99, -1, 2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0,
+                              9223372036854775807.0, -9223372036854775808.0, 65519.99, 65520, 3.3961e38, 3.4e38};
       for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         uint64_t x = ref_from_double((ref_dtype)from, edges[i]);
         list[n++] = x;

@@ -116,9 +116,11 @@ static void test_dtypes(void) {
     DLDataType dtype;
     const char *name;
   } bad[] = {
-      {{2, 32, 2}, "lanes 2"}, {{2, 32, 0}, "lanes 0"}, {{2, 32, 65535}, "lanes 65535"}, {{2, 8, 1}, "float of 8 bits"}, {{2, 128, 1}, "float of 128 bits"},
+      {{2, 32, 2}, "lanes 2"}, {{2, 32, 0}, "lanes 0"}, {{2, 32, 65535}, "lanes 65535"}, {{2, 8, 1}, "float of 8 bits"},
+      {{2, 128, 1}, "float of 128 bits"},
       {{1, 4, 1}, "uint of 4 bits"}, {{0, 4, 1}, "int of 4 bits"}, {{0, 0, 1}, "int of 0 bits"}, {{6, 1, 1}, "bool of one bit"},
-      {{6, 16, 1}, "bool of 16 bits"}, {{3, 64, 1}, "opaque handle"}, {{17, 4, 1}, "float4"}, {{15, 6, 1}, "float6"}, {{200, 32, 1}, "unknown code"}, {{255, 255, 65535}, "all bits"},
+      {{6, 16, 1}, "bool of 16 bits"}, {{3, 64, 1}, "opaque handle"}, {{17, 4, 1}, "float4"}, {{15, 6, 1}, "float6"},
+      {{200, 32, 1}, "unknown code"}, {{255, 255, 65535}, "all bits"},
       {{4, 32, 1}, "bfloat of 32 bits"}, {{0, 33, 1}, "int of 33 bits"},
       {{5, 64, 1}, "c64"}, {{5, 128, 1}, "c128"}, {{12, 8, 1}, "f8_e5m2"},
   };
@@ -247,7 +249,8 @@ static void test_overflow(void) {
   ok(untouched(), "  output untouched");
   reset();
 
-  static const int64_t steps[] = {INT64_MAX, INT64_MIN, INT64_MAX / 4, INT64_MIN / 4, INT64_MAX / 3, (int64_t)1 << 61, (int64_t)1 << 60};
+  static const int64_t steps[] = {INT64_MAX, INT64_MIN, INT64_MAX / 4, INT64_MIN / 4, INT64_MAX / 3, (int64_t)1 << 61,
+                                  (int64_t)1 << 60};
   for (int who = 0; who < 3; who++) {
     for (int i = 0; i < 7; i++) {
       (who == 0 ? strides_x : who == 1 ? strides_y : strides_out)[0] = steps[i];
@@ -345,7 +348,8 @@ static void test_call_struct(void) {
   refused(REF_CLIP, 1, 1, &call, QUERN_E_ARGUMENT, "clip", "three parameters of two");
   call.n_params = 1;
   call.params = NULL;
-  is_int(quern_op_call(the_op(REF_CLIP), 1, ins, 1, outs, &call), QUERN_OK, "params NULL means the defaults, whatever their number");
+  is_int(quern_op_call(the_op(REF_CLIP), 1, ins, 1, outs, &call), QUERN_OK,
+         "params NULL means the defaults, whatever their number");
   ok(out_data[3] == 3, "  and it ran with them");
   reset();
   p[0].kind = 9;
@@ -441,7 +445,8 @@ static void test_last_error(void) {
 static void test_find(void) {
   static const struct {
     const char *asked, *nearest;
-  } names[] = {{"ad", "add"}, {"addd", "add"}, {"clipp", "clip"}, {"multiplied", "multiply"}, {"sgnbit", "signbit"}, {"substract", "subtract"}, {"leakyrelu", "leaky_relu"}, {"maximun", "maximum"}};
+  } names[] = {{"ad", "add"}, {"addd", "add"}, {"clipp", "clip"}, {"multiplied", "multiply"}, {"sgnbit", "signbit"},
+               {"substract", "subtract"}, {"leakyrelu", "leaky_relu"}, {"maximun", "maximum"}};
   static const char *const others[] = {"dot", "foo", "q", "conv2d", "matmul", "nonzero_counts"}; /* not meant: log, cos */
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
     quern_op *op = NULL;
@@ -476,7 +481,8 @@ static void test_fuzz(void) {
   for (int i = 0; i < 200000; i++) {
     DLTensor *t[3] = {&x, &y, &out};
     int64_t *shapes[3] = {shape_x, shape_y, shape_out}, *strides[3] = {strides_x, strides_y, strides_out};
-    static const int64_t odd[] = {0, 1, -1, 2, 3, 4, 5, INT64_MAX, INT64_MIN, (int64_t)1 << 31, (int64_t)1 << 32, ((int64_t)1 << 62) - 1, -((int64_t)1 << 61), 1 << 20};
+    static const int64_t odd[] = {0, 1, -1, 2, 3, 4, 5, INT64_MAX, INT64_MIN, (int64_t)1 << 31, (int64_t)1 << 32,
+                                  ((int64_t)1 << 62) - 1, -((int64_t)1 << 61), 1 << 20};
     /* Inputs broadcast over any memory they like could be read anywhere: keep strides that move inputs inside, but let the
      * output be anything that must be refused. */
     int who = (int)rng_below(&r, 3);

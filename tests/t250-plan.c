@@ -30,7 +30,8 @@ static void make_trial(trial *t, int c, int layout, rng *r) {
   t->op = cases[c].op;
   t->note = "plan";
   for (int k = 0; k < ref_op_describe(t->op)->n_in; k++) {
-    const int64_t *strides = layout == 0 ? NULL : layout == 1 ? turned : layout == 2 ? pitch : layout == 3 ? gaps : k == 1 ? bcast : NULL;
+    const int64_t *strides =
+        layout == 0 ? NULL : layout == 1 ? turned : layout == 2 ? pitch : layout == 3 ? gaps : k == 1 ? bcast : NULL;
     operand_make(&t->in[k], cases[c].in[k], 2, shape, strides, r);
   }
   operand_make(&t->out, cases[c].out, 2, shape, layout == 2 ? pitch : layout == 3 ? turned : NULL, r);
@@ -176,7 +177,8 @@ static void test_params(void) {
   rng_seed(&r, 4);
   trial t;
   make_trial(&t, 6, 1, &r); /* clip, i32 */
-  quern_scalar limits[2] = {{.kind = QUERN_I64, .v.i = -3}, {.kind = QUERN_I64, .v.i = 9}}, other[2] = {{.kind = QUERN_I64, .v.i = 0}, {.kind = QUERN_I64, .v.i = 100}};
+  quern_scalar limits[2] = {{.kind = QUERN_I64, .v.i = -3}, {.kind = QUERN_I64, .v.i = 9}},
+      other[2] = {{.kind = QUERN_I64, .v.i = 0}, {.kind = QUERN_I64, .v.i = 100}};
   quern_call call = {.size = sizeof call, .params = limits, .n_params = 2};
   ref_real kept[2] = {-3, 9}, given[2] = {0, 100};
   quern_plan *plan = prepare(&t, &call);
@@ -227,7 +229,9 @@ static void *run_shared(void *arg) {
     DLTensor mine = t->out.t;
     mine.data = out;
     mine.byte_offset = 0;
-    if (quern_plan_run(shared[c], in, &out, NULL) != QUERN_OK || (i % 16 == me && !ref_check_tensor(&mine, expects[c], &diff))) thread_errors[me]++;
+    if (quern_plan_run(shared[c], in, &out, NULL) != QUERN_OK || (i % 16 == me && !ref_check_tensor(&mine, expects[c], &diff))) {
+      thread_errors[me]++;
+    }
     /* Bits, against the first thread's result. */
     if (memcmp(out, t->out.saved, (size_t)ref_n_elements(&mine) * (size_t)ref_dtype_size(t->out.d))) thread_errors[me]++;
   }

@@ -82,7 +82,8 @@ static void test_kinds(void) {
   rng_seed(&r, 2);
   group_begin("clip, leaky_relu, full: integers and floats of both kinds, every dtype");
   for (int d = 0; d < REF_N_DTYPES; d++) {
-    const quern_scalar small[][2] = {{scalar_i(2), scalar_i(9)}, {scalar_u(2), scalar_u(9)}, {scalar_f(2), scalar_f(9)}, {scalar_i(0), scalar_f(100)},
+    const quern_scalar small[][2] = {{scalar_i(2), scalar_i(9)}, {scalar_u(2), scalar_u(9)}, {scalar_f(2), scalar_f(9)},
+                                     {scalar_i(0), scalar_f(100)},
                                      {scalar_u(5), scalar_i(5)}, {scalar_i(9), scalar_i(2)}, {scalar_f(0), scalar_u(1)}};
     for (int i = 0; i < 7; i++) {
       if (d != REF_BOOL) run_with(REF_CLIP, (ref_dtype)d, 530, 2, small[i], "clip by numbers every dtype has", &r);
@@ -95,9 +96,12 @@ static void test_kinds(void) {
       run_with(REF_CLIP, (ref_dtype)d, 530, 2, through, "clip through zero", &r);
     }
     if (d >= REF_F16) {
-      const quern_scalar odd[][2] = {{scalar_f(0.1), scalar_f(0.3)}, {scalar_f(-1e300), scalar_f(1e300)}, {scalar_f(NAN), scalar_f(1)}, {scalar_f(0), scalar_f(NAN)},
-                                     {scalar_f(-0.0), scalar_f(0.0)}, {scalar_f(0.0), scalar_f(-0.0)}, {scalar_f(-INFINITY), scalar_f(INFINITY)}, {scalar_f(INFINITY), scalar_f(-INFINITY)},
-                                     {scalar_i(INT64_MIN), scalar_u(UINT64_MAX)}, {scalar_i(16777217), scalar_i(9007199254740993)}, {scalar_f(5e-324), scalar_f(1e-40)},
+      const quern_scalar odd[][2] = {{scalar_f(0.1), scalar_f(0.3)}, {scalar_f(-1e300), scalar_f(1e300)},
+                                     {scalar_f(NAN), scalar_f(1)}, {scalar_f(0), scalar_f(NAN)},
+                                     {scalar_f(-0.0), scalar_f(0.0)}, {scalar_f(0.0), scalar_f(-0.0)},
+                                     {scalar_f(-INFINITY), scalar_f(INFINITY)}, {scalar_f(INFINITY), scalar_f(-INFINITY)},
+                                     {scalar_i(INT64_MIN), scalar_u(UINT64_MAX)},
+                                     {scalar_i(16777217), scalar_i(9007199254740993)}, {scalar_f(5e-324), scalar_f(1e-40)},
                                      {scalar_f(16777217.0), scalar_f(3e9)}};
       for (int i = 0; i < 12; i++) {
         run_with(REF_CLIP, (ref_dtype)d, 530, 2, odd[i], "clip at odd places", &r);
@@ -106,7 +110,8 @@ static void test_kinds(void) {
       }
     }
     if (d == REF_I64) {
-      const quern_scalar exact[2] = {scalar_i(9007199254740993), scalar_i(INT64_MAX - 1)}, wide[2] = {scalar_i(INT64_MIN), scalar_i(INT64_MAX)};
+      const quern_scalar exact[2] = {scalar_i(9007199254740993), scalar_i(INT64_MAX - 1)},
+          wide[2] = {scalar_i(INT64_MIN), scalar_i(INT64_MAX)};
       run_with(REF_CLIP, REF_I64, 530, 2, exact, "integers beyond 2^53 are exact", &r);
       run_with(REF_CLIP, REF_I64, 530, 2, wide, "the whole range", &r);
       run_with(REF_FULL, REF_I64, 530, 1, exact, "integers beyond 2^53 are exact", &r);
@@ -116,7 +121,8 @@ static void test_kinds(void) {
       run_with(REF_CLIP, REF_I32, 530, 2, wide, "the whole range", &r);
     }
     if (d == REF_BOOL) {
-      const quern_scalar truth[][1] = {{scalar_i(0)}, {scalar_i(1)}, {scalar_i(256)}, {scalar_f(0.5)}, {scalar_f(-0.0)}, {scalar_f(NAN)}, {scalar_u(1ull << 63)}};
+      const quern_scalar truth[][1] = {{scalar_i(0)}, {scalar_i(1)}, {scalar_i(256)}, {scalar_f(0.5)}, {scalar_f(-0.0)},
+                                       {scalar_f(NAN)}, {scalar_u(1ull << 63)}};
       for (int i = 0; i < 7; i++) run_with(REF_FULL, REF_BOOL, 530, 1, truth[i], "bool is != 0", &r);
     }
   }
@@ -124,8 +130,10 @@ static void test_kinds(void) {
 
   group_begin("floats for integers: whole ones saturate");
   for (int d = REF_I8; d <= REF_U64; d++) {
-    const quern_scalar some[][2] = {{scalar_f(3), scalar_f(1e30)}, {scalar_f(-1e30), scalar_f(7)}, {scalar_f(INFINITY), scalar_f(INFINITY)}, {scalar_f(-INFINITY), scalar_f(0)},
-                                    {scalar_f(256), scalar_f(4294967296.0)}, {scalar_f(-1), scalar_f(0x1p63)}, {scalar_i(-300), scalar_u(UINT64_MAX)}};
+    const quern_scalar some[][2] = {{scalar_f(3), scalar_f(1e30)}, {scalar_f(-1e30), scalar_f(7)},
+                                    {scalar_f(INFINITY), scalar_f(INFINITY)}, {scalar_f(-INFINITY), scalar_f(0)},
+                                    {scalar_f(256), scalar_f(4294967296.0)}, {scalar_f(-1), scalar_f(0x1p63)},
+                                    {scalar_i(-300), scalar_u(UINT64_MAX)}};
     for (int i = 0; i < 7; i++) {
       run_with(REF_FULL, (ref_dtype)d, 70, 1, some[i], "a whole float into an integer", &r);
       run_with(REF_CLIP, (ref_dtype)d, 70, 2, some[i], "whole floats as limits", &r);
@@ -152,7 +160,9 @@ static void test_refused(void) {
         DLTensor *in = &t.in[0].t, *out = &t.out.t;
         group_count(1);
         quern_status s = quern_op_call(the_op(ops[o]), ref_op_describe(ops[o])->n_in, &in, 1, &out, &call);
-        if (s != QUERN_E_DTYPE || !operand_same(&t.out) || !strstr(quern_last_error(), "parameter 1")) trial_report(&t, s ? quern_last_error() : "accepted");
+        if (s != QUERN_E_DTYPE || !operand_same(&t.out) || !strstr(quern_last_error(), "parameter 1")) {
+          trial_report(&t, s ? quern_last_error() : "accepted");
+        }
         trial_free(&t);
       }
     }

@@ -215,7 +215,8 @@ static void nesting_for(void *self, int64_t n, void (*slice)(void *arg, int64_t 
     float *a = malloc(sizeof *a * 300000);
     int64_t count = 300000;
     for (int k = 0; k < count; k++) a[k] = (float)k;
-    DLTensor t = {.data = a, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &count}, *in[2] = {&t, &t}, *out = &t;
+    DLTensor t = {.data = a, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &count}, *in[2] = {&t, &t},
+        *out = &t;
     if (quern_op_call(nested_op, 2, in, 1, &out, NULL) || a[299999] != 599998.0f) atomic_fetch_add(&nested_bad, 1);
     free(a);
     depth--;
@@ -262,7 +263,10 @@ static void *caller(void *arg) {
     if (quern_op_call(op, ref_op_describe(t->op)->n_in, in, 1, &out, NULL)) atomic_fetch_add(&callers_bad, 1);
     if (memcmp(body_of(&mine), wanted[c], body_bytes(&mine))) atomic_fetch_add(&callers_bad, 1);
     /* Errors of one thread stay there. */
-    if (quern_op_call(op, 9, in, 1, &out, NULL) != QUERN_E_ARGUMENT || !strstr(quern_last_error(), ref_op_describe(t->op)->name)) atomic_fetch_add(&callers_bad, 1);
+    if (quern_op_call(op, 9, in, 1, &out, NULL) != QUERN_E_ARGUMENT ||
+        !strstr(quern_last_error(), ref_op_describe(t->op)->name)) {
+      atomic_fetch_add(&callers_bad, 1);
+    }
     quern_op_release(op);
     operand_free(&mine);
   }

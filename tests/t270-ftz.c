@@ -38,7 +38,8 @@ static void set_word(unsigned word) {
 static const struct {
   unsigned word;
   const char *name;
-} words[] = {{0, "default"}, {1u << 24, "FZ"}, {3u << 22, "toward zero"}, {2u << 22, "downward"}, {1u << 22, "upward"}, {7u << 22, "FZ, toward zero"}};
+} words[] = {{0, "default"}, {1u << 24, "FZ"}, {3u << 22, "toward zero"}, {2u << 22, "downward"}, {1u << 22, "upward"},
+             {7u << 22, "FZ, toward zero"}};
 #endif
 #define N_WORDS (int)(sizeof words / sizeof *words)
 
@@ -46,13 +47,16 @@ static const struct {
   ref_op op;
   ref_dtype in[3], out;
 } cases[] = {
-    {REF_ADD, {REF_F32, REF_F32}, REF_F32},   {REF_MULTIPLY, {REF_F64, REF_F64}, REF_F64}, {REF_DIVIDE, {REF_F32, REF_F32}, REF_F32},
+    {REF_ADD, {REF_F32, REF_F32}, REF_F32},   {REF_MULTIPLY, {REF_F64, REF_F64}, REF_F64},
+    {REF_DIVIDE, {REF_F32, REF_F32}, REF_F32},
     {REF_EXP, {REF_F32}, REF_F32},            {REF_EXP, {REF_F64}, REF_F64},               {REF_LOG, {REF_F32}, REF_F32},
     {REF_POW, {REF_F32, REF_F32}, REF_F32},   {REF_POW, {REF_F64, REF_F64}, REF_F64},      {REF_GELU, {REF_F64}, REF_F64},
-    {REF_TANH, {REF_F32}, REF_F32},           {REF_SQRT, {REF_F32}, REF_F32},              {REF_FMA, {REF_F64, REF_F64, REF_F64}, REF_F64},
+    {REF_TANH, {REF_F32}, REF_F32},           {REF_SQRT, {REF_F32}, REF_F32},
+    {REF_FMA, {REF_F64, REF_F64, REF_F64}, REF_F64},
     {REF_MULTIPLY, {REF_F16, REF_F16}, REF_F16}, {REF_ADD, {REF_BF16, REF_BF16}, REF_BF16}, {REF_ASTYPE, {REF_F64}, REF_F32},
     {REF_ASTYPE, {REF_F64}, REF_F16},         {REF_ASTYPE, {REF_I64}, REF_F32},            {REF_ASTYPE, {REF_F32}, REF_I32},
-    {REF_ASTYPE, {REF_F32}, REF_BOOL},        {REF_LESS, {REF_F32, REF_F32}, REF_BOOL},    {REF_EQUAL, {REF_F64, REF_F64}, REF_BOOL},
+    {REF_ASTYPE, {REF_F32}, REF_BOOL},        {REF_LESS, {REF_F32, REF_F32}, REF_BOOL},
+    {REF_EQUAL, {REF_F64, REF_F64}, REF_BOOL},
     {REF_MAXIMUM, {REF_F32, REF_F32}, REF_F32}, {REF_RELU, {REF_F32}, REF_F32},            {REF_LEAKY_RELU, {REF_F32}, REF_F32},
     {REF_CLIP, {REF_F32}, REF_F32},           {REF_SIGMOID, {REF_F32}, REF_F32},           {REF_ERF, {REF_F32}, REF_F32},
 };
@@ -142,10 +146,13 @@ static void test_case(int c, int kind, rng *r) {
       unsigned after = get_word();
       set_word(words[0].word);
       char what[200];
-      snprintf(what, sizeof what, "%s, %s: %s", words[w].name, by_plan ? "plan" : "call", s ? quern_last_error() : "other bits than in the default environment");
+      snprintf(what, sizeof what, "%s, %s: %s", words[w].name, by_plan ? "plan" : "call",
+               s ? quern_last_error() : "other bits than in the default environment");
       group_count(1);
       if (s || memcmp(wanted, body_of(&t.out), bytes)) trial_report(&t, what);
-      if ((after & CONTROL) != (words[w].word & CONTROL)) group_fail("%s: control word 0x%x became 0x%x", words[w].name, words[w].word, after);
+      if ((after & CONTROL) != (words[w].word & CONTROL)) {
+        group_fail("%s: control word 0x%x became 0x%x", words[w].name, words[w].word, after);
+      }
     }
   }
   quern_plan_release(plan);
@@ -161,7 +168,8 @@ int main(void) {
   rng_seed(&r, 1);
   for (int c = 0; c < N_CASES; c++) {
     if (!has_op(cases[c].op)) continue;
-    group_begin("%s to %s: same bits and the environment given back, %d environments", ref_op_describe(cases[c].op)->name, ref_dtype_name(cases[c].out), N_WORDS);
+    group_begin("%s to %s: same bits and the environment given back, %d environments", ref_op_describe(cases[c].op)->name,
+                ref_dtype_name(cases[c].out), N_WORDS);
     for (int kind = 0; kind < 4; kind++) test_case(c, kind, &r);
     group_end();
   }
@@ -193,7 +201,9 @@ int main(void) {
       slice_word = words[w].word;
       int s1 = quern_op_call(op, info->n_in, ins, 1, &outs, NULL);
       group_count(1);
-      if (s0 || s1 || memcmp(first, body_of(&out), body_bytes(&out))) group_fail("%s: other bits (status %d %d)", words[w].name, s0, s1);
+      if (s0 || s1 || memcmp(first, body_of(&out), body_bytes(&out))) {
+        group_fail("%s: other bits (status %d %d)", words[w].name, s0, s1);
+      }
       if (slices_lost) group_fail("%s: %d slices lost the host's environment", words[w].name, slices_lost);
       if (!slices_run) group_fail("%s: no slice ran on the host's threads", words[w].name);
     }

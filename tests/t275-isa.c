@@ -16,7 +16,8 @@ static int run_child(void) {
   int64_t one = 1;
   float x = 1;
   char text[2000], *isa;
-  DLTensor t = {.data = &x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &one}, *in[3] = {&t, &t, &t}, *out = &t;
+  DLTensor t = {.data = &x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &one}, *in[3] = {&t, &t, &t},
+      *out = &t;
   quern_op *op = NULL;
   if (quern_op_at(NULL, 0, &op)) return 1;
   const quern_op_info *info = quern_op_describe(op);
@@ -42,7 +43,9 @@ static int run_child(void) {
         if (ref_resolve((ref_op)o, dt, &result, &compute)) continue;
         if (kind == 5 && want->cast) result = (ref_dtype)((d + 5) % REF_N_DTYPES);
         else if (kind == 5 && ref_dtype_kind(result) == REF_KIND_FLOAT) result = d % 2 ? REF_F16 : REF_F64;
-        for (int k = 0; k < 4; k++) operand_make(&a[k], k == 3 ? result : dt[k], ndim, shape, kind == 2 && k == 0 ? turned : kind == 3 ? gaps : NULL, &r);
+        for (int k = 0; k < 4; k++) {
+          operand_make(&a[k], k == 3 ? result : dt[k], ndim, shape, kind == 2 && k == 0 ? turned : kind == 3 ? gaps : NULL, &r);
+        }
         quern_status s = quern_op_call(op, want->n_in, ai, 1, &ao, NULL);
         if (s == QUERN_E_UNSUPPORTED) {
           printf("refused: %s\n", quern_last_error());
