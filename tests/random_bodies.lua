@@ -92,7 +92,10 @@ local function integer_expression(names, t, depth)
   local makers = {
     function() return string.format("(%s)(%s %s %s)", t, e(), pick { "+", "-", "*", "&", "|", "^" }, e()) end,
     function() return string.format("(%s)(%s %s %d)", t, e(), pick { "<<", ">>" }, math.random(0, BITS[t] + 2)) end,
-    function() return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" }, expression(names, pick { t, "i32", "u8", "i64", "u64" }, depth - 1)) end,
+    function()
+      return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" },
+                           expression(names, pick { t, "i32", "u8", "i64", "u64" }, depth - 1))
+    end,
     function() return string.format("%s(%s)", pick { "-", "~", "abs" }, e()) end,
     function() return string.format("%s(%s, %s)", pick { "maximum", "minimum", "quot", "rem", "gcd" }, e(), e()) end,
     function() return string.format("%s(%s, %s)", pick { "quot", "rem", "gcd" }, e(), e()) end,
@@ -142,7 +145,8 @@ function M.spec(n_ops)
     if math.random(3) == 1 then
       lines[#lines + 1] = string.format("rare (%s) { b = %s; }", rare_condition(names, t), expression(names, t, 2))
     end
-    lines[#lines + 1] = string.format("return (%s)(%s);", t, expression(setmetatable({ [t] = { "a", "b", "x" } }, { __index = names }), t, 2))
+    lines[#lines + 1] = string.format("return (%s)(%s);", t,
+                                      expression(setmetatable({ [t] = { "a", "b", "x" } }, { __index = names }), t, 2))
     local name = string.format("dag_%02d_%s", k, t)
     bodies[name] = table.concat(lines, "\n    ")
     spec[#spec + 1] = string.format('op "%s" { doc = "random", inputs = "%s", dtypes = "%s", body = [=[\n    %s\n  ]=] }', name,

@@ -40,7 +40,9 @@ os.remove(file)
 
 -- Values whose results are known, through long bodies.
 local function value(name, K, values) return evaluate.run(model.types, plan.dag_for(model.op_of_name[name], K), values) end
-local function near(got, wanted, relative, what) tap.ok(math.abs(got - wanted) <= relative * math.abs(wanted), "%s: %.17g", what, got) end
+local function near(got, wanted, relative, what)
+  tap.ok(math.abs(got - wanted) <= relative * math.abs(wanted), "%s: %.17g", what, got)
+end
 near(value("exp", "f64", { x = 1.0 }), 2.718281828459045, 2e-16, "exp(1) in f64")
 near(value("exp", "f32", { x = 1.0 }), 2.718281828459045, 6e-8, "exp(1) in f32")
 near(value("log", "f64", { x = 10.0 }), 2.302585092994046, 2e-16, "log(10) in f64")

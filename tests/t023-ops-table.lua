@@ -32,5 +32,6 @@ tap.ok((of_op.bitwise_and or ""):find("^| `bitwise_and` | x | x | x | x | x | x 
        "a row says which dtypes are taken")
 
 local kept = lines_of(assert(io.open(root .. "/OPS.md")))
-tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"), "OPS.md is that table (else: lua5.4 build.lua list --markdown > OPS.md)")
+tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
+       "OPS.md is that table (else: lua5.4 build.lua list --markdown > OPS.md)")
 tap.done_testing()
