@@ -44,8 +44,8 @@ end
 local function is_strided(name) return name:match("_%wd_(%a+)$"):find "s" ~= nil end
 local function is_float(name) return name:find "_f%d%d" ~= nil end
 
--- Loops that may stay scalar, and why. below: the level from which on they may not. place: only that one of a kernel's loops; of a kernel with a rare block the first is for
--- elements that do not need it, the second for those that do.
+-- Loops that may stay scalar, and why. below: the level from which on they may not. place: only that one of a kernel's loops; of
+-- a kernel with a rare block the first is for elements that do not need it, the second for those that do.
 local SCALAR = {
   { "^qk_prim_lookup_i8_", why = "no instruction gathers bytes" },
   { "^qk_prim_lookup_i16_", why = "no instruction gathers 16 bits" },
@@ -66,7 +66,9 @@ local SCALAR = {
 }
 local function may_be_scalar(name, level, place)
   for _, row in ipairs(SCALAR) do
-    if name:find(row[1]) and (not row.place or row.place == place) and (not row.below or level < row.below) then return row.why end
+    if name:find(row[1]) and (not row.place or row.place == place) and (not row.below or level < row.below) then
+      return row.why
+    end
   end
 end
 
@@ -118,7 +120,9 @@ for _, compiler in ipairs(COMPILERS) do
         for name, instructions in pairs(functions_of(object)) do
           local packed = false
           for _, instruction in ipairs(instructions) do
-            if instruction:find "%scall" or instruction:find "R_X86_64_PLT32" then calls[#calls + 1] = name .. ": " .. instruction end
+            if instruction:find "%scall" or instruction:find "R_X86_64_PLT32" then
+              calls[#calls + 1] = name .. ": " .. instruction
+            end
             packed = packed or instruction:find "%sv%w+p[sd]%s" ~= nil or instruction:find "%sv%w+[%s].*[yz]mm" ~= nil
           end
           local kernel = name:gsub("_v%d$", "")
