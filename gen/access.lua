@@ -37,7 +37,8 @@ function M.input(types, operand, node, load)
   load = load or M.load(operand)
   if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
   local widen = node.type == "f32" and M.WIDEN[operand.dtype]
-  local text = operand.dtype == node.type and load or widen and widen:format(load) or cast_text(types, operand.dtype, node.type, load)
+  local text = operand.dtype == node.type and load or widen and widen:format(load)
+    or cast_text(types, operand.dtype, node.type, load)
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
 

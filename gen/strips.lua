@@ -9,12 +9,12 @@ local target_c = require "gen.target_c"
 
 local M = {}
 
--- Tables that templates/kernel_strips.h looks up in registers: type -> numbers of items.
-M.IN_REGISTERS = { f32 = { [16] = true, [32] = true }, f64 = { [16] = true, [32] = true } }
+-- Of f32 and f64 tables, the numbers of items that templates/kernel_strips.h has functions for.
+local SIZES = { [16] = true, [32] = true }
 
 local function is_lookup(node)
-  local sizes = node.op == "lookup" and M.IN_REGISTERS[node.table.type]
-  return sizes and sizes[#node.table.items] or false
+  local list = node.op == "lookup" and node.table
+  return list and (list.type == "f32" or list.type == "f64") and SIZES[#list.items] or false
 end
 
 -- The bits of the widest type that is computed with: how many elements a strip has is counted by them.
@@ -31,8 +31,8 @@ local function needs_of(node, without_rare)
   return without_rare and node.op == "rare" and { node.args[3] } or node.args
 end
 
--- node -> its stage, counted from 1, each as late as it can be, and the number of stages. A lookup's value is there from its
--- stage on; its index is computed before.
+-- node -> its stage, counted from 1, each as late as it can be, so that little is kept from stage to stage; and the number of
+-- stages. A lookup's value is there from its stage on; its index is computed before.
 local function place(list, without_rare)
   local before, last, stage_of = {}, 1, {}
   for _, node in ipairs(list) do
@@ -88,7 +88,7 @@ function Cut:needs(s)
   return before, inputs
 end
 
--- Stage s, all but what it keeps for others as it is.
+-- Stage s. Of what it keeps for later ones only indices: cut_of adds the values, when all stages have said what they need.
 function Cut:stage(s)
   local names, lookups, keeps = {}, {}, {}
   for node, name in pairs(self.variable_of) do names[node] = name end
@@ -126,8 +126,9 @@ function Cut:array(t, name) self.arrays[#self.arrays + 1] = string.format("%s %s
 -- (text), in the arrays (definitions); the width that strips are counted by; the emitter of the last stage. Loops count by l.
 -- variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
-  local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {}, is_kept = {},
-                              has_places = {}, list = dag_of.order(roots, options.without_rare), bits = width_of(types, roots) }, Cut)
+  local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
+                              is_kept = {}, has_places = {}, list = dag_of.order(roots, options.without_rare),
+                              bits = width_of(types, roots) }, Cut)
   self.stage_of, self.last = place(self.list, options.without_rare)
   local stages, emitter = {}, nil
   for s = 1, self.last do stages[s], emitter = self:stage(s) end
@@ -141,7 +142,8 @@ local function cut_of(types, roots, variable_of, options)
   return { stages = stages, arrays = self.arrays, bits = self.bits, emitter = emitter }
 end
 
--- Whether a kernel's main loop goes over strips, in what is contiguous: it looks up small tables, or it is built ahead for f16.
+-- Whether a kernel's main loop goes over strips, in what is contiguous: it looks up small tables, or it is built ahead for f16
+-- (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
 function M.serves(types, record, operands, roots, is_rare)
   for _, operand in ipairs(operands) do
     if operand.is_used and operand.class ~= "c" and not (operand.is_input and operand.class == "b") then return false end

@@ -1,7 +1,7 @@
 /* kernel.h: all that a generated C kernel includes.
    Owns the laws of arithmetic as the compiler sees them (no contraction, no fast-math, one NaN, wrapping integers), the element types and
-   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_strips.h lookups in registers, kernel_pack.h
-   the movers of blocks, kernel_find.h what finds in them.
+   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_strips.h what loops over
+   strips need (lookups, f16, conditions), kernel_pack.h the movers of blocks, kernel_find.h what finds in them.
    Knows no libc, no DLPack and no system header: the same text is compiled by a stranger's GCC or Clang and by Clang in process.
    A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local it declares. */
 #ifndef QUERN_KERNEL_H
@@ -39,8 +39,8 @@
 #else
 #define Q_IVDEP_F16 Q_IVDEP
 #endif
-/* For a loop whose body is a long chain of operations: two vectors side by side. exp(exp(exp(x))) takes 0.8 of the time,
-   pow(pow(x, a), b) 0.75; what is wide rather than long takes more, from 1.0 to 1.05. */
+/* For a loop, not over strips, whose body is a long chain of operations: two vectors side by side. exp(exp(exp(x))) takes 0.8 of the
+   time; what is wide rather than long takes more, from 1.0 to 1.05. */
 #define Q_IVDEP_DEEP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
 #else
 /* fp-contract is a law. The others are speed, for whoever compiles without our flags: they let sqrt, floor, trunc and selects vectorise and

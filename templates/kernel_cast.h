@@ -51,7 +51,7 @@ Q_FN f32 q_cast_f64_f32(f64 x) { return q_canon_f32((f32)x); }
 
 /* q_f16_f32 leaves NaN payloads; q_f32_f16 takes numbers (a NaN becomes some NaN or infinity).
    Where conversion is an instruction that the compiler vectorises, it is used. Clang would move a comparison that follows it to the f16 side,
-   where there are no instructions: the opaque zero stops that. GCC before 14 vectorises the instruction only in kernel_pack.h. */
+   where there are no instructions: the opaque zero stops that. GCC before 14 has vectors of it only in kernel_pack.h and kernel_strips.h. */
 #if (defined(__clang__) && defined(__F16C__)) || defined(__aarch64__)
 Q_FN f32 q_f16_f32(f16_s x, i32 zero) {
   union { u16 u; __fp16 h; } pun = {x};

@@ -1,6 +1,6 @@
-/* kernel_strips.h: what loops over strips are made of. A strip is as many elements as a vector of the widest type holds: arrays of that size
-   that one short loop writes and the next one reads become registers, and between the loops stands what a compiler does not find by
-   itself, lookups in tables that fit a register or two. */
+/* kernel_strips.h: what loops over strips are made of. A strip is as many elements as a vector of the widest type that is computed with
+   holds: arrays of that size that one short loop writes and the next one reads become registers, and between the loops stands what a
+   compiler does not find by itself, above all lookups in tables that fit a register or a few. */
 #ifndef QUERN_KERNEL_STRIPS_H
 #define QUERN_KERNEL_STRIPS_H
 
@@ -14,7 +14,8 @@
 #define Q_STRIP_32 (Q_STRIP_BYTES / 4)
 #define Q_STRIP_64 (Q_STRIP_BYTES / 8)
 
-/* Before a loop over a strip: one turn of vectors; GCC sees that by itself. In the loop over what strips have left: none at all. */
+/* Q_IVDEP_STRIP stands before a loop over a strip: it becomes one turn of vectors, where compilers would first unroll it to scalars.
+   Q_NOT_VECTORISED stands in the loop over what strips leave, less than a strip: vectors would only be code. */
 #if defined(__clang__)
 #define Q_IVDEP_STRIP _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #else
@@ -24,98 +25,98 @@
 
 /* ---- Elements of a strip, as they lie ---- */
 
-/* At once: GCC would load a short loop's elements one by one where it needs them twice. */
-#define Q_TAKE_STRIP(X, BITS)                                                                                             \
-  typedef X q_strip_##X##_##BITS __attribute__((vector_size(sizeof(X) * Q_STRIP_##BITS), aligned(1), may_alias));          \
-  Q_FN void q_take_##X##_##BITS(X *to, const X##_u *from) { *(q_strip_##X##_##BITS *)to = *(const q_strip_##X##_##BITS *)from; }
-#define Q_TAKE(X) Q_TAKE_STRIP(X, 32) Q_TAKE_STRIP(X, 64)
-Q_TAKE(f32) Q_TAKE(f64)
-Q_TAKE(i8) Q_TAKE(i16) Q_TAKE(i32) Q_TAKE(i64)
-Q_TAKE(u8) Q_TAKE(u16) Q_TAKE(u32) Q_TAKE(u64)
-Q_TAKE(bool_s) Q_TAKE(f16_s) Q_TAKE(bf16_s)
-#undef Q_TAKE
-#undef Q_TAKE_STRIP
+/* q_strip_X_BITS: a strip of X, which strips counted by BITS have; q_strip_X_BITS_u: the same at any address. A strip in memory is read into
+   a variable before it is cast: GCC would take a cast of what is read for a read of the other type, at an address that suits it.
+   q_take: all at once. GCC would load a short loop's elements one by one where it needs them twice. */
+#define Q_STRIP(X, BITS)                                                                           \
+  typedef X q_strip_##X##_##BITS __attribute__((vector_size(sizeof(X) * Q_STRIP_##BITS)));         \
+  typedef q_strip_##X##_##BITS q_strip_##X##_##BITS##_u __attribute__((aligned(1), may_alias));    \
+  Q_FN void q_take_##X##_##BITS(X *to, const X##_u *from) {                                        \
+    *(q_strip_##X##_##BITS##_u *)to = *(const q_strip_##X##_##BITS##_u *)from;                     \
+  }
+#define Q_STRIPS(X) Q_STRIP(X, 32) Q_STRIP(X, 64)
+Q_STRIPS(f32) Q_STRIPS(f64)
+Q_STRIPS(i8) Q_STRIPS(i16) Q_STRIPS(i32) Q_STRIPS(i64)
+Q_STRIPS(u8) Q_STRIPS(u16) Q_STRIPS(u32) Q_STRIPS(u64)
+Q_STRIPS(bool_s) Q_STRIPS(f16_s) Q_STRIPS(bf16_s)
+#undef Q_STRIPS
+#undef Q_STRIP
 
-/* Conditions, as they are stored: in the loop that makes them, GCC would take as few elements at a time as bytes make one of its vectors. */
-#define Q_GIVE_BOOL_SINGLY(BITS)                                              \
-  Q_FN void q_give_bool_##BITS(bool_s_u *to, const m##BITS *from) {           \
-    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = (bool_s)(from[l] & 1);   \
+/* ---- Conditions, as they are stored ---- */
+
+/* In the loop that makes them, GCC would take as few elements at a time as bytes make one of its vectors. */
+#define Q_GIVE_BOOL_SINGLY(BITS)                                            \
+  Q_FN void q_give_bool_##BITS(bool_s_u *to, const m##BITS *from) {         \
+    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = (bool_s)(from[l] & 1); \
   }
 #if defined(__AVX512F__)
-#define Q_GIVE_BOOL(BITS)                                                                                                      \
-  typedef m##BITS q_strip_m##BITS __attribute__((vector_size(64), aligned(1), may_alias));                                     \
-  Q_FN void q_give_bool_##BITS(bool_s_u *to, const m##BITS *from) {                                                            \
-    typedef u8 bytes __attribute__((vector_size(Q_STRIP_##BITS)));                                                             \
-    *(q_strip_bool_s_##BITS *)to = (q_strip_bool_s_##BITS)(__builtin_convertvector(*(const q_strip_m##BITS *)from, bytes) & 1); \
-  }
-Q_GIVE_BOOL(32)
-#elif defined(__AVX2__)
 Q_FN void q_give_bool_32(bool_s_u *to, const m32 *from) {
-  typedef i32 words __attribute__((vector_size(16), aligned(1), may_alias));
-  typedef i32 four __attribute__((vector_size(16)));
-  typedef char bytes __attribute__((vector_size(16)));
-  typedef long long halves __attribute__((vector_size(16)));
-  const four low = (four)((const words *)from)[0], high = (four)((const words *)from)[1];
-  const __typeof__(__builtin_ia32_packssdw128(low, high)) words16 = __builtin_ia32_packssdw128(low, high);
-  const bytes all = (bytes)__builtin_ia32_packsswb128(words16, words16) & 1;
-  *(u64_u *)to = (u64)((halves)all)[0];
+  const q_strip_i32_32 masks = *(const q_strip_i32_32_u *)from;
+  *(q_strip_bool_s_32_u *)to = __builtin_convertvector(masks, q_strip_bool_s_32) & 1;
 }
-#define Q_GIVE_BOOL Q_GIVE_BOOL_SINGLY
+#elif defined(__AVX2__)
+typedef i32 q_i32x4 __attribute__((vector_size(16)));
+typedef q_i32x4 q_i32x4_u __attribute__((aligned(1), may_alias));
+typedef char q_char_x16 __attribute__((vector_size(16)));
+typedef long long q_ll_x2 __attribute__((vector_size(16)));
+Q_FN void q_give_bool_32(bool_s_u *to, const m32 *from) {
+  const q_i32x4 low = ((const q_i32x4_u *)from)[0], high = ((const q_i32x4_u *)from)[1];
+  const q_strip_i16_32 halves = __builtin_ia32_packssdw128(low, high);
+  const q_char_x16 bytes = (q_char_x16)__builtin_ia32_packsswb128(halves, halves) & 1;
+  *(u64_u *)to = (u64)((q_ll_x2)bytes)[0];
+}
 #else
-#define Q_GIVE_BOOL Q_GIVE_BOOL_SINGLY
-Q_GIVE_BOOL(32)
+Q_GIVE_BOOL_SINGLY(32)
 #endif
-Q_GIVE_BOOL(64)
-#undef Q_GIVE_BOOL
+Q_GIVE_BOOL_SINGLY(64)
 #undef Q_GIVE_BOOL_SINGLY
 
 /* ---- Conversion of a strip between f16 and f32 ---- */
 
-/* Of what a kernel computes on, any NaN as it lies, and of what it has computed, where a NaN is the one NaN. */
-#define Q_CONVERT_SINGLY(BITS)                                                              \
-  Q_FN void q_widen_##BITS(f32 *to, const f16_s_u *from, i32 zero) {                        \
-    Q_IVDEP_STRIP                                                                           \
-    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = q_f16_f32(from[l], zero);              \
-  }                                                                                         \
-  Q_FN void q_narrow_##BITS(f16_s_u *to, const f32 *from) {                                 \
-    Q_IVDEP_STRIP                                                                           \
-    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = q_cast_f32_f16(from[l]);               \
+/* q_widen: of f16 as it lies, NaN too. q_narrow: of numbers and the one NaN; only where there is no instruction does it make that itself. */
+#define Q_CONVERT_SINGLY(BITS)                                                 \
+  Q_FN void q_widen_##BITS(f32 *to, const f16_s_u *from, i32 zero) {           \
+    Q_IVDEP_STRIP                                                              \
+    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = q_f16_f32(from[l], zero); \
+  }                                                                            \
+  Q_FN void q_narrow_##BITS(f16_s_u *to, const f32 *from) {                    \
+    Q_IVDEP_STRIP                                                              \
+    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = q_cast_f32_f16(from[l]);  \
   }
 #if defined(__clang__) && defined(__F16C__) /* zero: see q_f16_f32 */
-#define Q_CONVERT(BITS)                                                                                                           \
-  Q_FN void q_widen_##BITS(f32 *to, const f16_s_u *from, i32 zero) {                                                              \
-    typedef __fp16 half_strip __attribute__((vector_size(2 * Q_STRIP_##BITS), aligned(1), may_alias));                            \
-    typedef f32 strip __attribute__((vector_size(4 * Q_STRIP_##BITS)));                                                           \
-    *(q_strip_u32_##BITS *)to =                                                                                                   \
-        (q_strip_u32_##BITS)__builtin_convertvector(*(const half_strip *)from, strip) ^ (u32)zero;                                \
-  }                                                                                                                               \
-  Q_FN void q_narrow_##BITS(f16_s_u *to, const f32 *from) {                                                                       \
-    typedef __fp16 half_strip __attribute__((vector_size(2 * Q_STRIP_##BITS)));                                                   \
-    *(q_strip_f16_s_##BITS *)to = (q_strip_f16_s_##BITS)__builtin_convertvector(*(const q_strip_f32_##BITS *)from, half_strip);   \
+#define Q_CONVERT(BITS)                                                                                              \
+  typedef __fp16 q_half_##BITS __attribute__((vector_size(2 * Q_STRIP_##BITS)));                                     \
+  typedef q_half_##BITS q_half_##BITS##_u __attribute__((aligned(1), may_alias));                                    \
+  Q_FN void q_widen_##BITS(f32 *to, const f16_s_u *from, i32 zero) {                                                 \
+    const q_half_##BITS half = *(const q_half_##BITS##_u *)from;                                                     \
+    const q_strip_u32_##BITS wide = (q_strip_u32_##BITS)__builtin_convertvector(half, q_strip_f32_##BITS);           \
+    *(q_strip_u32_##BITS##_u *)to = wide ^ (u32)zero;                                                                \
+  }                                                                                                                  \
+  Q_FN void q_narrow_##BITS(f16_s_u *to, const f32 *from) {                                                          \
+    const q_strip_f32_##BITS wide = *(const q_strip_f32_##BITS##_u *)from;                                           \
+    *(q_half_##BITS##_u *)to = __builtin_convertvector(wide, q_half_##BITS);                                         \
   }
 Q_CONVERT(32)
 Q_CONVERT(64)
 #undef Q_CONVERT
 #elif defined(__F16C__) && defined(__AVX2__)
-typedef i16 q_half_strip __attribute__((vector_size(2 * Q_STRIP_32)));
-typedef q_half_strip q_half_strip_u __attribute__((aligned(1), may_alias));
-typedef f32 q_f32_strip __attribute__((vector_size(4 * Q_STRIP_32)));
-#if defined(__AVX512F__)
-#define Q_WIDEN(half) __builtin_ia32_vcvtph2ps512_mask(half, (q_f32_strip){0}, (u16)-1, 4)
-#define Q_NARROW(strip) __builtin_ia32_vcvtps2ph512_mask(strip, 0, (q_half_strip){0}, (u16)-1)
-#else
-#define Q_WIDEN(half) __builtin_ia32_vcvtph2ps256(half)
-#define Q_NARROW(strip) __builtin_ia32_vcvtps2ph256(strip, 0)
-#endif
 Q_FN void q_widen_32(f32 *to, const f16_s_u *from, i32 zero) {
   (void)zero;
-  *(q_strip_f32_32 *)to = (q_strip_f32_32)Q_WIDEN(*(const q_half_strip_u *)from);
+  const q_strip_i16_32 half = *(const q_strip_i16_32_u *)from;
+#if defined(__AVX512F__)
+  *(q_strip_f32_32_u *)to = __builtin_ia32_vcvtph2ps512_mask(half, (q_strip_f32_32){0}, (u16)-1, 4);
+#else
+  *(q_strip_f32_32_u *)to = __builtin_ia32_vcvtph2ps256(half);
+#endif
 }
 Q_FN void q_narrow_32(f16_s_u *to, const f32 *from) {
-  *(q_half_strip_u *)to = Q_NARROW((q_f32_strip)*(const q_strip_f32_32 *)from);
+  const q_strip_f32_32 wide = *(const q_strip_f32_32_u *)from;
+#if defined(__AVX512F__)
+  *(q_strip_i16_32_u *)to = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (q_strip_i16_32){0}, (u16)-1);
+#else
+  *(q_strip_i16_32_u *)to = __builtin_ia32_vcvtps2ph256(wide, 0);
+#endif
 }
-#undef Q_WIDEN
-#undef Q_NARROW
 Q_CONVERT_SINGLY(64)
 #else
 Q_CONVERT_SINGLY(32)
@@ -125,78 +126,76 @@ Q_CONVERT_SINGLY(64)
 
 /* ---- Lookups ---- */
 
-/* q_lookup_X_N_BITS: to[l] = table[at[l] mod N] for the strip, X wide as BITS. */
-#define Q_LOOKUP(X, U, N, BITS)                                                                   \
-  Q_FN void q_lookup_##X##_##N##_##BITS(X *to, const X *table, const U *at) {                     \
-    Q_IVDEP_STRIP                                                                                 \
-    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = table[at[l] & (N - 1)];                      \
+/* q_lookup_X_N_BITS: to[l] = table[at[l] mod N] for the strip; BITS: the width that strips are counted by. */
+#define Q_LOOKUP_SINGLY(X, U, N, BITS)                                       \
+  Q_FN void q_lookup_##X##_##N##_##BITS(X *to, const X *table, const U *at) { \
+    Q_IVDEP_STRIP                                                            \
+    for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = table[at[l] & (N - 1)]; \
   }
 
 #if defined(__AVX512F__)
-typedef f32 q_zmm_f32 __attribute__((vector_size(64)));
-typedef i32 q_i32x16 __attribute__((vector_size(64)));
-typedef f64 q_zmm_f64 __attribute__((vector_size(64)));
-typedef long long q_i64x8 __attribute__((vector_size(64))); /* as the compilers have it */
+typedef long long q_strip_ll_64 __attribute__((vector_size(64))); /* i64, as the compilers' builtins have it */
 #if defined(__clang__)
 #define Q_PERMUTE_f32(a, i) __builtin_ia32_permvarsf512(a, i)
-#define Q_PERMUTE_f64(a, i) __builtin_ia32_permvardf512(a, i)
 #define Q_PERMUTE2_f32(a, i, b) __builtin_ia32_vpermi2varps512(a, i, b)
 #define Q_PERMUTE2_f64(a, i, b) __builtin_ia32_vpermi2varpd512(a, i, b)
 #else
 #define Q_PERMUTE_f32(a, i) __builtin_ia32_permvarsf512_mask(a, i, a, (u16)-1)
-#define Q_PERMUTE_f64(a, i) __builtin_ia32_permvardf512_mask(a, i, a, (u8)-1)
 #define Q_PERMUTE2_f32(a, i, b) __builtin_ia32_vpermt2varps512_mask(i, a, b, (u16)-1)
 #define Q_PERMUTE2_f64(a, i, b) __builtin_ia32_vpermt2varpd512_mask(i, a, b, (u8)-1)
 #endif
-#define Q_ITEMS(X, BITS, k) ((q_zmm_##X)((const q_strip_##X##_##BITS *)table)[k])
-#define Q_LOOKUPS(X, U, I, BITS, N1, N2, N4)                                                                              \
-  Q_FN void q_lookup_##X##_##N1##_##BITS(X *to, const X *table, const U *at) {                                           \
-    const I i = (I)*(const q_strip_##U##_##BITS *)at;                                                                    \
-    *(q_strip_##X##_##BITS *)to = (q_strip_##X##_##BITS)Q_PERMUTE_##X(Q_ITEMS(X, BITS, 0), i);                           \
-  }                                                                                                                      \
-  Q_FN void q_lookup_##X##_##N2##_##BITS(X *to, const X *table, const U *at) {                                           \
-    const I i = (I)*(const q_strip_##U##_##BITS *)at;                                                                    \
-    *(q_strip_##X##_##BITS *)to = (q_strip_##X##_##BITS)Q_PERMUTE2_##X(Q_ITEMS(X, BITS, 0), i, Q_ITEMS(X, BITS, 1));     \
-  }                                                                                                                      \
-  Q_FN void q_lookup_##X##_##N4##_##BITS(X *to, const X *table, const U *at) {                                           \
-    const I i = (I)*(const q_strip_##U##_##BITS *)at, high = (I)((i & N2) != 0);                                         \
-    const I a = (I)Q_PERMUTE2_##X(Q_ITEMS(X, BITS, 0), i, Q_ITEMS(X, BITS, 1));                                          \
-    const I b = (I)Q_PERMUTE2_##X(Q_ITEMS(X, BITS, 2), i, Q_ITEMS(X, BITS, 3));                                          \
-    *(q_strip_##X##_##BITS *)to = (q_strip_##X##_##BITS)(a ^ ((a ^ b) & high));                                          \
-  }
-Q_LOOKUPS(f32, u32, q_i32x16, 32, 16, 32, 64)
-Q_LOOKUPS(f64, u64, q_i64x8, 64, 8, 16, 32)
-#undef Q_LOOKUPS
-#undef Q_ITEMS
-#elif defined(__AVX2__)
-typedef f32 q_f32x8 __attribute__((vector_size(32)));
-typedef i32 q_i32x8 __attribute__((vector_size(32)));
-typedef u32 q_u32x8 __attribute__((vector_size(32)));
-/* The place of an index's bit is moved to the sign, by which vblendvps chooses. */
-#define Q_PART_f32(k) __builtin_ia32_permvarsf256((q_f32x8)*(const q_strip_f32_32 *)(table + 8 * (k)), i)
-#define Q_EITHER_f32(a, b, bit) __builtin_ia32_blendvps256(a, b, (q_f32x8)((q_u32x8)i << (31 - (bit))))
 Q_FN void q_lookup_f32_16_32(f32 *to, const f32 *table, const u32 *at) {
-  const q_i32x8 i = (q_i32x8)*(const q_strip_u32_32 *)at;
-  *(q_strip_f32_32 *)to = (q_strip_f32_32)Q_EITHER_f32(Q_PART_f32(0), Q_PART_f32(1), 3);
+  const q_strip_i32_32 i = *(const q_strip_i32_32_u *)at;
+  const q_strip_f32_32 items = *(const q_strip_f32_32_u *)table;
+  *(q_strip_f32_32_u *)to = Q_PERMUTE_f32(items, i);
 }
 Q_FN void q_lookup_f32_32_32(f32 *to, const f32 *table, const u32 *at) {
-  const q_i32x8 i = (q_i32x8)*(const q_strip_u32_32 *)at;
-  const q_f32x8 low = Q_EITHER_f32(Q_PART_f32(0), Q_PART_f32(1), 3), high = Q_EITHER_f32(Q_PART_f32(2), Q_PART_f32(3), 3);
-  *(q_strip_f32_32 *)to = (q_strip_f32_32)Q_EITHER_f32(low, high, 4);
+  const q_strip_i32_32 i = *(const q_strip_i32_32_u *)at;
+  const q_strip_f32_32 a = ((const q_strip_f32_32_u *)table)[0], b = ((const q_strip_f32_32_u *)table)[1];
+  *(q_strip_f32_32_u *)to = Q_PERMUTE2_f32(a, i, b);
 }
-#undef Q_PART_f32
-#undef Q_EITHER_f32
-Q_LOOKUP(f64, u64, 16, 64)
-Q_LOOKUP(f64, u64, 32, 64)
+Q_FN void q_lookup_f64_16_64(f64 *to, const f64 *table, const u64 *at) {
+  const q_strip_i64_64 i = *(const q_strip_i64_64_u *)at;
+  const q_strip_f64_64 a = ((const q_strip_f64_64_u *)table)[0], b = ((const q_strip_f64_64_u *)table)[1];
+  *(q_strip_f64_64_u *)to = Q_PERMUTE2_f64(a, (q_strip_ll_64)i, b);
+}
+Q_FN void q_lookup_f64_32_64(f64 *to, const f64 *table, const u64 *at) {
+  const q_strip_i64_64 i = *(const q_strip_i64_64_u *)at, upper = (q_strip_i64_64)((i & 16) != 0);
+  const q_strip_f64_64 a = ((const q_strip_f64_64_u *)table)[0], b = ((const q_strip_f64_64_u *)table)[1];
+  const q_strip_f64_64 c = ((const q_strip_f64_64_u *)table)[2], d = ((const q_strip_f64_64_u *)table)[3];
+  const q_strip_i64_64 ab = (q_strip_i64_64)Q_PERMUTE2_f64(a, (q_strip_ll_64)i, b);
+  const q_strip_i64_64 cd = (q_strip_i64_64)Q_PERMUTE2_f64(c, (q_strip_ll_64)i, d);
+  *(q_strip_i64_64_u *)to = ab ^ ((ab ^ cd) & upper);
+}
+#undef Q_PERMUTE_f32
+#undef Q_PERMUTE2_f32
+#undef Q_PERMUTE2_f64
+#elif defined(__AVX2__)
+/* A bit of the index is moved to the sign, by which vblendvps chooses. */
+#define Q_EIGHT(k) __builtin_ia32_permvarsf256(((const q_strip_f32_32_u *)table)[k], (q_strip_i32_32)i)
+#define Q_EITHER(a, b, bit) __builtin_ia32_blendvps256(a, b, (q_strip_f32_32)(i << (31 - (bit))))
+Q_FN void q_lookup_f32_16_32(f32 *to, const f32 *table, const u32 *at) {
+  const q_strip_u32_32 i = *(const q_strip_u32_32_u *)at;
+  *(q_strip_f32_32_u *)to = Q_EITHER(Q_EIGHT(0), Q_EIGHT(1), 3);
+}
+Q_FN void q_lookup_f32_32_32(f32 *to, const f32 *table, const u32 *at) {
+  const q_strip_u32_32 i = *(const q_strip_u32_32_u *)at;
+  const q_strip_f32_32 low = Q_EITHER(Q_EIGHT(0), Q_EIGHT(1), 3), high = Q_EITHER(Q_EIGHT(2), Q_EIGHT(3), 3);
+  *(q_strip_f32_32_u *)to = Q_EITHER(low, high, 4);
+}
+#undef Q_EIGHT
+#undef Q_EITHER
+Q_LOOKUP_SINGLY(f64, u64, 16, 64)
+Q_LOOKUP_SINGLY(f64, u64, 32, 64)
 #else
-Q_LOOKUP(f32, u32, 16, 32)
-Q_LOOKUP(f32, u32, 32, 32)
-Q_LOOKUP(f64, u64, 16, 64)
-Q_LOOKUP(f64, u64, 32, 64)
+Q_LOOKUP_SINGLY(f32, u32, 16, 32)
+Q_LOOKUP_SINGLY(f32, u32, 32, 32)
+Q_LOOKUP_SINGLY(f64, u64, 16, 64)
+Q_LOOKUP_SINGLY(f64, u64, 32, 64)
 #endif
 /* Beside 64-bit types strips are half a vector of 32-bit elements. */
-Q_LOOKUP(f32, u32, 16, 64)
-Q_LOOKUP(f32, u32, 32, 64)
-#undef Q_LOOKUP
+Q_LOOKUP_SINGLY(f32, u32, 16, 64)
+Q_LOOKUP_SINGLY(f32, u32, 32, 64)
+#undef Q_LOOKUP_SINGLY
 
 #endif

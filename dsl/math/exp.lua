@@ -1,4 +1,4 @@
--- e to the x, and the pieces from which other functions (pow, expm1, tanh, sigmoid, erfc...) are made.
+-- e to the x, and the pieces from which other functions (pow, exp2, erfc, gelu, logaddexp...) are made.
 --
 -- The reduction, the same for both types:
 --
@@ -98,7 +98,7 @@ func "exp_tail" {
 }
 
 func "exp_tail_by_square" {
-  doc  = "The same where r^2 is needed too: fewer steps that wait for one another.",
+  doc  = "exp_tail(r) by r^2, which the caller needs anyway: fewer steps that wait for one another.",
   args = "r",
   f32  = [[
     f32 z = r * r;
@@ -144,7 +144,7 @@ func "exp_sum_lo" {
 }
 
 func "exp_two_part" {
-  doc  = "e^(hi + lo), |lo| <= ULP(hi), for hi within [-104, 89] (f32), [-746, 710] (f64): subnormal, 0 and inf results included.",
+  doc  = "e^(hi + lo), |lo| <= ULP(hi), hi within [-104.6, 89.1] (f32), [-746.4, 710.4] (f64): subnormal, 0 and inf results too.",
   args = "hi, lo",
   body = [[
     T t = exp_shifted(hi);

@@ -2,15 +2,16 @@
 --
 -- The exponent of the exponential, y log x, may be 88 (f32) or 709 (f64), and what counts is its absolute error: to give
 -- the result to a fraction of an ULP, log x must have 8 (10) bits more than the type holds. So log x is a sum of two
--- floats, hi + lo, with a relative error of 2^-32 (f32), 2^-65 (f64):
+-- floats, hi + lo, with a relative error of 2^-35 (f32), 2^-65 (f64):
 --
 --     x = 2^e m,   r = m c - 1,   c near 1/m and so short that r is exact,
 --     log x = e ln2 - log c + log(1 + r),      log(1 + r) = r - r^2/2 + r^3 (C3 + C4 r + ...)
 --
 -- c = 1 around x = 1, so that nothing cancels there. e ln2, -log c, r and r^2/2 are summed exactly, the terms from r^3 on
 -- have an ordinary rounding error, which the smallness of r makes harmless.
--- c is of a table, by the five bits of x below 2^e: |r| <= 0.0198. It has so few bits that r has 24 (53) at most, and where it
--- is not 1, |log c| is larger than |r|. Tables of 32 items are looked up in registers (templates/kernel_strips.h).
+-- c is of a table, by the five bits below the exponent field of x's bits less those of the lowest m: |r| <= 0.0198. It has so few
+-- bits that r has 24 (53) at most, and where it is not 1, |log c| is larger than |r|. Tables of 32 items are looked up in
+-- registers (templates/kernel_strips.h).
 --
 -- That is for positive normal x, finite y and results well within the normal range; all else is rare.
 
@@ -57,10 +58,14 @@ tables {
     0x1.f99p-3, 0x1.1178p-2, 0x1.315p-2, 0x1.4718p-2, 0x1.5d5cp-2, 0x1.741cp-2, 0x1.8b64p-2, 0x1.a334p-2,
   },
   POW_F32_LO = { "f32",
-    -0x1.cababap-18, -0x1.86d5e4p-19, 0x1.070cacp-20, 0x1.b58bfap-18, -0x1.20421cp-20, -0x1.83853cp-18, 0x1.683fp-18, 0x1.832f72p-23,
-    -0x1.db8abcp-22, -0x1.b4e92cp-18, 0x1.434f22p-19, -0x1.86008cp-20, -0x1.63d8ccp-19, 0x1.64f188p-18, -0x1.5161f8p-20, 0x0p0,
-    -0x1.44ec32p-18, -0x1.9d2988p-18, -0x1.67a8aap-19, 0x1.3b1c22p-19, -0x1.a7f538p-22, -0x1.fca55ep-18, -0x1.291848p-18, 0x1.bf932ap-18,
-    0x1.c6cb3cp-19, 0x1.d044fcp-19, -0x1.c3c594p-19, 0x1.b84e38p-19, -0x1.10535p-21, 0x1.876c68p-18, -0x1.95dd34p-20, 0x1.00893ep-20,
+    -0x1.cababap-18, -0x1.86d5e4p-19, 0x1.070cacp-20, 0x1.b58bfap-18,
+    -0x1.20421cp-20, -0x1.83853cp-18, 0x1.683fp-18, 0x1.832f72p-23,
+    -0x1.db8abcp-22, -0x1.b4e92cp-18, 0x1.434f22p-19, -0x1.86008cp-20,
+    -0x1.63d8ccp-19, 0x1.64f188p-18, -0x1.5161f8p-20, 0x0p0,
+    -0x1.44ec32p-18, -0x1.9d2988p-18, -0x1.67a8aap-19, 0x1.3b1c22p-19,
+    -0x1.a7f538p-22, -0x1.fca55ep-18, -0x1.291848p-18, 0x1.bf932ap-18,
+    0x1.c6cb3cp-19, 0x1.d044fcp-19, -0x1.c3c594p-19, 0x1.b84e38p-19,
+    -0x1.10535p-21, 0x1.876c68p-18, -0x1.95dd34p-20, 0x1.00893ep-20,
   },
   POW_F64_C = { "f64",
     0x1.5p0, 0x1.48p0, 0x1.4p0, 0x1.3cp0, 0x1.34p0, 0x1.3p0, 0x1.28p0, 0x1.24p0,
@@ -115,7 +120,7 @@ func "pow_mantissa" {
 }
 
 func "pow_place" {
-  doc  = "Where c is in its table: an integer, mod 32, in the bits of a float.",
+  doc  = "Where c is in its table: an integer, mod 32, in the bits of a float, since that is what functions give.",
   args = "x",
   f32  = [[ as_f32((u32)(raw_i32(x) - POW_LOW_BITS_F32) >> 18) ]],
   f64  = [[ as_f64((raw_u64(x) + (0x3ff0000000000000 - POW_LOW_BITS_F64)) >> 47) ]],
@@ -203,7 +208,7 @@ func "pow_any" {
     f32 h = pow_arg_hi(e, n, y);
     f32 l = pow_arg_lo(e, n, y);
     f32 w = exp_two_part(h + l, (h - (h + l)) + l);
-    // Out of range (or y infinite, or y log x): the low part may be anything there.
+    // Out of range (or y infinite, or y log x): the low part may be anything there. 104.5: all below 103.98 + 2^-11 h is 0.
     f32 z = h > 89.0 ? INFINITY : (h < -104.5 ? 0.0 : w);
     return pow_special(x, y, z); ]],
   f64  = [[

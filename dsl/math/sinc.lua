@@ -242,7 +242,7 @@ func "sinc_slope_signed" {
 }
 
 func "sinc_slope" {
-  doc  = "grad (cos(pi x) - sinc(x)) / x, 0 at 0. What grad may take beyond the range, or below it, it does not on the way.",
+  doc  = "grad (cos(pi x) - sinc(x)) / x, 0 at 0. Nothing leaves the range on the way before the result does.",
   args = "grad, x",
   body = [[
     T a = abs(x);

@@ -2,11 +2,11 @@
 --
 -- f32: b in place of |x|, of a table by the exponent and two more bits of |x| (0 below 2^-4), h = tanh b and u = |x| - b, exact:
 --
---     tanh|x| = h + (1 - h^2) t / (1 + h t),     t = tanh u = u + C3 u^3 + C5 u^5 + C7 u^7,   |u| <= |x| / 8
+--     tanh|x| = h + (1 - h^2) t / (1 + h t),     t = tanh u = u + C3 u^3 + C5 u^5 + C7 u^7,   |u| <= 0.1251 |x|
 --
--- b lies near the middle of its interval where tanh b has ten zeros behind its 24 bits, so h is right. What is added to it is at
--- most an eighth of it, with three roundings: 0.2 ULP, and the last addition 0.5. Tables of 32 items are looked up in registers
--- (templates/kernel_strips.h). From 9.011 on the result is 1.
+-- b lies near the middle of its interval where tanh b is within 2^-8.7 ULP of a float, mostly 2^-11. What is added to it is at
+-- most an eighth of it, with three roundings and the error of t: 0.2 ULP, and the last addition 0.5. Below 2^-4 b = h = 0, and the
+-- result is t. Tables of 32 items are looked up in registers (templates/kernel_strips.h). From 9.011 on the result is 1.
 --
 -- f64: by exponent splitting, and one division that is corrected. The argument is cut at multiples of ln2/2 (k <= 0 is an
 -- integer, s = 2^k):
@@ -33,12 +33,15 @@
 -- |x| > 18.88, d becomes 1 too and the result is 1, at most 0.71 ULP above the true value.
 
 constants {
-  -- tanh rounds to 1 from 9.011 (f64: 19.062) on; the tables end at 10, and larger arguments would overflow the exponent of s.
+  -- f32 tanh rounds to 1 from 9.011 on; the tables' last interval ends at 10. Below 2^-4 all have one place in the tables.
   TANH_MAX_BITS_F32 = 0x4111999a, -- 9.1
-  TANH_MAX_F64 = 19.2,
-  TANH_LOW_BITS_F32 = 0x3d7fffff, -- below 2^-4
+  TANH_LOW_BITS_F32 = 0x3d7fffff,
 
-  -- tanh u is right to 2^-30 of h / (1 - h^2), whatever interval u is of.
+  -- f64 tanh rounds to 1 from 19.062 on; much larger arguments would overflow the exponent of s.
+  TANH_MAX_F64 = 19.2,
+
+  -- The error of tanh u is at most 2^-27.8 of h / (1 - h^2), 0.07 ULP of the result, worst where an interval of 2^k begins; below
+  -- 2^-4, where tanh u is the result, 2^-32 of it.
   TANH_F32_C3 = -0x1.555542p-2,
   TANH_F32_C5 =  0x1.10d876p-3,
   TANH_F32_C7 = -0x1.9517e4p-5,

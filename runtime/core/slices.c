@@ -2,8 +2,9 @@
  *
  * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
  * word: open or not, how many are inside, how many may be), claim slices and leave. The caller closes the gate when no
- * slice is left and waits until nobody is inside. Slices lie in shares, one for each who may be inside: everybody begins
- * with the share that is his in every call, since its data lie in his cache, and takes others' slices when it is done.
+ * slice is left and waits until nobody is inside. Slices lie in shares, as many as may be inside: a thread begins with the
+ * same share in every call, since its data lie in that core's cache, and takes others' slices when it is done. A worker's
+ * share is its number modulo theirs, so two may have one where the pool has more workers than this call may use.
  * Who waits spins for SPIN_NS, then lets others have the core between looks, then, AWAKE_NS after it began, sleeps: idle
  * workers on `epoch`, the caller on the gate. A worker that is woken wakes others, so that the caller does not pay for all
  * of them. */
@@ -33,8 +34,9 @@
 #define MAX_WORKERS 255
 #define N_JOBS 16
 #define MOST_SHARES 64 /* with more threads than that, some have the same */
-/* A thread that sleeps comes back tens of microseconds late, and where the scheduler likes: often to the core of the thread
- * that woke it, where the two run by turns until both have been seen to want to run for a few milliseconds. */
+/* Waking a thread costs tens of microseconds, and it often comes back to the core of the thread that woke it, where the two
+ * share time until the scheduler, milliseconds later, moves one. So who waits stays awake for AWAKE_NS; after SPIN_NS, more
+ * than lies between two calls in a row, it yields between looks to whoever shares its core. */
 #define SPIN_NS 5000
 #define AWAKE_NS 200000
 #define SLICES_CACHE_LINE 64

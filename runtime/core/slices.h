@@ -22,7 +22,7 @@ int32_t qn_slices_limit(const qn_slices *slices);
 
 /* Runs body(arg, i) once for each i in [0, n), on any threads, and returns when all are done. n may be larger than the
  * limit: slices are claimed one by one, so a few for each thread even out their speeds. Each thread begins with the same
- * part of [0, n) in every call with as many slices, so what it wrote may still be in its cache. Each slice runs in the
+ * part of [0, n) in every call with as many slices and threads, so what it wrote may still be in its cache. Each slice runs in the
  * default floating point environment, whatever the thread's own is; that is given back afterwards. */
 void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t i), void *arg);
 
