@@ -119,8 +119,19 @@ function Dag:make(op, type_name, args, extra)
   return self:node(op, type_name, args, extra)
 end
 
--- The nodes that `roots` need, in an order where arguments come first. without_rare: rare blocks count as not taken,
--- and their conditions are left out.
+-- What a node needs. without_rare: rare blocks count as not taken, and their conditions are left out.
+function M.needs(node, without_rare)
+  if without_rare and node.op == "rare" then return { node.args[3] } end
+  return node.args
+end
+
+-- The node whose value a node has: behind rare blocks, where they count as not taken.
+function M.passed(node, without_rare)
+  while without_rare and node.op == "rare" do node = node.args[3] end
+  return node
+end
+
+-- The nodes that `roots` need, in an order where arguments come first. without_rare: as of needs.
 function M.order(roots, without_rare)
   local list, state = {}, {}
   for _, root in ipairs(roots) do
@@ -135,8 +146,7 @@ function M.order(roots, without_rare)
         stack[#stack] = nil
       else
         state[node] = 1
-        local args = node.args
-        if without_rare and node.op == "rare" then args = { args[3] } end
+        local args = M.needs(node, without_rare)
         for k = #args, 1, -1 do
           if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
         end

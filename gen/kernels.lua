@@ -19,7 +19,7 @@ local function values_of(types, outputs, dag, emitter, is_direct, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
-    while without_rare and node.op == "rare" do node = node.args[3] end -- the value that such a block would have replaced
+    node = dag_of.passed(node, without_rare)
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (is_direct and "to_" or "block_") .. k - 1,
                 place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
   end
@@ -189,9 +189,7 @@ local function elementwise_values(types, record, dag, comment, tables)
     local loop = strips.loop(types, {
       dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
       options = { tables = tables, without_rare = is_rare },
-      ends = function(strip_emitter)
-        return search_of(types, thresholds, others, strip_emitter), values_of(types, outputs, dag, strip_emitter, apart, is_rare)
-      end,
+      search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
     values.strip, values.strip_lines = loop.strip, loop.lines
   end

@@ -26,25 +26,20 @@ local function width_of(types, roots)
   return widest
 end
 
--- What a node needs; rare blocks may count as not taken.
-local function needs_of(node, without_rare)
-  return without_rare and node.op == "rare" and { node.args[3] } or node.args
-end
-
 -- node -> its stage, counted from 1, each as late as it can be, so that little is kept from stage to stage; and the number of
 -- stages. A lookup's value is there from its stage on; its index is computed before.
 local function place(list, without_rare)
   local before, last, stage_of = {}, 1, {}
   for _, node in ipairs(list) do
     local stage = 1
-    for _, arg in ipairs(needs_of(node, without_rare)) do stage = math.max(stage, before[arg]) end
+    for _, arg in ipairs(dag_of.needs(node, without_rare)) do stage = math.max(stage, before[arg]) end
     before[node] = stage + (is_lookup(node) and 1 or 0)
     last = math.max(last, before[node])
   end
   for k = #list, 1, -1 do -- users first
     local node = list[k]
     stage_of[node] = stage_of[node] or last
-    for _, arg in ipairs(needs_of(node, without_rare)) do
+    for _, arg in ipairs(dag_of.needs(node, without_rare)) do
       stage_of[arg] = math.min(stage_of[arg] or last, stage_of[node] - (is_lookup(node) and 1 or 0))
     end
   end
@@ -56,11 +51,7 @@ Cut.__index = Cut
 
 function Cut:is_computed(node) return node.op ~= "const" and not self.variable_of[node] end
 
--- The node behind rare blocks that count as not taken.
-function Cut:value_of(node)
-  while self.options.without_rare and node.op == "rare" do node = node.args[3] end
-  return node
-end
+function Cut:value_of(node) return dag_of.passed(node, self.options.without_rare) end
 
 -- The array of the indices of a lookup: one for all of an index, of a stage.
 function Cut:places_of(lookup) return string.format("at_%d_%d", lookup.args[1].id, self.stage_of[lookup]) end
@@ -158,7 +149,6 @@ local function is_half(operand, node) return operand.dtype == "f16" and node.typ
 
 -- What the last stage does at its end with what it has found and computed, and what follows that loop.
 local function ends_of(types, job, cut)
-  local search, results = job.ends(cut.emitter)
   local at_end, after, has_index = {}, {}, false
   local function give(operand, result, element, store, value)
     cut.arrays[#cut.arrays + 1] = string.format("%s give_%s[Q_STRIP_%d];", element, operand.short, cut.bits)
@@ -166,10 +156,10 @@ local function ends_of(types, job, cut)
     local place = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
     after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, place, operand.short)
   end
-  for _, found in ipairs(search) do
+  for _, found in ipairs(job.search) do
     at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, (found.value:gsub("%$1", found.name .. "_of[l]")))
   end
-  for k, result in ipairs(results) do
+  for k, result in ipairs(job.results) do
     local operand, node = job.operands[#job.dag.inputs + k], job.dag.outputs[k]
     if is_half(operand, node) then
       give(operand, result, "f32", "q_narrow", access.output(types, "f32", node, cut.emitter:argument(node)))
@@ -216,7 +206,7 @@ end
 
 -- The main loop over strips: { strip, what a strip's length is called, and the lines of its body, for a strip that begins at element
 -- `first` (of a block with rare paths: at k) }. job: dag, operands, roots (outputs, and what tells that a rare path must run),
--- is_rare, variable_of and options as of cut_of, ends(emitter): what the loop finds and what it stores, as gen/kernels.lua has it
+-- is_rare, variable_of and options as of cut_of, search and results: what the loop without strips finds and stores
 function M.loop(types, job)
   local cut = cut_of(types, job.roots, job.variable_of, job.options)
   local at_end, after = ends_of(types, job, cut)
