@@ -103,7 +103,8 @@ int main(void) {
     run_case(c, 0, 3, 3, 1, &r);                   /* [n, 3] with [3] */
     run_case(c, 0, 50000, 50001, 1, &r);
     group_end();
-    ok(n_streamed > 0, "%d of them were streamed", n_streamed);
+    int is_heavy = cases[c].op == REF_EXP; /* then it takes longer to compute than to write */
+    ok(is_heavy ? n_streamed == 0 : n_streamed > 0, "%d of them were streamed", n_streamed);
   }
   return done_testing();
 }

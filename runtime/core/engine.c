@@ -29,11 +29,49 @@ static int64_t part_start(int64_t total, int64_t i, int64_t n, int64_t multiple)
 
 /* ---- Direct ---- */
 
+/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. As q_stream_end() of
+ * kernel_pack.h. */
+static void fence_streams(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#elif defined(__aarch64__)
+  __asm__ volatile("dmb ishst" ::: "memory");
+#endif
+}
+
+/* How many items of the first output lie before its first cache line that is all its own. */
+static int64_t items_to_line(const qn_job *job, const char *output) {
+  const int64_t size = job->operand[job->n_in].size;
+  return (int64_t)((0 - (uintptr_t)output) % 64) / size;
+}
+
+/* The kernel over a row of n items: it writes to blocks, a piece of the row at a time, which are copied past the cache. */
+static void stream_row(const run *run, char *const *from, const int64_t (*stride)[2], int64_t n) {
+  const qn_job *job = run->job;
+  const int64_t bytes[2][2] = {{1, 0}, {1, 0}};
+  _Alignas(64) char area[QN_AREA];
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t piece[3] = {job->chunk[0], 1, 0};
+  const int64_t head = items_to_line(job, from[job->n_in]);
+  if (head > 0 && head < piece[0]) piece[0] = head;
+  for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
+    if (piece[0] > n - i) piece[0] = n - i;
+    for (int32_t k = 0; k < job->n_in; k++) ptr[k] = from[k] + i * stride[k][0];
+    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = area + job->operand[k].block;
+    run->kernel(ptr, stride, piece, run->params);
+    for (int32_t k = job->n_in; k < job->n_operands; k++) {
+      char *copy[2] = {area + job->operand[k].block, from[k] + i * job->operand[k].size};
+      const int64_t size[3] = {piece[0] * job->operand[k].size, 1, 0};
+      job->operand[k].move(copy, bytes, size, NULL);
+    }
+  }
+}
+
 /* The kernel over [begin, end) of dimension `cut`, all of the others. */
 static void run_direct(const run *run, int64_t begin, int64_t end) {
   const qn_job *job = run->job;
   const qn_nest *nest = &job->nest;
-  int32_t cut = run->cut, inner = job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
+  int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM] = {0};
   int64_t extent[3] = {1, 1, 0};
@@ -44,7 +82,10 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
   for (;;) {
-    run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
+    if (job->streamed)
+      stream_row(run, ptr, (const int64_t(*)[2])stride, extent[0]);
+    else
+      run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
     int32_t d = inner;
     for (; d < nest->rank; d++) {
       int64_t n = d == cut ? end - begin : nest->n[d];
@@ -53,8 +94,9 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
       if (step == 1) break;
       at[d] = 0;
     }
-    if (d == nest->rank) return;
+    if (d == nest->rank) break;
   }
+  if (job->streamed) fence_streams();
 }
 
 /* Slices are cut from the outermost dimension that is long enough. */
@@ -238,16 +280,6 @@ static void store(const run *run, const place *place, const qn_box *box, char *a
   for (int32_t k = job->n_in; k < job->n_operands; k++)
     if (job->operand[k].way != QN_WAY_IN_PLACE)
       qn_pack_store(&job->operand[k], job->nest.stride[k], box, area, place->ptr[k]);
-}
-
-/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. As q_stream_end() of
- * kernel_pack.h. */
-static void fence_streams(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#elif defined(__aarch64__)
-  __asm__ volatile("dmb ishst" ::: "memory");
-#endif
 }
 
 /* Before the first box of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */

@@ -4,14 +4,18 @@
 #include "isa.h"
 #include "status.h"
 
-/* Outputs of at least so many bytes in all are written past the cache. */
+/* Outputs of at least so many bytes in all are written past the cache, unless what is computed takes so long that reading
+ * their lines first is hidden behind it (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and more). */
 #ifndef QN_STREAM_BYTES
 #define QN_STREAM_BYTES (16 << 20)
 #endif
 
-/* Their boxes are smaller: reading and writing then alternate so closely that memory is busy both ways (a * b + c of 10^7
- * f32: 7.4 ms against 8.6 with boxes of QN_BLOCK). */
-#define STREAM_BLOCK 256
+/* Reading and writing must alternate so closely that memory is busy both ways, but not so closely that pieces cost more than
+ * they gain. Where nothing but the outputs needs a block, a piece has so many bytes of one (add of f32: 4.2 ms with 512,
+ * 6.2 with 1024); */
+#define STREAM_BYTES 512
+/* other boxes, which cost more, have so many elements (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
+#define STREAM_BLOCK 512
 
 /* A slice is worth a thread's waking from so much work on. */
 #ifndef QN_SLICE_NANOSECONDS
@@ -419,6 +423,24 @@ void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_
   job->most_slices = count_slices(estimate_nanoseconds(job, 0));
 }
 
+/* Streamed results need blocks, but nothing else may need one; boxes, which take several short rows, are as good for those. */
+static int is_direct_possible(const qn_job *job, int n_strided) {
+  const int32_t n_out = job->n_operands - job->n_in;
+  return !job->streamed || (n_strided == 0 && inner_extent(&job->nest) >= STREAM_BLOCK && n_out * STREAM_BYTES <= QN_AREA);
+}
+
+/* The outputs' blocks lie one behind the other. */
+static void plan_pieces(qn_job *job) {
+  uint8_t largest = 1;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) {
+    qn_operand *operand = &job->operand[o];
+    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+    operand->block = (uint16_t)((o - job->n_in) * STREAM_BYTES);
+    if (operand->size > largest) largest = operand->size;
+  }
+  job->chunk[0] = STREAM_BYTES / largest;
+}
+
 void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {
   set_operands(signature, dtypes, 0, job);
   job->in_order = 1;
@@ -429,16 +451,18 @@ void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, ui
 
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
   int same = set_operands(signature, dtypes, n_out, job), n_strided = 0;
-  job->streamed = (uint8_t)is_streamed(job);
+  job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
   job->path = QN_PATH_DIRECT;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
-  job->variant = job->streamed || job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->variant = job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
   job->isa = qn_isa_detect();
-  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided))
+  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && is_direct_possible(job, n_strided)) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);
-  else
+    if (job->streamed) plan_pieces(job);
+  } else {
     plan_blocks(signature, job);
+  }
   job->most_slices = count_slices(estimate_nanoseconds(job, signature->heavy));
 }

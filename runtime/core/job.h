@@ -21,7 +21,7 @@
 #define QN_AREA 14336
 
 typedef enum qn_path {
-  QN_PATH_DIRECT, /* the kernel runs over the tensors */
+  QN_PATH_DIRECT, /* the kernel runs over the tensors, or, streamed, from them into blocks */
   QN_PATH_BLOCKS  /* the kernel runs over boxes: operands in L1 blocks, or in place where they lie as it wants them */
 } qn_path;
 
@@ -68,7 +68,8 @@ typedef struct qn_job {
   uint16_t room; /* where in the area the room lies for what is found in a box, */
   uint8_t room_size; /* of so many bytes an element */
   int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
-  /* BLOCKS: the nest is cut into boxes of chunk[d] along dimension d, which are walked along order[0] first. */
+  /* BLOCKS: the nest is cut into boxes of chunk[d] along dimension d, which are walked along order[0] first.
+   * DIRECT and streamed: rows are cut into pieces of chunk[0]. */
   int32_t box_rank;  /* how many dimensions have a chunk over 1 */
   int32_t box_dim[QUERN_MAX_NDIM]; /* which, innermost first */
   int32_t order[QUERN_MAX_NDIM];
