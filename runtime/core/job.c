@@ -19,7 +19,7 @@
 
 /* A slice is worth a thread's waking from so much work on. */
 #ifndef QN_SLICE_NANOSECONDS
-#define QN_SLICE_NANOSECONDS 10000
+#define QN_SLICE_NANOSECONDS 8000
 #endif
 
 /* Below this many elements no block pays for its preparation. */
