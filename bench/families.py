@@ -69,7 +69,7 @@ def all_cases(wanted):
 
 # ---- Who computes ----
 # Each is made with Quern's arrays, the inputs and the output, and works in their memory: where it lies counts, and what lies in
-# the cache. Called, it computes function of ins into out once more.
+# the cache. Called, it calls function(*ins, out=out) once more.
 
 class Computing:
     def __call__(self):

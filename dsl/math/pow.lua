@@ -95,57 +95,55 @@ tables {
   },
 }
 
+func "pow_bits_f32" {
+  doc    = "The bits of x less those of the lowest m: e above, the place of c in its table in the five bits below.",
+  args   = "x",
+  result = "u32",
+  f32    = [[ raw_u32(x) - POW_LOW_BITS_F32 ]],
+}
+
+func "pow_bits_f64" {
+  doc    = "The same for f64; e biased by 1023.",
+  args   = "x",
+  result = "u64",
+  f64    = [[ raw_u64(x) + (0x3ff0000000000000 - POW_LOW_BITS_F64) ]],
+}
+
 func "pow_exponent" {
   doc  = "e of x = 2^e m, m in [0.758, 1.516); f32: times 2^23. For positive normal x.",
   args = "x",
   -- f32: the exponent field is converted where it stands, 23 places up; POW_LN2 is scaled to match. f64: as in log_exponent.
-  f32  = [[
-    i32 k = (raw_i32(x) - POW_LOW_BITS_F32) & 0xff800000;
-    return (f32)k; ]],
-  f64  = [[
-    u64 b = raw_u64(x) + (0x3ff0000000000000 - POW_LOW_BITS_F64);
-    return as_f64((b >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0); ]],
+  f32  = [[ (f32)(i32)(pow_bits_f32(x) & 0xff800000) ]],
+  f64  = [[ as_f64((pow_bits_f64(x) >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0) ]],
 }
 
 func "pow_mantissa" {
   doc  = "m of x = 2^e m, see pow_exponent.",
   args = "x",
-  f32  = [[
-    i32 b = raw_i32(x);
-    i32 k = (b - POW_LOW_BITS_F32) & 0xff800000;
-    return as_f32(b - k); ]],
-  f64  = [[
-    u64 b = raw_u64(x) + (0x3ff0000000000000 - POW_LOW_BITS_F64);
-    return as_f64((b & 0x000fffffffffffff) + POW_LOW_BITS_F64); ]],
-}
-
-func "pow_place" {
-  doc  = "Where c is in its table: an integer, mod 32, in the bits of a float, since that is what functions give.",
-  args = "x",
-  f32  = [[ as_f32((u32)(raw_i32(x) - POW_LOW_BITS_F32) >> 18) ]],
-  f64  = [[ as_f64((raw_u64(x) + (0x3ff0000000000000 - POW_LOW_BITS_F64)) >> 47) ]],
+  f32  = [[ as_f32(raw_u32(x) - (pow_bits_f32(x) & 0xff800000)) ]],
+  f64  = [[ as_f64((pow_bits_f64(x) & 0x000fffffffffffff) + POW_LOW_BITS_F64) ]],
 }
 
 func "pow_rest" {
   doc  = "r = m c - 1, exact.",
   args = "x",
-  f32  = [[ fma(pow_mantissa(x), lookup(POW_F32_C, raw_u32(pow_place(x))), -1.0) ]],
-  f64  = [[ fma(pow_mantissa(x), lookup(POW_F64_C, raw_u64(pow_place(x))), -1.0) ]],
+  f32  = [[ fma(pow_mantissa(x), lookup(POW_F32_C, pow_bits_f32(x) >> 18), -1.0) ]],
+  f64  = [[ fma(pow_mantissa(x), lookup(POW_F64_C, pow_bits_f64(x) >> 47), -1.0) ]],
 }
 
 func "pow_base_hi" {
   doc  = "The leading part of e ln2 - log c, exact.",
   args = "e, x",
-  f32  = [[ fma(e, POW_LN2_HI_F32, lookup(POW_F32_HI, raw_u32(pow_place(x)))) ]],
-  f64  = [[ fma(e, POW_LN2_HI_F64, lookup(POW_F64_HI, raw_u64(pow_place(x)))) ]],
+  f32  = [[ fma(e, POW_LN2_HI_F32, lookup(POW_F32_HI, pow_bits_f32(x) >> 18)) ]],
+  f64  = [[ fma(e, POW_LN2_HI_F64, lookup(POW_F64_HI, pow_bits_f64(x) >> 47)) ]],
   derivation = "tools/fit/pow.sollya",
 }
 
 func "pow_base_lo" {
   doc  = "The small part of e ln2 - log c.",
   args = "e, x",
-  f32  = [[ fma(e, POW_LN2_LO_F32, lookup(POW_F32_LO, raw_u32(pow_place(x)))) ]],
-  f64  = [[ fma(e, POW_LN2_LO_F64, lookup(POW_F64_LO, raw_u64(pow_place(x)))) ]],
+  f32  = [[ fma(e, POW_LN2_LO_F32, lookup(POW_F32_LO, pow_bits_f32(x) >> 18)) ]],
+  f64  = [[ fma(e, POW_LN2_LO_F64, lookup(POW_F64_LO, pow_bits_f64(x) >> 47)) ]],
   derivation = "tools/fit/pow.sollya",
 }
 
