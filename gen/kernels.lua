@@ -14,13 +14,13 @@ local M = {}
 M.formula, M.place = operands_of.formula, operands_of.place
 local cast_text = operands_of.cast_text
 
--- The outputs as the template sees them: where each is stored, and what.
-local function values_of(types, outputs, dag, emitter, is_direct, without_rare)
+-- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
+local function values_of(types, outputs, dag, emitter, apart, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     node = dag_of.passed(node, without_rare)
-    list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (is_direct and "to_" or "block_") .. k - 1,
+    list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
                 place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
   end
   return list

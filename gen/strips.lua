@@ -28,7 +28,7 @@ end
 
 -- node -> its stage, counted from 1, each as late as it can be, so that little is kept from stage to stage; and the number of
 -- stages. A lookup's value is there from its stage on; its index is computed before.
-local function place(list, without_rare)
+local function stages_of(list, without_rare)
   local before, last, stage_of = {}, 1, {}
   for _, node in ipairs(list) do
     local stage = 1
@@ -54,7 +54,7 @@ function Cut:is_computed(node) return node.op ~= "const" and not self.variable_o
 function Cut:value_of(node) return dag_of.passed(node, self.options.without_rare) end
 
 -- The array of the indices of a lookup: one for all of an index, of a stage.
-function Cut:places_of(lookup) return string.format("at_%d_%d", lookup.args[1].id, self.stage_of[lookup]) end
+function Cut:indices_of(lookup) return string.format("at_%d_%d", lookup.args[1].id, self.stage_of[lookup]) end
 
 -- What the loop of stage s takes over: the nodes computed or looked up before it, in order, and the inputs, as a set.
 function Cut:needs(s)
@@ -97,14 +97,14 @@ function Cut:stage(s)
   for _, node in ipairs(self.list) do
     if is_lookup(node) and self.stage_of[node] == s then
       lookups[#lookups + 1] = string.format("q_lookup_%s_%d_%d(kept_%d, %s, %s);", node.table.type, #node.table.items, self.bits,
-                                            node.id, self.options.tables[node.table], self:places_of(node))
+                                            node.id, self.options.tables[node.table], self:indices_of(node))
     elseif is_lookup(node) and self.stage_of[node] == s + 1 then
-      local places, t = self:places_of(node), "u" .. self.types.by_name[node.table.type].bits
-      if not self.has_places[places] then
-        self:array(t, places)
-        keeps[#keeps + 1] = string.format("%s[l] = (%s)%s;", places, t, emitter:argument(node.args[1]))
+      local indices, t = self:indices_of(node), "u" .. self.types.by_name[node.table.type].bits
+      if not self.has_indices[indices] then
+        self:array(t, indices)
+        keeps[#keeps + 1] = string.format("%s[l] = (%s)%s;", indices, t, emitter:argument(node.args[1]))
       end
-      self.has_places[places] = true
+      self.has_indices[indices] = true
     end
   end
   return { lookups = lookups, inputs = inputs, lines = lines, keeps = keeps }, emitter
@@ -118,9 +118,9 @@ function Cut:array(t, name) self.arrays[#self.arrays + 1] = string.format("%s %s
 -- variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
-                              is_kept = {}, has_places = {}, list = dag_of.order(roots, options.without_rare),
+                              is_kept = {}, has_indices = {}, list = dag_of.order(roots, options.without_rare),
                               bits = width_of(types, roots) }, Cut)
-  self.stage_of, self.last = place(self.list, options.without_rare)
+  self.stage_of, self.last = stages_of(self.list, options.without_rare)
   local stages, emitter = {}, nil
   for s = 1, self.last do stages[s], emitter = self:stage(s) end
   for _, node in ipairs(self.list) do
