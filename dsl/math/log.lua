@@ -1,5 +1,14 @@
 -- The natural logarithm, and the pieces from which log2, log10, log1p, logaddexp... are made.
 --
+-- f32, by tables of 16 items (looked up in registers, see templates/kernel_strips.h):
+--
+--     x = 2^e m,  m in [0.766, 1.531),   r = m c - 1,  c near 1/m,      log x = e ln2 - log c + log(1 + r)
+--
+-- c = 1 around x = 1, so that nothing cancels there, and everywhere so short that r is exact. The leading parts and r are summed
+-- exactly, as u + ul; what else is added to u is at most 2 % of it.
+--
+-- f64:
+--
 --     x = 2^e m,  m in [sqrt(1/2), sqrt(2)),  f = m - 1 (exact),      log x = e ln2 + log(1 + f)
 --
 -- The interval of m is centred on 1, so that near x = 1 we have e = 0 and log x = log(1 + f): nothing cancels there.
@@ -7,7 +16,8 @@
 --     log(1 + f) = f - f^2/2 + tail(f),   tail(f) = f^3/3 - ...
 --
 -- e ln2, f and f^2/2 are each as large as the result (for e = -1 and f near 0.41 they cancel down to 0.34), so they are
--- summed exactly, as hi + lo; tail(f) is at most 0.06 of the result and needs only ordinary arithmetic.
+-- summed exactly, as hi + lo; tail(f) is at most 0.06 of the result and needs only ordinary arithmetic. logaddexp does so in f32
+-- too.
 --
 -- That is for positive normal x. Everything else is rare, see log_beyond.
 
@@ -18,9 +28,15 @@ constants {
   LOG_LN2_HI_F64 = 0x1.62e42fefa38p-1,
   LOG_LN2_LO_F64 = 0x1.ef35793c7673p-45,
 
-  -- The bits of sqrt(1/2), rounded down: the lowest m.
-  LOG_SQRT1_2_BITS_F32 = 0x3f3504f3,
+  -- The bits of the lowest m; of f64 those of sqrt(1/2), rounded down.
+  LOG_LOW_BITS_F32 = 0x3f440000,
   LOG_SQRT1_2_BITS_F64 = 0x3fe6a09e667f3bcc,
+
+  -- f32: log(1+r) = r + r^2 (R2 + R3 r + ...), |r| <= 0.0342: relative error 2^-30.7.
+  LOG_F32_R2 = -0x1.fffffcp-2,
+  LOG_F32_R3 =  0x1.55555p-2,
+  LOG_F32_R4 = -0x1.003cc8p-2,
+  LOG_F32_R5 =  0x1.9a10cep-3,
 
   -- f32: tail(f) = f^3 (C3 + C4 f + ... + C11 f^8): relative error of log(1+f) 2^-30.2, 0.02 ULP.
   LOG_F32_C3  =  0x1.555548p-2,
@@ -44,31 +60,58 @@ constants {
   LOG_F64_R6 = -0x1.2b5cae0386875p-3,
 }
 
+-- c, by the four bits below the exponent field of x's bits less those of the lowest m; -log c = HI + LO, HI a multiple of 2^-16, as
+-- that of ln2.
+tables {
+  LOG_C = { "f32",
+    0x1.48p0, 0x1.38p0, 0x1.3p0, 0x1.28p0, 0x1.18p0, 0x1.1p0, 0x1.08p0, 0x1p0,
+    0x1.ep-1, 0x1.c8p-1, 0x1.bp-1, 0x1.98p-1, 0x1.88p-1, 0x1.7p-1, 0x1.6p-1, 0x1.58p-1,
+  },
+  LOG_HI = { "f32",
+    -0x1.fb9p-3, -0x1.9528p-3, -0x1.5ffp-3, -0x1.2958p-3, -0x1.6f1p-4, -0x1.f0ap-5, -0x1.f84p-6, 0x0p0,
+    0x1.086p-4, 0x1.da7p-4, 0x1.5bf8p-3, 0x1.d1p-3, 0x1.1178p-2, 0x1.522cp-2, 0x1.7fbp-2, 0x1.973cp-2,
+  },
+  LOG_LO = { "f32",
+    -0x1.86d5e4p-19, 0x1.2b185ep-18, -0x1.83853cp-18, 0x1.683fp-18,
+    0x1.6ba8d4p-19, -0x1.86008cp-20, 0x1.64f188p-18, 0x0p0,
+    -0x1.9d2988p-18, 0x1.3b1c22p-19, -0x1.fca55ep-18, 0x1.bf932ap-18,
+    0x1.d044fcp-19, -0x1.1f8c76p-18, -0x1.7109fap-20, -0x1.cbcecap-18,
+  },
+}
+
+func "log_bits" {
+  doc    = "The bits of x less those of the lowest m: e above, the place of c in its table in the four bits below.",
+  args   = "x",
+  result = "u32",
+  f32    = [[ raw_u32(x) - LOG_LOW_BITS_F32 ]],
+}
+
 func "log_exponent" {
-  doc  = "e of x = 2^e m, m in [sqrt(1/2), sqrt(2)), as a float. For positive normal x.",
+  doc  = "e of x = 2^e m, as a float; f32: times 2^23. For positive normal x.",
   args = "x",
-  -- Subtracting the bits of sqrt(1/2) makes the exponent field step there instead of at powers of two.
+  -- Subtracting the bits of the lowest m makes the exponent field step there instead of at powers of two.
   -- f32: the field stays where it is and is converted together with the 23 places behind it.
   -- f64 (which has no conversion that vectorises everywhere): the field, biased to be positive, becomes the mantissa
   -- of a number near 2^52.
-  f32  = [[
-    i32 k = (raw_i32(x) - LOG_SQRT1_2_BITS_F32) & 0xff800000;
-    return (f32)k * 0x1p-23; ]],
+  f32  = [[ (f32)(i32)(log_bits(x) & 0xff800000) ]],
   f64  = [[
     u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
     return as_f64((b >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0); ]],
 }
 
 func "log_mantissa" {
-  doc  = "m of x = 2^e m, m in [sqrt(1/2), sqrt(2)). For positive normal x.",
+  doc  = "m of x = 2^e m. For positive normal x.",
   args = "x",
-  f32  = [[
-    i32 b = raw_i32(x);
-    i32 k = (b - LOG_SQRT1_2_BITS_F32) & 0xff800000;
-    return as_f32(b - k); ]],
+  f32  = [[ as_f32(raw_u32(x) - (log_bits(x) & 0xff800000)) ]],
   f64  = [[
     u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
     return as_f64((b & 0x000fffffffffffff) + LOG_SQRT1_2_BITS_F64); ]],
+}
+
+func "log_rest" {
+  doc  = "r = m c - 1, exact.",
+  args = "x",
+  f32  = [[ fma(log_mantissa(x), lookup(LOG_C, log_bits(x) >> 19), -1.0) ]],
 }
 
 func "log_tail_a" {
@@ -145,20 +188,30 @@ func "log_ends" {
     return x > 0.0 ? w : (x == 0.0 ? -INFINITY : NAN); ]],
 }
 
+func "log_by_table" {
+  doc  = "log x, for e = log_exponent(x).",
+  args = "e, x",
+  -- k - u is exact: of few bits, and no larger than r.
+  f32  = [[
+    f32 r = log_rest(x);
+    f32 k = fma(e, LOG_LN2_HI_F32 * 0x1p-23, lookup(LOG_HI, log_bits(x) >> 19));
+    f32 k_lo = fma(e, LOG_LN2_LO_F32 * 0x1p-23, lookup(LOG_LO, log_bits(x) >> 19));
+    f32 u = k + r;
+    f32 ul = (k - u) + r;
+    f32 q = fma(r, fma(r, fma(r, LOG_F32_R5, LOG_F32_R4), LOG_F32_R3), LOG_F32_R2);
+    return canonical(u + fma(r * r, q, k_lo + ul)); ]],
+  derivation = "tools/fit/log.sollya",
+}
+
 func "log" {
   doc  = "The natural logarithm.",
   args = "x",
   f32  = [[
-    f32 e = log_exponent(x);
-    f32 f = log_mantissa(x) - 1.0;
-    f32 y = log_hi(e, f) + log_lo(e, f);
+    f32 y = log_by_table(log_exponent(x), x);
     rare (log_beyond(x)) {
       // A subnormal is scaled to a normal number; what else comes here gets its result from the selects.
       f32 n = x * 0x1p23;
-      f32 ne = log_exponent(n) - 23.0;
-      f32 nf = log_mantissa(n) - 1.0;
-      f32 z = log_hi(ne, nf) + log_lo(ne, nf);
-      y = log_ends(x, z);
+      y = log_ends(x, log_by_table(log_exponent(n) - 0x1.7p27, n));
     }
     return y; ]],
   f64  = [[
@@ -173,7 +226,7 @@ func "log" {
       y = log_ends(x, z);
     }
     return y; ]],
-  -- f32: over all arguments. f64: 0.63 over 2 million points.
-  ulp = { f32 = 0.67, f64 = 0.67 },
+  -- f32: over all arguments, 0.541. f64: 0.63 over 2 million points.
+  ulp = { f32 = 0.55, f64 = 0.67 },
   derivation = "tools/fit/log.sollya",
 }

@@ -1,14 +1,17 @@
--- The logarithms to base 2 and 10, by the reduction of log.lua:  x = 2^e m,  f = m - 1,  m in [sqrt(1/2), sqrt(2)) in f64.
--- In f32 m is in [0.6875, 1.375): at the upper end the square below counts for less, and for e = 1 log10 stays above 1/8.
+-- The logarithms to base 2 and 10, by the reductions of log.lua.
 --
--- In f32 log2(1 + f) has a polynomial of its own, f C + f^2 P(f), C = 1 / ln2, and log10 is e log10(2) + log10(1 + f) with
--- another. The leading terms are summed in two parts:
+-- f32:  log x = e L - log c + log(1 + r),      log(1 + r) = r C + r^2 P(r),      C = 1 / ln2 or 1 / ln10,  L = log of 2
+--
+-- e L - log c and r C are summed as u + ul, exact but for their small parts (an fma has what u lost).
+--
+-- f64:  log(1 + f) = f - (f^2/2 + ...) is scaled. The leading terms are summed in two parts,
 --
 --     p + pl = f C (an fma has the rest),    u + ul = e L + p (e L is exact; the larger is subtracted first)
 --
--- and f^2 P, at most 0.2 of the result, is rounded. In f64 it is log(1 + f) = f - (f^2/2 + ...) that is scaled:
--- f C in two parts, the bracket, from log_tail_a and log_tail_b, rounded but for what f^2/2 itself lost. Powers of the base
--- give integers: what precedes the last rounding is within 0.4 ULP of the true value, and an integer has no rounding to lose.
+-- and the bracket, from log_tail_a and log_tail_b, is rounded but for what f^2/2 itself lost.
+--
+-- Powers of the base give integers: what precedes the last rounding is within 0.4 ULP of the true value, and an integer has no
+-- rounding to lose.
 
 constants {
   -- C = 1 / ln2, 1 / ln10: rounded, and the rest.
@@ -27,67 +30,71 @@ constants {
   LOG10_2_HI_F64 = 0x1.34413509f78p-2,
   LOG10_2_LO_F64 = 0x1.fef311f12b358p-46,
 
-  -- f32: 1+f in [0.6875, 1.375], the bits of 0.6875.
-  LOG2_LOW_BITS_F32 = 0x3f300000,
-
-  -- log2(1+f) = f C + f^2 (C2 + C3 f + ...): relative error 2^-29.4, 0.02 ULP.
-  LOG2_F32_C2   = -0x1.715476p-1,
-  LOG2_F32_C3   =  0x1.ec7088p-2,
-  LOG2_F32_C4   = -0x1.71544p-2,
-  LOG2_F32_C5   =  0x1.277e6p-2,
-  LOG2_F32_C6   = -0x1.eca77ep-3,
-  LOG2_F32_C7   =  0x1.a47a7p-3,
-  LOG2_F32_C8   = -0x1.6b0266p-3,
-  LOG2_F32_C9   =  0x1.57c3b6p-3,
-  LOG2_F32_C10  = -0x1.6ddfcp-3,
-  LOG2_F32_C11  =  0x1.edf7p-4,
-
-  -- log10(1+f), the same: relative error 2^-30.2.
-  LOG10_F32_C2  = -0x1.bcb7b2p-3,
-  LOG10_F32_C3  =  0x1.287a6cp-3,
-  LOG10_F32_C4  = -0x1.bcb6a6p-4,
-  LOG10_F32_C5  =  0x1.63cd5cp-4,
-  LOG10_F32_C6  = -0x1.28b2f8p-4,
-  LOG10_F32_C7  =  0x1.fabf1ep-5,
-  LOG10_F32_C8  = -0x1.b2f1cp-5,
-  LOG10_F32_C9  =  0x1.98bf5ep-5,
-  LOG10_F32_C10 = -0x1.c16232p-5,
-  LOG10_F32_C11 =  0x1.3ed836p-5,
+  -- f32: log2(1+r) = r C + r^2 (C2 + C3 r + ...), |r| <= 0.0342: relative error 2^-30.4; log10 likewise, 2^-30.6.
+  LOG2_F32_C2 = -0x1.715472p-1,
+  LOG2_F32_C3 =  0x1.ec7094p-2,
+  LOG2_F32_C4 = -0x1.71b7acp-2,
+  LOG2_F32_C5 =  0x1.27d534p-2,
+  LOG10_F32_C2 = -0x1.bcb7aep-3,
+  LOG10_F32_C3 =  0x1.287a72p-3,
+  LOG10_F32_C4 = -0x1.bd201p-4,
+  LOG10_F32_C5 =  0x1.642a72p-4,
 }
 
-func "log2_exponent" {
-  doc  = "e of x = 2^e m, m in [0.6875, 1.375), as a float times 2^23. For positive normal x.",
-  args = "x",
-  f32  = [[
-    i32 k = (raw_i32(x) - LOG2_LOW_BITS_F32) & 0xff800000;
-    return (f32)k; ]],
+-- Of the c of log.lua: -log2 c and -log10 c = HI + LO, HI a multiple of 2^-16 (log10: 2^-17), as LOG10_2_HI is.
+tables {
+  LOG2_HI = { "f32",
+    -0x1.6e24p-2, -0x1.244p-2, -0x1.fbcp-3, -0x1.acf8p-3, -0x1.08c8p-3, -0x1.664p-4, -0x1.6bap-5, 0x0p0,
+    0x1.7d6p-4, 0x1.564p-3, 0x1.f6p-3, 0x1.4f7p-2, 0x1.8a88p-2, 0x1.e7ep-2, 0x1.14c6p-1, 0x1.25cp-1,
+  },
+  LOG2_LO = { "f32",
+    0x1.e3263p-18, -0x1.eac382p-20, -0x1.6b9026p-19, 0x1.0e9258p-18,
+    0x1.3b992cp-18, 0x1.20a6dep-21, -0x1.a6eb1ep-18, 0x0p0,
+    0x1.25b3eep-22, -0x1.1eb002p-18, -0x1.3ab7cep-18, -0x1.134c4ep-20,
+    0x1.80abfcp-18, -0x1.40358ep-19, -0x1.3e032ep-18, 0x1.408c78p-18,
+  },
+  LOG10_HI = { "f32",
+    -0x1.b8ep-4, -0x1.5fe8p-4, -0x1.31bp-4, -0x1.024p-4, -0x1.3edp-5, -0x1.af6p-6, -0x1.b6p-7, 0x0p0,
+    0x1.cb4p-6, 0x1.9c2p-5, 0x1.2e38p-4, 0x1.93e8p-4, 0x1.db1p-4, 0x1.25bcp-3, 0x1.4d44p-3, 0x1.61b8p-3,
+  },
+  LOG10_LO = { "f32",
+    0x1.b2c54cp-20, -0x1.222bd4p-26, -0x1.82ae24p-19, -0x1.460f84p-19,
+    -0x1.199a5ep-21, 0x1.b53fc6p-24, 0x1.6f714ep-19, 0x0p0,
+    -0x1.c0cc9ep-20, -0x1.a1504p-19, 0x1.3a05bcp-19, -0x1.0f81ep-23,
+    0x1.ed766ap-20, -0x1.7dea5p-19, -0x1.f6296ep-25, -0x1.6c667cp-19,
+  },
 }
 
-func "log2_mantissa" {
-  doc  = "m of x = 2^e m, m in [0.6875, 1.375). For positive normal x.",
-  args = "x",
+func "log2_by_table" {
+  doc  = "log2 x, for e = log_exponent(x).",
+  args = "e, x",
   f32  = [[
-    i32 b = raw_i32(x);
-    i32 k = (b - LOG2_LOW_BITS_F32) & 0xff800000;
-    return as_f32(b - k); ]],
+    f32 r = log_rest(x);
+    f32 k = fma(e, 0x1p-23, lookup(LOG2_HI, log_bits(x) >> 19));
+    f32 u = fma(r, LOG2_C_F32, k);
+    f32 ul = fma(r, LOG2_C_F32, k - u);
+    f32 p = fma(r, fma(r, fma(r, LOG2_F32_C5, LOG2_F32_C4), LOG2_F32_C3), LOG2_F32_C2);
+    return canonical(u + fma(r, fma(r, p, LOG2_C_LO_F32), lookup(LOG2_LO, log_bits(x) >> 19) + ul)); ]],
+  derivation = "tools/fit/log2.sollya",
+}
+
+func "log10_by_table" {
+  doc  = "log10 x, for e = log_exponent(x).",
+  args = "e, x",
+  f32  = [[
+    f32 r = log_rest(x);
+    f32 k = fma(e, LOG10_2_HI_F32, lookup(LOG10_HI, log_bits(x) >> 19));
+    f32 k_lo = fma(e, LOG10_2_LO_F32, lookup(LOG10_LO, log_bits(x) >> 19));
+    f32 u = fma(r, LOG10_C_F32, k);
+    f32 ul = fma(r, LOG10_C_F32, k - u);
+    f32 p = fma(r, fma(r, fma(r, LOG10_F32_C5, LOG10_F32_C4), LOG10_F32_C3), LOG10_F32_C2);
+    return canonical(u + fma(r, fma(r, p, LOG10_C_LO_F32), k_lo + ul)); ]],
+  derivation = "tools/fit/log2.sollya",
 }
 
 func "log2_sum" {
-  doc  = "e + log2(1 + f), 1 + f in [0.6875, 1.375) (f32, and e times 2^23), [sqrt(1/2), sqrt(2)) (f64).",
+  doc  = "e + log2(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).",
   args = "e, f",
-  f32  = [[
-    f32 f2 = f * f;
-    f32 a = fma(f, LOG2_F32_C4, LOG2_F32_C3);
-    f32 b = fma(f, LOG2_F32_C6, LOG2_F32_C5);
-    f32 c = fma(f, LOG2_F32_C8, LOG2_F32_C7);
-    f32 d = fma(f, LOG2_F32_C10, LOG2_F32_C9);
-    f32 g = fma(f2, fma(f2, LOG2_F32_C11, d), c);
-    f32 q = fma(f, fma(f2 * f2, g, fma(f2, b, a)), LOG2_F32_C2);    // C2 last and alone: each rounding at its size counts
-    f32 p = f * LOG2_C_F32;
-    f32 pl = fma(f, LOG2_C_LO_F32, fma(f, LOG2_C_F32, -p));
-    f32 u = fma(e, 0x1p-23, p);
-    f32 ul = p - fma(e, -0x1p-23, u);
-    return u + fma(f2, q, ul + pl); ]],
   f64  = [[
     f64 v = -0.5 * f * f;
     f64 w = fma(log_tail_a(f), log_tail_b(f), v);
@@ -100,21 +107,8 @@ func "log2_sum" {
 }
 
 func "log10_sum" {
-  doc  = "e log10(2) + log10(1 + f), 1 + f in [0.6875, 1.375) (f32, and e times 2^23), [sqrt(1/2), sqrt(2)) (f64).",
+  doc  = "e log10(2) + log10(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).",
   args = "e, f",
-  f32  = [[
-    f32 f2 = f * f;
-    f32 a = fma(f, LOG10_F32_C4, LOG10_F32_C3);
-    f32 b = fma(f, LOG10_F32_C6, LOG10_F32_C5);
-    f32 c = fma(f, LOG10_F32_C8, LOG10_F32_C7);
-    f32 d = fma(f, LOG10_F32_C10, LOG10_F32_C9);
-    f32 g = fma(f2, fma(f2, LOG10_F32_C11, d), c);
-    f32 q = fma(f, fma(f2 * f2, g, fma(f2, b, a)), LOG10_F32_C2);    // C2 last and alone: each rounding at its size counts
-    f32 p = f * LOG10_C_F32;
-    f32 pl = fma(f, LOG10_C_LO_F32, fma(f, LOG10_C_F32, -p));
-    f32 u = fma(e, LOG10_2_HI_F32, p);
-    f32 ul = p - fma(e, -LOG10_2_HI_F32, u);
-    return u + fma(f2, q, fma(e, LOG10_2_LO_F32, ul + pl)); ]],
   f64  = [[
     f64 v = -0.5 * f * f;
     f64 w = fma(log_tail_a(f), log_tail_b(f), v);
@@ -130,11 +124,10 @@ func "log2" {
   doc  = "The logarithm to base 2.",
   args = "x",
   f32  = [[
-    f32 y = log2_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
+    f32 y = log2_by_table(log_exponent(x), x);
     rare (log_beyond(x)) {
       f32 n = x * 0x1p23;
-      f32 z = log2_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
-      y = log_ends(x, z);
+      y = log_ends(x, log2_by_table(log_exponent(n) - 0x1.7p27, n));
     }
     return y; ]],
   f64  = [[
@@ -145,7 +138,7 @@ func "log2" {
       y = log_ends(x, z);
     }
     return y; ]],
-  ulp = { f32 = 0.94, f64 = 0.92 },    -- f32: over all arguments, 0.929; f64: 0.901 measured
+  ulp = { f32 = 0.55, f64 = 0.92 },    -- f32: over all arguments, 0.524; f64: 0.901 measured
   derivation = "tools/fit/log2.sollya",
 }
 
@@ -153,11 +146,10 @@ func "log10" {
   doc  = "The logarithm to base 10.",
   args = "x",
   f32  = [[
-    f32 y = log10_sum(log2_exponent(x), log2_mantissa(x) - 1.0);
+    f32 y = log10_by_table(log_exponent(x), x);
     rare (log_beyond(x)) {
       f32 n = x * 0x1p23;
-      f32 z = log10_sum(log2_exponent(n) - 0x1.7p27, log2_mantissa(n) - 1.0);
-      y = log_ends(x, z);
+      y = log_ends(x, log10_by_table(log_exponent(n) - 0x1.7p27, n));
     }
     return y; ]],
   f64  = [[
@@ -168,6 +160,6 @@ func "log10" {
       y = log_ends(x, z);
     }
     return y; ]],
-  ulp = { f32 = 0.85, f64 = 0.85 },    -- f32: over all arguments, 0.833; f64: 0.836 measured
+  ulp = { f32 = 0.55, f64 = 0.85 },    -- f32: over all arguments, 0.526; f64: 0.836 measured
   derivation = "tools/fit/log2.sollya",
 }

@@ -8,6 +8,25 @@ struct q_args_2_1_0 {
   u64 divide[1][2]; /* by row_slots, n[1], n[2]...: see q_divide */
 };
 
+static __device__ const f32 q_table_log_hi[16] = {
+  -0x1.fb9p-3f, -0x1.9528p-3f, -0x1.5ffp-3f, -0x1.2958p-3f,
+  -0x1.6f1p-4f, -0x1.f0ap-5f, -0x1.f84p-6f, 0.0f,
+  0x1.086p-4f, 0x1.da7p-4f, 0x1.5bf8p-3f, 0x1.d1p-3f,
+  0x1.1178p-2f, 0x1.522cp-2f, 0x1.7fbp-2f, 0x1.973cp-2f,
+};
+static __device__ const f32 q_table_log_c[16] = {
+  0x1.48p+0f, 0x1.38p+0f, 0x1.3p+0f, 0x1.28p+0f,
+  0x1.18p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
+  0x1.ep-1f, 0x1.c8p-1f, 0x1.bp-1f, 0x1.98p-1f,
+  0x1.88p-1f, 0x1.7p-1f, 0x1.6p-1f, 0x1.58p-1f,
+};
+static __device__ const f32 q_table_log_lo[16] = {
+  -0x1.86d5e4p-19f, 0x1.2b185ep-18f, -0x1.83853cp-18f, 0x1.683fp-18f,
+  0x1.6ba8d4p-19f, -0x1.86008cp-20f, 0x1.64f188p-18f, 0.0f,
+  -0x1.9d2988p-18f, 0x1.3b1c22p-19f, -0x1.fca55ep-18f, 0x1.bf932ap-18f,
+  0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
+};
+
 /* log: log(x) (dsl/unary.lua:37, templates/elementwise.cu.in) */
 /* A slot is 4 elements of a row, a turn of a thread a slot. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
@@ -38,82 +57,69 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_log_f32_f32_1d_cc(const 
 #pragma unroll
       for (u32 v = 0; v < 4; v++) {
         const f32 in_x = got_x[u].at[v];
-        const u32 t49 = (u32)q_raw_f32(in_x);
-        const u32 t51 = q_sub_u32(t49, 0x800000u);
-        const bool t53 = t51 >= 0x7f000000u;
-        const i32 t2 = (i32)q_raw_f32(in_x);
-        const i32 t4 = q_sub_i32(t2, 1060439283);
-        const i32 t6 = (i32)(t4 & -8388608);
-        const i32 t10 = q_sub_i32(t2, t6);
-        const f32 t11 = q_from_f32((u32)t10);
-        const f32 t13 = __fsub_rn(t11, 0x1p+0f);
-        const f32 t15 = __fmul_rn(-0x1p-1f, t13);
-        const f32 t7 = q_cast_i32_f32(t6);
-        const f32 t9 = __fmul_rn(t7, 0x1p-23f);
-        const f32 t17 = q_fma_f32(t9, 0x1.62e4p-1f, t13);
-        const f32 t18 = q_fma_f32(t15, t13, t17);
-        const f32 t22 = __fsub_rn(t17, t18);
-        const f32 t23 = q_fma_f32(t15, t13, t22);
-        const f32 t24 = __fmul_rn(t13, t13);
-        const f32 t25 = __fmul_rn(t24, t13);
-        const f32 t41 = __fmul_rn(t24, t24);
-        const f32 t37 = q_fma_f32(t13, -0x1.dd992ap-4f, 0x1.e6dd24p-4f);
-        const f32 t39 = q_fma_f32(t24, 0x1.13be0cp-4f, t37);
-        const f32 t34 = q_fma_f32(t13, -0x1.fc3e3ap-4f, 0x1.233af6p-3f);
-        const f32 t40 = q_fma_f32(t24, t39, t34);
-        const f32 t31 = q_fma_f32(t13, -0x1.555b8cp-3f, 0x1.99a478p-3f);
-        const f32 t28 = q_fma_f32(t13, -0x1.000008p-2f, 0x1.555548p-2f);
-        const f32 t42 = q_fma_f32(t24, t31, t28);
-        const f32 t43 = q_fma_f32(t41, t40, t42);
-        const f32 t20 = q_fma_f32(t9, -0x1.62e4p-1f, t17);
-        const f32 t21 = __fsub_rn(t13, t20);
-        const f32 t45 = q_fma_f32(t9, 0x1.7f7d1cp-20f, t21);
-        const f32 t46 = q_fma_f32(t25, t43, t45);
-        const f32 t47 = __fadd_rn(t23, t46);
-        const f32 t48 = __fadd_rn(t18, t47);
-        f32 t98 = t48;
-        if (t53) {
-          const bool t92 = in_x > 0.0f;
-          const bool t89 = in_x < q_from_f32(0x7f800000u);
-          const f32 t55 = __fmul_rn(in_x, 0x1p+23f);
-          const i32 t56 = (i32)q_raw_f32(t55);
-          const i32 t57 = q_sub_i32(t56, 1060439283);
-          const i32 t58 = (i32)(t57 & -8388608);
-          const i32 t63 = q_sub_i32(t56, t58);
-          const f32 t64 = q_from_f32((u32)t63);
-          const f32 t65 = __fsub_rn(t64, 0x1p+0f);
-          const f32 t66 = __fmul_rn(-0x1p-1f, t65);
-          const f32 t59 = q_cast_i32_f32(t58);
-          const f32 t60 = __fmul_rn(t59, 0x1p-23f);
-          const f32 t62 = __fsub_rn(t60, 0x1.7p+4f);
-          const f32 t67 = q_fma_f32(t62, 0x1.62e4p-1f, t65);
-          const f32 t68 = q_fma_f32(t66, t65, t67);
-          const f32 t71 = __fsub_rn(t67, t68);
-          const f32 t72 = q_fma_f32(t66, t65, t71);
-          const f32 t73 = __fmul_rn(t65, t65);
-          const f32 t74 = __fmul_rn(t73, t65);
-          const f32 t81 = __fmul_rn(t73, t73);
-          const f32 t78 = q_fma_f32(t65, -0x1.dd992ap-4f, 0x1.e6dd24p-4f);
-          const f32 t79 = q_fma_f32(t73, 0x1.13be0cp-4f, t78);
-          const f32 t77 = q_fma_f32(t65, -0x1.fc3e3ap-4f, 0x1.233af6p-3f);
-          const f32 t80 = q_fma_f32(t73, t79, t77);
-          const f32 t76 = q_fma_f32(t65, -0x1.555b8cp-3f, 0x1.99a478p-3f);
-          const f32 t75 = q_fma_f32(t65, -0x1.000008p-2f, 0x1.555548p-2f);
-          const f32 t82 = q_fma_f32(t73, t76, t75);
-          const f32 t83 = q_fma_f32(t81, t80, t82);
-          const f32 t69 = q_fma_f32(t62, -0x1.62e4p-1f, t67);
-          const f32 t70 = __fsub_rn(t65, t69);
-          const f32 t84 = q_fma_f32(t62, 0x1.7f7d1cp-20f, t70);
-          const f32 t85 = q_fma_f32(t74, t83, t84);
-          const f32 t86 = __fadd_rn(t72, t85);
-          const f32 t87 = __fadd_rn(t68, t86);
-          const f32 t90 = t89 ? t87 : in_x;
-          const bool t93 = in_x == 0.0f;
-          const f32 t96 = t93 ? q_from_f32(0xff800000u) : q_from_f32(0x7fc00000u);
-          const f32 t97 = t92 ? t90 : t96;
-          t98 = t97;
+        const u32 t2 = (u32)q_raw_f32(in_x);
+        const u32 t37 = q_sub_u32(t2, 0x800000u);
+        const bool t39 = t37 >= 0x7f000000u;
+        const u32 t4 = q_sub_u32(t2, 0x3f440000u);
+        const u32 t6 = (u32)(t4 & 0xff800000u);
+        const i32 t7 = q_cast_u32_i32(t6);
+        const f32 t8 = q_cast_i32_f32(t7);
+        const u32 t12 = q_shrc_u32(t4, 0x13u);
+        const f32 t16 = q_table_log_hi[t12 & 15];
+        const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+        const u32 t9 = q_sub_u32(t2, t6);
+        const f32 t10 = q_from_f32((u32)t9);
+        const f32 t13 = q_table_log_c[t12 & 15];
+        const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+        const f32 t22 = __fadd_rn(t18, t15);
+        const f32 t32 = __fmul_rn(t15, t15);
+        const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+        const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
+        const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+        const f32 t19 = q_table_log_lo[t12 & 15];
+        const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
+        const f32 t23 = __fsub_rn(t18, t22);
+        const f32 t24 = __fadd_rn(t23, t15);
+        const f32 t33 = __fadd_rn(t21, t24);
+        const f32 t34 = q_fma_f32(t32, t31, t33);
+        const f32 t35 = __fadd_rn(t22, t34);
+        f32 t78 = t35;
+        if (t39) {
+          const bool t72 = in_x > 0.0f;
+          const bool t69 = in_x < q_from_f32(0x7f800000u);
+          const f32 t41 = __fmul_rn(in_x, 0x1p+23f);
+          const u32 t42 = (u32)q_raw_f32(t41);
+          const u32 t43 = q_sub_u32(t42, 0x3f440000u);
+          const u32 t44 = (u32)(t43 & 0xff800000u);
+          const i32 t45 = q_cast_u32_i32(t44);
+          const f32 t46 = q_cast_i32_f32(t45);
+          const f32 t48 = __fsub_rn(t46, 0x1.7p+27f);
+          const u32 t51 = q_shrc_u32(t43, 0x13u);
+          const f32 t54 = q_table_log_hi[t51 & 15];
+          const f32 t55 = q_fma_f32(t48, 0x1.62e4p-24f, t54);
+          const u32 t49 = q_sub_u32(t42, t44);
+          const f32 t50 = q_from_f32((u32)t49);
+          const f32 t52 = q_table_log_c[t51 & 15];
+          const f32 t53 = q_fma_f32(t50, t52, -0x1p+0f);
+          const f32 t58 = __fadd_rn(t55, t53);
+          const f32 t64 = __fmul_rn(t53, t53);
+          const f32 t61 = q_fma_f32(t53, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t62 = q_fma_f32(t53, t61, 0x1.55555p-2f);
+          const f32 t63 = q_fma_f32(t53, t62, -0x1.fffffcp-2f);
+          const f32 t56 = q_table_log_lo[t51 & 15];
+          const f32 t57 = q_fma_f32(t48, 0x1.7f7d1cp-43f, t56);
+          const f32 t59 = __fsub_rn(t55, t58);
+          const f32 t60 = __fadd_rn(t59, t53);
+          const f32 t65 = __fadd_rn(t57, t60);
+          const f32 t66 = q_fma_f32(t64, t63, t65);
+          const f32 t67 = __fadd_rn(t58, t66);
+          const f32 t70 = t69 ? t67 : in_x;
+          const bool t73 = in_x == 0.0f;
+          const f32 t76 = t73 ? q_from_f32(0xff800000u) : q_from_f32(0x7fc00000u);
+          const f32 t77 = t72 ? t70 : t76;
+          t78 = t77;
         }
-        put_out.at[v] = q_canon_f32(t98);
+        put_out.at[v] = q_canon_f32(t78);
       }
       q_store_slot(to_out[u], put_out, start[u], n0, is_streamed);
     }

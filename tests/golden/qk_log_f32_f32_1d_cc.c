@@ -1,3 +1,22 @@
+static const f32 q_table_log_hi[16] __attribute__((aligned(64))) = {
+  -0x1.fb9p-3f, -0x1.9528p-3f, -0x1.5ffp-3f, -0x1.2958p-3f,
+  -0x1.6f1p-4f, -0x1.f0ap-5f, -0x1.f84p-6f, 0.0f,
+  0x1.086p-4f, 0x1.da7p-4f, 0x1.5bf8p-3f, 0x1.d1p-3f,
+  0x1.1178p-2f, 0x1.522cp-2f, 0x1.7fbp-2f, 0x1.973cp-2f,
+};
+static const f32 q_table_log_c[16] __attribute__((aligned(64))) = {
+  0x1.48p+0f, 0x1.38p+0f, 0x1.3p+0f, 0x1.28p+0f,
+  0x1.18p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
+  0x1.ep-1f, 0x1.c8p-1f, 0x1.bp-1f, 0x1.98p-1f,
+  0x1.88p-1f, 0x1.7p-1f, 0x1.6p-1f, 0x1.58p-1f,
+};
+static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
+  -0x1.86d5e4p-19f, 0x1.2b185ep-18f, -0x1.83853cp-18f, 0x1.683fp-18f,
+  0x1.6ba8d4p-19f, -0x1.86008cp-20f, 0x1.64f188p-18f, 0.0f,
+  -0x1.9d2988p-18f, 0x1.3b1c22p-19f, -0x1.fca55ep-18f, 0x1.bf932ap-18f,
+  0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
+};
+
 /* log: log(x) (dsl/unary.lua:37, templates/elementwise.c.in) */
 void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
@@ -12,45 +31,95 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
       u32 most_0 = 0;
       f32 block_0[256];
       f32_u *const to_0 = is_apart ? (f32_u *)row_out + start : block_0;
-      Q_IVDEP
-      for (i64 k = 0; k < m; k++) {
+      i64 k = 0;
+      u32 most_0_of[Q_STRIP_32] = {0};
+      for (; k + Q_STRIP_32 <= m; k += Q_STRIP_32) {
+        const i64 first = start + k;
+        (void)first;
+        u32 at_12_2[Q_STRIP_32];
+        u32 kept_2[Q_STRIP_32];
+        u32 kept_4[Q_STRIP_32];
+        f32 kept_16[Q_STRIP_32];
+        f32 kept_13[Q_STRIP_32];
+        f32 kept_19[Q_STRIP_32];
+        f32 strip_x[Q_STRIP_32];
+        q_take_f32_32(strip_x, (const f32_u *)row_x + first);
+        Q_IVDEP_STRIP
+        for (int l = 0; l < Q_STRIP_32; l++) {
+          const f32 in_x = strip_x[l];
+          const u32 t2 = (u32)q_raw_f32(in_x);
+          const u32 t4 = q_sub_u32(t2, 0x3f440000u);
+          const u32 t12 = q_shrc_u32(t4, 0x13u);
+          at_12_2[l] = (u32)t12;
+          kept_2[l] = t2;
+          kept_4[l] = t4;
+        }
+        q_lookup_f32_16_32(kept_16, q_table_log_hi, at_12_2);
+        q_lookup_f32_16_32(kept_13, q_table_log_c, at_12_2);
+        q_lookup_f32_16_32(kept_19, q_table_log_lo, at_12_2);
+        Q_IVDEP_STRIP
+        for (int l = 0; l < Q_STRIP_32; l++) {
+          const u32 t4 = kept_4[l];
+          const f32 t16 = kept_16[l];
+          const u32 t2 = kept_2[l];
+          const f32 t13 = kept_13[l];
+          const f32 t19 = kept_19[l];
+          const u32 t6 = (u32)(t4 & 0xff800000u);
+          const i32 t7 = q_cast_u32_i32(t6);
+          const f32 t8 = q_cast_i32_f32(t7);
+          const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+          const u32 t9 = q_sub_u32(t2, t6);
+          const f32 t10 = q_from_f32((u32)t9);
+          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+          const f32 t22 = t18 + t15;
+          const f32 t32 = t15 * t15;
+          const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
+          const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+          const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
+          const f32 t23 = t18 - t22;
+          const f32 t24 = t23 + t15;
+          const f32 t33 = t21 + t24;
+          const f32 t34 = q_fma_f32(t32, t31, t33);
+          const f32 t35 = t22 + t34;
+          const u32 t37 = q_sub_u32(t2, 0x800000u);
+          most_0_of[l] = q_most_u32(most_0_of[l], t37, 0x7effffffu);
+          to_0[k + l] = t35;
+        }
+      }
+      for (int l = 0; l < Q_STRIP_32; l++) most_0 = q_more_u32(most_0, most_0_of[l]);
+      for (; k < m; k++) {
+        Q_NOT_VECTORISED;
         const i64 i = start + k;
         (void)i;
         const f32 in_x = ((const f32_u *)row_x)[i];
-        const i32 t2 = (i32)q_raw_f32(in_x);
-        const i32 t4 = q_sub_i32(t2, 1060439283);
-        const i32 t6 = (i32)(t4 & -8388608);
-        const i32 t10 = q_sub_i32(t2, t6);
-        const f32 t11 = q_from_f32((u32)t10);
-        const f32 t13 = t11 - 0x1p+0f;
-        const f32 t15 = -0x1p-1f * t13;
-        const f32 t7 = q_cast_i32_f32(t6);
-        const f32 t9 = t7 * 0x1p-23f;
-        const f32 t17 = q_fma_f32(t9, 0x1.62e4p-1f, t13);
-        const f32 t18 = q_fma_f32(t15, t13, t17);
-        const f32 t22 = t17 - t18;
-        const f32 t23 = q_fma_f32(t15, t13, t22);
-        const f32 t24 = t13 * t13;
-        const f32 t25 = t24 * t13;
-        const f32 t41 = t24 * t24;
-        const f32 t37 = q_fma_f32(t13, -0x1.dd992ap-4f, 0x1.e6dd24p-4f);
-        const f32 t39 = q_fma_f32(t24, 0x1.13be0cp-4f, t37);
-        const f32 t34 = q_fma_f32(t13, -0x1.fc3e3ap-4f, 0x1.233af6p-3f);
-        const f32 t40 = q_fma_f32(t24, t39, t34);
-        const f32 t31 = q_fma_f32(t13, -0x1.555b8cp-3f, 0x1.99a478p-3f);
-        const f32 t28 = q_fma_f32(t13, -0x1.000008p-2f, 0x1.555548p-2f);
-        const f32 t42 = q_fma_f32(t24, t31, t28);
-        const f32 t43 = q_fma_f32(t41, t40, t42);
-        const f32 t20 = q_fma_f32(t9, -0x1.62e4p-1f, t17);
-        const f32 t21 = t13 - t20;
-        const f32 t45 = q_fma_f32(t9, 0x1.7f7d1cp-20f, t21);
-        const f32 t46 = q_fma_f32(t25, t43, t45);
-        const f32 t47 = t23 + t46;
-        const f32 t48 = t18 + t47;
-        const u32 t49 = (u32)q_raw_f32(in_x);
-        const u32 t51 = q_sub_u32(t49, 0x800000u);
-        most_0 = q_most_u32(most_0, t51, 0x7effffffu);
-        to_0[k] = q_canon_f32(t48);
+        const u32 t2 = (u32)q_raw_f32(in_x);
+        const u32 t4 = q_sub_u32(t2, 0x3f440000u);
+        const u32 t6 = (u32)(t4 & 0xff800000u);
+        const i32 t7 = q_cast_u32_i32(t6);
+        const f32 t8 = q_cast_i32_f32(t7);
+        const u32 t12 = q_shrc_u32(t4, 0x13u);
+        const f32 t16 = q_table_log_hi[t12 & 15];
+        const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+        const u32 t9 = q_sub_u32(t2, t6);
+        const f32 t10 = q_from_f32((u32)t9);
+        const f32 t13 = q_table_log_c[t12 & 15];
+        const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+        const f32 t22 = t18 + t15;
+        const f32 t32 = t15 * t15;
+        const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+        const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
+        const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+        const f32 t19 = q_table_log_lo[t12 & 15];
+        const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
+        const f32 t23 = t18 - t22;
+        const f32 t24 = t23 + t15;
+        const f32 t33 = t21 + t24;
+        const f32 t34 = q_fma_f32(t32, t31, t33);
+        const f32 t35 = t22 + t34;
+        const u32 t37 = q_sub_u32(t2, 0x800000u);
+        most_0 = q_most_u32(most_0, t37, 0x7effffffu);
+        to_0[k] = t35;
       }
       if (q_is_past_u32(most_0, 0x7effffffu)) {
         Q_IVDEP
@@ -58,79 +127,66 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const i64 i = start + k;
           (void)i;
           const f32 in_x = ((const f32_u *)row_x)[i];
-          const u32 t49 = (u32)q_raw_f32(in_x);
-          const u32 t51 = q_sub_u32(t49, 0x800000u);
-          const m32 t53 = Q_MASK(m32, t51 >= 0x7f000000u);
-          const m32 t92 = Q_MASK(m32, in_x > 0.0f);
-          const m32 t89 = Q_MASK(m32, in_x < q_from_f32(0x7f800000u));
-          const f32 t55 = in_x * 0x1p+23f;
-          const i32 t56 = (i32)q_raw_f32(t55);
-          const i32 t57 = q_sub_i32(t56, 1060439283);
-          const i32 t58 = (i32)(t57 & -8388608);
-          const i32 t63 = q_sub_i32(t56, t58);
-          const f32 t64 = q_from_f32((u32)t63);
-          const f32 t65 = t64 - 0x1p+0f;
-          const f32 t66 = -0x1p-1f * t65;
-          const f32 t59 = q_cast_i32_f32(t58);
-          const f32 t60 = t59 * 0x1p-23f;
-          const f32 t62 = t60 - 0x1.7p+4f;
-          const f32 t67 = q_fma_f32(t62, 0x1.62e4p-1f, t65);
-          const f32 t68 = q_fma_f32(t66, t65, t67);
-          const f32 t71 = t67 - t68;
-          const f32 t72 = q_fma_f32(t66, t65, t71);
-          const f32 t73 = t65 * t65;
-          const f32 t74 = t73 * t65;
-          const f32 t81 = t73 * t73;
-          const f32 t78 = q_fma_f32(t65, -0x1.dd992ap-4f, 0x1.e6dd24p-4f);
-          const f32 t79 = q_fma_f32(t73, 0x1.13be0cp-4f, t78);
-          const f32 t77 = q_fma_f32(t65, -0x1.fc3e3ap-4f, 0x1.233af6p-3f);
-          const f32 t80 = q_fma_f32(t73, t79, t77);
-          const f32 t76 = q_fma_f32(t65, -0x1.555b8cp-3f, 0x1.99a478p-3f);
-          const f32 t75 = q_fma_f32(t65, -0x1.000008p-2f, 0x1.555548p-2f);
-          const f32 t82 = q_fma_f32(t73, t76, t75);
-          const f32 t83 = q_fma_f32(t81, t80, t82);
-          const f32 t69 = q_fma_f32(t62, -0x1.62e4p-1f, t67);
-          const f32 t70 = t65 - t69;
-          const f32 t84 = q_fma_f32(t62, 0x1.7f7d1cp-20f, t70);
-          const f32 t85 = q_fma_f32(t74, t83, t84);
-          const f32 t86 = t72 + t85;
-          const f32 t87 = t68 + t86;
-          const f32 t90 = q_sel_f32(t89, t87, in_x);
-          const m32 t93 = Q_MASK(m32, in_x == 0.0f);
-          const f32 t96 = q_sel_f32(t93, q_from_f32(0xff800000u), q_from_f32(0x7fc00000u));
-          const f32 t97 = q_sel_f32(t92, t90, t96);
-          const i32 t2 = (i32)q_raw_f32(in_x);
-          const i32 t4 = q_sub_i32(t2, 1060439283);
-          const i32 t6 = (i32)(t4 & -8388608);
-          const i32 t10 = q_sub_i32(t2, t6);
-          const f32 t11 = q_from_f32((u32)t10);
-          const f32 t13 = t11 - 0x1p+0f;
-          const f32 t15 = -0x1p-1f * t13;
-          const f32 t7 = q_cast_i32_f32(t6);
-          const f32 t9 = t7 * 0x1p-23f;
-          const f32 t17 = q_fma_f32(t9, 0x1.62e4p-1f, t13);
-          const f32 t18 = q_fma_f32(t15, t13, t17);
-          const f32 t22 = t17 - t18;
-          const f32 t23 = q_fma_f32(t15, t13, t22);
-          const f32 t24 = t13 * t13;
-          const f32 t25 = t24 * t13;
-          const f32 t41 = t24 * t24;
-          const f32 t37 = q_fma_f32(t13, -0x1.dd992ap-4f, 0x1.e6dd24p-4f);
-          const f32 t39 = q_fma_f32(t24, 0x1.13be0cp-4f, t37);
-          const f32 t34 = q_fma_f32(t13, -0x1.fc3e3ap-4f, 0x1.233af6p-3f);
-          const f32 t40 = q_fma_f32(t24, t39, t34);
-          const f32 t31 = q_fma_f32(t13, -0x1.555b8cp-3f, 0x1.99a478p-3f);
-          const f32 t28 = q_fma_f32(t13, -0x1.000008p-2f, 0x1.555548p-2f);
-          const f32 t42 = q_fma_f32(t24, t31, t28);
-          const f32 t43 = q_fma_f32(t41, t40, t42);
-          const f32 t20 = q_fma_f32(t9, -0x1.62e4p-1f, t17);
-          const f32 t21 = t13 - t20;
-          const f32 t45 = q_fma_f32(t9, 0x1.7f7d1cp-20f, t21);
-          const f32 t46 = q_fma_f32(t25, t43, t45);
-          const f32 t47 = t23 + t46;
-          const f32 t48 = t18 + t47;
-          const f32 t98 = q_sel_f32(t53, t97, t48);
-          to_0[k] = q_canon_f32(t98);
+          const u32 t2 = (u32)q_raw_f32(in_x);
+          const u32 t37 = q_sub_u32(t2, 0x800000u);
+          const m32 t39 = Q_MASK(m32, t37 >= 0x7f000000u);
+          const m32 t72 = Q_MASK(m32, in_x > 0.0f);
+          const m32 t69 = Q_MASK(m32, in_x < q_from_f32(0x7f800000u));
+          const f32 t41 = in_x * 0x1p+23f;
+          const u32 t42 = (u32)q_raw_f32(t41);
+          const u32 t43 = q_sub_u32(t42, 0x3f440000u);
+          const u32 t44 = (u32)(t43 & 0xff800000u);
+          const i32 t45 = q_cast_u32_i32(t44);
+          const f32 t46 = q_cast_i32_f32(t45);
+          const f32 t48 = t46 - 0x1.7p+27f;
+          const u32 t51 = q_shrc_u32(t43, 0x13u);
+          const f32 t54 = q_table_log_hi[t51 & 15];
+          const f32 t55 = q_fma_f32(t48, 0x1.62e4p-24f, t54);
+          const u32 t49 = q_sub_u32(t42, t44);
+          const f32 t50 = q_from_f32((u32)t49);
+          const f32 t52 = q_table_log_c[t51 & 15];
+          const f32 t53 = q_fma_f32(t50, t52, -0x1p+0f);
+          const f32 t58 = t55 + t53;
+          const f32 t64 = t53 * t53;
+          const f32 t61 = q_fma_f32(t53, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t62 = q_fma_f32(t53, t61, 0x1.55555p-2f);
+          const f32 t63 = q_fma_f32(t53, t62, -0x1.fffffcp-2f);
+          const f32 t56 = q_table_log_lo[t51 & 15];
+          const f32 t57 = q_fma_f32(t48, 0x1.7f7d1cp-43f, t56);
+          const f32 t59 = t55 - t58;
+          const f32 t60 = t59 + t53;
+          const f32 t65 = t57 + t60;
+          const f32 t66 = q_fma_f32(t64, t63, t65);
+          const f32 t67 = t58 + t66;
+          const f32 t70 = q_sel_f32(t69, t67, in_x);
+          const m32 t73 = Q_MASK(m32, in_x == 0.0f);
+          const f32 t76 = q_sel_f32(t73, q_from_f32(0xff800000u), q_from_f32(0x7fc00000u));
+          const f32 t77 = q_sel_f32(t72, t70, t76);
+          const u32 t4 = q_sub_u32(t2, 0x3f440000u);
+          const u32 t6 = (u32)(t4 & 0xff800000u);
+          const i32 t7 = q_cast_u32_i32(t6);
+          const f32 t8 = q_cast_i32_f32(t7);
+          const u32 t12 = q_shrc_u32(t4, 0x13u);
+          const f32 t16 = q_table_log_hi[t12 & 15];
+          const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+          const u32 t9 = q_sub_u32(t2, t6);
+          const f32 t10 = q_from_f32((u32)t9);
+          const f32 t13 = q_table_log_c[t12 & 15];
+          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+          const f32 t22 = t18 + t15;
+          const f32 t32 = t15 * t15;
+          const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
+          const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+          const f32 t19 = q_table_log_lo[t12 & 15];
+          const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
+          const f32 t23 = t18 - t22;
+          const f32 t24 = t23 + t15;
+          const f32 t33 = t21 + t24;
+          const f32 t34 = q_fma_f32(t32, t31, t33);
+          const f32 t35 = t22 + t34;
+          const f32 t78 = q_sel_f32(t39, t77, t35);
+          to_0[k] = q_canon_f32(t78);
         }
       }
       if (is_apart) continue;
