@@ -36,6 +36,12 @@ constants {
   EXP_F32_C5 = 0x1.122f2ap-7,
   EXP_F32_C6 = 0x1.6b6568p-10,
 
+  -- The same for |r| <= 0.382, see exp_normal: 2^-27.0, 0.12 ULP.
+  EXP_WIDE_F32_C3 = 0x1.555452p-3,
+  EXP_WIDE_F32_C4 = 0x1.55572p-5,
+  EXP_WIDE_F32_C5 = 0x1.126b78p-7,
+  EXP_WIDE_F32_C6 = 0x1.6b43dp-10,
+
   -- The same for f64: relative error 2^-57.4, 0.05 ULP.
   EXP_F64_C3  = 0x1.5555555555501p-3,
   EXP_F64_C4  = 0x1.55555555531f3p-5,
@@ -97,13 +103,14 @@ func "exp_tail" {
   derivation = "tools/fit/exp.sollya",
 }
 
-func "exp_tail_by_square" {
-  doc  = "exp_tail(r) by r^2, which the caller needs anyway: fewer steps that wait for one another.",
+func "exp_tail_wide" {
+  doc  = "exp_tail(r) for |r| <= 0.382, by r^2, which the caller needs anyway: fewer steps that wait for one another.",
   args = "r",
   f32  = [[
     f32 z = r * r;
-    f32 q4 = fma(z, EXP_F32_C6, fma(r, EXP_F32_C5, EXP_F32_C4));
-    return fma(z, q4, fma(r, EXP_F32_C3, 0.5)); ]],
+    f32 q4 = fma(z, EXP_WIDE_F32_C6, fma(r, EXP_WIDE_F32_C5, EXP_WIDE_F32_C4));
+    return fma(z, q4, fma(r, EXP_WIDE_F32_C3, 0.5)); ]],
+  derivation = "tools/fit/exp.sollya",
 }
 
 func "exp_scale_a" {
@@ -179,19 +186,20 @@ func "exp_raised" {
 func "exp_normal" {
   doc  = "e^(hi + lo), |lo| <= 2^-11 |hi|, where the result is well within the normal range: |hi| <= 87 (f32), 708 (f64).",
   args = "hi, lo",
-  -- f32: two roundings show, that of r + r^2 q(r), at most 0.25 ULP of the result, and the last one. f64: the last one.
+  -- f32: two roundings show, that of r + r^2 q(r), at most 0.25 ULP of the result, and the last one. n is that of hi alone, so
+  -- that nothing waits for lo, which is up to 0.036 for pow: |r| <= 0.382. f64: the last one.
   f32  = [[
-    f32 t = exp_steps(hi + lo);
+    f32 t = exp_steps(hi);
     f32 n = exp_steps_count(t);
     f32 rh = exp_rest_hi(hi, n);
     f32 rl = exp_rest_lo(n, lo);
     f32 r = rh + rl;
-    return exp_raised(1.0 + (rh + fma(r * r, exp_tail_by_square(r), rl)), t); ]],
+    return exp_raised(1.0 + (rh + fma(r * r, exp_tail_wide(r), rl)), t); ]],
   f64  = [[
     f64 t = exp_steps(hi + lo);
     f64 n = exp_steps_count(t);
     return exp_raised(exp_sum_hi(hi, n) + exp_sum_lo(hi, lo, n), t); ]],
-  ulp = { f32 = 0.9, f64 = 0.68 },
+  ulp = { f32 = 0.95, f64 = 0.68 },
   derivation = "tools/fit/exp.sollya",
 }
 

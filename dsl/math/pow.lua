@@ -254,8 +254,8 @@ func "pow" {
     f64 z = canonical(exp_normal(h, pow_arg_lo(e, x, y)));
     rare (log_beyond(x) || !(abs(h) < 708.0)) { z = pow_any(x, y); }
     return z; ]],
-  -- Measured over 2 * 10^8 (f32) and 10^8 (f64) points, most of them where an interval of the table begins: 0.912 and 0.848.
-  ulp = { f32 = 0.95, f64 = 0.9 },
+  -- Measured over 10^9 (f32) and 10^8 (f64) points, most of them where an interval of the table begins: 0.956 and 0.848.
+  ulp = { f32 = 0.98, f64 = 0.9 },
   derivation = "tools/fit/pow.sollya",
 }
 
