@@ -96,7 +96,9 @@ function Dag:make(op, type_name, args, extra)
   if (op == "shl" or op == "shr") and t.kind == "integer" and is_const(args[2]) then
     local count = args[2].value
     if count < 0 or count >= t.bits then
-      if op == "shr" and t.signed then return self:make("shr", type_name, { args[1], self:constant(args[2].type, t.bits - 1) }) end
+      if op == "shr" and t.signed then
+        return self:make("shr", type_name, { args[1], self:constant(args[2].type, t.bits - 1) })
+      end
       return self:constant(type_name, 0)
     end
     if is_const(args[1]) then
@@ -119,19 +121,19 @@ function Dag:make(op, type_name, args, extra)
   return self:node(op, type_name, args, extra)
 end
 
--- What a node needs. without_rare: rare blocks count as not taken, and their conditions are left out.
-function M.needs(node, without_rare)
+-- The arguments that a node's value comes from. without_rare: rare blocks count as not taken, and their conditions are left out.
+function M.args_of(node, without_rare)
   if without_rare and node.op == "rare" then return { node.args[3] } end
   return node.args
 end
 
 -- The node whose value a node has: behind rare blocks, where they count as not taken.
-function M.passed(node, without_rare)
+function M.value_of(node, without_rare)
   while without_rare and node.op == "rare" do node = node.args[3] end
   return node
 end
 
--- The nodes that `roots` need, in an order where arguments come first. without_rare: as of needs.
+-- The nodes that `roots` need, in an order where arguments come first. without_rare: as of args_of.
 function M.order(roots, without_rare)
   local list, state = {}, {}
   for _, root in ipairs(roots) do
@@ -146,7 +148,7 @@ function M.order(roots, without_rare)
         stack[#stack] = nil
       else
         state[node] = 1
-        local args = M.needs(node, without_rare)
+        local args = M.args_of(node, without_rare)
         for k = #args, 1, -1 do
           if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
         end
@@ -161,9 +163,7 @@ function M.depth(list)
   local depth_of, deepest = {}, 0
   for _, node in ipairs(list) do
     local depth = 0
-    for k, arg in ipairs(node.args) do
-      if node.op ~= "rare" or k == 3 then depth = math.max(depth, depth_of[arg]) end
-    end
+    for _, arg in ipairs(M.args_of(node, true)) do depth = math.max(depth, depth_of[arg]) end
     depth_of[node] = depth + ((#node.args == 0 or node.op == "rare") and 0 or 1)
     deepest = math.max(deepest, depth_of[node])
   end

@@ -19,7 +19,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
-    node = dag_of.passed(node, without_rare)
+    node = dag_of.value_of(node, without_rare)
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
                 place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
   end
@@ -176,9 +176,9 @@ local function elementwise_values(types, record, dag, comment, tables)
     rare = is_rare, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
     found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = over_strips, strip = "", strip_lines = {},
   }
-  local roots, thresholds, others = table.move(dag.outputs, 1, #dag.outputs, 1, {}), {}, {}
+  local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
-    thresholds, others = split_conditions(types, conditions)
+    local thresholds, others = split_conditions(types, conditions)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)

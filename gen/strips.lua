@@ -32,14 +32,14 @@ local function stages_of(list, without_rare)
   local before, last, stage_of = {}, 1, {}
   for _, node in ipairs(list) do
     local stage = 1
-    for _, arg in ipairs(dag_of.needs(node, without_rare)) do stage = math.max(stage, before[arg]) end
+    for _, arg in ipairs(dag_of.args_of(node, without_rare)) do stage = math.max(stage, before[arg]) end
     before[node] = stage + (is_lookup(node) and 1 or 0)
     last = math.max(last, before[node])
   end
   for k = #list, 1, -1 do -- users first
     local node = list[k]
     stage_of[node] = stage_of[node] or last
-    for _, arg in ipairs(dag_of.needs(node, without_rare)) do
+    for _, arg in ipairs(dag_of.args_of(node, without_rare)) do
       stage_of[arg] = math.min(stage_of[arg] or last, stage_of[node] - (is_lookup(node) and 1 or 0))
     end
   end
@@ -51,7 +51,7 @@ Cut.__index = Cut
 
 function Cut:is_computed(node) return node.op ~= "const" and not self.variable_of[node] end
 
-function Cut:value_of(node) return dag_of.passed(node, self.options.without_rare) end
+function Cut:value_of(node) return dag_of.value_of(node, self.options.without_rare) end
 
 -- The array of the indices of a lookup: one for all of an index, of a stage.
 function Cut:indices_of(lookup) return string.format("at_%d_%d", lookup.args[1].id, self.stage_of[lookup]) end
@@ -112,10 +112,10 @@ end
 
 function Cut:array(t, name) self.arrays[#self.arrays + 1] = string.format("%s %s[Q_STRIP_%d];", t, name, self.bits) end
 
--- What `roots` need, in { stages, arrays, bits, emitter }: of each stage what it looks up before its loop (text), what it computes
--- in it (lines), which of what variable_of names it does that with (inputs, a set of nodes) and what it keeps for a later one
--- (text), in the arrays (definitions); the width that strips are counted by; the emitter of the last stage. Loops count by l.
--- variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
+-- What `roots` need, in { stages, arrays, bits, emitter }: of each stage what it looks up before its loop (text), what the loop
+-- computes (lines), which of what variable_of names it does that with (inputs, a set of nodes) and what it keeps for a later
+-- one (text), in the arrays (definitions); the width that strips are counted by; the emitter of the last stage. Loops count by
+-- l. variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
                               is_kept = {}, has_indices = {}, list = dag_of.order(roots, options.without_rare),
@@ -204,9 +204,10 @@ local function take_inputs(types, job, cut)
   return arrays, takes
 end
 
--- The main loop over strips: { strip, what a strip's length is called, and the lines of its body, for a strip that begins at element
+-- The main loop over strips: { strip, what a strip's length is called, and lines, its body, for a strip that begins at element
 -- `first` (of a block with rare paths: at k) }. job: dag, operands, roots (outputs, and what tells that a rare path must run),
--- is_rare, variable_of and options as of cut_of, search and results: what the loop without strips finds and stores
+-- is_rare, variable_of and options as of cut_of, search and results: what is found and what is stored, as the loop without
+-- strips has them
 function M.loop(types, job)
   local cut = cut_of(types, job.roots, job.variable_of, job.options)
   local at_end, after = ends_of(types, job, cut)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t215-stream: results too large for the cache go past it by another path: the same bits as from calls on small parts,
- * at every alignment, in rows with a pitch, with periodic operands, and not a byte beside them. */
+ * t215-stream: results too large for the cache go past it by another path, but for those of heavy ops: the same bits as from
+ * calls on small parts, at every alignment, in rows with a pitch, with periodic operands, and not a byte beside them. */
 #include <malloc.h>
 
 #include "tensors.h"
@@ -103,7 +103,7 @@ int main(void) {
     run_case(c, 0, 3, 3, 1, &r);                   /* [n, 3] with [3] */
     run_case(c, 0, 50000, 50001, 1, &r);
     group_end();
-    int is_heavy = cases[c].op == REF_EXP; /* then it takes longer to compute than to write */
+    int is_heavy = cases[c].op == REF_EXP; /* written to the tensor: it takes longer to compute than to write */
     ok(is_heavy ? n_streamed == 0 : n_streamed > 0, "%d of them were streamed", n_streamed);
   }
   return done_testing();

@@ -36,12 +36,6 @@ constants {
   EXP_F32_C5 = 0x1.122f2ap-7,
   EXP_F32_C6 = 0x1.6b6568p-10,
 
-  -- The same for |r| <= 0.382, see exp_normal: 2^-27.0, 0.12 ULP.
-  EXP_WIDE_F32_C3 = 0x1.555452p-3,
-  EXP_WIDE_F32_C4 = 0x1.55572p-5,
-  EXP_WIDE_F32_C5 = 0x1.126b78p-7,
-  EXP_WIDE_F32_C6 = 0x1.6b43dp-10,
-
   -- The same for f64: relative error 2^-57.4, 0.05 ULP.
   EXP_F64_C3  = 0x1.5555555555501p-3,
   EXP_F64_C4  = 0x1.55555555531f3p-5,
@@ -52,6 +46,12 @@ constants {
   EXP_F64_C9  = 0x1.71df55a0f27ebp-19,
   EXP_F64_C10 = 0x1.289fa4be66be7p-22,
   EXP_F64_C11 = 0x1.ad1fd0f731a3fp-26,
+
+  -- f32 for |r| <= 0.3592, see exp_normal: relative error 2^-27.6, 0.08 ULP.
+  EXP_WIDE_F32_C3 = 0x1.555488p-3,
+  EXP_WIDE_F32_C4 = 0x1.5556bp-5,
+  EXP_WIDE_F32_C5 = 0x1.1244b6p-7,
+  EXP_WIDE_F32_C6 = 0x1.6b690ep-10,
 }
 
 func "exp_shifted" {
@@ -104,7 +104,7 @@ func "exp_tail" {
 }
 
 func "exp_tail_wide" {
-  doc  = "exp_tail(r) for |r| <= 0.382, by r^2, which the caller needs anyway: fewer steps that wait for one another.",
+  doc  = "q(r) as exp_tail has it, for |r| <= 0.3592; by r^2, which is needed anyway: fewer steps that wait for one another.",
   args = "r",
   f32  = [[
     f32 z = r * r;
@@ -184,10 +184,10 @@ func "exp_raised" {
 }
 
 func "exp_normal" {
-  doc  = "e^(hi + lo), |lo| <= 2^-11 |hi|, where the result is well within the normal range: |hi| <= 87 (f32), 708 (f64).",
+  doc  = "e^(hi + lo) within the normal range: |hi| <= 87, |lo| <= 0.0123 (f32); |hi| <= 708, |lo| <= 2^-11 |hi| (f64).",
   args = "hi, lo",
   -- f32: two roundings show, that of r + r^2 q(r), at most 0.25 ULP of the result, and the last one. n is that of hi alone, so
-  -- that nothing waits for lo, which is up to 0.036 for pow: |r| <= 0.382. f64: the last one.
+  -- that it need not wait for lo. What lo adds, up to 0.0123 (pow's), is left in r: |r| <= 0.3592. f64: the last one shows.
   f32  = [[
     f32 t = exp_steps(hi);
     f32 n = exp_steps_count(t);

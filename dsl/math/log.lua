@@ -38,7 +38,7 @@ constants {
   LOG_F32_R4 = -0x1.003cc8p-2,
   LOG_F32_R5 =  0x1.9a10cep-3,
 
-  -- f32: tail(f) = f^3 (C3 + C4 f + ... + C11 f^8): relative error of log(1+f) 2^-30.2, 0.02 ULP.
+  -- f32, log_lo for logaddexp: tail(f) = f^3 (C3 + C4 f + ... + C11 f^8): relative error of log(1+f) 2^-30.2, 0.02 ULP.
   LOG_F32_C3  =  0x1.555548p-2,
   LOG_F32_C4  = -0x1.000008p-2,
   LOG_F32_C5  =  0x1.99a478p-3,
@@ -60,8 +60,7 @@ constants {
   LOG_F64_R6 = -0x1.2b5cae0386875p-3,
 }
 
--- c, by the four bits below the exponent field of x's bits less those of the lowest m; -log c = HI + LO, HI a multiple of 2^-16, as
--- that of ln2.
+-- c, by the four bits below the exponent field of log_bits_f32(x); -log c = HI + LO, HI a multiple of 2^-16, as that of ln2.
 tables {
   LOG_C = { "f32",
     0x1.48p0, 0x1.38p0, 0x1.3p0, 0x1.28p0, 0x1.18p0, 0x1.1p0, 0x1.08p0, 0x1p0,
@@ -79,39 +78,42 @@ tables {
   },
 }
 
-func "log_bits" {
+func "log_bits_f32" {
   doc    = "The bits of x less those of the lowest m: e above, the place of c in its table in the four bits below.",
   args   = "x",
   result = "u32",
   f32    = [[ raw_u32(x) - LOG_LOW_BITS_F32 ]],
 }
 
+func "log_bits_f64" {
+  doc    = "The same for f64: e, biased by 1023, above, the mantissa's bits below.",
+  args   = "x",
+  result = "u64",
+  f64    = [[ raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64) ]],
+}
+
 func "log_exponent" {
-  doc  = "e of x = 2^e m, as a float; f32: times 2^23. For positive normal x.",
+  doc  = "e of x = 2^e m, m in [0.766, 1.531) (f32, and e times 2^23), [sqrt(1/2), sqrt(2)) (f64). For positive normal x.",
   args = "x",
   -- Subtracting the bits of the lowest m makes the exponent field step there instead of at powers of two.
   -- f32: the field stays where it is and is converted together with the 23 places behind it.
   -- f64 (which has no conversion that vectorises everywhere): the field, biased to be positive, becomes the mantissa
   -- of a number near 2^52.
-  f32  = [[ (f32)(i32)(log_bits(x) & 0xff800000) ]],
-  f64  = [[
-    u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
-    return as_f64((b >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0); ]],
+  f32  = [[ (f32)(i32)(log_bits_f32(x) & 0xff800000) ]],
+  f64  = [[ as_f64((log_bits_f64(x) >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0) ]],
 }
 
 func "log_mantissa" {
-  doc  = "m of x = 2^e m. For positive normal x.",
+  doc  = "m of x = 2^e m, see log_exponent.",
   args = "x",
-  f32  = [[ as_f32(raw_u32(x) - (log_bits(x) & 0xff800000)) ]],
-  f64  = [[
-    u64 b = raw_u64(x) + (0x3ff0000000000000 - LOG_SQRT1_2_BITS_F64);
-    return as_f64((b & 0x000fffffffffffff) + LOG_SQRT1_2_BITS_F64); ]],
+  f32  = [[ as_f32(raw_u32(x) - (log_bits_f32(x) & 0xff800000)) ]],
+  f64  = [[ as_f64((log_bits_f64(x) & 0x000fffffffffffff) + LOG_SQRT1_2_BITS_F64) ]],
 }
 
 func "log_rest" {
   doc  = "r = m c - 1, exact.",
   args = "x",
-  f32  = [[ fma(log_mantissa(x), lookup(LOG_C, log_bits(x) >> 19), -1.0) ]],
+  f32  = [[ fma(log_mantissa(x), lookup(LOG_C, log_bits_f32(x) >> 19), -1.0) ]],
 }
 
 func "log_tail_a" {
@@ -191,11 +193,11 @@ func "log_ends" {
 func "log_by_table" {
   doc  = "log x, for e = log_exponent(x).",
   args = "e, x",
-  -- k - u is exact: of few bits, and no larger than r.
+  -- u + ul = k + r: k is 0 or larger than r, so k - u is exact.
   f32  = [[
     f32 r = log_rest(x);
-    f32 k = fma(e, LOG_LN2_HI_F32 * 0x1p-23, lookup(LOG_HI, log_bits(x) >> 19));
-    f32 k_lo = fma(e, LOG_LN2_LO_F32 * 0x1p-23, lookup(LOG_LO, log_bits(x) >> 19));
+    f32 k = fma(e, LOG_LN2_HI_F32 * 0x1p-23, lookup(LOG_HI, log_bits_f32(x) >> 19));
+    f32 k_lo = fma(e, LOG_LN2_LO_F32 * 0x1p-23, lookup(LOG_LO, log_bits_f32(x) >> 19));
     f32 u = k + r;
     f32 ul = (k - u) + r;
     f32 q = fma(r, fma(r, fma(r, LOG_F32_R5, LOG_F32_R4), LOG_F32_R3), LOG_F32_R2);
@@ -209,7 +211,8 @@ func "log" {
   f32  = [[
     f32 y = log_by_table(log_exponent(x), x);
     rare (log_beyond(x)) {
-      // A subnormal is scaled to a normal number; what else comes here gets its result from the selects.
+      // A subnormal is scaled to a normal number, by 2^23: of e, which comes times 2^23, 23 * 2^23 go off again. What else comes
+      // here gets its result from the selects.
       f32 n = x * 0x1p23;
       y = log_ends(x, log_by_table(log_exponent(n) - 0x1.7p27, n));
     }

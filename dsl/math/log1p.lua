@@ -3,7 +3,7 @@
 --     1 + x = 2^e (1 + f),      log(1 + x) = e ln2 + log(1 + f)
 --
 -- with 1 + f in [sqrt(1/2), sqrt(2)) in f64; in f32 [2/3, 4/3), where f^2 is smaller at the upper end, so that the sum
--- f^2 (-1/2 + ...) may be rounded as a whole (log.lua forms it in two parts, and f64 does here).
+-- f^2 (-1/2 + ...) may be rounded as a whole (log_hi and log_lo form it in two parts, and f64 does here).
 --
 -- e is that of the rounded 1 + x, but f comes from x itself: f = 2^-e x + (2^-e - 1), both terms exact (for e up to 24;
 -- beyond, what is lost does not show in the result). For e = 0 it is x, else the terms are within a factor of 2 and the sum

@@ -3,10 +3,10 @@
 --     m = max(x, y),  d = min - m <= 0:      logaddexp(x, y) = m + log(1 + e^d)
 --
 -- The last sum cancels where e^x + e^y is near 1 (x, y < 0), so everything before it is in two parts: d + d_lo exactly,
--- e^d = v + v_lo as in exp.lua, log(1 + v + v_lo) as in log.lua with e = 0 or 1, and the sum. What is left is the error of the
--- polynomials and of the low parts, 0.3 ULP of log(1 + e^d): so the result is within 1 ULP of itself where it is at least
--- as large as m, and within 1 ULP of m elsewhere. A bound relative to the result alone there is none: near the zeros it
--- would take exponentials to twice the precision and more.
+-- e^d = v + v_lo as in exp.lua, log(1 + v + v_lo) by log_hi and log_lo of log.lua with e = 0 or 1, and the sum. What is
+-- left is the error of the polynomials and of the low parts, 0.3 ULP of log(1 + e^d): so the result is within 1 ULP of
+-- itself where it is at least as large as m, and within 1 ULP of m elsewhere. A bound relative to the result alone
+-- there is none: near the zeros it would take exponentials to twice the precision and more.
 --
 -- To base 2 a faint e^d, 2^-57 and less, is divided by ln2 before the factors of 2^n make it small: of a subnormal there would
 -- be no low part left, and the division would be one more rounding.

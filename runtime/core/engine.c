@@ -39,30 +39,31 @@ static void fence_streams(void) {
 #endif
 }
 
-/* How many items of the first output lie before its first cache line that is all its own. */
+/* How many items of the first output lie before the first cache line that begins within the row. */
 static int64_t items_to_line(const qn_job *job, const char *output) {
   const int64_t size = job->operand[job->n_in].size;
   return (int64_t)((0 - (uintptr_t)output) % 64) / size;
 }
 
-/* The kernel over a row of n items: it writes to blocks, a piece of the row at a time, which are copied past the cache. */
-static void stream_row(const run *run, char *const *from, const int64_t (*stride)[2], int64_t n) {
+/* The kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache, counted in bytes.
+ * row: where each operand's row begins. */
+static void stream_row(const run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->job;
-  const int64_t bytes[2][2] = {{1, 0}, {1, 0}};
+  const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
   _Alignas(64) char area[QN_AREA];
   char *ptr[QN_MAX_OPERANDS];
   int64_t piece[3] = {job->chunk[0], 1, 0};
-  const int64_t head = items_to_line(job, from[job->n_in]);
+  const int64_t head = items_to_line(job, row[job->n_in]);
   if (head > 0 && head < piece[0]) piece[0] = head;
   for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
     if (piece[0] > n - i) piece[0] = n - i;
-    for (int32_t k = 0; k < job->n_in; k++) ptr[k] = from[k] + i * stride[k][0];
+    for (int32_t k = 0; k < job->n_in; k++) ptr[k] = row[k] + i * stride[k][0];
     for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = area + job->operand[k].block;
     run->kernel(ptr, stride, piece, run->params);
     for (int32_t k = job->n_in; k < job->n_operands; k++) {
-      char *copy[2] = {area + job->operand[k].block, from[k] + i * job->operand[k].size};
+      char *copy[2] = {area + job->operand[k].block, row[k] + i * job->operand[k].size};
       const int64_t size[3] = {piece[0] * job->operand[k].size, 1, 0};
-      job->operand[k].move(copy, bytes, size, NULL);
+      job->operand[k].move(copy, byte_stride, size, NULL);
     }
   }
 }

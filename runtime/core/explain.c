@@ -76,7 +76,9 @@ static void add_fused(qn_strbuf *buf, const quern_op *op, const qn_decision *dec
 
 static const char *reason_of(const qn_job *job) {
   if (job->nest.n_elements == 0) return "there are no elements";
-  if (job->path == QN_PATH_DIRECT) return "a built kernel takes the operands as they lie";
+  if (job->path == QN_PATH_DIRECT)
+    return job->streamed ? "a built kernel takes the inputs as they lie, its results are written past the cache"
+                         : "a built kernel takes the operands as they lie";
   if (job->streamed) return "a built kernel, its results written past the cache";
   return "a built kernel, over blocks of what does not lie as it needs it";
 }

@@ -4,17 +4,18 @@
 #include "isa.h"
 #include "status.h"
 
-/* Outputs of at least so many bytes in all are written past the cache, unless what is computed takes so long that reading
- * their lines first is hidden behind it (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and more). */
+/* Outputs of at least so many bytes in all are written past the cache, unless what a kernel computes takes so long that
+ * reading their lines first is hidden behind it (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
+ * more). An interpreted expression's come from blocks anyway. */
 #ifndef QN_STREAM_BYTES
 #define QN_STREAM_BYTES (16 << 20)
 #endif
 
 /* Reading and writing must alternate so closely that memory is busy both ways, but not so closely that pieces cost more than
- * they gain. Where nothing but the outputs needs a block, a piece has so many bytes of one (add of f32: 4.2 ms with 512,
- * 6.2 with 1024); */
-#define STREAM_BYTES 512
-/* other boxes, which cost more, have so many elements (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
+ * they gain. Bytes of the widest output in a piece of a row, where a direct kernel is streamed (add of f32: 4.2 ms with 512,
+ * 6.2 with 1024). */
+#define PIECE_BYTES 512
+/* Elements of a streamed box, which costs more than a piece (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
 
 /* A slice is worth a thread's waking from so much work on. */
@@ -383,8 +384,8 @@ static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
   return run;
 }
 
-/* Outputs that leave the cache anyway are written past it: the lines need not be read first. Not in place: then they
- * have been. Their boxes must be contiguous, which those of QN_BLOCK elements are within longer runs. */
+/* Whether the outputs leave the cache anyway and can be written past it: their lines need not be read first. Not in place: then
+ * they have been. They must be contiguous over a box or a piece, as they are within runs of QN_BLOCK elements or more. */
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = &job->nest;
   int64_t bytes = 0;
@@ -423,10 +424,11 @@ void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_
   job->most_slices = count_slices(estimate_nanoseconds(job, 0));
 }
 
-/* Streamed results need blocks, but nothing else may need one; boxes, which take several short rows, are as good for those. */
-static int is_direct_possible(const qn_job *job, int n_strided) {
+/* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a box takes
+ * several. */
+static int may_go_direct(const qn_job *job, int n_strided) {
   const int32_t n_out = job->n_operands - job->n_in;
-  return !job->streamed || (n_strided == 0 && inner_extent(&job->nest) >= STREAM_BLOCK && n_out * STREAM_BYTES <= QN_AREA);
+  return !job->streamed || (n_strided == 0 && inner_extent(&job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_AREA);
 }
 
 /* The outputs' blocks lie one behind the other. */
@@ -435,10 +437,10 @@ static void plan_pieces(qn_job *job) {
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     qn_operand *operand = &job->operand[o];
     use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
-    operand->block = (uint16_t)((o - job->n_in) * STREAM_BYTES);
+    operand->block = (uint16_t)((o - job->n_in) * PIECE_BYTES);
     if (operand->size > largest) largest = operand->size;
   }
-  job->chunk[0] = STREAM_BYTES / largest;
+  job->chunk[0] = PIECE_BYTES / largest;
 }
 
 void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {
@@ -458,7 +460,7 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n
   job->variant = job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
   job->isa = qn_isa_detect();
-  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && is_direct_possible(job, n_strided)) {
+  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);
     if (job->streamed) plan_pieces(job);
   } else {

@@ -35,11 +35,12 @@ typedef enum qn_way {
   QN_WAY_STRIDED,  /* `mover`, two dimensions at a time: gathered, scattered, transposed, rows of one value each */
   QN_WAY_AT,       /* `mover` by a table of byte offsets: small inner dimensions */
   QN_WAY_INDEX,    /* what has no memory, the indices: written to the block by `move` */
-  QN_WAY_STREAM    /* an output, contiguous over the box: copied past the cache */
+  QN_WAY_STREAM    /* an output, contiguous over the box or piece: copied past the cache */
 } qn_way;
 
-/* One operand. FILL to STREAM, but for INDEX, move items of the tensor's dtype; where the kernel's differs a conversion follows
- * (inputs) or precedes (outputs), between `staging` and `block`. Offsets are into the slice's area. */
+/* One operand; of DIRECT and streamed only where an output's block is and how it is moved. FILL to STREAM, but for INDEX, move
+ * items of the tensor's dtype; where the kernel's differs a conversion follows (inputs) or precedes (outputs), between `staging`
+ * and `block`. Offsets are into the slice's area. */
 typedef struct qn_operand {
   uint8_t dtype, value;     /* as the tensor has it, as the kernel takes or gives it */
   uint8_t size, value_size; /* bytes an item of each */
@@ -55,7 +56,7 @@ typedef struct qn_job {
   int32_t n_in, n_operands;
   uint8_t path;
   uint8_t rows;      /* BLOCKS: the kernel runs over the box as rows of its first dimension; else as one long row */
-  uint8_t streamed;
+  uint8_t streamed;  /* outputs go past the cache; DIRECT: the kernel writes to blocks, a piece of a row at a time */
   uint8_t computes;  /* as in qn_signature */
   uint8_t in_order;  /* boxes follow one another in the order of the nest's elements, each a run of them; there are no outputs */
   qn_isa isa;        /* the level of `kernel` */

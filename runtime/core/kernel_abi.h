@@ -116,8 +116,8 @@ typedef struct qn_pack_table {
    * ptr[1] of gather_at and scatter_at: the offsets, contiguous. */
   const qn_variant *gather_at[4];  /* ptr[0] + offset[i] -> ptr[2][i], contiguous */
   const qn_variant *scatter_at[4]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
-  /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block of 2 KB costs more than
-   * streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
+  /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block, even of 2 KB, costs more
+   * than streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
   const qn_variant *stream; /* NULL: nothing is built for the CPU */
   /* "sc", rank 2: addresses, an index each, counted from QN_INDEX_ORIGIN, to numbers: i64, f64. NULL: no op needs them. */
   const qn_variant *index[2];
