@@ -170,12 +170,12 @@ static void wake_some(job *j) {
 
 /* A worker's part in a job; 0 if there was none to take. */
 static int help(job *j, int32_t who) {
-  uint32_t gate = atomic_load_explicit(&j->gate, memory_order_relaxed);
+  uint32_t gate = atomic_load_explicit(&j->gate, memory_order_acquire); /* `left` is of the call that opened it */
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
     if (atomic_load_explicit(&j->left, memory_order_relaxed) <= 0) return 0;
   } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire,
-                                                  memory_order_relaxed));
+                                                  memory_order_acquire));
   wake_some(j);
   const qn_float_env was = qn_float_env_enter();
   run_claimed(j, who);
@@ -320,9 +320,13 @@ static void run_on_pool(int32_t most, int32_t n, void (*body)(void *arg, int64_t
   for (int32_t s = 0; s < j->n_shares; s++)
     atomic_store_explicit(&j->shares[s].left, share_begin(j, s + 1) - share_begin(j, s), memory_order_relaxed);
   atomic_store_explicit(&j->left, n, memory_order_relaxed);
-  atomic_store_explicit(&j->to_wake, most - atomic_load(&pool.spinning), memory_order_relaxed);
+  atomic_store_explicit(&j->to_wake, 0, memory_order_relaxed);
   atomic_store_explicit(&j->gate, GATE_OPEN | (uint32_t)most << 16, memory_order_release);
   atomic_fetch_add(&pool.epoch, 1);
+  /* Counted after the news: who spins now sees it, or does not fall asleep over it; before it, who is about to sleep would
+   * count as awake. Those inside first: nobody counts twice. */
+  const int32_t n_inside = (int32_t)GATE_INSIDE(atomic_load(&j->gate));
+  atomic_store_explicit(&j->to_wake, most - n_inside - atomic_load(&pool.spinning), memory_order_relaxed);
   wake_some(j);
 
   const qn_float_env was = qn_float_env_enter();
