@@ -64,4 +64,4 @@ shift
 for script in tests/t[0-9]*.lua tests/t[0-9]*.sh; do
   [ ! -f "$script" ] || set -- "$@" "$script"
 done
-exec prove --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"
+exec prove --timer --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"
