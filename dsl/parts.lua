@@ -13,29 +13,15 @@ op "modf" {
   examples = { { x = 3.25, fraction = 0.25, integral = 3.0 }, { x = -INFINITY, fraction = -0.0, integral = -INFINITY } },
 }
 
--- What is below the normal numbers is made normal first. Of 0, infinity and NaN the exponent is 0.
 op "frexp" {
   doc     = "x = mantissa * 2^exponent, with the mantissa in [0.5, 1); zeros, infinities and NaN are their own, with exponent 0.",
   inputs  = "x",
   outputs = "mantissa, i32 exponent",
   dtypes  = floating,
-  body    = {
-    f32 = [[
-      bool is_small = abs(x) < 0x1p-126;
-      bool is_number = x != 0 && abs(x) < INFINITY;
-      i32 bits = as_i32(is_small ? x * 0x1p24 : x);
-      mantissa = is_number ? as_f32((bits & ~0x7f800000) | 0x3f000000) : x;
-      exponent = is_number ? ((bits >> 23) & 255) - (is_small ? (i32)150 : (i32)126) : 0;
-    ]],
-    f64 = [[
-      bool is_small = abs(x) < 0x1p-1022;
-      bool is_number = x != 0 && abs(x) < INFINITY;
-      u64 bits = as_u64(is_small ? x * 0x1p54 : x);
-      mantissa = is_number ? as_f64((bits & ~0x7ff0000000000000) | 0x3fe0000000000000) : x;
-      u64 biased = is_number ? ((bits >> 52) & 2047) + (is_small ? (u64)946 : (u64)1000) : 2022;
-      exponent = (i32)biased - 2022;
-    ]],
-  },
+  body    = [[
+    mantissa = frexp_mantissa(x);
+    exponent = frexp_exponent(x);
+  ]],
   examples = { { x = 8.0, mantissa = 0.5, exponent = 4 }, { x = -0.0, mantissa = -0.0, exponent = 0 } },
 }
 
