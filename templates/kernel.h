@@ -165,7 +165,7 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
   Q_FN F q_neg_##F(F x) { return q_from_##F(q_raw_##F(x) ^ (SIGN)); }                                         \
   Q_FN F q_abs_##F(F x) { return q_from_##F(q_raw_##F(x) & ~(SIGN)); }                                        \
   Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
-  /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */            \
+  /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */          \
   Q_FN M q_signbit_##F(F x) { return Q_MASK(M, (M)q_raw_##F(x) <= (M)(MINUS_INFINITY)); }                     \
   Q_FN F q_sel_##F(M m, F a, F b) { return Q_SELECT_FLOAT(F, U, m, a, b); }
 Q_FLOAT_BITS(f32, u32, m32, 0x80000000u, 0xff800000u)

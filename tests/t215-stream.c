@@ -19,7 +19,8 @@ static const struct {
 #define N_CASES (int)(sizeof cases / sizeof *cases)
 #define BYTES (20 << 20) /* of output: above any threshold that makes sense on a desktop */
 
-/* Where an output lies, `elements` and `bytes` behind a multiple of 64, and its rows. */
+/* Where an output lies, `elements` and `bytes` behind a multiple of 64 (by_case: and the case's number, modulo 7, bytes more),
+ * and its rows. */
 static const struct {
   int elements, bytes, by_case;
   int64_t cols, pitch;

@@ -1,5 +1,5 @@
--- x = mantissa * 2^exponent, by the bits of x. What is below the normal numbers is made normal first. Zeros, infinities and NaN are
--- told from numbers by one comparison: the bits without the sign, less 1, of 0 are the largest there are.
+-- x = mantissa * 2^exponent, by the bits of x. What is below the normal numbers is made normal first. Zeros, infinities and
+-- NaN are told from numbers by one comparison: the bits without the sign, less 1, of 0 are the largest there are.
 
 func "frexp_is_number" {
   doc    = "Whether x is neither zero nor infinite nor NaN.",

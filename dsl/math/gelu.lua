@@ -2,10 +2,11 @@
 --
 -- Not through erfc: x / sqrt 2 would have to be carried in two parts. With z = |x|, Phi(x) = 1 - Phi(-x) gives one formula
 --
---     gelu(x) = base - z Phi(-z),      base = x for x > 0, else -0,      Phi(-z) = 1/2 e^(-z^2/2) G(z)
+--     gelu(x) = base - z Phi(-z),      base = x, but 0 for x < 0,      Phi(-z) = 1/2 e^(-z^2/2) G(z)
 --
 -- The left tail keeps full relative accuracy down to subnormal results (x = -14.4 in f32, -38.6 in f64) and ends in -0, the
--- limit, also at -infinity (where x * 0 would give NaN). Beyond its end base alone is the result.
+-- limit, also at -infinity (where x * 0 would give NaN). Beyond its end base alone is the result, whatever the rest has
+-- become. The sign is always that of x: base is -0 (f32), or the sign is set at the end (f64).
 --
 -- For x > 0 the subtraction must not cost a second rounding: where x is small, z Phi(-z) is nearly x/2, as large as the
 -- result. So the product is in two parts, h + l times y, which is z and a power of two; base - y h is split exactly
@@ -18,7 +19,7 @@
 --     G(z) = C0 (1 + u p),           u = z - b,       p = C1 + C2 u + ... + C6 u^5
 --
 -- The exponent and two more bits of z + 1.1875 tell b and its coefficients: where G falls steeply the intervals are short, and
--- |u p| is at most 1/8 or so. b is near the middle of its interval where G(b) is nearly a float; it is 0 in the first. So
+-- |u p| is at most 0.15. b is near the middle of its interval where G(b) is nearly a float; it is 0 in the first. So
 -- h = T C0 has a known error, and what is added to it is small: 0.15 ULP for l, 0.1 each for y l, p and C1 to C6, and 0.5 for
 -- the last rounding.
 --

@@ -324,7 +324,8 @@ static void run_on_pool(int32_t most, int32_t n, void (*body)(void *arg, int64_t
   atomic_store_explicit(&j->gate, GATE_OPEN | (uint32_t)most << 16, memory_order_release);
   atomic_fetch_add(&pool.epoch, 1);
   /* Counted after the news: who spins now sees it, or does not fall asleep over it; before it, who is about to sleep would
-   * count as awake. Those inside first: nobody counts twice. */
+   * count as awake. Those inside first: who goes in meanwhile counts nowhere, so too many may be woken, but never too few
+   * while slices are left. */
   const int32_t n_inside = (int32_t)GATE_INSIDE(atomic_load(&j->gate));
   atomic_store_explicit(&j->to_wake, most - n_inside - atomic_load(&pool.spinning), memory_order_relaxed);
   wake_some(j);

@@ -8,19 +8,19 @@ struct q_args_2_1_0 {
   u64 divide[1][2]; /* by row_slots, n[1], n[2]...: see q_divide */
 };
 
-static __device__ const f32 q_table_log_hi[16] = {
+alignas(128) static __device__ const f32 q_table_log_hi[16] = {
   -0x1.fb9p-3f, -0x1.9528p-3f, -0x1.5ffp-3f, -0x1.2958p-3f,
   -0x1.6f1p-4f, -0x1.f0ap-5f, -0x1.f84p-6f, 0.0f,
   0x1.086p-4f, 0x1.da7p-4f, 0x1.5bf8p-3f, 0x1.d1p-3f,
   0x1.1178p-2f, 0x1.522cp-2f, 0x1.7fbp-2f, 0x1.973cp-2f,
 };
-static __device__ const f32 q_table_log_c[16] = {
+alignas(128) static __device__ const f32 q_table_log_c[16] = {
   0x1.48p+0f, 0x1.38p+0f, 0x1.3p+0f, 0x1.28p+0f,
   0x1.18p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
   0x1.ep-1f, 0x1.c8p-1f, 0x1.bp-1f, 0x1.98p-1f,
   0x1.88p-1f, 0x1.7p-1f, 0x1.6p-1f, 0x1.58p-1f,
 };
-static __device__ const f32 q_table_log_lo[16] = {
+alignas(128) static __device__ const f32 q_table_log_lo[16] = {
   -0x1.86d5e4p-19f, 0x1.2b185ep-18f, -0x1.83853cp-18f, 0x1.683fp-18f,
   0x1.6ba8d4p-19f, -0x1.86008cp-20f, 0x1.64f188p-18f, 0.0f,
   -0x1.9d2988p-18f, 0x1.3b1c22p-19f, -0x1.fca55ep-18f, 0x1.bf932ap-18f,

@@ -7,17 +7,13 @@ The coefficients are fitted and rounded as in erf.py; the error is relative to G
 
 e^r: T is 2^(j/16), rounded, and E the logarithm of what that left out.
 """
-from mpmath import mp, mpf, erfc, exp, expm1, floor, log, sqrt, ldexp, nint
+from mpmath import mp, mpf, exp, expm1, floor, log, ldexp
 
-from erf import fit, rounded
+from erf import fit, gelu_scaled as scaled, rounded
 
 mp.dps = 50
 INTERVALS = 16
 ORDER = 6
-
-
-def scaled(z):
-    return erfc(z / sqrt(2)) * exp(z * z / 2)
 
 
 def lost(x):
