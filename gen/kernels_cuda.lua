@@ -180,6 +180,15 @@ local function chosen(parsed, values)
   return wanted
 end
 
+-- The blocks that a multiprocessor must be able to hold at once. Two where tables are looked up, which leaves 128 registers:
+-- the compiler begins with the lookups of all elements of a slot, and would take up to 255 for them.
+local function resident_blocks(order)
+  for _, node in ipairs(order) do
+    if node.table then return 2 end
+  end
+  return 1
+end
+
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
 local function values_of(types, entry, comment, tables)
   local record, dag = entry.record, entry.dag
@@ -193,6 +202,7 @@ local function values_of(types, entry, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
+    resident = resident_blocks(dag and dag_of.order(dag.outputs) or {}),
     columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
     params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
   }

@@ -29,7 +29,7 @@ alignas(128) static __device__ const f32 q_table_log_lo[16] = {
 
 /* log: log(x) (dsl/unary.lua:37, templates/elementwise.cu.in) */
 /* A slot is 4 elements of a row, a turn of a thread a slot. */
-extern "C" __global__ void __launch_bounds__(256, 1) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
+extern "C" __global__ void __launch_bounds__(256, 2) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;
   const u32 step = (u32)blockDim.x, turn = (u32)gridDim.x * step * 1;
   const bool is_streamed = ((u32)a.flags & 1) != 0;
