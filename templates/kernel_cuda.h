@@ -187,17 +187,18 @@ Q_FN f32 q_from_f32(u32 x) { return __uint_as_float(x); }
 Q_FN u64 q_raw_f64(f64 x) { return (u64)__double_as_longlong(x); }
 Q_FN f64 q_from_f64(u64 x) { return __longlong_as_double((i64)x); }
 
-/* F: float type, U: its unsigned type, SIGN: its sign bit.
+/* F: float type; U, I: its unsigned and its signed type; SIGN: its sign bit.
    bits sees the one canonical NaN, raw what is there; sign operations are integer operations. */
-#define Q_FLOAT_BITS(F, U, SIGN)                                                                              \
+#define Q_FLOAT_BITS(F, U, I, SIGN, MINUS_INFINITY)                                                           \
   Q_FN U q_bits_##F(F x) { return x == x ? q_raw_##F(x) : (U)Q_CANON_NAN_##F; }                               \
   Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                               \
   Q_FN F q_neg_##F(F x) { return q_from_##F(q_raw_##F(x) ^ (SIGN)); }                                         \
   Q_FN F q_abs_##F(F x) { return q_from_##F(q_raw_##F(x) & ~(SIGN)); }                                        \
   Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
-  Q_FN bool q_signbit_##F(F x) { return (q_bits_##F(x) & (SIGN)) != 0; }
-Q_FLOAT_BITS(f32, u32, 0x80000000u)
-Q_FLOAT_BITS(f64, u64, 0x8000000000000000ull)
+  /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */          \
+  Q_FN bool q_signbit_##F(F x) { return (I)q_raw_##F(x) <= (I)(MINUS_INFINITY); }
+Q_FLOAT_BITS(f32, u32, i32, 0x80000000u, 0xff800000u)
+Q_FLOAT_BITS(f64, u64, i64, 0x8000000000000000ull, 0xfff0000000000000ull)
 #undef Q_FLOAT_BITS
 
 /* ---- Maximum and minimum of floats: NaN propagates, -0 < +0 ---- */
