@@ -202,7 +202,6 @@ local function values_of(types, entry, comment, tables)
   local values = {
     name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
-    resident = resident_blocks(dag and dag_of.order(dag.outputs) or {}),
     columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
     params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
   }
@@ -218,9 +217,11 @@ local function values_of(types, entry, comment, tables)
     local text = string.format("const %s in_x = %s;", list[1].element, list[1].value)
     table.insert(list[1].is_hoisted and values.hoisted or values.body, text)
     list[2].value = cast_text(types, record.from, record.to, "in_x")
+    values.resident = 1
     return values
   end
   local variable_of, order = {}, dag_of.order(dag.outputs)
+  values.resident = resident_blocks(order)
   local bare = target_cuda.looked_at(order)
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = list[k].name

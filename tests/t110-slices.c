@@ -128,8 +128,7 @@ static void meet(void *arg, int64_t i) {
       atomic_store(&m->alone, 1);
       return;
     }
-    if (m->n > 2) usleep(100);
-    else sched_yield();
+    sched_yield();
   }
 }
 

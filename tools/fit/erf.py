@@ -53,10 +53,10 @@ def root(join, end, degree, bits):
     return fit(f, lambda t: 2 * f(t), mpf(0), mpf(end) - join, degree, bits)
 
 
-def exponential(degree, bits):
-    """e^r = 1 + r + r^2 G(r) for |r| <= ln2/2 and a little more; error relative to e^r."""
+def exponential(degree, bits, edge='0.3467'):
+    """e^r = 1 + r + r^2 G(r) for |r| <= edge, ln2/2 and a little more; error relative to e^r."""
     f = lambda r: (expm1(r) - r) / r**2 if r else mpf(1) / 2
-    edge = mpf('0.3467')
+    edge = mpf(edge)
     return fit(f, lambda r: r * r / exp(r), -edge, edge, degree, bits)
 
 

@@ -7,25 +7,29 @@ The coefficients are fitted and rounded as in erf.py; the error is relative to G
 
 e^r: T is 2^(j/16), rounded, and E the logarithm of what that left out.
 """
-from mpmath import mp, mpf, exp, expm1, floor, log, ldexp
+from mpmath import mpf, floor, log, ldexp
 
-from erf import fit, gelu_scaled as scaled, rounded
+from erf import exponential, fit, gelu_scaled as scaled, rounded
 
-mp.dps = 50
 INTERVALS = 16
 ORDER = 6
 
 
+def ulp(x):
+    """Of an f32."""
+    return ldexp(mpf(1), int(floor(log(x, 2))) - 23)
+
+
 def lost(x):
-    """By how many ULPs of an f32 x is no f32."""
-    return abs(x - rounded(x, 24)) / ldexp(mpf(1), int(floor(log(x, 2))) - 23)
+    """By how many ULPs x is no f32."""
+    return abs(x - rounded(x, 24)) / ulp(x)
 
 
 def node(low, high):
     if low == 0:
         return mpf(0)
     middle = rounded((low + high) / 2, 24)
-    step = ldexp(mpf(1), int(floor(log(middle, 2))) - 23)
+    step = ulp(middle)
     slope = (scaled(middle + step) - scaled(middle)) / step
     guess = sorted(range(-3000, 3000), key=lambda k: lost(scaled(middle) + slope * step * k))[:60]
     return min((middle + step * k for k in guess), key=lambda b: lost(scaled(b)))
@@ -67,8 +71,7 @@ def main():
     powers = [mpf(2)**(mpf(j) / 16) for j in range(16)]
     table('GELU_POWER', [rounded(p, 24) for p in powers])
     table('GELU_POWER_LO', [rounded(log(p / rounded(p, 24)), 24) for p in powers])
-    edge = log(2) / 32 * mpf('1.01')
-    c, error = fit(lambda r: (expm1(r) - r) / r**2 if r else mpf(1) / 2, lambda r: r * r / exp(r), -edge, edge, 1, 24)
+    c, error = exponential(1, 24, log(2) / 32 * mpf('1.01'))
     print('e^r = 1 + r + r^2 (%s + %s r): error 2^%.1f' % (hexadecimal(c[0]), hexadecimal(c[1]), error))
     unit = rounded(log(2) / 16, 16)
     print('ln2/16:', hexadecimal(unit), hexadecimal(rounded(log(2) / 16 - unit, 24)))
