@@ -4,9 +4,9 @@ local root = arg[0]:match "^(.*)/[^/]*$" or "."
 package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
-local emit = require "gen.emit"
-local objects = require "gen.objects"
-local report = require "gen.report"
+local emit = require "gen.base.files"
+local objects = require "gen.tools.objects"
+local report = require "gen.tools.report"
 
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND

@@ -1,28 +1,28 @@
 -- The pipeline in order: spec -> dag -> variants -> text -> files. Used by build.lua, tools/embed.lua and tests; at run time
 -- there is service.lua. Never prints, never exits: what goes wrong comes back as a list of strings.
 
-local sandbox = require "gen.sandbox"
-local spec = require "gen.spec"
-local expr = require "gen.expr"
-local derive = require "gen.derive"
-local variants = require "gen.variants"
-local kernels = require "gen.kernels"
-local kernels_cuda = require "gen.kernels_cuda"
-local measure = require "gen.measure"
-local cuda = require "gen.cuda"
-local primitives = require "gen.primitives"
-local share = require "gen.share"
-local frozen = require "gen.frozen"
-local scan = require "gen.scan"
-local tables = require "gen.tables"
-local template = require "gen.template"
-local tree = require "gen.tree"
-local emit = require "gen.emit"
-local evaluate = require "gen.evaluate"
-local source = require "gen.source"
-local order = require "gen.order"
-local digest = require "gen.digest"
-local fatbin = require "gen.fatbin"
+local sandbox = require "gen.front.sandbox"
+local spec = require "gen.front.spec"
+local expr = require "gen.graph.expr"
+local derive = require "gen.graph.derive"
+local variants = require "gen.targets.variants"
+local kernels = require "gen.targets.c.kernels"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local measure = require "gen.tools.measure"
+local cuda = require "gen.targets.cuda.tree"
+local primitives = require "gen.products.primitives"
+local share = require "gen.targets.c.share"
+local frozen = require "gen.products.frozen"
+local scan = require "gen.front.scan"
+local tables = require "gen.products.tables"
+local template = require "gen.base.template"
+local tree = require "gen.products.tree"
+local emit = require "gen.base.files"
+local evaluate = require "gen.graph.evaluate"
+local source = require "gen.base.source"
+local order = require "gen.base.order"
+local digest = require "gen.base.digest"
+local fatbin = require "gen.targets.cuda.fatbin"
 
 local M = {}
 
@@ -211,7 +211,7 @@ local LIBRARY_TEMPLATES = table.move(TEMPLATES, 1, #TEMPLATES, 2, { "lookup" })
 local function load_templates(root, inputs, names)
   local parsed = {}
   for _, name in ipairs(names) do
-    local file = "templates/" .. name .. ".c.in"
+    local file = "templates/c/" .. name .. ".c.in"
     inputs[#inputs + 1] = root .. "/" .. file
     parsed[name] = template.parse(file, assert(emit.read(root .. "/" .. file)))
   end
@@ -219,14 +219,7 @@ local function load_templates(root, inputs, names)
 end
 
 -- The headers that C kernels include.
-local function c_headers(root)
-  local of_cuda, names = {}, {}
-  for _, name in ipairs(kernels_cuda.HEADERS) do of_cuda[name] = true end
-  for _, name in ipairs(emit.list(root .. "/templates", ".h")) do
-    if not of_cuda[name] then names[#names + 1] = name end
-  end
-  return names
-end
+local function c_headers(root) return emit.list(root .. "/templates/c", ".h") end
 
 -- Stage text: one file of kernels per op, one for what packs. Returns list of { name, text, entries }; those without a text
 -- have kernels that are all others' code. is_own: of share.lua, or nil: all are written
@@ -252,12 +245,12 @@ end
 local function build_id(root)
   local parts = {}
   local function add(folder, suffix)
-    for _, name in ipairs(emit.list(root .. "/" .. folder, suffix)) do
+    for _, name in ipairs(emit.list_all(root .. "/" .. folder, suffix)) do
       local text = assert(emit.read(root .. "/" .. folder .. "/" .. name))
       parts[#parts + 1] = string.format("%s/%s %d\n%s", folder, name, #text, text)
     end
   end
-  for _, folder in ipairs { "dsl", "dsl/math", "gen" } do add(folder, ".lua") end
+  for _, folder in ipairs { "dsl", "gen" } do add(folder, ".lua") end
   for _, suffix in ipairs { ".c.in", ".cu.in", ".h" } do add("templates", suffix) end
   for part in assert(emit.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
     parts[#parts + 1] = part
@@ -282,7 +275,7 @@ local function library_files(root, plan, templates, files, is_own)
   end
   local headers = {}
   for _, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
-    headers[#headers + 1] = { name = name, text = assert(emit.read(root .. "/templates/" .. name)) }
+    headers[#headers + 1] = { name = name, text = assert(emit.read(root .. "/templates/c/" .. name)) }
   end
   files["runtime/primitive_table.c"] = primitives.table(list, tree.c_banner "the table of primitives")
   files["runtime/kernel_headers.c"] = primitives.headers(headers, tree.c_banner "what kernels made at run time include")
@@ -306,7 +299,7 @@ local function c_files(root, plan, options, prefix, read, files, lists, inputs)
   end
   for _, name in ipairs(c_headers(root)) do
     files["kernels/" .. name] = table.concat(tree.c_banner("what every kernel includes"), "\n") .. "\n"
-      .. tree.rename(read("templates/" .. name), prefix)
+      .. tree.rename(read("templates/c/" .. name), prefix)
   end
   if options.library then
     local names
@@ -345,15 +338,16 @@ end
 local function core_files(root, plan, options, prefix, read, files, lists, has_c, cuda_table)
   local types, records_of = plan.model.types, {}
   for _, op in ipairs(plan.ops) do records_of[op.name] = has_c and plan.records_of[op.name] or {} end
-  files["core/op_table.c"] = tree.rename(tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
-                                                         tree.c_banner("the table of ops and kernels"), cuda_table,
-                                                         options.library and "quern_managed_alloc"), prefix)
+  local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
+                                   tree.c_banner("the table of ops and kernels"), cuda_table, options.library and "quern_managed_alloc")
+  files["core/op_table.c"] = tree.rename(options.library and op_table or tree.flat_includes(op_table), prefix)
   files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
   table.insert(lists.core, "core/op_table.c")
   if options.library then return end
   for _, suffix in ipairs { ".c", ".h" } do
-    for _, name in ipairs(emit.list(root .. "/runtime/core", suffix)) do
-      files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. name))
+    for _, path in ipairs(emit.list_all(root .. "/runtime/core", suffix)) do
+      local name = path:match "[^/]+$"
+      files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. path))
       if suffix == ".c" then table.insert(lists.core, "core/" .. name) end
     end
   end
@@ -397,7 +391,7 @@ function M.generate(root, options)
     inputs[#inputs + 1] = root .. "/" .. name
     return assert(emit.read(root .. "/" .. name))
   end
-  for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
+  for _, name in ipairs(emit.list_all(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
   inputs[#inputs + 1] = root .. "/build.lua"
 
   local files, lists = {}, { core = {}, kernel = {}, cuda = {}, cuda_core = {} }
@@ -634,13 +628,13 @@ function M.freeze(root, options)
   if not list then return nil, { why } end
   local headers = {}
   for _, name in ipairs(c_headers(root)) do
-    headers[name] = assert(emit.read(root .. "/templates/" .. name))
-    inputs[#inputs + 1] = root .. "/templates/" .. name
+    headers[name] = assert(emit.read(root .. "/templates/c/" .. name))
+    inputs[#inputs + 1] = root .. "/templates/c/" .. name
   end
   local files
   files, why = frozen.files(model, prefix, list, load_templates(root, inputs, TEMPLATES), headers, M.VERSION)
   if not files then return nil, { why } end
-  for _, name in ipairs(emit.list(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
+  for _, name in ipairs(emit.list_all(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
   inputs[#inputs + 1] = root .. "/build.lua"
   return { files = files, inputs = inputs, n_kernels = #list }
 end

@@ -15,10 +15,10 @@ export QUERN_SOURCE_DIR
 if [ "${1-}" = --one ]; then
   test=$2
   case $test in
-    *.lua) LUA_PATH="$here/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
+    *.lua) LUA_PATH="$here/support/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
     *.sh) exec sh "$test" ;;
-    tests/*.py) exec sh "$here/python.sh" "${QUERN_BUILD_DIR:-build}" "$here/$(basename "$test")" ;;
-    *.py) exec sh "$here/python.sh" "$(dirname "$(dirname "$test")")" "$here/$(basename "$test")" ;;
+    tests/*.py) exec sh "$here/support/python.sh" "${QUERN_BUILD_DIR:-build}" "$here/python/$(basename "$test")" ;;
+    *.py) exec sh "$here/support/python.sh" "$(dirname "$(dirname "$test")")" "$here/python/$(basename "$test")" ;;
   esac
   QUERN_BUILD_DIR=$(cd "$(dirname "$test")/.." && pwd)
   # A program that has the library in itself does not lie beside the modules.
@@ -47,21 +47,19 @@ set -- "$@" --
 while [ "$1" != -- ]; do
   folder=$1
   shift
-  for source in tests/t[0-9]*.c; do
+  for source in tests/*/t[0-9]*.c; do
     name=$(basename "$source" .c)
-    [ ! -f "tests/$name.sh" ] || continue # that script builds and runs it
+    [ ! -f "${source%.c}.sh" ] || continue # that script builds and runs it
     if [ ! -x "$folder/tests/$name" ]; then
       echo "run.sh: $folder/tests/$name is not built" >&2
       exit 1
     fi
     set -- "$@" "$folder/tests/$name"
   done
-  for script in tests/t[0-9]*.py; do
-    [ ! -f "$script" ] || set -- "$@" "$folder/$script"
+  for script in tests/*/t[0-9]*.py; do
+    set -- "$@" "$folder/tests/$(basename "$script")"
   done
 done
 shift
-for script in tests/t[0-9]*.lua tests/t[0-9]*.sh; do
-  [ ! -f "$script" ] || set -- "$@" "$script"
-done
+set -- "$@" tests/*/t[0-9]*.lua tests/*/t[0-9]*.sh
 exec prove --timer --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"

@@ -9,11 +9,11 @@ root = root .. "/.."
 package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
-local emit = require "gen.emit"
-local kernels_cuda = require "gen.kernels_cuda"
-local number = require "gen.number"
-local order = require "gen.order"
-local tree = require "gen.tree"
+local emit = require "gen.base.files"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local number = require "gen.base.number"
+local order = require "gen.base.order"
+local tree = require "gen.products.tree"
 
 ---------------------------------------------------------------------------------------------------- the model
 
@@ -118,7 +118,7 @@ local function bytecode(name, text) return string.dump(assert(load(text, "=" .. 
 local function modules_of(name, found)
   if found[name] then return found end
   found[name] = assert(emit.read(root .. "/" .. name:gsub("%.", "/") .. ".lua"))
-  for inner in found[name]:gmatch 'require "(gen%.[%w_]+)"' do modules_of(inner, found) end
+  for inner in found[name]:gmatch 'require "(gen%.[%w_.]+)"' do modules_of(inner, found) end
   return found
 end
 
@@ -131,12 +131,12 @@ local files = {
   ["canary.lua"] = CANARY, canary = bytecode("canary", CANARY), boot = bytecode("boot", BOOT),
   model = bytecode("model", chunk_of(plain_model(model))),
 }
-for _, name in ipairs { "elementwise.c.in", "elementwise.cu.in", "transpose.cu.in", table.unpack(kernels_cuda.HEADERS) } do
-  files["templates/" .. name] = assert(emit.read(root .. "/templates/" .. name))
-end
+local templates = { "templates/c/elementwise.c.in", "templates/cuda/elementwise.cu.in", "templates/cuda/transpose.cu.in" }
+for _, name in ipairs(kernels_cuda.HEADERS) do templates[#templates + 1] = "templates/cuda/" .. name end
+for _, name in ipairs(templates) do files[name] = assert(emit.read(root .. "/" .. name)) end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
-local out = { table.concat(tree.c_banner("the generator, for the module that runs it"), "\n"), '#include "gen_embedded.h"\n' }
+local out = { table.concat(tree.c_banner("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }
 local rows = {}
 for k, name in ipairs(order.keys(files)) do
   local bytes = files[name]

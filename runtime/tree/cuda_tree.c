@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cuda.h"
-#include "status.h"
-#include "tensor.h"
+#include "core/call/cuda.h"
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
 
 /* ---- Errors ---- */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/digest.h"
-#include "../../runtime/jit_cache.h"
+#include "runtime/base/digest.h"
+#include "runtime/jit/jit_cache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_object_loader: any bytes are refused with a word or loaded; nothing is called. Built from this file and
- * runtime/object_loader.c, with clang -fsanitize=fuzzer,address,undefined. */
+ * runtime/toolchain/object_loader.c, with clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../runtime/object_loader.h"
+#include "runtime/toolchain/object_loader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

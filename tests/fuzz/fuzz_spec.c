@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/digest.h"
-#include "../../runtime/generator.h"
+#include "runtime/base/digest.h"
+#include "runtime/toolchain/generator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

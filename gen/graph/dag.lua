@@ -1,0 +1,237 @@
+-- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
+--
+-- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical] }. Types are dtype names of
+-- dsl/types.lua; "bool" is a condition. is_canonical: a number or the one NaN, where no rare block runs. No float is ever
+-- folded: x + 0, x * 1 and x - x are not identities.
+
+local number = require "gen.base.number"
+
+local M = {}
+
+M.MAX_NODES = 4096
+
+-- Operations whose result is the same bits for integers of either sign.
+M.SIGNLESS = {}
+for op in ("input param const add sub mul neg and or xor not shl select eq ne bits raw from_bits"):gmatch "%S+" do
+  M.SIGNLESS[op] = true
+end
+
+local Dag = {}
+Dag.__index = Dag
+
+-- is_plain: nothing is folded
+function M.new(types, is_plain)
+  return setmetatable({ types = types, nodes = {}, of_key = {}, is_plain = is_plain or false }, Dag)
+end
+
+-- extra: fields beside args that tell nodes apart: value (bits or integer), name, table
+function Dag:node(op, type_name, args, extra)
+  local key = { op, type_name }
+  for _, arg in ipairs(args) do key[#key + 1] = arg.id end
+  if extra then
+    key[#key + 1] = "="
+    key[#key + 1] = tostring(extra.value)
+    key[#key + 1] = extra.name or ""
+  end
+  key = table.concat(key, " ")
+  local node = self.of_key[key]
+  if node then return node end
+  if #self.nodes >= M.MAX_NODES then
+    error({ limit = true, message = string.format("more than %d nodes after inlining", M.MAX_NODES) }, 0)
+  end
+  node = { id = #self.nodes + 1, op = op, type = type_name, args = args }
+  for name, value in pairs(extra or {}) do node[name] = value end
+  self.nodes[node.id] = node
+  self.of_key[key] = node
+  return node
+end
+
+-- A constant. value: an integer for integer and bool types, an f64 for float types (rounded to the type)
+function Dag:constant(type_name, value)
+  local t = self.types.by_name[type_name]
+  if t.kind == "float" then
+    if type_name == "f32" then
+      return self:node("const", type_name, {}, { value = number.f32_bits(value) })
+    end
+    return self:node("const", type_name, {}, { value = number.f64_bits(value) })
+  elseif t.kind == "bool" then
+    return self:node("const", type_name, {}, { value = value ~= 0 and 1 or 0 })
+  end
+  return self:node("const", type_name, {}, { value = number.wrap(math.tointeger(value), t.bits, t.signed) })
+end
+
+local function is_const(node) return node.op == "const" end
+
+-- Exact folding of integer operations on constants, all modulo 2^bits.
+local FOLD = {
+  add = function(a, b) return a + b end,
+  sub = function(a, b) return a - b end,
+  mul = function(a, b) return a * b end,
+  ["and"] = function(a, b) return a & b end,
+  ["or"] = function(a, b) return a | b end,
+  xor = function(a, b) return a ~ b end,
+  neg = function(a) return -a end,
+  ["not"] = function(a) return ~a end,
+}
+
+-- The same of operations that look at the type's sign, t.
+local FOLD_SIGNED = {
+  quot = function(a, b, t) return (number.divided(a, b, t.signed)) end,
+  rem = function(a, b, t) return select(2, number.divided(a, b, t.signed)) end,
+  gcd = function(a, b, t) return number.gcd(a, b, t.signed) end,
+}
+
+-- The node for op over args with a result type; folds where that is exact.
+function Dag:make(op, type_name, args, extra)
+  if self.is_plain and op ~= "cast" then return self:node(op, type_name, args, extra) end
+  local t = self.types.by_name[type_name]
+  local fold = not self.is_plain and (FOLD[op] or FOLD_SIGNED[op])
+  if fold and t.kind == "integer" and not extra then
+    local all = true
+    for _, arg in ipairs(args) do all = all and is_const(arg) end
+    if all then
+      return self:constant(type_name, fold(args[1].value, args[2] and args[2].value, t))
+    end
+  end
+  if (op == "shl" or op == "shr") and t.kind == "integer" and is_const(args[2]) then
+    local count = args[2].value
+    if count < 0 or count >= t.bits then
+      if op == "shr" and t.signed then
+        return self:make("shr", type_name, { args[1], self:constant(args[2].type, t.bits - 1) })
+      end
+      return self:constant(type_name, 0)
+    end
+    if is_const(args[1]) then
+      local value = args[1].value
+      if op == "shl" then return self:constant(type_name, value << count) end
+      if t.signed then return self:constant(type_name, value // (1 << count)) end
+      return self:constant(type_name, (t.bits < 64 and value & ((1 << t.bits) - 1) or value) >> count)
+    end
+  end
+  if op == "select" or op == "rare" then
+    if args[2] == args[3] then return args[2] end
+    if is_const(args[1]) then return args[1].value ~= 0 and args[2] or args[3] end
+  end
+  if op == "cast" and args[1].type == type_name then return args[1] end
+  if self.is_plain then return self:node(op, type_name, args, extra) end
+  if op == "cast" and is_const(args[1]) and t.kind == "integer" and self.types.by_name[args[1].type].kind == "integer" then
+    return self:constant(type_name, args[1].value)
+  end
+  if op == "bits" and is_const(args[1]) and args[1].type == type_name then return args[1] end
+  return self:node(op, type_name, args, extra)
+end
+
+-- The arguments that a node's value comes from. without_rare: rare blocks count as not taken, and their conditions are left out.
+function M.args_of(node, without_rare)
+  if without_rare and node.op == "rare" then return { node.args[3] } end
+  return node.args
+end
+
+-- The node whose value a node has: behind rare blocks, where they count as not taken.
+function M.value_of(node, without_rare)
+  while without_rare and node.op == "rare" do node = node.args[3] end
+  return node
+end
+
+-- The nodes that `roots` need, in an order where arguments come first. without_rare: as of args_of.
+function M.order(roots, without_rare)
+  local list, state = {}, {}
+  for _, root in ipairs(roots) do
+    local stack = { root }
+    while #stack > 0 do
+      local node = stack[#stack]
+      if state[node] == 2 then
+        stack[#stack] = nil
+      elseif state[node] == 1 then
+        state[node] = 2
+        list[#list + 1] = node
+        stack[#stack] = nil
+      else
+        state[node] = 1
+        local args = M.args_of(node, without_rare)
+        for k = #args, 1, -1 do
+          if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- How many operations of `list`, arguments first, wait for one another; rare blocks count as not taken.
+function M.depth(list)
+  local depth_of, deepest = {}, 0
+  for _, node in ipairs(list) do
+    local depth = 0
+    for _, arg in ipairs(M.args_of(node, true)) do depth = math.max(depth, depth_of[arg]) end
+    depth_of[node] = depth + ((#node.args == 0 or node.op == "rare") and 0 or 1)
+    deepest = math.max(deepest, depth_of[node])
+  end
+  return deepest
+end
+
+-- The nodes of `list`, arguments first, that are rare blocks or depend on one.
+local function reaching_rare(list)
+  local reaches = {}
+  for _, node in ipairs(list) do
+    reaches[node] = node.op == "rare"
+    for _, arg in ipairs(node.args) do reaches[node] = reaches[node] or reaches[arg] end
+  end
+  return reaches
+end
+
+M.MAX_TERMS = 4 -- of a demand; it is widened where there would be more
+
+-- What tells that a rare block must run: conditions over the values that there are while none runs. A block behind `?:`,
+-- `x > 0 ? log(x) : 0`, matters only to elements that take its branch. Makes nodes.
+--
+-- A value is in demand where an output depends on it by way of branches that are taken, whose conditions are in demand as
+-- well. If no rare block in demand has to run, then all values in demand are right, by induction from the inputs on: so are
+-- the outputs.
+function Dag:rare_conditions(outputs)
+  local list = M.order(outputs)
+  local reaches, demand_of, conditions, seen = reaching_rare(list), {}, {}, {}
+  local ALWAYS = { terms = 0 } -- a demand without a condition
+
+  -- Of a demand and a condition, or of two demands; nil if it has too many terms.
+  local function joined(op, a, b, terms)
+    if terms > M.MAX_TERMS or #self.nodes + 2 > M.MAX_NODES then return nil end
+    return { condition = a and self:make(op, "bool", { a, b }) or b, terms = terms }
+  end
+  local function behind(demand, condition, is_taken)
+    if #self.nodes + 2 > M.MAX_NODES then return demand end
+    if not is_taken then condition = self:make("lnot", "bool", { condition }) end
+    return joined("and", demand.condition, condition, demand.terms + 1) or demand
+  end
+  local function want(node, demand)
+    local known = demand_of[node]
+    if not reaches[node] or known == ALWAYS then return end
+    if known and demand ~= ALWAYS and known.condition ~= demand.condition then
+      demand = joined("or", known.condition, demand.condition, known.terms + demand.terms) or ALWAYS
+    end
+    demand_of[node] = demand
+  end
+
+  for _, node in ipairs(outputs) do want(node, ALWAYS) end
+  for k = #list, 1, -1 do -- users first
+    local node = list[k]
+    local demand, args = demand_of[node], node.args
+    if demand and node.op == "rare" then
+      want(args[1], demand)
+      want(args[3], demand)
+      local own = joined("and", demand.condition, args[1], 0)
+      local condition = own and own.condition or args[1]
+      if not seen[condition] then conditions[#conditions + 1] = condition end
+      seen[condition] = true
+    elseif demand and node.op == "select" then
+      want(args[1], demand)
+      if reaches[args[2]] then want(args[2], behind(demand, args[1], true)) end
+      if reaches[args[3]] then want(args[3], behind(demand, args[1], false)) end
+    elseif demand then
+      for _, arg in ipairs(args) do want(arg, demand) end
+    end
+  end
+  return conditions
+end
+
+return M

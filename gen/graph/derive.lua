@@ -1,0 +1,344 @@
+-- Derivatives. Of a primitive: a rule, as text. Of a graph whose calls are nodes of their own (expr.lua's units): one walk from
+-- the inputs on. Of an op: another op, <op>_backward, whose body its spec says, or is derived from the op's own. Knows no C.
+--
+-- An op works element by element, so what backpropagation does to it is to multiply grad, the derivative by its output, with
+-- a number per input. Derivatives are linear in grad, and so the walk carries grad from an input through to the output: what
+-- comes out is what has to be added to the input's own derivative. Unlike a walk backwards it gives `c ? f(x) : g(x)` the
+-- derivative `c ? f'(x) : g'(x)`, with nothing of the branch that is not taken: no infinity of it becomes a NaN.
+
+local parse = require "gen.front.parse"
+local expr = require "gen.graph.expr"
+local dag_of = require "gen.graph.dag"
+local source = require "gen.base.source"
+
+local M = {}
+
+-- What each argument of a primitive adds to the derivative: of arguments x, y, z, the result out, and grad, the argument's own
+-- derivative. "0": nothing. runtime/lang/derive.c reads the same, as primitives.lua writes them. At kinks they are PyTorch's: half
+-- of grad to each of two equal operands, 0 to the argument 0 of abs.
+M.RULES = {
+  add = { "grad", "grad" },
+  sub = { "grad", "-grad" },
+  mul = { "grad * y", "grad * x" },
+  div = { "grad / y", "-(grad * (out / y))" },
+  rem = { "grad", "-(grad * rint((x - out) / y))" },
+  fma = { "grad * y", "grad * x", "grad" },
+  neg = { "-grad" },
+  abs = { "x > 0 ? grad : x < 0 ? -grad : 0 * x" },
+  sqrt = { "grad / (2 * out)" },
+  maximum = { "x == y ? 0.5 * grad : x < y ? 0 : grad", "x == y ? 0.5 * grad : x > y ? 0 : grad" },
+  minimum = { "x == y ? 0.5 * grad : x > y ? 0 : grad", "x == y ? 0.5 * grad : x < y ? 0 : grad" },
+  copysign = { "x == 0 ? 0 : signbit(x) == signbit(out) ? grad : -grad", "0" },
+  rint = { "0" }, floor = { "0" }, ceil = { "0" }, trunc = { "0" },
+}
+
+-- Operations that end in bits: what goes through them is lost to derivatives, and it is better to say so.
+local OF_BITS = { bits = "as_i32 and as_i64", raw = "the bits of a float" }
+
+-- Said of a backward op; runtime/lang/typing.c has the same sentence.
+M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
+
+local RULE = { name = "a rule", builtin = true }
+local source_of_rule = {}
+for op, rules in pairs(M.RULES) do
+  for k, text in ipairs(rules) do
+    if text ~= "0" then source_of_rule[text] = source.new("the derivative of " .. op, text) end
+  end
+end
+
+local WORDS = { ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div", ["<"] = "lt", ["<="] = "le", [">"] = "gt",
+                [">="] = "ge", ["=="] = "eq", ["!="] = "ne" }
+
+-- A rule for runtime/lang/derive.c: its operations in postfix order, numbers as #N, N halves.
+function M.postfix(rule)
+  if rule == "0" then return "" end
+  local words = {}
+  local function add(node)
+    if node.kind == "name" then
+      words[#words + 1] = node.name
+    elseif node.kind == "number" then
+      words[#words + 1] = string.format("#%d", node.value * 2)
+    else
+      for _, arg in ipairs(node.kind == "call" and node.args or node) do add(arg) end
+      words[#words + 1] = node.kind == "call" and node.name or node.kind == "select" and "select"
+        or node.kind == "unary" and "neg" or WORDS[node.op]
+    end
+  end
+  add(parse.parse(rule, {}).result)
+  return table.concat(words, " ")
+end
+
+---------------------------------------------------------------------------------------------------- the walk
+
+local ARGUMENTS = { "x", "y", "z" }
+
+local Walk = {}
+Walk.__index = Walk
+
+-- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a call of what has no
+-- derivative of its own may be looked into
+function M.walk(scope, seeds, may_expand)
+  local known = {}
+  for node, derivative in pairs(seeds) do known[node] = derivative end
+  return setmetatable({ scope = scope, known = known, may_expand = may_expand, depth = 0 }, Walk)
+end
+
+function Walk:is_float(node) return self.scope.state.types.by_name[node.type].kind == "float" end
+
+-- A part of a rule or a sum that an argument adds.
+function Walk:plus(sum, part) return sum and self.scope.state.dag:make("add", part.type, { sum, part }) or part end
+
+function Walk:of_rules(node, at)
+  local rules, sum = M.RULES[node.op], nil
+  for k, arg in ipairs(node.args) do
+    local grad = self.known[arg]
+    if grad then
+      local text = rules and rules[k]
+      if not text then self.scope:fail(at, "%s has no derivative", OF_BITS[node.op] or node.op) end
+      if text ~= "0" then
+        local env = { grad = grad, out = node }
+        for j, other in ipairs(node.args) do env[ARGUMENTS[j]] = other end
+        sum = self:plus(sum, self.scope:of_body(RULE, source_of_rule[text], env, node.type):run())
+      end
+    end
+  end
+  return sum
+end
+
+function Walk:of_select(node)
+  local yes, no = self.known[node.args[2]], self.known[node.args[3]]
+  if not yes and not no then return nil end
+  local dag = self.scope.state.dag
+  local zero = dag:constant(node.type, 0.0)
+  return dag:make("select", node.type, { node.args[1], yes or zero, no or zero })
+end
+
+-- Which output of a backward op is the derivative by an input; nil: none.
+local function output_by(backward, input)
+  for k, output in ipairs(backward.outputs) do
+    if output.name == "grad_" .. input then return k end
+  end
+end
+
+function Walk:of_call(node, at)
+  local unit, types, model = node.unit, self.scope.state.types, self.scope.state.model
+  local owner, name, any = unit.owner, unit.owner.name, false
+  for _, arg in ipairs(node.args) do any = any or self.known[arg] end
+  if not any then return nil end
+  local op = owner.inputs and owner or (owner.builtin and model.op_of_name[name])
+  local backward = op and M.backward_of(model, op)
+  if not backward then
+    if self.may_expand and owner.grad ~= false and not (owner.builtin and owner.args) then return self:of_body(node, at) end
+    self.scope:fail(at, "%s has no derivative%s", name, name:find "_backward$" and M.NO_SECOND or "")
+  end
+  local of_name, sum = { [op.outputs[1].name] = node }, nil
+  for k, input in ipairs(op.inputs) do of_name[input.name] = node.args[k] end
+  for k, param in ipairs(op.params) do of_name[param.name] = node.args[#op.inputs + k] end
+  local T = types.by_name[unit.T].compute
+  local body = expr.body_of(types, backward, T)
+  for k, input in ipairs(op.inputs) do
+    of_name.grad = self.known[node.args[k]]
+    if of_name.grad and self:is_float(node.args[k]) then
+      local env, values = {}, {}
+      for _, operands in ipairs { backward.inputs, backward.params } do
+        for _, operand in ipairs(operands) do
+          env[operand.name] = of_name[operand.name]
+          values[#values + 1] = of_name[operand.name]
+        end
+      end
+      local which = output_by(backward, input.name)
+      if not which then self.scope:fail(at, "%s has no derivative", name) end
+      local parts = self.scope:inline(backward, body, env, values, T, at)
+      sum = self:plus(sum, backward.assigns and parts[which] or parts)
+    end
+  end
+  return sum
+end
+
+-- Of a call by way of its body, whose units become part of the graph.
+function Walk:of_body(node, at)
+  if self.depth >= expr.MAX_INLINE_DEPTH then
+    self.scope:fail_as("limit", at, "calls nested deeper than %d", expr.MAX_INLINE_DEPTH)
+  end
+  self.depth = self.depth + 1
+  local unit = node.unit
+  local value = self.scope:of_body(unit.owner, unit.body, unit.env, unit.T):run(unit.owner.assigns and unit.owner.outputs)
+  if unit.owner.assigns then value = value[unit.which] end
+  local result = self:of(self.scope:given(unit.owner.name, value, node.type, at), at)
+  self.depth = self.depth - 1
+  return result
+end
+
+function Walk:of_node(node, at)
+  local op = node.op
+  if #node.args == 0 then return nil end
+  if op == "call" then
+    return self:is_float(node) and self:of_call(node, at) or nil
+  elseif OF_BITS[op] then
+    return self:of_rules(node, at)
+  elseif not self:is_float(node) or op == "lookup" or op == "from_bits" then
+    return nil
+  elseif op == "select" or op == "rare" then
+    return self:of_select(node)
+  elseif op == "cast" or op == "round" then
+    local grad = self.known[node.args[1]]
+    return grad and self.scope:cast(grad, node.type)
+  end
+  return self:of_rules(node, at)
+end
+
+-- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are said
+function Walk:of(root, at)
+  for _, node in ipairs(dag_of.order { root }) do
+    if self.known[node] == nil then self.known[node] = self:of_node(node, at) or false end
+  end
+  return self.known[root] or nil
+end
+
+---------------------------------------------------------------------------------------------------- bodies
+
+-- The result of a body that is another's derivative: `scope` is that of the op <op>_backward. Returns nodes of its graph.
+function M.run(scope)
+  local model, types, owner = scope.state.model, scope.state.types, scope.owner
+  local forward = model.op_of_name[owner.backward_of]
+  local state = expr.new_state(model, true)
+  local env, of_node = {}, {}
+  for k, input in ipairs(forward.inputs) do
+    local node = state.dag:node("input", input.type or scope.T, {}, { value = k, name = input.name })
+    env[input.name], of_node[node] = node, scope.env[input.name]
+  end
+  for k, param in ipairs(forward.params) do
+    local node = state.dag:node("param", scope.T, {}, { value = k, name = param.name })
+    env[param.name], of_node[node] = node, scope.env[param.name]
+  end
+  local grad = state.dag:node("input", scope.T, {}, { value = 0, name = "grad" })
+  of_node[grad] = scope.env.grad
+  local inside = expr.Scope.of_body({ state = state }, forward, scope.source, env, scope.T)
+  local result, derivatives = inside:run_body(), {}
+  for k, name in ipairs(scope.source.derive) do
+    derivatives[k] = M.walk(inside, { [env[name]] = grad }, true):of(result, { at = 1 }) or state.dag:constant(result.type, 0.0)
+  end
+  return expr.lower(state, scope, derivatives, of_node)
+end
+
+---------------------------------------------------------------------------------------------------- ops
+
+-- The inputs by which an op may have a derivative.
+local function float_inputs(op)
+  local names = {}
+  for _, input in ipairs(op.inputs) do
+    if not input.type then names[#names + 1] = input.name end
+  end
+  return names
+end
+
+local function may_have_one(types, op)
+  if op.finds or op.casts or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
+  for _, operands in ipairs { op.inputs, op.params } do
+    for _, operand in ipairs(operands) do
+      if operand.name == "grad" then return false end
+    end
+  end
+  local takes_floats = false
+  for _, name in ipairs(op.dtypes) do
+    local t = types.by_name[name]
+    if op.bodies[name] and t.compute ~= name and not op.grad then return false end -- in numbers of f16 it is another function
+    takes_floats = takes_floats or t.kind == "float"
+  end
+  return takes_floats and #float_inputs(op) > 0
+end
+
+-- The bodies of a backward op: what the spec says, or the op's own with a mark.
+local function bodies_of(op, wrt)
+  if op.grad then return { any = op.grad.text } end
+  local bodies = {}
+  for key, body in pairs(op.bodies) do
+    if key == "any" or key == "floating" or key == "f32" or key == "f64" then
+      bodies[key] = { name = body.name, text = body.text, whole = body.whole, offset = body.offset, derive = wrt }
+    end
+  end
+  return bodies
+end
+
+-- The names that a text has.
+local function names_in(text)
+  local names = {}
+  text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
+  for name in text:gmatch "[%a_][%w_]*" do names[name] = true end
+  return names
+end
+
+-- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
+local function inputs_read(model, backward)
+  local names, seen = {}, {}
+  for _, dtype in ipairs(backward.dtypes) do
+    local K = expr.compute_type(model.types, backward, dtype)
+    if not seen[K] then
+      seen[K] = true
+      local dag, message = expr.op_dag(model, backward, K)
+      if not dag then return nil, message end
+      for _, node in ipairs(dag_of.order(dag.outputs)) do
+        if node.op == "input" then names[node.name] = true end
+      end
+    end
+  end
+  return names
+end
+
+-- The op <op>_backward, or nil, message: there is no derivative.
+local function make(model, op)
+  local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
+  local backward = {
+    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, moves = false, casts = false,
+    doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
+    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
+    constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
+    bodies = bodies_of(op, by),
+  }
+  for k, name in ipairs(by) do backward.outputs[k] = { name = "grad_" .. name } end
+  for _, dtype in ipairs(op.dtypes) do
+    if types.by_name[dtype].kind == "float" then backward.dtypes[#backward.dtypes + 1] = dtype end
+  end
+  local all = { { name = "grad" } }
+  for _, input in ipairs(op.inputs) do all[#all + 1] = { name = input.name, type = input.type } end
+  backward.inputs = all
+  local read, message
+  if op.grad then
+    all[#all + 1] = { name = op.outputs[1].name }
+    read = names_in(op.grad.text.text)
+  else
+    read, message = inputs_read(model, backward)
+    if not read then return nil, message end
+  end
+  backward.inputs = { all[1] }
+  for k = 2, #all do
+    if read[all[k].name] then table.insert(backward.inputs, all[k]) end
+  end
+  return backward
+end
+
+-- The op that is another's derivative, made when it is first asked for; nil: there is none.
+function M.backward_of(model, op)
+  if op.backward then return model.op_of_name[op.backward] end
+  local name, c_name = op.name .. "_backward", op.c_name .. "_backward"
+  if op.backward_failed or op.is_being_derived or not may_have_one(model.types, op) then return nil end
+  if model.op_of_name[name] or model.op_of_c_name[c_name] then return nil end
+  op.is_being_derived = true
+  local backward, message = make(model, op)
+  op.is_being_derived = nil
+  if not backward then
+    op.backward_failed = message or true
+    return nil
+  end
+  model.ops[#model.ops + 1] = backward
+  model.op_of_name[name], model.op_of_c_name[c_name] = backward, backward
+  op.backward = name
+  return backward
+end
+
+-- Gives the ops of a model from the `first` on their backward ops.
+function M.complete(model, first)
+  for k = first or 1, #model.ops do M.backward_of(model, model.ops[k]) end
+end
+
+return M

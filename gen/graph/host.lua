@@ -1,0 +1,304 @@
+-- A host's expression: text -> names and canonical text; text and the dtypes of its operands -> typed DAG. The meaning is
+-- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values whose
+-- dtype is not the type they are computed in. runtime/lang/expression.c and runtime/lang/typing.c read the same language in C, and a
+-- test holds the two together. Knows no C.
+
+local parse = require "gen.front.parse"
+local expr = require "gen.graph.expr"
+local derive = require "gen.graph.derive"
+local source = require "gen.base.source"
+
+local M = {}
+
+M.MAX_OPERANDS = 32
+M.MAX_PARAMS = 16
+M.MAX_SLOTS = 64
+-- A canonical text has blanks and names that the text it comes from had not.
+M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
+
+local function fail(kind, at, ...) error({ kind = kind, at = at, message = string.format(...) }, 0) end
+
+---------------------------------------------------------------------------------------------------- names
+
+-- What each variable of a parsed expression is: { inputs, outputs, params = lists of names, canonical = name -> its canonical
+-- one }. Throws { at, message, kind }.
+local function names_of(body)
+  local names = { inputs = {}, outputs = {}, params = {}, canonical = {} }
+  local kind_of, n_values = {}, 0
+  local function check_operands(at)
+    if #names.inputs + #names.outputs > M.MAX_OPERANDS then
+      fail("limit", at, "more than %d inputs and outputs", M.MAX_OPERANDS)
+    end
+  end
+  local function read(list)
+    for _, node in ipairs(list) do
+      local name = node.name
+      if name:find(".", 1, true) then fail("syntax", node.at, "unknown name '%s'", name) end
+      if not kind_of[name] and not expr.CONSTANTS[name] then
+        kind_of[name] = "an input"
+        names.inputs[#names.inputs + 1] = name
+        names.canonical[name] = "x" .. #names.inputs - 1
+        check_operands(node.at)
+      end
+    end
+  end
+  for _, statement in ipairs(body.statements) do
+    read(statement.reads)
+    local name, at = statement.name, statement.at
+    if expr.CONSTANTS[name] then fail("syntax", at, "'%s' is a constant", name) end
+    if kind_of[name] == "an input" then fail("syntax", at, "'%s' is read before, as an input", name) end
+    if kind_of[name] then fail("syntax", at, "'%s' is already defined, as %s", name, kind_of[name]) end
+    if statement.kind == "param" then
+      kind_of[name] = "a param"
+      names.params[#names.params + 1] = name
+      names.canonical[name] = "p" .. #names.params - 1
+      if #names.params > M.MAX_PARAMS then fail("limit", at, "more than %d params", M.MAX_PARAMS) end
+    else
+      kind_of[name] = statement.type and "a local" or "an output"
+      names.canonical[name] = "v" .. n_values
+      n_values = n_values + 1
+      if not statement.type then names.outputs[#names.outputs + 1] = name end
+      check_operands(at)
+    end
+  end
+  read(body.reads)
+  if body.result then
+    if kind_of.out == "an input" or kind_of.out == "an output" then
+      fail("syntax", body.result.at, "the result is an output named out, which is %s here", kind_of.out)
+    end
+    names.outputs[#names.outputs + 1] = "out"
+    check_operands(body.result.at)
+  end
+  if #names.outputs == 0 then
+    fail("syntax", body.tokens[#body.tokens].at, "no output: write name = ...; or a result")
+  end
+  return names
+end
+
+-- The text as a source: it may be one already, a part of a file say. Its own name goes before what is said of it, unless it is
+-- too long to be read.
+local function source_of(text)
+  if type(text) ~= "string" then return text end
+  return source.new(#text <= parse.MAX_BYTES and text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
+end
+
+-- f(src, ...) with what it throws at a place of the text made a message. Returns its result, or nil, message, kind.
+local function guarded(src, f, ...)
+  local ok, result = pcall(f, src, ...)
+  if ok then return result end
+  if type(result) ~= "table" then error(result, 0) end
+  local kind = result.kind or (result.limit and "limit") or (result.source and "dtype") or "syntax"
+  return nil, source.message(src, result.at or 1, result.message), kind
+end
+
+local function read(src, types, max_bytes)
+  local body = parse.parse_host(src.text, types.by_name, max_bytes)
+  local names = names_of(body)
+  names.name = body.name or "expression"
+  return body, names
+end
+
+local function canonical_of(body, names)
+  local words = {}
+  local tokens = body.tokens
+  local last = #tokens - 1
+  if last > 0 and tokens[last].text == ";" then last = last - 1 end
+  for k = body.first, last do
+    local token = tokens[k]
+    local is_variable = token.kind == "name" and tokens[k + 1].text ~= "("
+    words[#words + 1] = is_variable and names.canonical[token.text] or token.text
+  end
+  return table.concat(words, " ")
+end
+
+-- What an expression is before any dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
+-- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source
+function M.canonical(model, text)
+  local result, message, kind = guarded(source_of(text), function(src)
+    local body, names = read(src, model.types)
+    return { text = canonical_of(body, names), names = names }
+  end)
+  if not result then return nil, nil, message, kind end
+  return result.text, result.names
+end
+
+---------------------------------------------------------------------------------------------------- meaning
+
+local Host = setmetatable({}, { __index = expr.Scope })
+Host.__index = Host
+
+local function is_callable(name) return expr.PRIMITIVES[name] and name ~= "lookup" and not name:find "^raw_" end
+
+-- What is called is there, and may be called by a host: an op, else a primitive.
+local function check_calls(body, model, names)
+  local is_input = {}
+  for _, name in ipairs(names.inputs) do is_input[name] = true end
+  for _, call in ipairs(body.calls) do
+    local name = call.name
+    if name == "grad" then
+      if #call.args ~= 2 then fail("syntax", call.at, "grad takes 2 arguments, got %d", #call.args) end
+      if call.args[2].kind ~= "name" or not is_input[call.args[2].name] then
+        fail("syntax", call.at, "grad(expression, x): x must be an input")
+      end
+    elseif not expr.op_called(model, name) and not is_callable(name) then
+      if name == "lookup" then fail("syntax", call.at, "lookup is for the library's own math") end
+      if expr.PRIMITIVES[name] then
+        fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
+      end
+      local primitives = {}
+      for other in pairs(expr.PRIMITIVES) do primitives[other] = is_callable(other) or nil end
+      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, primitives))
+    end
+  end
+end
+
+-- grad(expression, x): the derivative by an input, in the input's dtype.
+function Host:derivative(node)
+  local types = self.state.types
+  local value, x = self:settle(self:eval(node.args[1]), node.args[1]), self:eval(node.args[2])
+  for k, operand in ipairs { value, x } do
+    local dtype = operand.dtype or operand.type
+    if types.by_name[dtype].kind ~= "float" then
+      self:fail(node, k == 1 and "grad of a %s: cast it first, (f32)x" or "grad by a %s: only floats have derivatives", dtype)
+    end
+  end
+  local seed = x.node or x
+  local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
+  local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
+  self.walks[seed] = walk
+  local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
+  return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
+end
+
+function Host:eval_call(node)
+  if node.name == "grad" then return self:derivative(node) end
+  local values = {}
+  for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
+  local op, which = expr.op_called(self.state.model, node.name)
+  return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
+end
+
+-- The slots of the kernel's parameters: each param in each type that it is used in, by param, then type.
+local function slots_of(dag, types)
+  local slots = {}
+  for _, node in ipairs(dag.nodes) do
+    if node.op == "param" then slots[#slots + 1] = node end
+  end
+  table.sort(slots, function(a, b)
+    if a.value ~= b.value then return a.value < b.value end
+    return types.by_name[a.type].index < types.by_name[b.type].index
+  end)
+  if #slots > M.MAX_SLOTS then fail("limit", 1, "params in more than %d types together", M.MAX_SLOTS) end
+  return slots
+end
+
+local KIND_ORDER = { bool = 1, integer = 2, float = 3 }
+
+local function check_dtype(types, name, what)
+  local t = types.by_name[name]
+  if not t or t.kind == "bits" then fail("dtype", 1, "%s: unknown dtype '%s'", what, source.shown(name)) end
+  if not t.built then fail("dtype", 1, "%s: dtype %s is not part of this version", what, name) end
+  return t
+end
+
+-- Puts the bodies of what is called into a graph of units: the new graph. inputs, outputs: its nodes, which become the new ones.
+local function lowered(src, state, inputs, outputs)
+  local inner = expr.new_state(state.model)
+  local scope, of_node = setmetatable({ state = inner, source = src, env = {} }, expr.Scope), {}
+  for k, node in ipairs(inputs) do
+    inputs[k] = inner.dag:node("input", node.type, {}, { value = node.value, name = node.name })
+    of_node[node] = inputs[k]
+  end
+  for _, node in ipairs(state.dag.nodes) do -- every slot is there, needed or not
+    if node.op == "param" then of_node[node] = inner.dag:node("param", node.type, {}, { value = node.value, name = node.name }) end
+  end
+  local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
+  if not ok then
+    -- what goes wrong in the body of an op is said at the call, whose place the host knows
+    local problem = result
+    if type(problem) == "table" and problem.source ~= src and scope.call then
+      fail(problem.kind or (problem.limit and "limit") or "dtype", scope.call.at, "%s: %s", scope.call.name, problem.message)
+    end
+    error(problem, 0)
+  end
+  table.move(result, 1, #result, 1, outputs)
+  return inner.dag
+end
+
+local function evaluate(src, model, in_dtypes, out_dtypes)
+  local types = model.types
+  local body, names = read(src, types, M.MAX_CANONICAL_BYTES)
+  check_calls(body, model, names)
+  if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
+  if out_dtypes and #out_dtypes ~= #names.outputs then
+    fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
+  end
+  local state = expr.new_state(model, true)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {} }, Host)
+  local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
+  for k, name in ipairs(names.inputs) do
+    local t = check_dtype(types, in_dtypes[k], "input " .. name)
+    inputs[k] = state.dag:node("input", t.compute, {}, { value = k, name = names.canonical[name] })
+    env[name] = scope:typed(inputs[k], t.name)
+  end
+  -- Makes a settled value the next output.
+  local function give(value, at)
+    local k = #outputs + 1
+    outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
+    local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
+    if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
+      fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,
+           t.name)
+    end
+  end
+  local n_params = 0
+  for _, statement in ipairs(body.statements) do
+    scope:step(statement)
+    if statement.kind == "param" then
+      env[statement.name] = { tree = "param", index = n_params, name = statement.name }
+      n_params = n_params + 1
+    else
+      local value = scope:assigned(statement)
+      if not statement.type then
+        value = scope:settle(value, statement.value)
+        give(value, statement.value)
+      end
+      env[statement.name] = value
+    end
+  end
+  if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
+  local dag = lowered(src, state, inputs, outputs)
+  return { dag = dag, inputs = inputs, slots = slots_of(dag, types), outputs = outputs, out_dtypes = dtypes, names = names }
+end
+
+-- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
+--   { dag, inputs = nodes, slots = param nodes (value: which param; type) in the order of the kernel's parameters,
+--     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
+--     names = { name, inputs, outputs, params } }
+-- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.
+function M.host_dag(model, text, in_dtypes, out_dtypes)
+  return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes)
+end
+
+-- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
+-- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }
+function M.entry(model, request)
+  local src = source_of(request.canonical)
+  return guarded(src, function()
+    local host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+    local types, outputs, dtypes = model.types, {}, {}
+    for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end
+    for k, dtype in ipairs(request.out_dtypes) do
+      dtypes[#dtypes + 1] = dtype
+      outputs[k] = host.outputs[k]
+      -- a condition is stored as bool, or as the number that it is
+      if outputs[k].type == "bool" then outputs[k] = host.dag:make("cast", types.by_name[dtype].compute, { outputs[k] }) end
+    end
+    local op = { name = host.names.name, bodies = { any = src }, file = src.name, line = 1 }
+    local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
+                     template = "elementwise" }
+    return { record = record, dag = { dag = host.dag, inputs = host.inputs, params = host.slots, outputs = outputs } }
+  end)
+end
+
+return M

@@ -1,0 +1,325 @@
+-- The library's primitives: for each node operation of dag.lua on each compute type a kernel of that one node, which
+-- the interpreter steps over; and the tables by which runtime/lang/primitives.h finds them. Kernels that the plan has
+-- already (add of f32, conversions) serve again, and one kernel serves types whose results are the same bits. A
+-- generated tree has none of this. Makes records and text, opens no files.
+
+local dag_of = require "gen.graph.dag"
+local variants = require "gen.targets.variants"
+local tables = require "gen.products.tables"
+local expr = require "gen.graph.expr"
+local derive = require "gen.graph.derive"
+local order = require "gen.base.order"
+local number = require "gen.base.number"
+local c = require "gen.targets.c.text"
+
+local M = {}
+
+local function set_of(text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
+end
+
+---------------------------------------------------------------------------------------------------- which there are
+
+-- file: of the kernels; n: arguments, all of the type; takes: its kinds; result: of that type, else the type itself.
+-- The conversions, whose types differ, are added by hand below.
+local GROUPS = {
+  { file = "arithmetic", ops = "add sub mul maximum minimum", n = 2, takes = set_of "integer float" },
+  { file = "arithmetic", ops = "neg abs", n = 1, takes = set_of "integer float" },
+  { file = "division", ops = "rem", n = 2, takes = set_of "integer float" },
+  { file = "division", ops = "quot gcd", n = 2, takes = set_of "integer" },
+  { file = "float", ops = "div copysign", n = 2, takes = set_of "float" },
+  { file = "float", ops = "sqrt rint floor ceil trunc", n = 1, takes = set_of "float" },
+  { file = "float", ops = "signbit", n = 1, takes = set_of "float", result = "bool" },
+  { file = "float", ops = "fma", n = 3, takes = set_of "float" },
+  { file = "bits", ops = "and or xor", n = 2, takes = set_of "bool integer" },
+  { file = "bits", ops = "not", n = 1, takes = set_of "integer" },
+  { file = "bits", ops = "lnot", n = 1, takes = set_of "bool" },
+  { file = "bits", ops = "shl shr", n = 2, takes = set_of "integer" },
+  { file = "compare", ops = "lt le gt ge eq ne", n = 2, takes = set_of "bool integer float", result = "bool" },
+}
+
+-- Each primitive: { file, op, args = types, type = of the result }, and name where the node has one.
+local function primitives_of(types)
+  local list, computed = {}, {}
+  for _, name in ipairs(types.sets.all) do
+    if types.by_name[name].compute == name then computed[#computed + 1] = name end
+  end
+  local function add(file, op, args, result, name)
+    list[#list + 1] = { file = file, op = op, args = args, type = result, name = name }
+  end
+  for _, group in ipairs(GROUPS) do
+    for op in group.ops:gmatch "%S+" do
+      for _, T in ipairs(computed) do
+        local args = {}
+        for k = 1, group.n do args[k] = T end
+        if group.takes[types.by_name[T].kind] then add(group.file, op, args, group.result or T) end
+      end
+    end
+  end
+  for _, T in ipairs(computed) do
+    local t = types.by_name[T]
+    add("select", "select", { "bool", T, T }, T)
+    if t.kind ~= "integer" then add("cast", "canon", { T }, T) end -- one NaN, one true
+    for _, to in ipairs(computed) do
+      if to ~= T then add("cast", "cast", { T }, to) end
+    end
+    for _, storage in ipairs { "f16", "bf16" } do add("cast", "round_" .. storage, { T }, "f32", storage) end
+    for _, I in ipairs(computed) do
+      local i = types.by_name[I]
+      if i.kind == "integer" and i.bits == t.bits and t.kind ~= "bool" then
+        add("lookup", "lookup", { T, I }, T)
+        if t.kind == "float" then
+          add("bits", "bits", { T }, I)
+          add("bits", "raw", { T }, I)
+          add("bits", "from_bits", { I }, T)
+        end
+      end
+    end
+  end
+  return list
+end
+
+---------------------------------------------------------------------------------------------------- their kernels
+
+-- What tells a kernel from others: the operation and the types of its operands, the result's last, where types that are
+-- the same bits to it have one name.
+local function key_of(types, op, dtypes, classes)
+  local function signless(name)
+    local t = types.by_name[name]
+    return (t.kind == "integer" or t.kind == "bits") and "i" .. t.bits or name
+  end
+  local key = {}
+  for k, name in ipairs(dtypes) do key[k] = dag_of.SIGNLESS[op] and signless(name) or name end
+  if op == "cast" then
+    local from, to = types.by_name[dtypes[1]], types.by_name[dtypes[2]]
+    if from.kind ~= "float" and to.kind ~= "float" then -- widening looks at the sign, nothing else does
+      if to.kind == "bool" or to.bits <= from.bits then key[1] = signless(dtypes[1]) end
+      key[2] = signless(dtypes[2])
+    end
+  elseif op == "lookup" then
+    key[1], key[3] = signless(dtypes[1]), signless(dtypes[3])
+    -- the mask is an i32 to narrower indices: they are widened
+    if types.by_name[dtypes[2]].bits >= 32 then key[2] = signless(dtypes[2]) end
+  end
+  return op .. " " .. table.concat(key, " ") .. " " .. classes
+end
+
+-- The node operation that a DAG consists of, over its inputs in their order; or nil.
+local function only_node(dag)
+  local node = dag.outputs[1]
+  if #dag.outputs ~= 1 or #dag.params ~= 0 or node.name then return nil end
+  if #node.args ~= #dag.inputs or #node.args == 0 then return nil end
+  for k, input in ipairs(dag.inputs) do
+    if node.args[k] ~= input then return nil end
+  end
+  return node.op
+end
+
+-- Kernels of the plan that are a primitive's: by key. Rank 1 and 2, no strided operand.
+local function kernels_of_plan(plan)
+  local types, kernels = plan.model.types, {}
+  local function add(op, dtypes, record)
+    if (record.rank ~= "1" and record.rank ~= "2") or record.classes:find "s" then return end
+    local key = key_of(types, op, dtypes, record.classes)
+    if not kernels[key] or record.rank == "1" then kernels[key] = record end
+  end
+  for _, op in ipairs(plan.ops) do
+    for _, record in ipairs(plan.records_of[op.name]) do
+      local may_be = not (op.finds or op.index or op.backward_of) and record.D == record.K
+      local node = may_be and only_node(plan.dag_for(op, record.K))
+      if node then add(node, record.dtypes, record) end
+    end
+  end
+  for _, record in ipairs(plan.packs) do
+    if record.role == "convert" then add(record.from == record.to and "canon" or "cast", record.dtypes, record) end
+  end
+  return kernels
+end
+
+local ARGUMENTS = { "x", "y", "z" }
+local SELECT_ARGUMENTS = { "condition", "x", "y" }
+
+-- The DAG of a primitive: its one node (canon: none) over inputs.
+local function dag_of_primitive(types, primitive)
+  local dag = dag_of.new(types)
+  local inputs = {}
+  for k, type_name in ipairs(primitive.args) do
+    local name = (primitive.op == "select" and SELECT_ARGUMENTS or ARGUMENTS)[k]
+    inputs[k] = dag:node("input", type_name, {}, { value = k, name = name })
+  end
+  local result = inputs[1]
+  if primitive.op ~= "canon" then
+    local round = primitive.name and { name = primitive.name }
+    result = dag:node(round and "round" or primitive.op, primitive.type, inputs, round)
+  end
+  return { dag = dag, inputs = inputs, params = {}, outputs = { result }, type = primitive.type }
+end
+
+-- The classes that a primitive has kernels for, contiguous first. A conversion's one argument has no other that a
+-- broadcast one could stand beside; a lookup's table is one address.
+local function classes_of(primitive)
+  if primitive.op == "lookup" then return { "bcc" } end
+  return variants.broadcast_classes(#primitive.args, 1)
+end
+
+-- All primitives of a plan, sorted as qn_primitive_find wants them, each with `records`, one per class string; and the
+-- files of the kernels that the plan does not have: list of { name, entries = { { record, dag } } }.
+function M.of_plan(plan)
+  local types = plan.model.types
+  local list, kernels = primitives_of(types), kernels_of_plan(plan)
+  local files, file_of = {}, {}
+  for _, primitive in ipairs(list) do
+    local dtypes = table.move(primitive.args, 1, #primitive.args, 1, {})
+    dtypes[#dtypes + 1] = primitive.type
+    primitive.records = {}
+    for k, classes in ipairs(classes_of(primitive)) do
+      local key = key_of(types, primitive.op, dtypes, classes)
+      if not kernels[key] then
+        local file = file_of[primitive.file] or { name = "kernels/prim_" .. primitive.file .. ".c", entries = {} }
+        if not file_of[primitive.file] then files[#files + 1], file_of[primitive.file] = file, file end
+        local dag = primitive.op ~= "lookup" and dag_of_primitive(types, primitive) or nil
+        kernels[key] = variants.of_primitive(primitive.op, dtypes, classes, dag and "elementwise" or "lookup")
+        table.insert(file.entries, { record = kernels[key], dag = dag })
+      end
+      primitive.records[k] = kernels[key]
+    end
+  end
+  local position = {}
+  for k, t in ipairs(types.list) do position[t.name] = k end
+  table.sort(list, function(a, b)
+    if a.op ~= b.op then return order.less(a.op, b.op) end
+    if a.type ~= b.type then return position[a.type] < position[b.type] end
+    return position[a.args[#a.args]] < position[b.args[#b.args]]
+  end)
+  return list, files
+end
+
+---------------------------------------------------------------------------------------------------- their tables
+
+-- A number of the language's constants in C.
+local function constant_text(value)
+  if value ~= value then return '__builtin_nan("")' end
+  if value == math.huge then return "__builtin_inf()" end
+  return c.literal("f64", number.f64_bits(value))
+end
+
+-- The functions that an expression of a host may call: all but those of the library's own math.
+local function function_rows()
+  local rows = {}
+  for _, name in ipairs(order.keys(expr.PRIMITIVES)) do
+    local kind, result = "QN_FUNCTION_" .. (expr.TAKES_OF[name] or ""):upper(), "QN_DTYPE_NONE"
+    if name == "signbit" then kind = "QN_FUNCTION_SIGNBIT" end
+    if name:find "^as_" then kind, result = "QN_FUNCTION_AS", tables.dtype_constant(name:sub(4)) end
+    if not name:find "^raw_" and name ~= "lookup" then
+      rows[#rows + 1] = string.format('  {"%s", %d, %s, %s},', name, expr.PRIMITIVES[name], kind, result)
+    end
+  end
+  return rows
+end
+
+-- The rules by which they are derived, in postfix order.
+local function derivative_rows()
+  local rows = {}
+  for _, op in ipairs(order.keys(derive.RULES)) do
+    local by = {}
+    for k, rule in ipairs(derive.RULES[op]) do by[k] = '"' .. derive.postfix(rule) .. '"' end
+    rows[#rows + 1] = string.format('  {"%s", {%s}},', op, table.concat(by, ", "))
+  end
+  return rows
+end
+
+-- primitive_table.c. list: of M.of_plan; banner: lines
+function M.table(list, banner)
+  local names, declared, arrays, array_of, rows = {}, {}, {}, {}, {}
+  for _, primitive in ipairs(list) do
+    local lines, record_names = {}, {}
+    for k, record in ipairs(primitive.records) do
+      local name = tables.function_name(record)
+      if not declared[name] then
+        declared[name] = true
+        names[#names + 1] = "QN_DECLARE(" .. name .. ")"
+      end
+      lines[k], record_names[k] = "  " .. tables.variant_row(record) .. ",", record.name
+    end
+    local key = table.concat(record_names, " ")
+    if not array_of[key] then
+      array_of[key] = primitive.records[1].name:gsub("^qk_", "")
+      arrays[#arrays + 1] = string.format("static const qn_variant %s[] = {\n%s\n};", array_of[key],
+                                          table.concat(lines, "\n"))
+    end
+    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, %d, %s},', primitive.op,
+                                    tables.dtype_constant(primitive.type),
+                                    tables.dtype_constant(primitive.args[#primitive.args]), #primitive.args,
+                                    #primitive.records, array_of[key])
+  end
+  local constants = {}
+  for _, name in ipairs(order.keys(expr.CONSTANTS)) do
+    constants[#constants + 1] = string.format('  {"%s", %s},', name, constant_text(expr.CONSTANTS[name]))
+  end
+  local functions = function_rows()
+  return table.concat(banner, "\n") .. [[
+
+#include "lang/primitives.h"
+
+#include <string.h>
+
+]] .. tables.KERNEL_MACROS .. "\n" .. table.concat(order.sort(names), "\n") .. "\n\n"
+    .. table.concat(arrays, "\n") .. [[
+
+
+/* Sorted by operation, type, type of the last argument. */
+static const qn_primitive primitives[] = {
+]] .. table.concat(rows, "\n") .. [[
+
+};
+
+const qn_primitive *qn_primitive_find(const char *op, uint8_t type, uint8_t arg_type) {
+  int32_t low = 0, high = (int32_t)(sizeof primitives / sizeof primitives[0]);
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    const qn_primitive *p = &primitives[middle];
+    int side = strcmp(op, p->op);
+    if (side == 0) side = type - p->type;
+    if (side == 0) side = arg_type - p->arg_type;
+    if (side == 0) return p;
+    if (side < 0) high = middle;
+    else low = middle + 1;
+  }
+  return NULL;
+}
+
+const qn_function qn_functions[] = {
+]] .. table.concat(functions, "\n") .. string.format([[
+
+};
+const int32_t qn_n_functions = %d;
+
+const qn_derivative_rule qn_derivative_rules[] = {
+%s
+  {NULL, {NULL, NULL, NULL}},
+};
+
+const qn_named_constant qn_named_constants[] = {
+]], #functions, table.concat(derivative_rows(), "\n")) .. table.concat(constants, "\n") .. string.format([[
+
+};
+const int32_t qn_n_named_constants = %d;
+]], #constants)
+end
+
+-- kernel_headers.c: the kernel headers' texts, for who compiles kernels at run time. headers: list of { name, text }
+function M.headers(headers, banner)
+  local out = { table.concat(banner, "\n"), '#include "toolchain/kernel_headers.h"\n',
+                "const qn_kernel_header qn_kernel_headers[] = {" }
+  for _, header in ipairs(headers) do
+    out[#out + 1] = string.format('  {"%s",', header.name)
+    for line in header.text:gmatch "[^\n]*\n" do out[#out + 1] = "   " .. c.string(line) end
+    out[#out] = out[#out] .. "},"
+  end
+  out[#out + 1] = string.format("};\nconst int32_t qn_n_kernel_headers = %d;\n", #headers)
+  return table.concat(out, "\n")
+end
+
+return M

@@ -1,0 +1,400 @@
+-- The generated lists that the core runtime is compiled with: dtype_table.h, op_table.c, and the typed functions of
+-- ops.h. Layouts are those of runtime/core/base/kernel_abi.h. Makes text, opens no files.
+
+local c = require "gen.targets.c.text"
+local kernels = require "gen.targets.c.kernels"
+local variants = require "gen.targets.variants"
+local promote = require "gen.front.promote"
+local expr = require "gen.graph.expr"
+local order = require "gen.base.order"
+local number = require "gen.base.number"
+
+local M = {}
+
+-- A dtype's name in C.
+function M.dtype_constant(name) return "QN_" .. name:upper() end
+local upper = M.dtype_constant
+
+-- dtype_table.h: the enum, and the declarations of what op_table.c defines.
+function M.dtype_header(types, banner)
+  local names = {}
+  for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
+  return table.concat(banner, "\n") .. [[
+
+#ifndef QN_DTYPE_TABLE_H
+#define QN_DTYPE_TABLE_H
+
+#include <stdint.h>
+
+/* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
+typedef enum qn_dtype {
+]] .. table.concat(names, "\n") .. [[
+
+  QN_DTYPE_COUNT
+} qn_dtype;
+
+typedef enum qn_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_kind;
+
+#define QN_DTYPE_NONE 0xff /* in the tables: no such dtype, no such promotion */
+#define QN_DTYPE_N_CODES 7 /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+
+typedef struct qn_dtype_info {
+  const char *name;
+  uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
+  uint8_t bits;
+  uint8_t size;       /* bytes */
+  uint8_t kind;       /* qn_kind */
+  uint8_t compute;    /* qn_dtype that it is computed in */
+  uint8_t bits_dtype; /* QN_B8 ... of its size */
+  uint8_t built;      /* 1: kernels exist in this build */
+} qn_dtype_info;
+
+extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
+extern const uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT]; /* QN_DTYPE_NONE: refused */
+/* [DLPack code][log2 of the bits]: the dtype, or QN_DTYPE_NONE; (UInt, 1) is bool. */
+extern const uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8];
+
+#endif
+]]
+end
+
+local KINDS = { bool = "BOOL", integer = "INTEGER", float = "FLOAT", complex = "COMPLEX", bits = "BITS" }
+
+local function dtype_tables(types, built)
+  local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
+  for _, t in ipairs(types.list) do
+    local bits = t.kind == "bits"
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d},", upper(t.name), t.name,
+      bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
+      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
+  end
+  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
+  for _, a in ipairs(types.list) do
+    local row = {}
+    for _, b in ipairs(types.list) do
+      local meet = promote.common(types, a.name, b.name)
+      row[#row + 1] = meet and upper(meet) or "QN_DTYPE_NONE"
+    end
+    out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+  end
+  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
+  for code = 0, 6 do
+    local row = {}
+    for log2 = 0, 7 do
+      row[log2 + 1] = "QN_DTYPE_NONE"
+      for _, t in ipairs(types.list) do
+        if t.kind ~= "bits" and t.code == code and t.bits == 1 << log2 then row[log2 + 1] = upper(t.name) end
+      end
+      if code == 1 and log2 == 0 then row[1] = "QN_BOOL" end
+    end
+    out[#out + 1] = string.format("  {%s},", table.concat(row, ", "))
+  end
+  out[#out + 1] = "};\n"
+  return table.concat(out, "\n")
+end
+
+local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED", t = "QN_CLASS_TILED" }
+
+-- What a row says of a kernel before its functions: name, dtypes, classes, rank.
+local function row_head(record, name, dtypes)
+  local constants, classes = {}, {}
+  for k, dtype in ipairs(dtypes) do
+    constants[k] = upper(dtype)
+    classes[k] = CLASS[record.classes:sub(k, k)]
+  end
+  return string.format("{\"%s\", (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s", name, table.concat(constants, ", "),
+                       table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
+end
+
+-- The function that a record's kernel is: its own, or the one whose machine code it has (share.lua).
+function M.function_name(record) return (record.code or record).name end
+
+-- A qn_variant's initialiser.
+function M.variant_row(record)
+  return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), M.function_name(record))
+end
+
+-- A qn_cuda_variant's. dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
+function M.cuda_row(record, dtypes, name, turn)
+  return string.format("%s, %d, %d, (const void *)%s}", row_head(record, name, dtypes), record.is_wide and 1 or 0, turn, name)
+end
+
+-- A parameter's default as a quern_scalar.
+local function scalar(value)
+  if math.type(value) == "integer" then return string.format("{QUERN_I64, {.i = %s}}", c.literal("i64", value)) end
+  if value ~= value then return "{QUERN_F64, {.f = {__builtin_nan(\"\"), 0}}}" end
+  if value == math.huge then return "{QUERN_F64, {.f = {__builtin_inf(), 0}}}" end
+  if value == -math.huge then return "{QUERN_F64, {.f = {-__builtin_inf(), 0}}}" end
+  return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", number.f64_bits(value)))
+end
+
+-- The dtypes an op's inputs may have, and, for each output, those it has of itself.
+function M.accepted(types, op, built)
+  local inputs, promoted, outputs, seen = {}, {}, {}, {}
+  for _, name in ipairs(types.sets.all) do
+    if built[name] then
+      local is_listed, K = expr.is_listed(op, name), expr.compute_type(types, op, name)
+      if is_listed or K then inputs[#inputs + 1] = name end
+      local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and "f32")
+      if result and not seen[result] then
+        seen[result] = true
+        promoted[#promoted + 1] = result
+      end
+    end
+  end
+  for k, output in ipairs(op.outputs) do
+    outputs[k] = output.type and { #inputs > 0 and output.type or nil } or promoted
+  end
+  return inputs, outputs
+end
+
+-- Whether a body is keyed by a dtype that is computed in another: there are kernels of that dtype itself.
+function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
+
+-- What an op's row refers to, and the inputs that are conditions as bits.
+local function op_definitions(types, op, built, records, cuda_rows)
+  local out, rows, bool_in = {}, {}, 0
+  local inputs, outputs = M.accepted(types, op, built)
+  local alias = op.finds and 0 or (1 << #op.inputs) - 1
+  for k, input in ipairs(op.inputs) do
+    local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
+    if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
+  end
+  for k, output in ipairs(op.outputs) do
+    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", output.name, table.concat(outputs[k], " "), alias)
+  end
+  local function define(type_name, name, lines, gap)
+    if #lines == 0 then return end
+    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};%s", type_name, name, op.c_name,
+                                  table.concat(lines, "\n"), gap)
+  end
+  define("quern_arg_info", "args", rows, "")
+  local params, variant_rows, cuda_lines = {}, {}, {}
+  for k, param in ipairs(op.params) do params[k] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
+  for k, record in ipairs(records) do variant_rows[k] = "  " .. M.variant_row(record) .. "," end
+  for k, row in ipairs(cuda_rows or {}) do cuda_lines[k] = "  " .. row .. "," end
+  define("quern_param_info", "params", params, "")
+  define("qn_variant", "variants", variant_rows, "\n")
+  define("qn_cuda_variant", "cuda_variants", cuda_lines, "\n")
+  return out, bool_in
+end
+
+-- Where the variants of each kernel dtype begin, in the order of dtypes, and whether any is heavy.
+local function first_variants(types, op, records)
+  local first, at, heavy = {}, 0, false
+  for _, t in ipairs(types.list) do
+    first[#first + 1] = tostring(at)
+    while records[at + 1] and records[at + 1].K == t.name do
+      heavy = heavy or records[at + 1].heavy
+      at = at + 1
+    end
+  end
+  first[#first + 1] = tostring(at)
+  if at > 0xffff then error("bug: more variants of " .. op.name .. " than the table can count") end
+  if at ~= #records then error("bug: variants of " .. op.name .. " are not grouped by kernel dtype") end
+  return first, heavy
+end
+
+-- A qn_builtin's initialiser.
+-- is_there: the set of names of all ops
+local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
+  local mask, own, results, first, heavy = {}, {}, {}, first_variants(types, op, records)
+  for _, name in ipairs(op.dtypes) do
+    if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
+    if built[name] and M.has_own_body(types, op, name) then own[#own + 1] = "1u << " .. upper(name) end
+  end
+  for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
+  return string.format([[
+  {
+    .info = {sizeof(quern_op_info), "%s", %s,
+             %s,
+             %s, %d, %d, %d, args_%s, %s, 64, %s},
+    .rule = QN_RULE_%s,
+    .dtypes = %s,
+    .own = %s,
+    .bool_in = 0x%xu,
+    .results = {%s},
+    .variants = %s,
+    .n_variants = %d,
+    .first = {%s},
+    .heavy = %d,%s
+  },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
+    op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.outputs, #op.params, op.c_name,
+    #op.params > 0 and "params_" .. op.c_name or "NULL",
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", variants.rule(types, op),
+    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
+    table.concat(results, ", "),
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+    cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
+      or "")
+end
+
+local function op_rows(types, ops, built, records_of, cuda)
+  local out, rows, is_there = {}, {}, {}
+  for _, op in ipairs(ops) do is_there[op.name] = true end
+  for k, op in ipairs(ops) do
+    local records, cuda_rows = records_of[op.name], cuda.rows_of[op.name]
+    local definitions, bool_in = op_definitions(types, op, built, records, cuda_rows)
+    table.move(definitions, 1, #definitions, #out + 1, out)
+    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
+  end
+  out[#out + 1] = "const qn_builtin qn_builtins[] = {"
+  table.move(rows, 1, #rows, #out + 1, out)
+  out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
+  if cuda.backend then out[#out + 1] = string.format("extern const qn_cuda_backend %s;", cuda.backend) end
+  out[#out + 1] = string.format("const qn_cuda_backend *const qn_cuda = %s;\n", cuda.backend and "&" .. cuda.backend or "NULL")
+  return table.concat(out, "\n")
+end
+
+local function pack_rows(types, packs)
+  if #packs == 0 then return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" end
+  local out, by_role = {}, {}
+  local function define(record)
+    local name = record.name:gsub("^qk_", "")
+    out[#out + 1] = string.format("static const qn_variant %s = %s;", name, M.variant_row(record))
+    by_role[record.role] = by_role[record.role] or {}
+    table.insert(by_role[record.role], { record = record, name = name })
+  end
+  for _, record in ipairs(packs) do define(record) end
+  out[#out + 1] = "\nconst qn_pack_table qn_packs = {\n  .convert = {"
+  local rows = {}
+  for _, entry in ipairs(by_role.convert or {}) do
+    rows[entry.record.from] = rows[entry.record.from] or {}
+    table.insert(rows[entry.record.from], string.format("[%s] = &%s", upper(entry.record.to), entry.name))
+  end
+  for _, t in ipairs(types.list) do
+    if rows[t.name] then out[#out + 1] = string.format("    [%s] = {%s},", upper(t.name), table.concat(rows[t.name], ", ")) end
+  end
+  out[#out + 1] = "  },"
+  for _, role in ipairs { "widen", "narrow" } do
+    local list = {}
+    for _, entry in ipairs(by_role[role] or {}) do
+      list[#list + 1] = string.format("[%s] = &%s", upper(entry.record.storage), entry.name)
+    end
+    if #list > 0 then out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", ")) end
+  end
+  for _, role in ipairs { "gather", "scatter", "fill", "transpose", "gather_at", "scatter_at" } do
+    local list = {}
+    for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
+    out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
+  end
+  for _, entry in ipairs(by_role.index or {}) do
+    out[#out + 1] = string.format("  .index[%s] = &%s,", entry.record.dtypes[2] == "f64" and "1" or "0", entry.name)
+  end
+  if by_role.count then
+    out[#out + 1] = string.format("  .count = &%s,\n  .coordinate = {&%s, &%s},", by_role.count[1].name,
+                                  by_role.coordinate[1].name, by_role.coordinate[2].name)
+  end
+  out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
+  return table.concat(out, "\n")
+end
+
+-- What a table of kernels begins with: a kernel's declaration, and its functions in a qn_variant.
+M.KERNEL_MACROS = [[
+/* Each kernel is compiled once per level of the target; QN_ONE_LEVEL: once, for whatever level the flags name. */
+#if defined(__x86_64__) && !defined(QN_ONE_LEVEL)
+#define QN_DECLARE(name) qn_kernel name##_v2, name##_v3, name##_v4;
+#define QN_FN(name) {0, name##_v2, name##_v3, name##_v4}
+#else
+#define QN_DECLARE(name) qn_kernel name;
+#define QN_FN(name) {name, 0, 0, 0}
+#endif
+]]
+
+-- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
+-- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} };
+-- allocator (may be nil): the public function that makes outputs
+function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator)
+  cuda = cuda or { functions = {}, rows_of = {} }
+  local names, seen = {}, {}
+  local function declare(record)
+    local name = M.function_name(record)
+    if not seen[name] then
+      seen[name] = true
+      names[#names + 1] = "QN_DECLARE(" .. name .. ")"
+    end
+  end
+  for _, op in ipairs(ops) do
+    for _, record in ipairs(records_of[op.name]) do declare(record) end
+  end
+  for _, record in ipairs(packs) do declare(record) end
+  order.sort(names)
+  for _, name in ipairs(cuda.functions) do names[#names + 1] = "void " .. name .. "(void); /* in CUDA */" end
+  local typed = {}
+  for index, op in ipairs(ops) do
+    typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name,
+                                      index - 1)
+  end
+  return table.concat(banner, "\n") .. [[
+
+#include "core/base/kernel_abi.h"
+#include "core/op/registry.h"
+
+]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
+    .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n"
+    .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
+    .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
+    .. table.concat(typed, "\n") .. "\n"
+end
+
+-- The typed functions: one per op.
+function M.typed_functions(ops)
+  local out = {}
+  for _, op in ipairs(ops) do
+    local args, list = {}, {}
+    for k, input in ipairs(op.inputs) do
+      args[k] = "const DLTensor *" .. input.name
+      list[k] = "(DLTensor *)" .. input.name
+    end
+    local outs = {}
+    for k, output in ipairs(op.outputs) do
+      args[#args + 1] = "const DLTensor *" .. output.name
+      outs[k] = "(DLTensor *)" .. output.name
+    end
+    args[#args + 1] = "const quern_call *call"
+    local doc = {}
+    for _, line in ipairs(c.comment_lines(op.doc)) do doc[#doc + 1] = line end
+    local params = {}
+    for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
+    if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
+    out[#out + 1] = string.format([[
+/* %s */
+QUERN_API quern_op *quern_builtin_%s(void);
+static inline quern_status quern_%s(%s) {
+  %sDLTensor *const outs[%d] = {%s};
+  return quern_op_call(quern_builtin_%s(), %d, %s, %d, outs, call);
+}
+]], table.concat(doc, "\n * "), op.c_name, op.c_name, table.concat(args, ", "),
+      #op.inputs > 0 and string.format("DLTensor *const ins[%d] = {%s};\n  ", #op.inputs, table.concat(list, ", ")) or "",
+      #outs, table.concat(outs, ", "), op.c_name, #op.inputs, #op.inputs > 0 and "ins" or "NULL", #outs)
+  end
+  return table.concat(out, "\n")
+end
+
+-- quern/ops.h
+function M.ops_header(ops, banner)
+  return table.concat(banner, "\n") .. [[
+
+/* ops.h: one typed function per op, without a lookup. quern_builtin_<op>() is that op of the process-wide context:
+ * static, not to be released. The laws of quern_op_call hold. */
+#ifndef QUERN_OPS_H
+#define QUERN_OPS_H
+
+#include <quern/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+]] .. M.typed_functions(ops) .. [[
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+]]
+end
+
+return M

@@ -1,0 +1,336 @@
+-- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
+
+local dag_of = require "gen.graph.dag"
+local template = require "gen.base.template"
+local c = require "gen.targets.c.text"
+local target_c = require "gen.targets.c.emit"
+local access = require "gen.targets.c.access"
+local strips = require "gen.targets.c.strips"
+local variants = require "gen.targets.variants"
+local operands_of = require "gen.targets.operands"
+
+local M = {}
+
+M.formula, M.place = operands_of.formula, operands_of.place
+local cast_text = operands_of.cast_text
+
+-- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
+local function values_of(types, outputs, dag, emitter, apart, without_rare)
+  local list = {}
+  for k, node in ipairs(dag.outputs) do
+    local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
+    node = dag_of.value_of(node, without_rare)
+    list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
+                place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
+  end
+  return list
+end
+
+-- Of operands, or of what belongs to them, those that the body uses: a body may leave an input alone.
+local function kept(list, operands)
+  local result = {}
+  for _, item in ipairs(list) do
+    if operands[(item.operand or item.index) + 1].is_used then result[#result + 1] = item end
+  end
+  return result
+end
+
+M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
+
+-- The pragma before a kernel's loops, those with casts of f16 have one of their own; and that before its main loop, which may
+-- be deep.
+local function loop_pragmas(record, nodes)
+  local is_f16 = false
+  for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
+  for _, node in ipairs(nodes) do is_f16 = is_f16 or (node.op == "round" and node.name == "f16") end
+  if is_f16 then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
+  return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
+end
+
+-- The elements of a block for which a rare path is taken or not.
+local function rare_block(types, outputs)
+  local block, bytes = variants.RARE_BLOCK, 0
+  for _, operand in ipairs(outputs) do bytes = bytes + types.by_name[operand.dtype].size end
+  while block * bytes > variants.RARE_BYTES do block = block // 2 end
+  return block
+end
+
+-- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
+-- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest, or of 64 bits
+-- the sign of what is left up to least: one to three operations an element, and a reduction to any compiler.
+local function threshold_of(types, condition)
+  local op, args = condition.op, condition.args
+  local t = args[1] and types.by_name[args[1].type]
+  if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 and args[2].value > 0 then
+    return { node = args[1], type = t.name, value = "%s", least = args[2].value }
+  end
+  -- !(abs(x) < C): the bits of positive floats are in their order, and those of NaN above all
+  local less = op == "lnot" and args[1].op == "lt" and args[1]
+  local x, limit = table.unpack(less and less.args or {})
+  if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
+    local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
+    if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
+      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+    end
+  end
+end
+
+-- The conditions, of which one is enough: those that are thresholds, one of each integer, and the others.
+local function split_conditions(types, conditions)
+  local thresholds, others, of_node, pending = {}, {}, {}, table.move(conditions, 1, #conditions, 1, {})
+  while #pending > 0 do
+    local condition = table.remove(pending, 1)
+    local threshold = threshold_of(types, condition)
+    local other = threshold and of_node[threshold.node]
+    if condition.op == "or" then
+      table.move(condition.args, 1, 2, #pending + 1, pending)
+    elseif other then
+      other.least = math.ult(threshold.least, other.least) and threshold.least or other.least
+    elseif threshold then
+      of_node[threshold.node] = threshold
+      thresholds[#thresholds + 1] = threshold
+    else
+      others[#others + 1] = condition
+    end
+  end
+  return thresholds, others
+end
+
+-- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value, next, both }, and
+-- the condition for that afterwards. value: what is kept after one more element, $1 what was before; next: the same of `name`;
+-- both: of what is in `name` and in an array, `name`_of.
+local function search_of(types, thresholds, others, emitter)
+  local search, tests = {}, {}
+  for k, threshold in ipairs(thresholds) do
+    local value = threshold.value:format(emitter:argument(threshold.node))
+    local name, last = "most_" .. k - 1, c.literal(threshold.type, threshold.least - 1)
+    search[k] = { type = threshold.type, name = name, value = string.format("q_most_%s($1, %s, %s)", threshold.type, value, last),
+                  both = string.format("q_more_%s($1, $2)", threshold.type) }
+    tests[k] = string.format("q_is_past_%s(%s, %s)", threshold.type, name, last)
+  end
+  if #others > 0 then
+    local terms = {}
+    for k, node in ipairs(others) do terms[k] = emitter:argument(node, 32) end
+    -- xor: a plain or of comparisons is no reduction to Clang
+    local value = string.format("$1 | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
+    search[#search + 1] = { type = "i32", name = "any", value = value, both = "$1 | $2" }
+    tests[#tests + 1] = "any != 0"
+  end
+  for _, found in ipairs(search) do
+    local function of(form, second) return (form:gsub("%$1", found.name):gsub("%$2", second or "")) end
+    found.next, found.both = of(found.value), of(found.both, found.name .. "_of[l]")
+  end
+  return search, table.concat(tests, " || ")
+end
+
+-- The condition, in a row, that no input lies where an output does, so that a kernel with rare blocks may write outputs while it
+-- may have to read the inputs again: operands begin at one place or share nothing (qn_kernel). false: outputs are not contiguous,
+-- and go by way of blocks.
+local function apart_text(operands, outputs)
+  local terms = {}
+  for _, output in ipairs(outputs) do
+    if output.class ~= "c" then return false end
+    for _, operand in ipairs(operands) do
+      if operand.is_input and operand.is_used and operand.class ~= "b" then
+        terms[#terms + 1] = string.format("%s != %s", operand.row, output.row)
+      end
+    end
+  end
+  return #terms > 0 and table.concat(terms, " && ") or "1"
+end
+
+-- The template's values for a record computed by a DAG.
+local function elementwise_values(types, record, dag, comment, tables)
+  local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
+  local hoisted, params = {}, {}
+  for k, node in ipairs(dag.inputs) do
+    variable_of[node] = operands[k].name
+    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node) end
+  end
+  for k, node in ipairs(dag.params) do
+    variable_of[node] = "p_" .. node.name
+    if used[node] then params[#params + 1] = access.param(node, 8 * (k - 1)) end
+  end
+  local outputs = table.move(operands, n_in + 1, #operands, 1, {})
+  local conditions = dag.dag:rare_conditions(dag.outputs)
+  local is_rare = #conditions > 0
+  local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
+
+  local function text_of(roots, without_rare)
+    local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
+    for _, node in ipairs(nodes) do needed[node] = true end
+    for k, node in ipairs(dag.inputs) do
+      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
+    end
+    local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
+    return table.move(lines, 1, #lines, #all + 1, all), emitter
+  end
+  local body, emitter = text_of(dag.outputs, false)
+  local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
+  local apart = apart_text(operands, outputs)
+  local values = {
+    name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
+    operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
+    outputs = values_of(types, outputs, dag, emitter, apart), apart = apart,
+    rare = is_rare, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
+    found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = over_strips, strip = "", strip_lines = {},
+  }
+  local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
+  if is_rare then
+    local thresholds, others = split_conditions(types, conditions)
+    for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
+    table.move(others, 1, #others, #roots + 1, roots)
+    local fast, fast_emitter = text_of(roots, true)
+    values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
+    values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
+  end
+  if over_strips then
+    local loop = strips.loop(types, {
+      dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
+      options = { tables = tables, without_rare = is_rare },
+      search = values.search, results = is_rare and values.fast_outputs or values.outputs,
+    })
+    values.strip, values.strip_lines = loop.strip, loop.lines
+  end
+  return values
+end
+
+-- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
+local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "q_f32_bf16(%s)" } }
+
+local function cast_of(types, record, load)
+  if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
+  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.storage]
+  return plain and plain:format(load) or load
+end
+
+-- A record without an op: a conversion or a mover.
+local function pack_values(types, record, comment)
+  local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, names, #names - 1))
+  local input, output = operands[1], operands[#operands]
+  local load = access.load(input)
+  local value = cast_of(types, record, load)
+  if record.role == "index" then
+    value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
+  end
+  local hoisted, body = {}, {}
+  if input.class == "b" then
+    hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
+    value = "in_x"
+  end
+  local ivdep, ivdep_main = loop_pragmas(record, {})
+  return {
+    name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
+    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, apart = false, fast = {},
+    fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = false, strip = "",
+    strip_lines = {}, outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
+    role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
+    direction = record.direction or "", element = input.element,
+  }
+end
+
+-- A table looked up at run time's indices.
+local function lookup_values(types, record, comment)
+  local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
+  return {
+    name = record.name, comment = comment, element = item.c, index = index.c,
+    -- as the items of a constant table are counted in C: by an int, which widens a narrower index
+    mask = index.bits < 32 and "i32" or index.c,
+    value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
+  }
+end
+
+-- What an op gives of the elements that it finds in a block.
+local function find_values(types, record, comment)
+  local what = record.op.finds
+  return { name = record.name, comment = comment, what = what,
+           element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
+end
+
+local function coordinate_values(types, record, comment)
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
+  return { name = record.name, comment = comment, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
+end
+
+local ROLE_TEXT = {
+  convert = "each element cast", widen = "what a kernel computes on, from the dtype it is stored in",
+  narrow = "what a kernel has computed, to the dtype it is stored in", gather = "strided source to contiguous rows",
+  scatter = "contiguous rows to a strided destination",
+  fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
+  gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
+  index = "addresses that are indices to numbers", stream = "bytes past the cache", count = "how many conditions hold",
+  coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
+}
+
+-- One kernel's function. templates: name -> parsed; tables: list -> C name
+function M.kernel(types, record, dag, templates, tables)
+  local file = "templates/c/" .. record.template .. ".c.in"
+  if dag then
+    local what = record.primitive and string.format("a step of an expression: %s (%s)", record.primitive, file)
+      or string.format("%s: %s (%s, %s)", record.op.name, M.formula(record.op), M.place(record.op), file)
+    local comment = c.comment_lines(what)
+    return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
+  end
+  if record.op then
+    local comment = c.comment_lines(string.format("%s (%s, %s)", record.op.name, M.place(record.op), file))
+    return template.render(templates.find, find_values(types, record, comment))
+  end
+  if record.primitive then
+    local comment = { string.format("a step of an expression: items of a table of 2^k (%s)", file) }
+    return template.render(templates.lookup, lookup_values(types, record, comment))
+  end
+  local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
+  if record.role == "coordinate" then
+    return template.render(templates.coordinate, coordinate_values(types, record, comment))
+  end
+  local values, wanted = pack_values(types, record, comment), {}
+  for param in pairs(templates[record.template].params) do wanted[param] = values[param] end
+  return template.render(templates[record.template], wanted)
+end
+
+-- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil
+function M.tables(dags, form)
+  form = form or "static const %s %s[%d] __attribute__((aligned(64))) = {"
+  local names, lines, taken = {}, {}, {}
+  for _, dag in ipairs(dags) do
+    for _, node in ipairs(dag_of.order(dag.outputs)) do
+      local list = node.table
+      if list and not names[list] then
+        local name = "q_table_" .. list.name:lower()
+        while taken[name] do name = name .. "_" end
+        taken[name], names[list] = true, name
+        lines[#lines + 1] = string.format(form, list.type, name, #list.items)
+        for k = 1, #list.items, 4 do
+          local row = {}
+          for j = k, math.min(k + 3, #list.items) do row[#row + 1] = c.table_item(list.type, list.items[j]) end
+          lines[#lines + 1] = "  " .. table.concat(row, ", ") .. ","
+        end
+        lines[#lines + 1] = "};"
+      end
+    end
+  end
+  return lines, names
+end
+
+-- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag,
+-- text): whether a kernel's text is needed, of share.lua, or nil: each is
+function M.file(types, banner, entries, templates, is_own)
+  local dags = {}
+  for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
+  local table_lines, table_names = M.tables(dags)
+  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
+  out[#out + 1] = "Q_KERNELS_BEGIN\n"
+  if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
+  local n_before = #out
+  for _, entry in ipairs(entries) do
+    local text = M.kernel(types, entry.record, entry.dag, templates, table_names)
+    if not is_own or is_own(entry.record, entry.dag, text) then out[#out + 1] = text end
+  end
+  if #out == n_before then return nil end
+  out[#out + 1] = "Q_KERNELS_END\n"
+  return table.concat(out, "\n")
+end
+
+return M

@@ -1,0 +1,53 @@
+-- Kernels that are the same machine code. Two are where their texts are the same but for the name, or for the sign of integers
+-- whose bits nothing in them looks at. The first of them is compiled; the rows of the others have its function, by their
+-- record's `code`. Compares texts, makes none.
+
+local dag_of = require "gen.graph.dag"
+
+local M = {}
+
+-- Whether no operation of a DAG tells an integer from one of the other sign.
+local function is_signless(types, dag)
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local is_integer = types.by_name[node.type].kind == "integer"
+    for _, arg in ipairs(node.args) do is_integer = is_integer or types.by_name[arg.type].kind == "integer" end
+    if is_integer and not dag_of.SIGNLESS[node.op] then return false end
+  end
+  return true
+end
+
+-- Every integer type of a text, or the one that is given, as the unsigned one: i32_u, q_add_i32, const i32 t4.
+local function unsigned(text, bits)
+  return (text:gsub("([^%a%d])i(" .. (bits or "%d+") .. ")%f[%D]", "%1u%2"))
+end
+
+-- What a kernel's text has in common with those of the same machine code; nil: it is to keep its own, since the tables that it
+-- looks things up in are its file's.
+local function key_of(types, record, dag, text)
+  local body = text:match "void Q_NAME%b()(.*)"
+  for _, node in ipairs(dag and dag_of.order(dag.outputs) or {}) do
+    if node.table then return nil end
+  end
+  if dag then return is_signless(types, dag) and unsigned(body) or body end
+  local from, to = types.by_name[record.from], types.by_name[record.to]
+  if not from or from.kind ~= "integer" or to.kind ~= "integer" then return body end
+  body = unsigned(body, to.bits) -- a cast to an integer looks at the sign of what it widens, and at no other
+  return to.bits < from.bits and unsigned(body, from.bits) or body
+end
+
+-- For a run of the generator: a function that says whether a kernel needs a text of its own, to be asked in the order of the
+-- tree; where it does not, record.code is set.
+function M.new(types)
+  local first = {}
+  return function(record, dag, text)
+    local key = key_of(types, record, dag, text)
+    if key and first[key] and first[key] ~= record then
+      record.code = first[key]
+      return false
+    end
+    if key then first[key] = record end
+    return true
+  end
+end
+
+return M

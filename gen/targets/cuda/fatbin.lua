@@ -1,0 +1,90 @@
+-- What the library may have for CUDA beside its modules, in a folder of its own: the sources of kernels that nvcc makes fatbins
+-- of, one per op and per group of primitives, and the index by which runtime/cuda/cuda_built.c finds them. The library knows no kernel
+-- by itself: the index says all of it. Makes texts by name, opens no files.
+
+local cuda = require "gen.targets.cuda.tree"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local tree = require "gen.products.tree"
+local variants_cuda = require "gen.targets.cuda.variants"
+
+local M = {}
+
+M.FOLDER = "cuda/"
+M.INDEX = M.FOLDER .. "kernels.txt"
+M.CHIPS = { 80, 90, 100 } -- each runs on later chips of its generation, too
+
+-- nvcc's flags but for the names of files.
+function M.flags()
+  local flags = { "-std=c++17 -fatbin" }
+  for _, chip in ipairs(M.CHIPS) do flags[#flags + 1] = string.format("-gencode arch=compute_%d,code=sm_%d", chip, chip) end
+  return table.concat(flags, " ")
+end
+
+-- A primitive's twin for CUDA, for contiguous registers and single values.
+local function entry_of(entry)
+  local record = entry.record
+  local op = { name = "a step of an expression", c_name = "prim_" .. record.primitive, bodies = {}, file = "gen/products/primitives.lua",
+               line = 1 }
+  return { dag = entry.dag, record = variants_cuda.record(op.c_name, {
+    op = op, K = record.K, D = record.K, dtypes = record.dtypes, rank = "1", classes = record.classes, is_wide = false,
+    weight = 1,
+  }) }
+end
+
+-- list of { stem, text, entries, op or nil }. primitive_files: what primitives.of_plan says that no op has
+function M.sources(plan, primitive_files, templates, headers)
+  local list = {}
+  for _, file in ipairs(cuda.files(plan, "quern", templates, headers)) do
+    list[#list + 1] = { stem = file.name:match "([%w_]+)%.cu$", text = file.text, entries = file.entries, op = file.op }
+  end
+  for _, file in ipairs(primitive_files) do
+    local entries = {}
+    for _, entry in ipairs(file.entries) do
+      if entry.dag then entries[#entries + 1] = entry_of(entry) end -- a lookup's table is the host's memory
+    end
+    if #entries > 0 then
+      local banner = tree.c_banner "CUDA kernels of one operation each, for expressions"
+      list[#list + 1] = { stem = file.name:match "([%w_]+)%.c$", entries = entries,
+                          text = kernels_cuda.file(plan.model.types, banner, entries, templates, headers) }
+    end
+  end
+  return list
+end
+
+-- The index, in lines; words are parted by one blank. A kernel's number is its place among all of them.
+--   quern-cuda 1 BUILD_ID
+--   chips 80 90 100
+--   file STEM                             whose fatbin has the kernels that follow
+--   kernel NAME RANK CLASSES WIDE TURN    (rank 0: any)
+--   op NAME N_OPERANDS                    whose rows follow, sorted by dtypes
+--   row KERNEL DTYPE...                   as qn_dtype has them
+--   end
+function M.index(plan, sources, build_id)
+  local types = plan.model.types
+  local lines = { "quern-cuda 1 " .. build_id, "chips " .. table.concat(M.CHIPS, " ") }
+  local n, number_of = 0, {}
+  for _, file in ipairs(sources) do
+    lines[#lines + 1] = "file " .. file.stem
+    for _, entry in ipairs(file.entries) do
+      local record = entry.record
+      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - (file.op and #file.op.outputs or 1))
+      number_of[record.name], n = n, n + 1
+      lines[#lines + 1] = string.format("kernel %s %s %s %d %d", record.name, record.rank == "n" and "0" or record.rank,
+                                        record.classes, record.is_wide and 1 or 0, turn)
+    end
+  end
+  for _, file in ipairs(sources) do
+    if file.op then
+      lines[#lines + 1] = string.format("op %s %d", file.op.name, #file.entries[1].record.dtypes)
+      for _, row in ipairs(cuda.rows(plan, file)) do
+        local numbers = {}
+        for k, name in ipairs(row.dtypes) do numbers[k] = types.by_name[name].index end
+        lines[#lines + 1] = string.format("row %d %s", number_of[row.record.name], table.concat(numbers, " "))
+      end
+    end
+  end
+  lines[#lines + 1] = "end\n"
+  return table.concat(lines, "\n")
+end
+
+return M

@@ -1,0 +1,291 @@
+-- Records of CUDA kernels -> files of text: fills the templates, as kernels.lua does for C. A file stands alone: the text of
+-- the headers is at its head.
+
+local dag_of = require "gen.graph.dag"
+local template = require "gen.base.template"
+local c = require "gen.targets.c.text"
+local target_cuda = require "gen.targets.cuda.emit"
+local variants = require "gen.targets.variants"
+local variants_cuda = require "gen.targets.cuda.variants"
+local operands_of = require "gen.targets.operands"
+local kernels = require "gen.targets.c.kernels"
+
+local M = {}
+
+-- The headers that stand at the head of a file, in this order.
+M.HEADERS = { "kernel_cuda.h", "kernel_slots.h" }
+M.TEMPLATES = { "elementwise", "transpose" }
+M.VALUE_FLAG = 8 -- the bit of `flags` that says of input 0 that it is a value
+
+local cast_text = operands_of.cast_text
+
+-- Parsed templates, and the texts of the headers. read: path under the root -> text
+function M.sources(read)
+  local templates, headers = {}, {}
+  for _, name in ipairs(M.TEMPLATES) do
+    local file = "templates/cuda/" .. name .. ".cu.in"
+    templates[name] = template.parse(file, read(file))
+  end
+  for _, name in ipairs(M.HEADERS) do headers[name] = read("templates/cuda/" .. name) end
+  return templates, headers
+end
+
+-- The elements of a tile along dimension 1 (32 along dimension 0): as many as fit shared memory, of the inputs that are tiled
+-- together. ORDER tile_columns of runtime/core/simt/launch.c
+function M.tile_columns(types, record)
+  local bytes = 0
+  for k, dtype in ipairs(record.dtypes) do
+    if record.classes:sub(k, k) == "t" then bytes = bytes + types.by_name[dtype].size end
+  end
+  return bytes <= 16 and 64 or 32
+end
+
+-- How a record is cut into work: elements in a slot, slots in a turn of a thread. Whoever launches it must know them.
+function M.slots(types, record, n_in)
+  if record.template == "transpose" then return 32 * M.tile_columns(types, record), 1 end
+  local V, widest = 1, 1
+  for _, dtype in ipairs(record.dtypes) do widest = math.max(widest, types.by_name[dtype].size) end
+  if not record.classes:find "s" then V = 16 // widest end
+  if record.weight > variants.HEAVY_NODES then return V, 1 end
+  return V, n_in <= 2 and 4 or n_in <= 4 and 2 or 1
+end
+
+-- The struct of a kernel's arguments, by how many operands, extents and parameters it has.
+local function arguments_name(shape) return string.format("q_args_%d_%d_%d", shape.operands, shape.rank, shape.params) end
+
+function M.arguments_shape(record, n_params)
+  local n = #record.dtypes
+  return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params }
+end
+
+-- Fields of 8 bytes of that struct.
+function M.n_arguments(record, n_params)
+  local shape = M.arguments_shape(record, n_params)
+  return shape.operands * (1 + shape.rank) + 4 + 3 * shape.rank + shape.params
+end
+
+local function arguments_text(shape)
+  local n, r = shape.operands, shape.rank
+  local lines = {
+    string.format("struct %s {", arguments_name(shape)),
+    string.format("  u64 ptr[%d]; /* addresses of the operands' first elements, inputs before outputs */", n),
+    "  u64 slots, row_slots; /* in all, in a row */",
+    "  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */",
+    "  u64 rank; /* extents in use */",
+    string.format("  i64 n[%d]; /* extents, inner first */", r),
+    string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
+    string.format("  u64 divide[%d][2]; /* by row_slots, n[1], n[2]...: see q_divide */", r),
+  }
+  if shape.params > 0 then lines[#lines + 1] = string.format("  u64 param[%d]; /* each in its first bytes */", shape.params) end
+  lines[#lines + 1] = "};"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- An element of a dtype as its bits, and bits as such an element.
+local function bits_text(types, dtype, value)
+  local t = types.by_name[dtype]
+  if t.kind == "float" and t.compute == dtype then return string.format("q_raw_%s(%s)", dtype, value) end
+  return string.format("(u%d)%s", t.bits, value)
+end
+local function element_text(types, dtype, value)
+  local t = types.by_name[dtype]
+  if t.kind == "float" and t.compute == dtype then return string.format("q_from_%s(%s)", dtype, value) end
+  return string.format("(%s)%s", t.c, value)
+end
+
+-- A float of 16 bits as f32, whatever its NaN becomes.
+local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
+
+-- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
+local function input_text(types, operand, node, value, moved, is_looked_at)
+  if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
+  -- What is computed of a NaN is made canonical when it is stored.
+  local widened = not moved and not is_looked_at and node.type == "f32" and WIDENED[operand.dtype]
+  local text = operand.dtype == node.type and value or widened and widened:format(value)
+    or cast_text(types, operand.dtype, moved or node.type, value)
+  if moved and text ~= value then text = bits_text(types, moved, text) end
+  return string.format("const %s %s = %s;", node.type, operand.name, text)
+end
+
+-- const TYPE p_x = ...; for the k-th parameter
+local function param_text(node, k)
+  local bits = string.format("a.param[%d]", k - 1)
+  if node.type == "bool" then return string.format("const bool p_%s = (u8)%s != 0;", node.name, bits) end
+  local value = node.type == "f32" and "q_from_f32((u32)" .. bits .. ")" or node.type == "f64" and "q_from_f64(" .. bits .. ")"
+    or string.format("(%s)%s", node.type, bits)
+  return string.format("const %s p_%s = %s;", node.type, node.name, value)
+end
+
+-- What is stored for a result.
+local function output_text(types, operand, node, value, moved)
+  if node.type == "bool" then return string.format("(bool_s)(%s)", value) end
+  if moved and types.by_name[operand.dtype].kind == "bits" then return value end
+  if moved then return cast_text(types, moved, operand.dtype, element_text(types, moved, value)) end
+  return cast_text(types, node.type, operand.dtype, value)
+end
+
+-- Where the element of an operand stands whose places along dimensions 0 and 1 are i and j.
+local function address_text(operand, has_j)
+  local text = operand.row
+  if operand.class == "c" then text = string.format("%s + q_offset(i, %d)", text, operand.size)
+  elseif operand.class ~= "b" then text = string.format("%s + q_offset(i, a.stride[%d][0])", text, operand.index) end
+  if not has_j then return text end
+  if operand.class == "t" then return string.format("%s + q_offset(j, %d)", text, operand.size) end
+  return string.format("%s + q_offset(j, a.stride[%d][1])", text, operand.index)
+end
+
+-- Indices are never loaded: an index is what would be its address.
+local function set_index(record, o, V)
+  o.declaration, o.load = "u64 from_index[${U}];", string.format("from_index[u] = %s;", o.row)
+  o.value = string.format("(i64)(from_index[u] + q_offset(start[u]%s, a.stride[%d][0]))", V > 1 and " + v" or "", o.index)
+  if record.K ~= "i64" then o.value = string.format("q_cast_i64_%s(%s)", record.K, o.value) end
+end
+
+-- What the templates have of an operand besides. columns: of a tile
+local function with_loads(record, list, V, columns)
+  local is_turned = record.template == "transpose"
+  for _, operand in ipairs(list) do
+    local o, T = operand, operand.element
+    o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1" and not o.is_index
+    o.address = address_text(o, is_turned)
+    local load = string.format("qc_load1<%s>(%s)", T, o.address)
+    if o.is_input and (o.class == "b" or o.class == "s") then
+      load = string.format("q_load_value<%s>(%s, a.ptr[%d], a.flags >> %d)", T, o.address, o.index, M.VALUE_FLAG + o.index)
+    end
+    if not o.is_input then
+      o.name, o.vector = "put_" .. o.short, string.format("qc_vec<%s, %d>", T, V)
+      o.declaration = string.format("u64 to_%s[${U}];", o.short)
+      if V > 1 and not is_turned then o.address = o.row end
+    elseif o.is_index then
+      set_index(record, o, V)
+    elseif is_turned then
+      o.load, o.value = load, o.vectors .. "[u]"
+      o.pitch = columns and columns + math.max(1, 4 // o.size)
+      if o.class == "t" then o.value = string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) end
+    elseif V > 1 and o.class == "c" then
+      o.declaration = string.format("qc_vec<%s, %d> %s[${U}];", T, V, o.vectors)
+      o.load, o.value = string.format("q_load_slot(%s[u], %s, start[u], n0);", o.vectors, o.row), o.vectors .. "[u].at[v]"
+    else
+      o.declaration = string.format("%s %s[${U}];", T, o.vectors)
+      o.load, o.value = string.format("%s[u] = slot < slots ? %s : (%s)0;", o.vectors, load, T), o.vectors .. "[u]"
+    end
+    if o.is_hoisted then o.value = load end
+  end
+end
+
+-- The words that a template takes: those of its $param lines.
+local function chosen(parsed, values)
+  local wanted = {}
+  for param in pairs(parsed.params) do wanted[param] = values[param] end
+  return wanted
+end
+
+-- The blocks that a multiprocessor must be able to hold at once. Two where tables are looked up, which leaves 128 registers:
+-- the compiler begins with the lookups of all elements of a slot, and would take up to 255 for them.
+local function resident_blocks(order)
+  for _, node in ipairs(order) do
+    if node.table then return 2 end
+  end
+  return 1
+end
+
+-- The template's values for a record; entry: { record, dag or nil: a conversion }.
+local function values_of(types, entry, comment, tables)
+  local record, dag = entry.record, entry.dag
+  local names = dag and operands_of.names(dag) or { "x", "out" }
+  local n_in = dag and #dag.inputs or 1
+  local used = dag and operands_of.used(dag)
+  local list = operands_of.of_record(types, record, names, n_in, dag and dag.inputs, used)
+  local V, U = M.slots(types, record, n_in)
+  local columns = record.template == "transpose" and M.tile_columns(types, record)
+  with_loads(record, list, V, columns)
+  local values = {
+    name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
+    arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
+    columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
+    params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
+  }
+  for k, operand in ipairs(list) do
+    if operand.declaration then operand.declaration = operand.declaration:gsub("%${U}", tostring(U)) end
+    if operand.is_used then
+      table.insert(values.operands, operand)
+      table.insert(k <= n_in and values.inputs or values.outputs, operand)
+      if k <= n_in then table.insert(operand.class == "t" and values.turned or values.others, operand) end
+    end
+  end
+  if not dag then
+    local text = string.format("const %s in_x = %s;", list[1].element, list[1].value)
+    table.insert(list[1].is_hoisted and values.hoisted or values.body, text)
+    list[2].value = cast_text(types, record.from, record.to, "in_x")
+    values.resident = 1
+    return values
+  end
+  local variable_of, order = {}, dag_of.order(dag.outputs)
+  values.resident = resident_blocks(order)
+  local bare = target_cuda.looked_at(order)
+  for k, node in ipairs(dag.inputs) do
+    variable_of[node] = list[k].name
+    if used[node] then
+      local text = input_text(types, list[k], node, list[k].value, record.moved, bare[node])
+      table.insert(list[k].is_hoisted and values.hoisted or values.body, text)
+    end
+  end
+  for k, node in ipairs(dag.params) do
+    variable_of[node] = "p_" .. node.name
+    if used[node] then table.insert(values.params, param_text(node, k)) end
+  end
+  local lines, emitter = target_cuda.emit(types, order, variable_of, { tables = tables, roots = dag.outputs })
+  table.move(lines, 1, #lines, #values.body + 1, values.body)
+  for k, node in ipairs(dag.outputs) do
+    list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node), record.moved)
+  end
+  return values
+end
+
+-- One kernel's text. templates: name -> parsed; tables: list -> name
+function M.kernel(types, entry, templates, tables)
+  local record = entry.record
+  local file = "templates/cuda/" .. record.template .. ".cu.in"
+  local op = record.op
+  local what = string.format("%s: %s (%s, %s)", op.name, operands_of.formula(op), operands_of.place(op), file)
+  local comment = c.comment_lines(what)
+  local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
+  if record.template == "transpose" then
+    comment[#comment + 1] = "Blocks of 32 x 8 threads; a slot is a tile of 32 x " .. M.tile_columns(types, record) .. " elements."
+  else
+    comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
+      V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
+  end
+  return template.render(templates[record.template], chosen(templates[record.template], values_of(types, entry, comment, tables)))
+end
+
+-- The definitions that kernels refer to: structs of arguments, constant tables. Returns lines, and list -> table's name
+local function definitions(entries)
+  local lines, made, dags = {}, {}, {}
+  for _, entry in ipairs(entries) do
+    local shape = M.arguments_shape(entry.record, entry.dag and #entry.dag.params or 0)
+    local name = arguments_name(shape)
+    if not made[name] then lines[#lines + 1] = arguments_text(shape) end
+    made[name] = true
+    dags[#dags + 1] = entry.dag
+  end
+  -- A line of the first cache is 128 bytes: a warp's lookups in 16 or 32 items of f32 stay within one.
+  local table_lines, names = kernels.tables(dags, "alignas(128) static __device__ const %s %s[%d] = {")
+  if #table_lines > 0 then lines[#lines + 1] = table.concat(table_lines, "\n") .. "\n" end
+  return lines, names
+end
+
+-- A file of kernels. banner: lines; entries: list of { record, dag or nil }; headers: name -> text, or nil for the kernels alone
+function M.file(types, banner, entries, templates, headers)
+  local out = { table.concat(banner, "\n") }
+  if #banner == 0 then out = {} end
+  for _, name in ipairs(headers and M.HEADERS or {}) do
+    out[#out + 1] = (headers[name]:gsub('\n#include "kernel_%l+%.h"', ""))
+  end
+  local lines, tables = definitions(entries)
+  table.move(lines, 1, #lines, #out + 1, out)
+  for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables) end
+  return table.concat(out, "\n")
+end
+
+return M

@@ -1,0 +1,114 @@
+-- One CUDA kernel at run time, as text that stands alone: of a host's expression, or of a built-in op that moves or casts or
+-- computes from indices, which is no expression. Makes no names: a request brings the kernel's.
+
+local expr = require "gen.graph.expr"
+local host = require "gen.graph.host"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local promote = require "gen.front.promote"
+local saturate = require "gen.graph.saturate"
+local variants = require "gen.targets.variants"
+local variants_cuda = require "gen.targets.cuda.variants"
+
+local M = {}
+
+M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/simt/launch.h
+
+-- The op that a text is a call of with its own inputs, without a blank, if it moves or casts: astype(x), full(), copy(x),
+-- where(condition,x,y); or computes from indices: arange(). No canonical text is written so.
+local function op_itself(model, text)
+  local name, words = text:match "^([%w_]+)%(([%w_,]*)%)$"
+  local op = model.op_of_name[name]
+  if not op or not (op.moves or op.casts or op.index) then return nil end
+  local names = {}
+  for k, input in ipairs(op.inputs) do names[k] = input.name end
+  return words == table.concat(names, ",") and op or nil
+end
+
+-- What a moving op's inputs promote to, or nil and a message.
+local function moved_dtype(types, op, in_dtypes)
+  local moved
+  for k, input in ipairs(op.inputs) do
+    if input.type ~= "bool" then
+      local why
+      moved, why = promote.common(types, moved or in_dtypes[k], in_dtypes[k])
+      if not moved then return nil, string.format("%s: %s", op.name, why) end
+    elseif in_dtypes[k] ~= "bool" then
+      return nil, string.format("%s: input %d (%s): dtype %s, expected bool", op.name, k, input.name, in_dtypes[k])
+    end
+  end
+  return moved
+end
+
+-- The entry of an index op for kernels_cuda.file, or nil, message, kind.
+local function entry_of_index(model, op, request)
+  local indices, out = table.unpack(request.dtypes)
+  local K = request.n_in == 1 and indices == variants_cuda.INDEX_DTYPE and expr.compute_type(model.types, op, out)
+  if not K then return nil, string.format("%s: no dtype '%s'", op.name, out), "dtype" end
+  local dag, why, kind = expr.op_dag(model, op, K)
+  if not dag then return nil, why, kind end
+  return { record = { op = op, K = K, dtypes = { indices, out } }, dag = dag }
+end
+
+-- The entry of such an op for kernels_cuda.file, or nil, message, kind.
+local function entry_of_op(model, op, request)
+  if op.index then return entry_of_index(model, op, request) end
+  local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
+  if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
+    return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
+  end
+  for _, name in ipairs(dtypes) do
+    local t = types.by_name[name]
+    if not t or not t.built or t.kind == "bits" then return nil, string.format("%s: no dtype '%s'", op.name, name), "dtype" end
+  end
+  local record, out = { op = op }, dtypes[n_in + 1]
+  if op.casts and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
+    record.dtypes, record.from, record.to = dtypes, dtypes[1], out
+    return { record = record, dag = op.casts == "saturate" and saturate.dag(types, dtypes[1], out) or nil }
+  end
+  local moved, message = out, nil
+  if op.moves then moved, message = moved_dtype(types, op, dtypes) end
+  if not moved then return nil, message, "dtype" end
+  local bits = promote.bits_dtype(types.by_name[moved])
+  for k, name in ipairs(dtypes) do
+    local is_condition = k <= n_in and op.inputs[k].type == "bool"
+    if name == moved and not is_condition then dtypes[k] = bits end
+  end
+  record.dtypes, record.moved = dtypes, moved
+  local dag, why, kind = expr.op_dag(model, op, bits)
+  if not dag then return nil, why, kind end
+  return { record = record, dag = dag }
+end
+
+local function is_sound(request, n)
+  local classes, rank = request.classes, request.rank
+  return request.symbol:find "^[a-z_][a-z0-9_]*$" and rank >= 0 and rank <= 3 and #classes == n and classes:find "^[cbst]*$"
+    and not classes:find("[bt]", request.n_in + 1) and not (rank == 1 and classes:find("t", 1, true))
+end
+
+-- request: as service.lua has it, with in_dtypes, out_dtypes, and rank 0 for any; templates, headers: what kernels_cuda.sources
+-- has read. Returns the text, slots of a thread's turn; or nil, message, kind
+function M.text(model, banner, request, templates, headers)
+  local n = #request.dtypes
+  if not is_sound(request, n) then
+    return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
+  end
+  local op, entry, message, kind = op_itself(model, request.canonical), nil, nil, nil
+  if op then
+    entry, message, kind = entry_of_op(model, op, request)
+  else
+    entry, message, kind = host.entry(model, request)
+  end
+  if not entry then return nil, message, kind end
+  local record = entry.record
+  record.name, record.classes, record.is_wide = request.symbol, request.classes, request.is_wide
+  record.rank = request.rank == 0 and "n" or tostring(request.rank)
+  record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise"
+  record.weight = entry.dag and variants.weight(entry.dag) or 1
+  if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
+    return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
+  end
+  local _, turn = kernels_cuda.slots(model.types, record, request.n_in)
+  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), turn
+end
+
+return M

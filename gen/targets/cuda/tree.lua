@@ -1,0 +1,151 @@
+-- What a tree has for CUDA: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
+-- texts by name, opens no files.
+
+local c = require "gen.targets.c.text"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local operands_of = require "gen.targets.operands"
+local promote = require "gen.front.promote"
+local tables = require "gen.products.tables"
+local tree = require "gen.products.tree"
+local variants_cuda = require "gen.targets.cuda.variants"
+
+local M = {}
+
+-- The DAG that computes a record, or nil for a plain conversion.
+function M.dag_of(plan, op, record) return record.dag or (not record.from and plan.dag_for(op, record.K)) or nil end
+
+-- The entries of an op for kernels_cuda.file: a record, and the DAG that computes it or nil for a conversion.
+function M.entries(plan, op)
+  local entries = {}
+  for k, record in ipairs(variants_cuda.of_op(plan.model.types, op, plan.wanted, plan.policy, plan.dag_for)) do
+    entries[k] = { record = record, dag = M.dag_of(plan, op, record) }
+  end
+  return entries
+end
+
+-- Ops that find run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
+-- Returns errors.
+function M.leave_out(plan, is_asked)
+  local kept, errors = {}, {}
+  plan.left_out = {}
+  for _, op in ipairs(plan.ops) do
+    table.insert(op.finds and plan.left_out or kept, op)
+    if op.finds and is_asked then
+      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave "
+                                            .. "it out, or generate for c as well", op.name)
+    end
+  end
+  plan.ops = kept
+  return errors
+end
+
+function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end
+
+-- The name of a kernel under the prefix. The header's own names begin with qc_ as well and stay as they are: a file stands alone.
+local function renamed(name, prefix) return prefix == "quern" and name or prefix .. "_" .. name end
+
+local function rename(text, entries, prefix)
+  local of_kernel = {}
+  for _, entry in ipairs(entries) do of_kernel[entry.record.name] = renamed(entry.record.name, prefix) end
+  return (tree.rename(text, prefix):gsub("%f[%w_]qc_[%w_]+", of_kernel))
+end
+
+-- One file per op. Returns list of { name, text, op, entries }
+function M.files(plan, prefix, templates, headers)
+  local files = {}
+  for _, op in ipairs(plan.ops) do
+    local entries = M.entries(plan, op)
+    if #entries > 0 then
+      local banner = tree.c_banner("CUDA kernels of " .. op.name, operands_of.place(op))
+      local text = kernels_cuda.file(plan.model.types, banner, entries, templates, headers)
+      files[#files + 1] = { name = M.file_name(op), text = rename(text, entries, prefix), op = op, entries = entries }
+    end
+  end
+  return files
+end
+
+-- The dtypes of tensors that a kernel serves: its own; in place of bits, each dtype of that size that they are moved of.
+local function served_dtypes(plan, op, record)
+  local types, bits = plan.model.types, nil
+  for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
+  if not bits or op.index then return { record.dtypes } end
+  local list = {}
+  for _, name in ipairs(op.dtypes) do
+    local is_own = op.moves or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
+    if plan.wanted[name] and promote.bits_dtype(types.by_name[name]) == bits and is_own then
+      local dtypes = {}
+      for k, dtype in ipairs(record.dtypes) do dtypes[k] = dtype == bits and name or dtype end
+      list[#list + 1] = dtypes
+    end
+  end
+  return list
+end
+
+-- Of a list of dtypes, what sorts as the runtime looks for it.
+local function dtypes_key(types, dtypes)
+  local bytes = {}
+  for k, name in ipairs(dtypes) do bytes[k] = string.char(types.by_name[name].index) end
+  return table.concat(bytes)
+end
+
+-- The kernels of a file by the dtypes of the tensors that they serve: list of { record, dtypes }, sorted by dtypes.
+function M.rows(plan, file)
+  local rows = {}
+  for order, entry in ipairs(file.entries) do
+    for _, dtypes in ipairs(served_dtypes(plan, file.op, entry.record)) do
+      rows[#rows + 1] = { key = dtypes_key(plan.model.types, dtypes), order = order, record = entry.record, dtypes = dtypes }
+    end
+  end
+  table.sort(rows, function(a, b)
+    if a.key ~= b.key then return a.key < b.key end
+    return a.order < b.order
+  end)
+  return rows
+end
+
+-- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> initialisers of
+-- qn_cuda_variant, by dtypes }
+function M.table_rows(plan, prefix, files)
+  local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
+  for _, file in ipairs(files) do
+    local lines = {}
+    for _, entry in ipairs(file.entries) do table.insert(result.functions, renamed(entry.record.name, prefix)) end
+    for k, row in ipairs(M.rows(plan, file)) do
+      local record = row.record
+      local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)
+      lines[k] = tables.cuda_row(record, row.dtypes, renamed(record.name, prefix), turn)
+    end
+    result.rows_of[file.op.name] = lines
+  end
+  return result
+end
+
+-- The kernels' rows in the manifest. slot: elements (of a tile in all), turn: slots a thread takes at a time
+function M.manifest_rows(plan, prefix, files)
+  local rows = {}
+  for _, file in ipairs(files) do
+    for _, entry in ipairs(file.entries) do
+      local record, dtypes = entry.record, {}
+      for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
+      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.op.inputs)
+      rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
+        .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name),
+        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
+    end
+  end
+  return rows
+end
+
+-- The text of one kernel of an op by its name, or nil and the names that there are.
+function M.show(plan, name, templates)
+  local known = {}
+  for _, op in ipairs(plan.ops) do
+    for _, entry in ipairs(M.entries(plan, op)) do
+      known[#known + 1] = entry.record.name
+      if entry.record.name == name then return kernels_cuda.file(plan.model.types, {}, { entry }, templates) end
+    end
+  end
+  return nil, known
+end
+
+return M

@@ -1,0 +1,162 @@
+-- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the twin of variants.lua, the only
+-- maker of names qc_..., and the policies.
+--
+-- A kernel's name: qc_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>[_i64]. Classes:
+-- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
+-- transpose kernels). _i64: offsets that need more than 31 bits. There are no packs: every dtype has kernels of its own.
+--
+-- The operands of an index op are its indices, bytes that are in no memory, and the output. The class of the indices is b,
+-- whatever their strides: they do not keep an output from being written in rows.
+--
+-- lean: rank 1 and 2 contiguous and broadcast (of two or three inputs, any but all), rank n strided, and rank 2 with
+-- transposed inputs for light ops of one or two; rank 1 and n in both widths, the others in 32 bits. Where ranks are asked
+-- for, all of these classes in each.
+-- full: rank 1, 2, 3 and n in every combination of classes and both widths.
+
+local expr = require "gen.graph.expr"
+local saturate = require "gen.graph.saturate"
+local variants = require "gen.targets.variants"
+
+local M = {}
+
+M.MAX_RANK = 32
+M.INDEX_DTYPE = "b8" -- QN_INDEX_DTYPE of runtime/core/base/kernel_abi.h
+M.MAX_STRIDES = 384 -- of all operands, so that arguments stay below 4 KB
+
+-- The extents that a kernel of rank "n" with n operands has room for.
+function M.max_rank(n_operands) return math.min(M.MAX_RANK, M.MAX_STRIDES // n_operands) end
+
+local function name_of(op_name, dtypes, rank, classes, is_wide)
+  return string.format("qc_%s_%s_%sd_%s%s", op_name, table.concat(dtypes, "_"), rank, classes, is_wide and "_i64" or "")
+end
+
+-- One record. fields: op, dtypes, rank, classes, is_wide, K, and others that it keeps
+function M.record(c_name, fields)
+  fields.name = name_of(c_name, fields.dtypes, fields.rank, fields.classes, fields.is_wide)
+  fields.template = fields.classes:find "t" and "transpose" or "elementwise"
+  return fields
+end
+
+-- { rank, classes, is_wide } of an op of n inputs and n_out outputs by the lean policy; in the ranks asked for, if any.
+local function lean_shapes(n, n_out, heavy, ranks)
+  local rows, strided, turned, list = { ("c"):rep(n + n_out) }, { ("s"):rep(n + n_out) }, {}, {}
+  if n == 2 or n == 3 then rows = variants.broadcast_classes(n, n_out) end
+  if not heavy and (n == 1 or n == 2) then
+    for _, classes in ipairs(variants.class_product(n, n_out, "ct")) do
+      if classes:find "t" then turned[#turned + 1] = classes end
+    end
+  end
+  local function add(rank, all, in_both_widths)
+    if ranks and not ranks[rank] then return end
+    for _, classes in ipairs(all) do
+      list[#list + 1] = { rank, classes, false }
+      if in_both_widths then list[#list + 1] = { rank, classes, true } end
+    end
+  end
+  add("1", rows, true)
+  if ranks then add("1", strided, true) end
+  add("2", rows, ranks ~= nil)
+  add("2", turned, ranks ~= nil)
+  if ranks then
+    add("2", strided, true)
+    for _, all in ipairs { rows, turned, strided } do add("3", all, true) end
+    add("n", rows, true)
+    add("n", turned, true)
+  end
+  add("n", strided, true)
+  return list
+end
+
+local function full_shapes(n, n_out, policy)
+  local list = {}
+  for _, rank in ipairs { "1", "2", "3", "n" } do
+    for _, classes in ipairs(variants.class_product(n, n_out, "cbst", policy.classes)) do
+      if not (rank == "1" and classes:find "t") then
+        list[#list + 1] = { rank, classes, false }
+        list[#list + 1] = { rank, classes, true }
+      end
+    end
+  end
+  return list
+end
+
+-- The shapes that a policy leaves of these.
+local function kept(shapes, policy)
+  local list = {}
+  for _, shape in ipairs(shapes) do
+    local has_rank = not policy.ranks or policy.ranks[shape[1]]
+    if has_rank and variants.is_allowed(policy, shape[2]) then list[#list + 1] = shape end
+  end
+  return list
+end
+
+-- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
+-- a floating op also takes integers, as f32; one of f64 alone all. An index op need not give what it computes in.
+local function stored(types, op, K, wanted)
+  local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
+  if op.index and not expr.is_listed(op, K) then list = {} end
+  if op.moves or op.casts then return list end
+  for _, name in ipairs(op.dtypes) do
+    if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then
+      list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
+    end
+  end
+  local rule = variants.rule(types, op)
+  if rule ~= "DOUBLE" and not (rule == "FLOATING" and K == "f32") then return list end
+  for _, t in ipairs(types.list) do
+    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and rule == "DOUBLE" and t.name ~= K)) then
+      local dtypes = variants.operand_dtypes(op, t.name)
+      for k, output in ipairs(op.outputs) do dtypes[#op.inputs + k] = output.type or K end
+      list[#list + 1] = { D = t.name, dtypes = dtypes }
+    end
+  end
+  return list
+end
+
+-- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
+function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end
+
+-- Its conversions, for an op that casts: a kernel for each pair of dtypes that are not the same bits.
+local function conversions(types, op, wanted, policy)
+  local records = {}
+  for _, from in ipairs(types.sets.all) do
+    for _, to in ipairs(types.sets.all) do
+      if wanted[from] and wanted[to] and M.changes(types, from, to) then
+        local shapes = policy.variants == "full" and full_shapes(1, 1, policy) or lean_shapes(1, 1, false, policy.ranks)
+        for _, shape in ipairs(kept(shapes, policy)) do
+          records[#records + 1] = M.record(op.c_name, {
+            op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1], classes = shape[2], is_wide = shape[3],
+            from = from, to = to, weight = 1, dag = op.casts == "saturate" and saturate.dag(types, from, to) or nil,
+          })
+        end
+      end
+    end
+  end
+  return records
+end
+
+-- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
+function M.of_op(types, op, wanted, policy, dag_for)
+  local records, n, n_out = {}, #op.inputs, #op.outputs
+  if op.finds then return records end -- it runs on the CPU
+  if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
+  for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
+    local weight = variants.weight(dag_for(op, K))
+    local heavy = weight > variants.HEAVY_NODES
+    local shapes = policy.variants == "full" and full_shapes(n, n_out, policy) or lean_shapes(n, n_out, heavy, policy.ranks)
+    shapes = kept(shapes, policy)
+    for _, one in ipairs(stored(types, op, K, wanted)) do
+      for _, shape in ipairs(shapes) do
+        local dtypes, classes = table.move(one.dtypes, 1, #one.dtypes, 1, {}), shape[2]
+        if op.index then dtypes, classes = { M.INDEX_DTYPE, one.D }, "b" .. classes end
+        records[#records + 1] = M.record(op.c_name, {
+          op = op, K = K, D = one.D, dtypes = dtypes, rank = shape[1], classes = classes, is_wide = shape[3], heavy = heavy,
+          weight = weight,
+        })
+      end
+    end
+  end
+  return records
+end
+
+return M

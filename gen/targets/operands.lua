@@ -1,0 +1,71 @@
+-- What the texts of a kernel have in common on every target: an op's formula and place for comments, the operands of a
+-- record by name, the cast of an element.
+
+local order = require "gen.base.order"
+local dag_of = require "gen.graph.dag"
+
+local M = {}
+
+-- The text of a spec's body on one line, for comments and descriptions: of a derived one what it is derived from.
+function M.formula(op)
+  local parts = {}
+  for _, key in ipairs(order.keys(op.bodies)) do
+    local text = op.bodies[key].text:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+    local by = op.bodies[key].derive
+    if by then text = string.format("d(%s)/d%s * grad", text, table.concat(by, "/d")) end
+    parts[#parts + 1] = key == "any" and text or key .. ": " .. text
+  end
+  return table.concat(parts, "; ")
+end
+
+-- A spec's place without a machine's paths.
+function M.place(op)
+  local file = op.file
+  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
+  return string.format("%s:%d", file, op.line)
+end
+
+-- The names of a DAG's operands, inputs then outputs.
+function M.names(dag)
+  local names, n_in = {}, #dag.inputs
+  for k, node in ipairs(dag.inputs) do names[k] = node.name end
+  for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
+  return names
+end
+
+-- The operands of a record: name (in_x of an input, out), short (x, out), dtype, element (of dsl/types.lua), class, is_index (it
+-- is the indices of an index op). names: of inputs, then outputs; used: set of the input nodes that the body needs, with
+-- `inputs`, or nil
+function M.of_record(types, record, names, n_in, inputs, used)
+  local list = {}
+  for k, dtype in ipairs(record.dtypes) do
+    local is_input = k <= n_in
+    list[k] = {
+      index = k - 1, short = names[k], name = is_input and "in_" .. names[k] or names[k], dtype = dtype, is_input = is_input,
+      element = types.by_name[dtype].c, size = types.by_name[dtype].size, class = record.classes:sub(k, k),
+      row = "row_" .. names[k], is_used = not (is_input and used) or used[inputs[k]] or false,
+      is_index = is_input and record.op and record.op.index or false,
+    }
+  end
+  return list
+end
+
+-- The nodes that a DAG's outputs need, as a set.
+function M.used(dag)
+  local used = {}
+  for _, node in ipairs(dag_of.order(dag.outputs)) do used[node] = true end
+  return used
+end
+
+-- An element cast. From a dtype to itself: one NaN, and one true; bits and integers as they are.
+function M.cast_text(types, from, to, value)
+  local t = types.by_name[from]
+  if t.kind == "bits" or types.by_name[to].kind == "bits" then return value end
+  if from ~= to then return string.format("q_cast_%s_%s(%s)", from, to, value) end
+  if t.kind == "bool" then return string.format("(bool_s)(%s != 0)", value) end
+  if t.kind ~= "float" then return value end
+  if t.compute == from then return string.format("q_canon_%s(%s)", from, value) end
+  return string.format("q_cast_%s_%s(q_cast_%s_%s(%s))", t.compute, from, from, t.compute, value)
+end
+
+return M

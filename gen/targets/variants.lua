@@ -1,0 +1,301 @@
+-- op x dtype x rank x class -> sorted records with names: the only maker of kernel names, and the policies.
+--
+-- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with _<isa> behind
+-- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
+--
+-- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
+-- are only stored (f16, bf16); heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
+-- blocks around it.
+-- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
+
+local expr = require "gen.graph.expr"
+local dag_of = require "gen.graph.dag"
+local saturate = require "gen.graph.saturate"
+
+local M = {}
+
+-- A body of more nodes than this is heavy: its time is in the arithmetic, not in the loads.
+M.HEAVY_NODES = 14
+M.RARE_BLOCK = 256
+M.RARE_BYTES = 2048 -- of all outputs' blocks, on the stack: a frame over 4 KB is probed by a call to __chkstk on Windows
+
+M.ISAS = { "generic", "v2", "v3", "v4" }
+M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", transposed = "t", c = "c", b = "b", s = "s", t = "t" }
+M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
+
+-- The rule by which an op's inputs become the dtype of its kernels.
+function M.rule(types, op)
+  if op.finds then return op.finds:upper() end
+  if op.casts then return "CAST" end
+  if op.index then return "INDEX" end
+  if op.moves then return "MOVE" end
+  if expr.is_double(op) then return "DOUBLE" end
+  return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
+end
+
+-- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
+function M.kernel_dtypes(types, op, wanted)
+  local set, list = {}, {}
+  if op.finds == "places" then return { "bool" } end
+  for _, name in ipairs(types.sets.all) do
+    if wanted[name] then
+      if op.moves or op.casts or op.finds then
+        set["b" .. types.by_name[name].bits] = true
+      else
+        local K = expr.compute_type(types, op, name)
+        if K then set[K] = true end
+      end
+    end
+  end
+  for _, t in ipairs(types.list) do
+    if set[t.name] then list[#list + 1] = t.name end
+  end
+  return list
+end
+
+local function name_of(op_name, dtypes, rank, classes)
+  return string.format("qk_%s_%s_%sd_%s", op_name, table.concat(dtypes, "_"), rank, classes)
+end
+
+-- How much work a body is: nodes that compute.
+function M.weight(dag)
+  local count = 0
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    if node.op ~= "input" and node.op ~= "param" and node.op ~= "const" then count = count + 1 end
+  end
+  return count
+end
+
+-- The dtypes of an op's operands in a kernel that computes in K, stored as D (K itself, or a dtype that computes in K).
+function M.operand_dtypes(op, D)
+  local dtypes = {}
+  for _, input in ipairs(op.inputs) do dtypes[#dtypes + 1] = input.type or D end
+  for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or D end
+  return dtypes
+end
+
+-- All class strings of n_in inputs and n_out outputs over `letters`, in this order, or those of them that are allowed (a set, or
+-- nil: all); an output is contiguous or strided.
+function M.class_product(n_in, n_out, letters, allowed)
+  local list = { "" }
+  for k = 1, n_in + n_out do
+    local longer = {}
+    for _, head in ipairs(list) do
+      for letter in letters:gmatch "." do
+        local may_be = k <= n_in or letter == "c" or letter == "s"
+        if may_be and (not allowed or allowed[letter]) then longer[#longer + 1] = head .. letter end
+      end
+    end
+    list = longer
+  end
+  return list
+end
+
+-- Contiguous, then every choice of broadcast inputs but all of them.
+function M.broadcast_classes(n_in, n_out)
+  local contiguous = ("c"):rep(n_in + n_out)
+  local list = { contiguous }
+  for _, classes in ipairs(M.class_product(n_in, n_out, "cb")) do
+    if classes ~= contiguous and classes:find("c") <= n_in then list[#list + 1] = classes end
+  end
+  return list
+end
+
+-- Whether a policy leaves kernels of these classes.
+function M.is_allowed(policy, classes)
+  local allowed = true
+  for letter in classes:gmatch "." do
+    allowed = allowed and (not policy.classes or policy.classes[letter])
+  end
+  return allowed
+end
+
+local function lean_classes(op, heavy, moves)
+  local n, n_out = #op.inputs, #op.outputs
+  local contiguous, strided = ("c"):rep(n + n_out), ("s"):rep(n + n_out)
+  if heavy then return { contiguous } end
+  if n == 0 then return { contiguous, strided } end
+  local list = n <= 3 and M.broadcast_classes(n, n_out) or { contiguous }
+  if n == 1 and moves then list[#list + 1] = "bc" end
+  list[#list + 1] = strided
+  if n == 1 and moves then
+    list[#list + 1] = "sc"
+    list[#list + 1] = "cs"
+  end
+  return list
+end
+
+-- The kernels of an op that finds: over contiguous blocks, a condition per element, then what is found and how many there are.
+local function of_finder(types, op, wanted)
+  local records = {}
+  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
+    local classes = ("c"):rep(#dtypes - 1) .. "b"
+    records[k] = { name = name_of(op.c_name, dtypes, "1", classes), op = op, K = K, D = K, dtypes = dtypes, rank = "1",
+                   classes = classes, heavy = false, weight = 1, template = "find" }
+  end
+  return records
+end
+
+-- The kernels of an index op: over a block of indices, numbers of the dtype that it computes in.
+local function of_index(types, op, wanted, dag_for)
+  local records = {}
+  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    records[k] = { name = name_of(op.c_name, { K, K }, "1", "cc"), op = op, K = K, D = K, dtypes = { K, K }, rank = "1",
+                   classes = "cc", heavy = false, weight = M.weight(dag_for(op, K)), template = "elementwise" }
+  end
+  return records
+end
+
+-- The casts that saturate, as far as a plain one would wrap: a kernel each, with its DAG.
+local function of_saturating(types, op, wanted)
+  local records = {}
+  for _, to in ipairs(types.sets.integer) do
+    for _, from in ipairs(types.sets.integer) do
+      local dag = wanted[from] and wanted[to] and saturate.dag(types, from, to)
+      if dag then
+        records[#records + 1] = { name = name_of(op.c_name, { from, to }, "1", "cc"), op = op, K = to, D = to,
+                                  dtypes = { from, to }, rank = "1", classes = "cc", heavy = false, weight = M.weight(dag),
+                                  template = "elementwise", dag = dag }
+      end
+    end
+  end
+  return records
+end
+
+-- The dtypes of an op's operands that compute in K: K itself, and those that are only stored.
+local function stored_dtypes(types, op, wanted, K)
+  local list = { K }
+  if op.moves or op.casts then return list end
+  for _, name in ipairs(op.dtypes) do
+    if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then list[#list + 1] = name end
+  end
+  return list
+end
+
+-- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
+-- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
+-- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
+function M.of_op(types, op, wanted, policy, dag_for)
+  if op.finds then return of_finder(types, op, wanted) end
+  if op.index then return of_index(types, op, wanted, dag_for) end
+  local records = op.casts == "saturate" and of_saturating(types, op, wanted) or {}
+  local n, n_out = #op.inputs, #op.outputs
+  local contiguous = ("c"):rep(n + n_out)
+  for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
+    local dag = dag_for(op, K)
+    local weight = M.weight(dag)
+    local heavy = weight > M.HEAVY_NODES
+    local seen = {}
+    local function add(D, rank, classes)
+      local dtypes = M.operand_dtypes(op, D)
+      local name = name_of(op.c_name, dtypes, rank, classes)
+      if seen[name] then return end
+      seen[name] = true
+      records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
+                                heavy = heavy, weight = weight, template = "elementwise" }
+    end
+    if policy.variants == "full" then
+      local ranks = policy.ranks or M.RANKS
+      local first_rank = ranks["2"] and "2" or ranks["1"] and "1" or ranks["3"] and "3" or "n"
+      add(K, (first_rank == "1" or first_rank == "2") and first_rank or "1", contiguous)
+      for _, D in ipairs(stored_dtypes(types, op, wanted, K)) do
+        for _, rank in ipairs { "1", "2", "3", "n" } do
+          if ranks[rank] then
+            for _, classes in ipairs(M.class_product(n, n_out, "cbs", policy.classes)) do add(D, rank, classes) end
+          end
+        end
+      end
+    else
+      local ranks = policy.ranks
+      local first = heavy and "1" or "2"
+      if ranks and not ranks[first] then first = ranks["1"] and "1" or ranks["2"] and "2" or "1" end
+      add(K, first, contiguous)
+      for _, classes in ipairs(lean_classes(op, heavy, op.moves)) do
+        if M.is_allowed(policy, classes) then
+          if ranks then
+            for _, rank in ipairs { "1", "2", "3", "n" } do
+              if ranks[rank] then add(K, rank, classes) end
+            end
+          else
+            add(K, first, classes)
+          end
+        end
+      end
+      for _, D in ipairs(stored_dtypes(types, op, wanted, K)) do
+        if types.by_name[D].kind == "float" and not heavy then add(D, first, contiguous) end
+      end
+    end
+  end
+  return records
+end
+
+-- A kernel of one primitive; dtypes: its arguments', then the result's.
+function M.of_primitive(op, dtypes, classes, template)
+  return { name = name_of("prim_" .. op, dtypes, "1", classes), role = "primitive", primitive = op, dtypes = dtypes,
+           K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
+end
+
+-- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
+-- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
+-- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. has_finders: and those that
+-- ops that find share; indices: the dtypes that index ops compute in.
+function M.of_packs(types, wanted, has_finders, indices)
+  local records = {}
+  local function add(name, fields)
+    fields.name = name
+    fields.K = fields.K or fields.dtypes[1]
+    fields.heavy, fields.weight = false, 1
+    records[#records + 1] = fields
+    return fields
+  end
+  for _, from in ipairs(types.sets.all) do
+    for _, to in ipairs(types.sets.all) do
+      -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
+      local changes = from ~= to or types.by_name[from].kind ~= "integer"
+      if wanted[from] and wanted[to] and changes then
+        local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
+        local function add_role(role, storage)
+          add(name_of("pack_" .. role, { from, to }, "1", "cc"),
+              { role = role, storage = storage, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
+                template = block and "convert" or "elementwise" })
+        end
+        add_role "convert"
+        if from ~= to and to == types.by_name[from].compute then add_role("widen", from) end
+        if from ~= to and from == types.by_name[to].compute then add_role("narrow", to) end
+      end
+    end
+  end
+  for _, bits in ipairs { 8, 16, 32, 64 } do
+    local b, log2 = "b" .. bits, ({ [8] = 0, [16] = 1, [32] = 2, [64] = 3 })[bits]
+    for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
+      add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
+          { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise" })
+    end
+    add(name_of("pack_transpose", { b, b }, "2", "sc"),
+        { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
+    for _, direction in ipairs { "gather", "scatter" } do
+      local classes = direction == "gather" and "scc" or "ccs"
+      add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
+          { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
+            template = "at", direction = direction })
+    end
+  end
+  for _, K in ipairs(indices) do
+    add(name_of("pack_index", { "b8", K }, "2", "sc"),
+        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise" })
+  end
+  if has_finders then
+    add(name_of("pack_count", { "bool", "i64" }, "1", "cb"),
+        { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count" })
+    for _, classes in ipairs { "ccc", "ccs" } do
+      add(name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
+          { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate" })
+    end
+  end
+  add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),
+      { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })
+  return records
+end
+
+return M

@@ -1,0 +1,175 @@
+/* outputs.c: see outputs.h.
+ *
+ * An allocator is a stranger's: what it says is copied, what it gives is compared with what was asked for, and goes back to its
+ * deleter, once each, where anything fails. */
+#include "core/call/outputs.h"
+
+#include <string.h>
+
+#include "core/call/dispatch.h"
+#include "core/call/infer.h"
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
+
+/* The tensors that an allocator has made for a call. */
+typedef struct outputs {
+  int32_t n; /* so far */
+  struct DLManagedTensorVersioned *managed[QN_MAX_OPERANDS];
+} outputs;
+
+/* What an allocator has to say: the first sentence. */
+typedef struct complaint {
+  int is_made;
+  char kind[64], message[512];
+} complaint;
+
+static void copy_text(char *to, size_t size, const char *text) {
+  size_t length = 0;
+  while (text && text[length] && length < size - 1) length++;
+  if (length) memcpy(to, text, length);
+  to[length] = 0;
+}
+
+static void set_error(void *error_ctx, const char *kind, const char *message) {
+  complaint *complaint = error_ctx;
+  if (complaint->is_made) return;
+  complaint->is_made = 1;
+  copy_text(complaint->kind, sizeof complaint->kind, kind);
+  copy_text(complaint->message, sizeof complaint->message, message);
+}
+
+/* The sentence is the call's, whatever a deleter does. */
+static void delete_all(outputs *outputs) {
+  qn_sentence kept;
+  qn_status_keep(&kept);
+  for (int32_t k = 0; k < outputs->n; k++)
+    if (outputs->managed[k]->deleter) outputs->managed[k]->deleter(outputs->managed[k]);
+  qn_status_restore(&kept);
+}
+
+/* ---- Shapes ---- */
+
+/* Nothing but the caller says what he wants of a cast; without inputs nothing else says how large it is to be, or where. */
+static quern_status check_wishes(const quern_op *op, const quern_shape *shapes) {
+  const quern_op_info *info = op->info;
+  const int is_cast = op->builtin && op->builtin->rule == QN_RULE_CAST;
+  if (!is_cast && info->n_in > 0) return QUERN_OK;
+  if (shapes) return QUERN_OK;
+  return qn_status_fail(QUERN_E_ARGUMENT, "%s: its output's dtype%s is the caller's choice, and shapes is NULL", info->name,
+                        info->n_in ? "" : " and shape");
+}
+
+/* A shape may be the caller's, or a registered op's. */
+static quern_status check_extents(const quern_op_info *info, int32_t k, const quern_shape *wanted) {
+  const quern_arg_info *arg = &info->args[info->n_in + k];
+  if (wanted->ndim < 0 || wanted->ndim > QUERN_MAX_NDIM)
+    return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, arg, k, "its shape has %d dimensions", wanted->ndim);
+  for (int32_t d = 0; d < wanted->ndim; d++)
+    if (wanted->shape[d] < 0)
+      return qn_tensor_fail(QUERN_E_SHAPE, info->name, arg, k, "its shape has a negative extent, %lld",
+                            (long long)wanted->shape[d]);
+  return QUERN_OK;
+}
+
+/* ---- Allocating ---- */
+
+/* What came instead of what was asked for; its version is known. */
+static quern_status check_given(const quern_op_info *info, int32_t k, const quern_shape *wanted, const DLTensor *given) {
+  const quern_arg_info *arg = &info->args[info->n_in + k];
+  char device[QN_TENSOR_DEVICE_CHARS], expected[QN_TENSOR_DEVICE_CHARS];
+  qn_tensor read = {.ndim = given->ndim, .shape = given->shape};
+  if (given->dtype.code != wanted->dtype.code || given->dtype.bits != wanted->dtype.bits ||
+      given->dtype.lanes != wanted->dtype.lanes)
+    return qn_tensor_fail(QUERN_E_DTYPE, info->name, arg, k,
+                          "the allocator gave code %d of %d bits and %d lanes, for code %d of %d bits and %d lanes",
+                          given->dtype.code, given->dtype.bits, given->dtype.lanes, wanted->dtype.code, wanted->dtype.bits,
+                          wanted->dtype.lanes);
+  if (given->device.device_type != wanted->device.device_type || given->device.device_id != wanted->device.device_id)
+    return qn_tensor_fail(QUERN_E_DEVICE, info->name, arg, k, "the allocator gave memory on %s, expected %s",
+                          qn_tensor_device_text(given->device, device), qn_tensor_device_text(wanted->device, expected));
+  if (given->ndim != wanted->ndim || (given->ndim && !given->shape))
+    return qn_tensor_fail(QUERN_E_SHAPE, info->name, arg, k, "the allocator gave %d dimensions%s, expected %d", given->ndim,
+                          given->shape ? "" : " without extents", wanted->ndim);
+  return qn_tensor_check_shape(info->name, arg, k, &read, wanted->ndim, wanted->shape);
+}
+
+/* The outputs' next one. */
+static quern_status allocate_next(const quern_op_info *info, const quern_shape *wanted, quern_allocator allocate,
+                                  outputs *outputs) {
+  const int32_t k = outputs->n;
+  const quern_arg_info *arg = &info->args[info->n_in + k];
+  struct DLManagedTensorVersioned *managed = NULL;
+  int64_t shape[QUERN_MAX_NDIM]; /* its own: an allocator may write to it */
+  complaint complaint = {.is_made = 0};
+  quern_status status = check_extents(info, k, wanted);
+  if (status) return status;
+  DLTensor prototype = {.device = wanted->device, .ndim = wanted->ndim, .dtype = wanted->dtype, .shape = shape};
+  memcpy(shape, wanted->shape, sizeof shape);
+  if (allocate(&prototype, &managed, &complaint, set_error) != 0)
+    return qn_tensor_fail(QUERN_E_MEMORY, info->name, arg, k, "the allocator failed%s%s%s%s", complaint.kind[0] ? ": " : "",
+                          complaint.kind, complaint.message[0] ? ": " : "", complaint.message);
+  if (!managed) return qn_tensor_fail(QUERN_E_MEMORY, info->name, arg, k, "the allocator gave no tensor, and no failure");
+  for (int32_t j = 0; j < k; j++)
+    if (managed == outputs->managed[j])
+      return qn_tensor_fail(QUERN_E_OVERLAP, info->name, arg, k, "the allocator gave the tensor of output %d again", j + 1);
+  outputs->managed[outputs->n++] = managed;
+  if (managed->version.major != DLPACK_MAJOR_VERSION)
+    return qn_tensor_fail(QUERN_E_VERSION, info->name, arg, k, "the allocator gave a tensor of DLPack %u.%u, expected %d.x",
+                          managed->version.major, managed->version.minor, DLPACK_MAJOR_VERSION);
+  return check_given(info, k, wanted, &managed->dl_tensor);
+}
+
+/* Measures, and allocates all. */
+static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern_shape *shapes, quern_allocator allocate,
+                                  const quern_call *call, outputs *outputs) {
+  quern_status status = qn_measure(op, in, shapes, call);
+  for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
+    status = allocate_next(op->info, qn_infer_shape_at(shapes, k), allocate, outputs);
+  return status;
+}
+
+/* Not inlined, these two: where the caller has no shapes, the room for them is gone when the op runs; and it is no more than one
+ * where values are read, which takes much of the stack, too. */
+__attribute__((noinline)) static quern_status make_one(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
+                                                       const quern_call *call, outputs *outputs) {
+  quern_shape own = {.size = sizeof own};
+  return make_measured(op, in, &own, allocate, call, outputs);
+}
+
+__attribute__((noinline)) static quern_status make_many(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
+                                                        const quern_call *call, outputs *outputs) {
+  quern_shape own[QN_MAX_OPERANDS];
+  for (int32_t k = 0; k < op->info->n_out; k++) own[k].size = sizeof own[k];
+  return make_measured(op, in, own, allocate, call, outputs);
+}
+
+/* The call, with the outputs' own flags. */
+static quern_status call_on(const quern_op *op, DLTensor *const *in, const outputs *outputs, const quern_call *call) {
+  DLTensor *tensors[QN_MAX_OPERANDS];
+  uint64_t flags[QN_MAX_OPERANDS];
+  quern_call own = {.size = sizeof own};
+  if (call) own = *call;
+  own.out_flags = flags;
+  for (int32_t k = 0; k < outputs->n; k++) {
+    tensors[k] = &outputs->managed[k]->dl_tensor;
+    flags[k] = outputs->managed[k]->flags;
+  }
+  return qn_dispatch_call(op, in, tensors, &own);
+}
+
+quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shape *shapes, struct DLManagedTensorVersioned **out,
+                             quern_allocator allocate, const quern_call *call) {
+  outputs outputs = {.n = 0};
+  quern_status status = check_wishes(op, shapes);
+  if (status) return status;
+  if (shapes)
+    status = make_measured(op, in, shapes, allocate, call, &outputs);
+  else
+    status = (op->info->n_out == 1 ? make_one : make_many)(op, in, allocate, call, &outputs);
+  if (status == QUERN_OK) status = call_on(op, in, &outputs, call);
+  if (status)
+    delete_all(&outputs);
+  else
+    memcpy(out, outputs.managed, (size_t)outputs.n * sizeof out[0]);
+  return status;
+}

@@ -1,0 +1,11 @@
+/* outputs.h: a call whose outputs an allocator of the caller's makes. Owns them until the call is done. */
+#ifndef QN_OUTPUTS_H
+#define QN_OUTPUTS_H
+
+#include "core/op/registry.h"
+
+/* Arguments as quern_op_call_alloc has them, checked; shapes may be NULL, `allocate` is not. */
+quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shape *shapes, struct DLManagedTensorVersioned **out,
+                             quern_allocator allocate, const quern_call *call);
+
+#endif

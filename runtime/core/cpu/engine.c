@@ -1,0 +1,395 @@
+/* engine.c: runs jobs. See engine.h.
+ *
+ * The block machine works on one box at a time: load the inputs into blocks, compute, store the outputs. A kernel is one
+ * step on blocks (or on tensors, where an operand lies as the kernel wants it). All loads of a box come before its first
+ * store, and kernels load an index before they store it, so an output may be the very tensor of an input. */
+#include "core/cpu/engine.h"
+
+#include "core/cpu/pack.h"
+#include "core/base/status.h"
+
+/* What all slices of a run share. */
+typedef struct run {
+  const qn_job *job;
+  qn_kernel *kernel;
+  char *const *ptr;
+  const void *params;
+  int32_t n_slices;
+  int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
+  int64_t n_boxes; /* BLOCKS */
+  int64_t skew;    /* BLOCKS: box boundaries of dimension 0 lie so many items before multiples of its chunk */
+} run;
+
+/* Part `i` of `n` of [0, total), cut at multiples of `multiple`. */
+static int64_t part_start(int64_t total, int64_t i, int64_t n, int64_t multiple) {
+  int64_t units = (total + multiple - 1) / multiple;
+  int64_t start = (units / n * i + units % n * i / n) * multiple;
+  return start < total ? start : total;
+}
+
+/* ---- Direct ---- */
+
+/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. As q_stream_end() of
+ * kernel_pack.h. */
+static void fence_streams(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#elif defined(__aarch64__)
+  __asm__ volatile("dmb ishst" ::: "memory");
+#endif
+}
+
+/* How many items of the first output lie before the first cache line that begins within the row. */
+static int64_t items_to_line(const qn_job *job, const char *output) {
+  const int64_t size = job->operand[job->n_in].size;
+  return (int64_t)((0 - (uintptr_t)output) % 64) / size;
+}
+
+/* The kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache, counted in bytes.
+ * row: where each operand's row begins. */
+static void stream_row(const run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+  const qn_job *job = run->job;
+  const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
+  _Alignas(64) char area[QN_AREA];
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t piece[3] = {job->chunk[0], 1, 0};
+  const int64_t head = items_to_line(job, row[job->n_in]);
+  if (head > 0 && head < piece[0]) piece[0] = head;
+  for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
+    if (piece[0] > n - i) piece[0] = n - i;
+    for (int32_t k = 0; k < job->n_in; k++) ptr[k] = row[k] + i * stride[k][0];
+    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = area + job->operand[k].block;
+    run->kernel(ptr, stride, piece, run->params);
+    for (int32_t k = job->n_in; k < job->n_operands; k++) {
+      char *copy[2] = {area + job->operand[k].block, row[k] + i * job->operand[k].size};
+      const int64_t size[3] = {piece[0] * job->operand[k].size, 1, 0};
+      job->operand[k].move(copy, byte_stride, size, NULL);
+    }
+  }
+}
+
+/* The kernel over [begin, end) of dimension `cut`, all of the others. */
+static void run_direct(const run *run, int64_t begin, int64_t end) {
+  const qn_job *job = run->job;
+  const qn_nest *nest = &job->nest;
+  int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM] = {0};
+  int64_t extent[3] = {1, 1, 0};
+  for (int32_t d = 0; d < inner; d++) extent[d] = d == cut ? end - begin : nest->n[d];
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    ptr[k] = run->ptr[k] + (nest->rank ? begin * nest->stride[k][cut] : 0);
+    stride[k][0] = nest->rank > 0 ? nest->stride[k][0] : 0;
+    stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
+  }
+  for (;;) {
+    if (job->streamed)
+      stream_row(run, ptr, (const int64_t(*)[2])stride, extent[0]);
+    else
+      run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
+    int32_t d = inner;
+    for (; d < nest->rank; d++) {
+      int64_t n = d == cut ? end - begin : nest->n[d];
+      int64_t step = ++at[d] < n ? 1 : 1 - n;
+      for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += step * nest->stride[k][d];
+      if (step == 1) break;
+      at[d] = 0;
+    }
+    if (d == nest->rank) break;
+  }
+  if (job->streamed) fence_streams();
+}
+
+/* Slices are cut from the outermost dimension that is long enough. */
+static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
+  int32_t longest = 0;
+  for (int32_t d = nest->rank - 1; d >= 0; d--) {
+    if (nest->n[d] >= 4 * (int64_t)n_slices) return d;
+    if (nest->n[d] > nest->n[longest]) longest = d;
+  }
+  return longest;
+}
+
+/* Slices of a contiguous dimension do not share the output's cache lines: a multiple of 64 items. */
+static int64_t cut_multiple(const run *run) { return run->cut == 0 ? 64 : 1; }
+
+static void direct_slice(void *arg, int64_t i) {
+  const run *run = arg;
+  int64_t n = run->job->nest.n[run->cut], multiple = cut_multiple(run);
+  int64_t begin = part_start(n, i, run->n_slices, multiple), end = part_start(n, i + 1, run->n_slices, multiple);
+  if (begin < end) run_direct(run, begin, end);
+}
+
+/* ---- Blocks ---- */
+
+/* Where a slice stands: the box's place in the grid, its first item in every dimension and operand. */
+typedef struct place {
+  int64_t at[QUERN_MAX_NDIM];
+  int64_t begin[QUERN_MAX_NDIM];
+  char *ptr[QN_MAX_OPERANDS];
+} place;
+
+static int64_t skew_along(const run *run, int32_t d) { return d == 0 ? run->skew : 0; }
+
+static int64_t boxes_along(const run *run, int32_t d) {
+  const qn_job *job = run->job;
+  return (job->nest.n[d] + skew_along(run, d) + job->chunk[d] - 1) / job->chunk[d];
+}
+
+static int64_t box_begin(const run *run, int32_t d, int64_t at) {
+  int64_t begin = at * run->job->chunk[d] - skew_along(run, d);
+  return begin > 0 ? begin : 0;
+}
+
+static int64_t box_end(const run *run, int32_t d, int64_t at) {
+  int64_t end = (at + 1) * run->job->chunk[d] - skew_along(run, d), n = run->job->nest.n[d];
+  return end < n ? end : n;
+}
+
+static void place_set(const run *run, place *place, int64_t box) {
+  const qn_nest *nest = &run->job->nest;
+  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = run->ptr[k];
+  for (int32_t i = 0; i < nest->rank; i++) {
+    int32_t d = run->job->order[i];
+    int64_t count = boxes_along(run, d);
+    place->at[d] = box % count;
+    box /= count;
+    place->begin[d] = box_begin(run, d, place->at[d]);
+    for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] += place->begin[d] * nest->stride[k][d];
+  }
+}
+
+static void place_next(const run *run, place *place) {
+  const qn_nest *nest = &run->job->nest;
+  for (int32_t i = 0; i < nest->rank; i++) {
+    int32_t d = run->job->order[i];
+    int wraps = box_end(run, d, place->at[d]) == nest->n[d];
+    place->at[d] = wraps ? 0 : place->at[d] + 1;
+    int64_t begin = box_begin(run, d, place->at[d]), moved = begin - place->begin[d];
+    place->begin[d] = begin;
+    if (moved)
+      for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] += moved * nest->stride[k][d];
+    if (!wraps) return;
+  }
+}
+
+static void box_measure(const run *run, const place *place, qn_box *box) {
+  box->count = 1;
+  for (int32_t j = 0; j < box->rank; j++) {
+    int32_t d = box->dim[j];
+    box->n[j] = box_end(run, d, place->at[d]) - place->begin[d];
+    box->count *= box->n[j];
+  }
+  box->row = box->rank ? box->n[0] : 1;
+}
+
+/* What a block holds already: an operand that is broadcast over the outer dimensions is packed once for many boxes. */
+typedef struct packed {
+  const char *from;
+  int64_t row, count;
+} packed;
+
+/* Of the first n_in inputs. */
+static void load(const run *run, int32_t n_in, const place *place, const qn_box *box, packed *packed, char *area) {
+  const qn_job *job = run->job;
+  for (int32_t k = 0; k < n_in; k++) {
+    const qn_operand *operand = &job->operand[k];
+    if (operand->way == QN_WAY_IN_PLACE) continue;
+    const char *from = place->ptr[k];
+    /* A box that is shorter along its last dimension holds the first items of a longer one. */
+    if (packed[k].from == from && packed[k].row == box->row && packed[k].count >= box->count) continue;
+    qn_pack_load(operand, job->nest.stride[k], box, from, area);
+    packed[k].from = from;
+    packed[k].row = box->row;
+    packed[k].count = box->count;
+  }
+}
+
+/* The operands of the kernel: blocks, and tensors in place. */
+typedef struct registers {
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t stride[QN_MAX_OPERANDS][2];
+} registers;
+
+static void registers_set(const qn_job *job, registers *registers, char *area) {
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    const qn_operand *operand = &job->operand[k];
+    registers->ptr[k] = area + operand->block;
+    registers->stride[k][0] = operand->broadcast ? 0 : operand->value_size;
+    /* From row to row, where the kernel runs in rows; a block's own depends on the box at hand. */
+    registers->stride[k][1] = job->rows && operand->way == QN_WAY_IN_PLACE ? job->nest.stride[k][job->box_dim[1]] : 0;
+  }
+}
+
+/* Where a register of a program is, for the box at hand. */
+static char *register_at(const run *run, const place *place, const qn_register *reg, char *area) {
+  const qn_job *job = run->job;
+  const qn_operand *operand;
+  switch (reg->kind) {
+    case QN_REGISTER_OPERAND:
+      operand = &job->operand[reg->index];
+      return operand->way == QN_WAY_IN_PLACE ? place->ptr[reg->index] : area + operand->block;
+    case QN_REGISTER_TEMP: return area + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
+    case QN_REGISTER_ONE: return area + job->ones + 8 * reg->index;
+    case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(job->program->constants + reg->index);
+    default: return (char *)(uintptr_t)((const uint64_t *)run->params + reg->index);
+  }
+}
+
+/* The steps of a program over one box. */
+static void compute_program(const run *run, const place *place, const qn_box *box, char *area) {
+  const qn_program *program = run->job->program;
+  for (int32_t i = 0; i < program->n_steps; i++) {
+    const qn_step *step = &program->steps[i];
+    const int64_t extent[3] = {step->single ? 1 : box->count, 1, 0};
+    char *ptr[QN_MAX_OPERANDS];
+    int64_t stride[QN_MAX_OPERANDS][2];
+    for (int32_t k = 0; k < step->n_registers; k++) {
+      ptr[k] = register_at(run, place, &step->registers[k], area);
+      stride[k][0] = step->registers[k].step;
+      stride[k][1] = 0;
+    }
+    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, area));
+  }
+}
+
+static void compute(const run *run, const place *place, const qn_box *box, registers *registers) {
+  const qn_job *job = run->job;
+  int64_t extent[3] = {job->rows ? box->row : box->count, job->rows ? box->n[1] : 1, 0};
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    if (job->operand[k].way == QN_WAY_IN_PLACE)
+      registers->ptr[k] = place->ptr[k];
+    else if (job->rows)
+      registers->stride[k][1] = extent[0] * registers->stride[k][0];
+  }
+  if (job->variant->rank > 1 || extent[1] == 1) {
+    run->kernel(registers->ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
+    return;
+  }
+  char *ptr[QN_MAX_OPERANDS]; /* its rows one by one */
+  for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = registers->ptr[k];
+  int64_t n_rows = extent[1];
+  extent[1] = 1;
+  for (int64_t i = 0; i < n_rows; i++) {
+    run->kernel(ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
+    for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += registers->stride[k][1];
+  }
+}
+
+static void store(const run *run, const place *place, const qn_box *box, char *area) {
+  const qn_job *job = run->job;
+  for (int32_t k = job->n_in; k < job->n_operands; k++)
+    if (job->operand[k].way != QN_WAY_IN_PLACE)
+      qn_pack_store(&job->operand[k], job->nest.stride[k], box, area, place->ptr[k]);
+}
+
+/* Before the first box of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
+static void begin_boxes(const qn_job *job, qn_box *box, packed *packed, char *area) {
+  box->rank = job->box_rank;
+  box->dim = job->box_dim;
+  for (int32_t j = 0; j < box->rank; j++) box->n[j] = job->chunk[box->dim[j]];
+  box->row = box->rank ? box->n[0] : 1;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    packed[k].from = NULL;
+    packed[k].count = 0;
+    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest.stride[k], box, area);
+  }
+}
+
+static void run_boxes(const run *run, int64_t first, int64_t end) {
+  const qn_job *job = run->job;
+  _Alignas(64) char area[QN_AREA];
+  packed packed[QN_MAX_OPERANDS];
+  registers registers;
+  place place;
+  qn_box box;
+  begin_boxes(job, &box, packed, area);
+  registers_set(job, &registers, area);
+  place_set(run, &place, first);
+  for (int64_t i = first;;) {
+    box_measure(run, &place, &box);
+    load(run, job->n_in, &place, &box, packed, area);
+    if (job->program)
+      compute_program(run, &place, &box, area);
+    else
+      compute(run, &place, &box, &registers);
+    store(run, &place, &box, area);
+    if (++i == end) break;
+    place_next(run, &place);
+  }
+  if (job->streamed) fence_streams();
+}
+
+static void blocks_slice(void *arg, int64_t i) {
+  const run *run = arg;
+  int64_t n = run->n_slices, first = part_start(run->n_boxes, i, n, 1), end = part_start(run->n_boxes, i + 1, n, 1);
+  if (first < end) run_boxes(run, first, end);
+}
+
+/* How far before multiples of the chunk the boxes of a streamed output begin, for each to begin with a cache line. */
+static int64_t stream_skew(const qn_job *job, char *const *ptr) {
+  uintptr_t misaligned = (uintptr_t)ptr[job->n_in] % 64;
+  int64_t size = job->operand[job->n_in].size;
+  if (!job->streamed || job->nest.rank != 1 || misaligned % (uintptr_t)size) return 0;
+  return (int64_t)misaligned / size % job->chunk[0];
+}
+
+static int64_t count_boxes(const run *run) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < run->job->nest.rank; d++) n *= boxes_along(run, d);
+  return n;
+}
+
+void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
+                    void *arg) {
+  const run run = {.job = job, .ptr = job->nest.ptr};
+  const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
+  _Alignas(64) char area[QN_AREA];
+  packed packed[QN_MAX_OPERANDS];
+  char *ptr[QN_MAX_OPERANDS];
+  place place;
+  qn_box box;
+  if (first == end) return;
+  begin_boxes(job, &box, packed, area);
+  place_set(&run, &place, first);
+  qn_engine_box visited = {.ptr = ptr, .room = area + job->room};
+  for (int64_t d = 0, weight = 1; d < job->nest.rank; weight *= job->nest.n[d++]) visited.first += place.begin[d] * weight;
+  for (int64_t at = first;;) {
+    box_measure(&run, &place, &box);
+    load(&run, n_in, &place, &box, packed, area);
+    for (int32_t k = 0; k < n_in; k++)
+      ptr[k] = job->operand[k].way == QN_WAY_IN_PLACE ? place.ptr[k] : area + job->operand[k].block;
+    visited.count = box.count;
+    if (!visit(arg, &visited) || ++at == end) return;
+    visited.first += box.count;
+    place_next(&run, &place);
+  }
+}
+
+/* ---- Either ---- */
+
+int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
+  if (job->most_slices == 1) return 1;
+  int32_t limit = qn_slices_limit(slices);
+  return job->most_slices < limit ? job->most_slices : limit;
+}
+
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices) {
+  int32_t n_slices = qn_engine_slices(job, slices);
+  run run = {.job = job, .kernel = kernel, .ptr = ptr, .params = params, .n_slices = n_slices};
+  if (job->path == QN_PATH_DIRECT) {
+    if (n_slices > 1) {
+      run.cut = cut_dimension(&job->nest, n_slices);
+      qn_slices_run(slices, n_slices, direct_slice, &run);
+    } else {
+      run_direct(&run, 0, job->nest.rank ? job->nest.n[0] : 1);
+    }
+    return;
+  }
+  run.skew = stream_skew(job, ptr);
+  run.n_boxes = count_boxes(&run);
+  if (n_slices > 1)
+    qn_slices_run(slices, n_slices, blocks_slice, &run);
+  else
+    run_boxes(&run, 0, run.n_boxes);
+}

@@ -1,0 +1,30 @@
+/* engine.h: runs a job: in slices, each over its part of the tensors or over its boxes. Memory beyond the operands: the
+ * slice's stack. Knows neither ops nor dtype rules. */
+#ifndef QN_ENGINE_H
+#define QN_ENGINE_H
+
+#include "core/cpu/job.h"
+#include "core/base/slices.h"
+
+/* In how many slices a run on this thread would be, at this moment. */
+int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
+
+/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ptr: the operands' first items as
+ * job->nest has them (flipped strides included); job->nest.ptr is not read. To be called in the default floating point
+ * environment. */
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices);
+
+/* A box of a job that is in_order, its first n_in inputs as the job's kernel takes them. */
+typedef struct qn_engine_box {
+  char *const *ptr; /* [n_in] */
+  int64_t first;    /* its first element's number in the order of the nest's elements */
+  int64_t count;    /* how many it has */
+  char *room;       /* for job->room_size bytes of each */
+} qn_engine_box;
+
+/* Calls visit(arg, box) for the boxes of part `i` of `n` of an in_order job, one after another, until it returns 0; a part may
+ * have none. job->nest.ptr: the inputs. To be called in the default floating point environment. */
+void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
+                    void *arg);
+
+#endif

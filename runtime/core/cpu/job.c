@@ -1,0 +1,470 @@
+/* job.c: the choice of a path for one loop nest. See job.h. */
+#include "core/cpu/job.h"
+
+#include "core/base/isa.h"
+#include "core/base/status.h"
+
+/* Outputs of at least so many bytes in all are written past the cache, unless what a kernel computes takes so long that
+ * reading their lines first is hidden behind it (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
+ * more). An interpreted expression's come from blocks anyway. */
+#ifndef QN_STREAM_BYTES
+#define QN_STREAM_BYTES (16 << 20)
+#endif
+
+/* Reading and writing must alternate so closely that memory is busy both ways, but not so closely that pieces cost more than
+ * they gain. Bytes of the widest output in a piece of a row, where a direct kernel is streamed (add of f32: 4.2 ms with 512,
+ * 6.2 with 1024). */
+#define PIECE_BYTES 512
+/* Elements of a streamed box, which costs more than a piece (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
+#define STREAM_BLOCK 512
+
+/* A slice is worth a thread's waking from so much work on. */
+#ifndef QN_SLICE_NANOSECONDS
+#define QN_SLICE_NANOSECONDS 8000
+#endif
+
+/* Below this many elements no block pays for its preparation. */
+#define FEW_ELEMENTS 64
+
+#define CACHE_LINE 64
+
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
+static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
+static int log2_size(uint8_t size) { return __builtin_ctz(size); }
+
+qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
+  unsigned level = (unsigned)qn_isa_detect();
+  while (level > 0 && !variant->fn[level]) level--;
+  if (!variant->fn[level]) { /* a cap below all that was built: the lowest that this machine runs */
+    unsigned machine = (unsigned)qn_isa_machine();
+    while (level < machine && level + 1 < QN_ISA_COUNT && !variant->fn[level]) level++;
+  }
+  if (isa) *isa = (qn_isa)level;
+  return variant->fn[level];
+}
+
+/* ---- Direct ---- */
+
+/* The variant of these dtypes that takes the operands as they lie along the inner dimension, the one with the fewest
+ * strided operands and then of rank 2; NULL if none does. */
+static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
+                                        int *n_strided) {
+  const qn_nest *nest = &job->nest;
+  int single = inner_extent(nest) == 1; /* then every stride fits every class */
+  const qn_variant *best = NULL;
+  for (int32_t i = 0; i < signature->n_variants; i++) {
+    const qn_variant *variant = &signature->variants[i];
+    int strided = 0, fits = variant->rank == 1 || variant->rank == 2;
+    for (int32_t k = 0; k < job->n_operands && fits; k++) {
+      int64_t stride = inner_stride(nest, k);
+      fits = variant->dtypes[k] == dtypes[k];
+      if (variant->classes[k] == QN_CLASS_STRIDED)
+        strided++;
+      else
+        fits &= single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
+    }
+    if (!fits || (best && (strided > *n_strided || (strided == *n_strided && variant->rank <= best->rank)))) continue;
+    best = variant;
+    *n_strided = strided;
+    if (strided == 0 && variant->rank == 2) break; /* there is no better one */
+  }
+  return best;
+}
+
+/* The dimension along which operand k shares cache lines although it does not along the inner one; 0 if there is none. */
+static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
+  if (nest->rank < 2 || qn_tensor_magnitude(nest->stride[k][0]) < CACHE_LINE || nest->n[0] < 8) return 0;
+  int32_t best = 0;
+  for (int32_t d = 1; d < nest->rank; d++) {
+    int64_t stride = qn_tensor_magnitude(nest->stride[k][d]);
+    int shares = stride && stride < CACHE_LINE && nest->n[d] >= 8;
+    if (shares && (!best || stride < qn_tensor_magnitude(nest->stride[k][best]))) best = d;
+  }
+  return best;
+}
+
+static int32_t any_transposed_dim(const qn_job *job) {
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    int32_t d = job->operand[k].dtype == QN_INDEX_DTYPE ? 0 : transposed_dim(&job->nest, k);
+    if (d) return d;
+  }
+  return 0;
+}
+
+/* Operands that are neither contiguous nor broadcast along the inner dimension. */
+static int has_strided_operand(const qn_job *job) {
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    int64_t stride = inner_stride(&job->nest, k);
+    if (stride && stride != job->operand[k].size) return 1;
+  }
+  return 0;
+}
+
+static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, int n_strided) {
+  const qn_nest *nest = &job->nest;
+  if (nest->n_elements <= FEW_ELEMENTS) return 1;
+  /* A strided variant that only stands in for a broadcast one: a block filled once is quicker. */
+  if (n_strided && !has_strided_operand(job)) return 0;
+  if (nest->rank <= 1) return 1;
+  if (nest->n[0] < (variant->rank >= 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
+  return !n_strided || !any_transposed_dim(job);
+}
+
+/* ---- Boxes ---- */
+
+/* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. If `most` allows it, of a
+ * multiple of items. */
+static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
+  if (n <= most) return n;
+  if (most >= multiple) most -= most % multiple;
+  int64_t pieces = (n - 1) / most + 1, chunk = (n - 1) / pieces + 1;
+  if (most >= multiple) chunk = (chunk + multiple - 1) / multiple * multiple;
+  return chunk;
+}
+
+static void choose_linear_boxes(qn_job *job, int64_t block) {
+  const qn_nest *nest = &job->nest;
+  int64_t room = block;
+  job->box_rank = 0;
+  for (int32_t d = 0; d < nest->rank; d++) {
+    int64_t chunk = 1;
+    if (room > 1) chunk = even_chunk(nest->n[d], room, d == 0 || job->streamed ? CACHE_LINE : 1);
+    job->chunk[d] = chunk;
+    job->order[d] = d;
+    if (chunk > 1) job->box_dim[job->box_rank++] = d;
+    room = chunk == nest->n[d] ? room / chunk : 1;
+  }
+}
+
+/* A tile's rows are so long, */
+#define TILE_ROW 64
+/* and there are as many of them as two cache lines of the first output have items: lines are fetched in pairs. */
+static int64_t tile_rows(const qn_job *job) { return 2 * CACHE_LINE / job->operand[job->n_in].size; }
+
+/* Boxes of two dimensions, so that a transposed operand's cache lines, along `other`, are used in full. They are walked
+ * along `other`: the pages and half-used lines of the transposed operand, many short rows, then serve the next tile, too
+ * (3000 x 3000 f32: 0.8 ns an element against 1.6 the other way or with tiles one line high). */
+static void choose_tiles(qn_job *job, int32_t other, int64_t block) {
+  const qn_nest *nest = &job->nest;
+  int64_t rows = min_i64(nest->n[other], min_i64(tile_rows(job), block));
+  int32_t at = 0;
+  for (int32_t d = 0; d < nest->rank; d++) job->chunk[d] = 1;
+  job->chunk[other] = rows;
+  job->chunk[0] = even_chunk(nest->n[0], min_i64(TILE_ROW, block / rows), 1);
+  job->order[at++] = other;
+  for (int32_t d = 0; d < nest->rank; d++)
+    if (d != other) job->order[at++] = d;
+  job->box_rank = 0;
+  if (job->chunk[0] > 1) job->box_dim[job->box_rank++] = 0;
+  if (rows > 1) job->box_dim[job->box_rank++] = other;
+}
+
+/* Over a whole box: the operand's items are adjacent, or all one. */
+static int is_linear(const qn_job *job, int32_t k) {
+  int64_t expected = job->operand[k].size;
+  for (int32_t j = 0; j < job->box_rank; j++) {
+    int32_t d = job->box_dim[j];
+    if (job->nest.stride[k][d] != expected) return 0;
+    /* A box at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
+    if (j + 1 < job->box_rank && job->chunk[d] != job->nest.n[d]) return 0;
+    expected *= job->chunk[d];
+  }
+  return 1;
+}
+
+static int is_uniform(const qn_job *job, int32_t k) {
+  for (int32_t j = 0; j < job->box_rank; j++)
+    if (job->nest.stride[k][job->box_dim[j]]) return 0;
+  return job->box_rank > 0;
+}
+
+static int64_t box_stride(const qn_job *job, int32_t k, int32_t j) {
+  return j < job->box_rank ? job->nest.stride[k][job->box_dim[j]] : 0;
+}
+static int64_t box_extent(const qn_job *job, int32_t j) { return j < job->box_rank ? job->chunk[job->box_dim[j]] : 1; }
+
+static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0) == job->operand[k].size; }
+
+/* The kernel may run over the rows of a box where they are long enough and some operand is then used as it lies. */
+static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
+  if (job->program || job->in_order) return 0;
+  const qn_variant *variant = &signature->variants[0];
+  if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
+  for (int32_t k = 0; k < job->n_operands; k++)
+    if (job->operand[k].dtype == job->operand[k].value && has_rows(job, k) && !is_linear(job, k)) return 1;
+  return 0;
+}
+
+/* An operand that the kernel could take as a broadcast one. In rows it may change from row to row. */
+static int may_broadcast(const qn_job *job, int32_t k) {
+  if (k >= job->n_in) return 0;
+  return is_uniform(job, k) || (job->rows && box_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].value);
+}
+
+/* The variant for boxes: operands of the dtypes computed in, contiguous, and as many broadcast ones as can be. */
+static const qn_variant *block_variant(const qn_signature *signature, const qn_job *job) {
+  const uint8_t *dtypes = signature->variants[0].dtypes;
+  const qn_variant *best = NULL;
+  int best_broadcasts = -1;
+  for (int32_t i = 0; i < signature->n_variants; i++) {
+    const qn_variant *variant = &signature->variants[i];
+    int broadcasts = 0, fits = variant->rank == 1 || variant->rank == 2;
+    for (int32_t k = 0; k < job->n_operands && fits; k++) {
+      int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
+      broadcasts += is_broadcast;
+      fits = variant->dtypes[k] == dtypes[k] &&
+             (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k)));
+    }
+    if (!fits || broadcasts <= best_broadcasts) continue;
+    best = variant;
+    best_broadcasts = broadcasts;
+  }
+  qn_assert(best);
+  return best;
+}
+
+/* ---- Ways ---- */
+
+/* Whether every offset inside a box fits an entry of the table. */
+static int fits_table(const qn_job *job, int32_t k) {
+  int64_t reach = 0;
+  for (int32_t j = 0; j < job->box_rank; j++) {
+    int64_t stride = qn_tensor_magnitude(box_stride(job, k, j));
+    if (stride > INT32_MAX) return 0; /* no sum below can overflow then */
+    reach += stride * (box_extent(job, j) - 1);
+  }
+  return reach <= INT32_MAX;
+}
+
+static void use_mover(qn_operand *operand, qn_way way, const qn_variant *mover) {
+  operand->way = (uint8_t)way;
+  operand->mover = mover;
+  operand->move = mover ? qn_job_kernel(mover, NULL) : NULL;
+}
+
+/* How items move that neither lie as the kernel wants them nor in rows that can be converted. */
+static void choose_move(qn_job *job, int32_t k, int tiles) {
+  qn_operand *operand = &job->operand[k];
+  int is_output = k >= job->n_in, log2 = log2_size(operand->size);
+  int64_t row = box_extent(job, 0), stride = box_stride(job, k, 0);
+  if (!is_output && is_uniform(job, k))
+    use_mover(operand, QN_WAY_FILL, qn_packs.fill[log2]);
+  else if (stride == operand->size && row * operand->size >= CACHE_LINE)
+    use_mover(operand, QN_WAY_ROWS, NULL);
+  else if (!is_output && job->box_rank == 2 && row >= 8 && box_extent(job, 1) >= 8 && box_stride(job, k, 1) == operand->size)
+    use_mover(operand, QN_WAY_STRIDED, qn_packs.transpose[log2]);
+  else if (!is_output && stride == 0 && row >= QN_ROW_WORTHWHILE)
+    use_mover(operand, QN_WAY_STRIDED, qn_packs.fill[log2]);
+  else if (row < QN_ROW_WORTHWHILE && !tiles && fits_table(job, k))
+    use_mover(operand, QN_WAY_AT, is_output ? qn_packs.scatter_at[log2] : qn_packs.gather_at[log2]);
+  else
+    use_mover(operand, QN_WAY_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
+}
+
+/* A program's output is written to the tensor only when no input, which may be that very tensor, is read any more. */
+static int may_be_in_place(const qn_job *job, int32_t k) {
+  return !job->program || k < job->n_in || job->program->in_place >> (k - job->n_in) & 1;
+}
+
+/* What converts between tensor and block, or NULL. */
+static qn_kernel *conversion(const qn_job *job, int32_t k) {
+  const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].value;
+  const int is_output = k >= job->n_in;
+  if (dtype == value) return NULL;
+  const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
+  if (plain && job->computes && value == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
+  return qn_job_kernel(is_output ? qn_packs.convert[value][dtype] : qn_packs.convert[dtype][value], NULL);
+}
+
+static void choose_way(qn_job *job, int32_t k, int tiles) {
+  qn_operand *operand = &job->operand[k];
+  int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
+  int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
+  use_mover(operand, QN_WAY_IN_PLACE, NULL);
+  if (operand->dtype == QN_INDEX_DTYPE) {
+    operand->convert = NULL;
+    operand->broadcast = 0;
+    use_mover(operand, QN_WAY_INDEX, qn_packs.index[operand->value == QN_F64]);
+    return;
+  }
+  operand->convert = conversion(job, k);
+  operand->broadcast = job->variant && job->variant->classes[k] == QN_CLASS_BROADCAST;
+  if (is_output && job->streamed && linear)
+    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+  else if (operand->broadcast)
+    operand->way = same ? QN_WAY_IN_PLACE : QN_WAY_ONE;
+  else if (same && (linear || (job->rows && has_rows(job, k))) && may_be_in_place(job, k))
+    operand->way = QN_WAY_IN_PLACE;
+  else if (!same && (linear || rows))
+    operand->way = QN_WAY_CONVERT;
+  else
+    choose_move(job, k, tiles);
+}
+
+static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
+
+/* Gives each operand its places in the area; returns the bytes taken. */
+static int64_t lay_out(qn_job *job) {
+  int64_t elements = 1, used = 0;
+  for (int32_t j = 0; j < job->box_rank; j++) elements *= box_extent(job, j);
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    qn_operand *operand = &job->operand[k];
+    if (operand->way == QN_WAY_IN_PLACE) continue;
+    int64_t items = operand->way == QN_WAY_ONE ? 1 : elements;
+    operand->block = (uint16_t)used;
+    used += round_up(items * operand->value_size);
+    if (operand->way >= QN_WAY_FILL && operand->convert) {
+      operand->staging = (uint16_t)used;
+      used += round_up(items * operand->size);
+    } else {
+      operand->staging = operand->block;
+    }
+    if (operand->way == QN_WAY_AT) {
+      operand->table = (uint16_t)used;
+      used += round_up(items * 4);
+    }
+    if (used > QN_AREA) return used; /* too large: the places do not matter */
+  }
+  job->room = (uint16_t)used;
+  if (!job->program) return used + round_up(job->room_size * elements);
+  int64_t temps = used + round_up(8 * job->program->n_ones);
+  job->items = (int32_t)elements;
+  job->ones = (uint16_t)used;
+  job->temps = (uint16_t)temps;
+  return temps + round_up(job->program->temp_before[job->program->n_temps] * elements);
+}
+
+static void plan_blocks(const qn_signature *signature, qn_job *job) {
+  int32_t other = job->streamed || job->in_order ? 0 : any_transposed_dim(job);
+  job->path = QN_PATH_BLOCKS;
+  int64_t largest = other ? TILE_ROW * tile_rows(job) : job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
+  for (int64_t block = largest;; block /= 2) {
+    if (other)
+      choose_tiles(job, other, block);
+    else
+      choose_linear_boxes(job, block);
+    job->rows = 0;
+    job->rows = (uint8_t)are_rows_worthwhile(job, signature);
+    job->variant = job->program ? NULL : block_variant(signature, job);
+    for (int32_t k = 0; k < job->n_operands; k++) choose_way(job, k, other != 0);
+    if (lay_out(job) <= QN_AREA) break;
+    qn_assert(block > 1);
+  }
+  if (!job->program) job->kernel = qn_job_kernel(job->variant, &job->isa);
+}
+
+/* ---- The choice ---- */
+
+/* Tensors without data may have any size: from here on they are all alike. */
+#define MANY_ELEMENTS ((int64_t)1 << 40)
+
+/* How many slices so much work is worth. */
+static int32_t count_slices(int64_t nanoseconds) {
+  int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
+  return worth <= 1 ? 1 : (int32_t)min_i64(worth, INT32_MAX);
+}
+
+/* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
+static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
+  int64_t picoseconds = job->program ? job->program->picoseconds : heavy ? 1000 : 50;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    picoseconds += 20 * job->operand[k].size;
+    if (job->path != QN_PATH_BLOCKS) continue;
+    if (job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
+    if (job->operand[k].way == QN_WAY_CONVERT) picoseconds += 40;
+  }
+  return min_i64(job->nest.n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
+}
+
+/* How many items of operand k lie one behind the other as the nest is walked. */
+static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
+  int64_t run = 1;
+  for (int32_t d = 0; d < nest->rank && nest->stride[k][d] == run * size; d++) run *= nest->n[d];
+  return run;
+}
+
+/* Whether the outputs leave the cache anyway and can be written past it: their lines need not be read first. Not in place: then
+ * they have been. They must be contiguous over a box or a piece, as they are within runs of QN_BLOCK elements or more. */
+static int is_streamed(const qn_job *job) {
+  const qn_nest *nest = &job->nest;
+  int64_t bytes = 0;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) {
+    bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
+    if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
+    for (int32_t k = 0; k < job->n_in; k++)
+      if (nest->ptr[k] == nest->ptr[o]) return 0;
+  }
+  return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
+}
+
+/* What the operands are. Returns whether all are computed in the dtypes they have. */
+static int set_operands(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
+  int same = 1;
+  job->n_operands = job->nest.n_operands;
+  job->n_in = job->n_operands - n_out;
+  job->rows = job->streamed = job->in_order = job->room_size = 0;
+  job->computes = signature->computes;
+  job->program = signature->program;
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    qn_operand *operand = &job->operand[k];
+    operand->dtype = dtypes[k];
+    operand->value = signature->value[k];
+    operand->size = qn_dtype_infos[operand->dtype].size;
+    operand->value_size = qn_dtype_infos[operand->value].size;
+    same &= operand->dtype == operand->value;
+  }
+  return same;
+}
+
+void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_job *job) {
+  set_operands(signature, dtypes, 1, job);
+  job->streamed = (uint8_t)is_streamed(job);
+  plan_blocks(signature, job);
+  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
+}
+
+/* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a box takes
+ * several. */
+static int may_go_direct(const qn_job *job, int n_strided) {
+  const int32_t n_out = job->n_operands - job->n_in;
+  return !job->streamed || (n_strided == 0 && inner_extent(&job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_AREA);
+}
+
+/* The outputs' blocks lie one behind the other. */
+static void plan_pieces(qn_job *job) {
+  uint8_t largest = 1;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) {
+    qn_operand *operand = &job->operand[o];
+    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+    operand->block = (uint16_t)((o - job->n_in) * PIECE_BYTES);
+    if (operand->size > largest) largest = operand->size;
+  }
+  job->chunk[0] = PIECE_BYTES / largest;
+}
+
+void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {
+  set_operands(signature, dtypes, 0, job);
+  job->in_order = 1;
+  job->room_size = room;
+  plan_blocks(signature, job);
+  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
+}
+
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
+  int same = set_operands(signature, dtypes, n_out, job), n_strided = 0;
+  job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
+  job->path = QN_PATH_DIRECT;
+  /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
+  if (same && !job->program) dtypes = signature->variants[0].dtypes;
+  job->variant = job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->kernel = NULL;
+  job->isa = qn_isa_detect();
+  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {
+    job->kernel = qn_job_kernel(job->variant, &job->isa);
+    if (job->streamed) plan_pieces(job);
+  } else {
+    plan_blocks(signature, job);
+  }
+  job->most_slices = count_slices(estimate_nanoseconds(job, signature->heavy));
+}

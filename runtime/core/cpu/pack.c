@@ -1,0 +1,151 @@
+/* pack.c: boxes to blocks and back. See pack.h. */
+#include "core/cpu/pack.h"
+
+#include <string.h>
+
+#include "core/base/status.h"
+
+/* The far side of a move: a box in a tensor. The near side is dense. */
+static int64_t stride_along(const qn_box *box, const int64_t *stride, int32_t j) {
+  return j < box->rank ? stride[box->dim[j]] : 0;
+}
+static int64_t extent_along(const qn_box *box, int32_t j) { return j < box->rank ? box->n[j] : 1; }
+
+/* One row of a two-operand kernel. */
+static void run_row(qn_kernel *kernel, const char *from, int64_t from_size, char *to, int64_t to_size, int64_t n) {
+  char *const ptr[2] = {(char *)(uintptr_t)from, to};
+  const int64_t stride[2][2] = {{from_size, n * from_size}, {to_size, n * to_size}};
+  const int64_t extent[3] = {n, 1, 0};
+  kernel(ptr, stride, extent, NULL);
+}
+
+/* Converts between tensor and block row by row, or in one go where the rows are adjacent. `far` has the items of far_size
+ * bytes, `near` those of near_size. */
+static void convert_rows(qn_kernel *kernel, const qn_box *box, const int64_t *stride, char *far, int64_t far_size, char *near,
+                         int64_t near_size, int is_store) {
+  int64_t row = box->row, n_rows = 1, step = stride_along(box, stride, 1);
+  if (box->rank == 2 && step != row * far_size)
+    n_rows = box->n[1];
+  else
+    row = box->count; /* boxes of more dimensions are converted where they are linear only */
+  for (int64_t i = 0; i < n_rows; i++, far += step, near += row * near_size) {
+    if (is_store)
+      run_row(kernel, near, near_size, far, far_size, row);
+    else
+      run_row(kernel, far, far_size, near, near_size, row);
+  }
+}
+
+/* A place in the outer dimensions of a box, and its offset in the tensor. */
+typedef struct odometer {
+  int64_t offset;
+  int64_t at[QUERN_MAX_NDIM];
+} odometer;
+
+static void odometer_start(odometer *odometer, const qn_box *box) {
+  odometer->offset = 0;
+  for (int32_t j = 0; j < box->rank; j++) odometer->at[j] = 0;
+}
+
+/* Moves on by one in the dimensions from `first` up; 0 after the last. */
+static int odometer_next(odometer *odometer, const qn_box *box, const int64_t *stride, int32_t first) {
+  for (int32_t j = first; j < box->rank; j++) {
+    int64_t step = stride[box->dim[j]];
+    if (++odometer->at[j] < box->n[j]) {
+      odometer->offset += step;
+      return 1;
+    }
+    odometer->at[j] = 0;
+    odometer->offset -= step * (box->n[j] - 1);
+  }
+  return 0;
+}
+
+static void copy_rows(const qn_box *box, const int64_t *stride, char *far, char *near, int64_t size, int is_store) {
+  size_t bytes = (size_t)(box->row * size);
+  odometer rows;
+  odometer_start(&rows, box);
+  do {
+    char *row = far + rows.offset;
+    memcpy(is_store ? row : near, is_store ? near : row, bytes);
+    near += bytes;
+  } while (odometer_next(&rows, box, stride, 1));
+}
+
+static void move_strided(qn_kernel *kernel, const qn_box *box, const int64_t *stride, char *far, char *near, int64_t size,
+                         int is_store) {
+  const int64_t extent[3] = {box->row, extent_along(box, 1), 0};
+  const int64_t far_stride[2] = {stride_along(box, stride, 0), stride_along(box, stride, 1)};
+  const int64_t near_stride[2] = {size, box->row * size};
+  const int64_t strides[2][2] = {{is_store ? near_stride[0] : far_stride[0], is_store ? near_stride[1] : far_stride[1]},
+                                 {is_store ? far_stride[0] : near_stride[0], is_store ? far_stride[1] : near_stride[1]}};
+  odometer parts;
+  odometer_start(&parts, box);
+  do {
+    char *part = far + parts.offset;
+    char *const ptr[2] = {is_store ? near : part, is_store ? part : near};
+    kernel(ptr, strides, extent, NULL);
+    near += extent[0] * extent[1] * size;
+  } while (odometer_next(&parts, box, stride, 2));
+}
+
+void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area) {
+  int32_t *offset = (int32_t *)(void *)(area + operand->table);
+  int64_t step = stride_along(box, stride, 0);
+  odometer rows;
+  odometer_start(&rows, box);
+  do {
+    for (int64_t i = 0; i < box->row; i++) *offset++ = (int32_t)(rows.offset + i * step);
+  } while (odometer_next(&rows, box, stride, 1));
+}
+
+static void move_at(const qn_operand *operand, const qn_box *box, char *far, char *near, char *area, int is_store) {
+  char *const ptr[3] = {is_store ? near : far, area + operand->table, is_store ? far : near};
+  const int64_t dense[2] = {operand->size, 0};
+  const int64_t stride[3][2] = {{is_store ? dense[0] : 0, 0}, {4, 0}, {is_store ? 0 : dense[0], 0}};
+  const int64_t extent[3] = {box->count, 1, 0};
+  operand->move(ptr, stride, extent, NULL);
+}
+
+static void fill(const qn_operand *operand, const qn_box *box, const char *value, char *near) {
+  char *const ptr[2] = {(char *)(uintptr_t)value, near};
+  const int64_t stride[2][2] = {{0, 0}, {operand->size, 0}};
+  const int64_t extent[3] = {box->count, 1, 0};
+  operand->move(ptr, stride, extent, NULL);
+}
+
+void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_box *box, const char *from, char *area) {
+  char *far = (char *)(uintptr_t)from; /* only read */
+  char *block = area + operand->block, *staging = area + operand->staging;
+  switch (operand->way) {
+    case QN_WAY_CONVERT:
+      convert_rows(operand->convert, box, stride, far, operand->size, block, operand->value_size, 0);
+      return;
+    case QN_WAY_ONE: run_row(operand->convert, from, operand->size, block, operand->value_size, 1); return;
+    case QN_WAY_INDEX: move_strided(operand->move, box, stride, far, block, operand->value_size, 0); return;
+    case QN_WAY_FILL: fill(operand, box, from, staging); break;
+    case QN_WAY_ROWS: copy_rows(box, stride, far, staging, operand->size, 0); break;
+    case QN_WAY_STRIDED: move_strided(operand->move, box, stride, far, staging, operand->size, 0); break;
+    default: qn_assert(operand->way == QN_WAY_AT); move_at(operand, box, far, staging, area, 0);
+  }
+  if (operand->convert) run_row(operand->convert, staging, operand->size, block, operand->value_size, box->count);
+}
+
+void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area, char *to) {
+  char *block = area + operand->block, *staging = area + operand->staging;
+  if (operand->way == QN_WAY_CONVERT) {
+    convert_rows(operand->convert, box, stride, to, operand->size, block, operand->value_size, 1);
+    return;
+  }
+  if (operand->convert) run_row(operand->convert, block, operand->value_size, staging, operand->size, box->count);
+  switch (operand->way) {
+    case QN_WAY_ROWS: copy_rows(box, stride, to, staging, operand->size, 1); return;
+    case QN_WAY_STRIDED: move_strided(operand->move, box, stride, to, staging, operand->size, 1); return;
+    case QN_WAY_STREAM: {
+      /* Counted in bytes. */
+      run_row(operand->move, staging, 1, to, 1, box->count * operand->size);
+      return;
+    }
+    default: qn_assert(operand->way == QN_WAY_AT); move_at(operand, box, to, staging, area, 1);
+  }
+}

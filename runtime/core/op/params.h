@@ -1,0 +1,28 @@
+/* params.h: a call's parameters, weak numbers, converted to the dtype its kernel computes in. Knows no tensors. */
+#ifndef QN_PARAMS_H
+#define QN_PARAMS_H
+
+#include "core/op/program.h"
+
+/* A parameter of an expression may be used in several dtypes: one slot for each. */
+#define QN_MAX_SLOTS 64
+
+/* As kernels take them: a parameter's value in the first bytes of its slot. */
+typedef struct qn_params {
+  uint64_t slot[QN_MAX_SLOTS];
+} qn_params;
+
+/* One number in a dtype, or, in QN_B64, an integer modulo 2^64; a scalar of a known kind but C128. Returns
+ * what is wrong with it as a phrase ("NaN"), or NULL. */
+const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
+
+/* Converts the first n_given parameters from `given` and the rest from their defaults. To an integer: saturating; NaN and
+ * fractions are refused (DTYPE). To a float: rounded once, one NaN. To bool: != 0. */
+quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
+                               qn_params *params);
+
+/* The same for an expression: slot k gets the parameter and the dtype that slots[k] says. */
+quern_status qn_params_convert_slots(const quern_op_info *info, int32_t n_slots, const qn_slot *slots, int32_t n_given,
+                                     const quern_scalar *given, qn_params *params);
+
+#endif

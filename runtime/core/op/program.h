@@ -1,0 +1,46 @@
+/* program.h: several kernels that run one after the other over one box of elements: what the blocked interpreter runs. Made
+ * above the core, for an expression and its dtypes; the engine lays out its registers in a slice's area and runs it.
+ * Never changed after it is made; knows no shapes. */
+#ifndef QN_PROGRAM_H
+#define QN_PROGRAM_H
+
+#include "core/base/kernel_abi.h"
+
+typedef enum qn_register_kind {
+  QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
+  QN_REGISTER_TEMP,     /* a block of the slice's own */
+  QN_REGISTER_ONE,      /* one value of 8 bytes at most, in the slice's area */
+  QN_REGISTER_CONSTANT, /* at constants + index */
+  QN_REGISTER_SLOT      /* a parameter of the call, converted */
+} qn_register_kind;
+
+typedef struct qn_register {
+  uint8_t kind;
+  uint8_t step; /* bytes from item to item; 0: one item for the whole box */
+  int32_t index;
+} qn_register;
+
+typedef struct qn_step {
+  qn_kernel *kernel;
+  const qn_variant *variant;
+  const qn_register *registers; /* [n_registers]: the kernel's operands, those it writes last */
+  uint8_t n_registers, n_out;
+  uint8_t single; /* runs over one item: what it computes is the same for the whole box */
+  qn_register params; /* where its parameters begin: CONSTANT, ONE or SLOT */
+} qn_step;
+
+typedef struct qn_program {
+  int32_t n_steps, n_temps, n_ones;
+  const qn_step *steps;
+  const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */
+  const uint64_t *constants;
+  uint32_t in_place; /* bit k: no step after the one that writes output k reads an input: it may be written to the tensor */
+  int32_t picoseconds; /* roughly what an element takes */
+} qn_program;
+
+/* A parameter in the dtype in which it is used. */
+typedef struct qn_slot {
+  uint8_t param, dtype;
+} qn_slot;
+
+#endif

@@ -1,0 +1,397 @@
+/* registry.c: contexts and their ops. See registry.h.
+ *
+ * A context's ops stand in an array sorted by name that is never changed: a registration makes a new array and swaps one
+ * pointer, so lookups need no lock. Old arrays, a few hundred bytes each, are kept until the context goes. */
+#include "core/op/registry.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/isa.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+
+typedef struct op_table {
+  struct op_table *older; /* what it replaced: other threads may still be reading it */
+  int32_t count;
+  quern_op *ops[]; /* sorted by name */
+} op_table;
+
+/* A registered op with copies of all that its definition points to, in one allocation. */
+typedef struct registered_op {
+  struct registered_op *next;
+  quern_op op;
+  quern_op_def def;
+  quern_op_info info;
+  /* then: quern_arg_info[], quern_param_info[], const char *[], the texts */
+} registered_op;
+
+struct quern_ctx {
+  atomic_int_fast64_t references; /* the caller's, one per op and plan held */
+  quern_options options;
+  char *strings; /* what options.cache_dir and options.cc point into */
+  qn_slices *slices;
+  _Atomic(qn_extension *) extension;
+  _Atomic(op_table *) table;
+  registered_op *registered;
+  quern_op builtin[]; /* [qn_n_builtins] */
+};
+
+/* ---- One change at a time ---- */
+
+/* Held while the default context is made and while an op is registered in any context: both are rare. A fork waits for it,
+ * so that the child does not inherit it locked. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_registry_fork(void) { pthread_mutex_lock(&changing); }
+static void after_registry_fork(void) { pthread_mutex_unlock(&changing); }
+static void watch_forks(void) { pthread_atfork(before_registry_fork, after_registry_fork, after_registry_fork); }
+
+static void lock_changes(void) {
+  static pthread_once_t watched = PTHREAD_ONCE_INIT;
+  pthread_once(&watched, watch_forks);
+  pthread_mutex_lock(&changing);
+}
+
+/* ---- Contexts ---- */
+
+static void ctx_destroy(quern_ctx *ctx) {
+  qn_extension *extension = atomic_load(&ctx->extension);
+  for (registered_op *entry = ctx->registered, *next; entry; entry = next) {
+    next = entry->next;
+    if (entry->def.release) entry->def.release(entry->def.self);
+    free(entry);
+  }
+  for (op_table *table = atomic_load(&ctx->table), *older; table; table = older) {
+    older = table->older;
+    free(table);
+  }
+  if (extension) extension->destroy(extension);
+  if (ctx->slices) qn_slices_destroy(ctx->slices);
+  free(ctx->strings);
+  free(ctx);
+}
+
+static quern_status no_memory(const char *what) {
+  return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
+}
+
+/* Copies the options; 0 for lack of memory. */
+static int options_copy(quern_ctx *ctx, const quern_options *options) {
+  ctx->options = options ? *options : (quern_options){.size = sizeof *options};
+  ctx->strings = NULL;
+  size_t dir = ctx->options.cache_dir ? strlen(ctx->options.cache_dir) + 1 : 0;
+  size_t cc = ctx->options.cc ? strlen(ctx->options.cc) + 1 : 0;
+  if (dir + cc == 0) return 1;
+  if (!(ctx->strings = malloc(dir + cc))) return 0;
+  if (dir) ctx->options.cache_dir = memcpy(ctx->strings, ctx->options.cache_dir, dir);
+  if (cc) ctx->options.cc = memcpy(ctx->strings + dir, ctx->options.cc, cc);
+  return 1;
+}
+
+static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
+  size_t n = (size_t)qn_n_builtins;
+  quern_ctx *ctx = malloc(sizeof *ctx + n * sizeof ctx->builtin[0]);
+  op_table *table = malloc(sizeof *table + n * sizeof table->ops[0]);
+  if (!ctx || !table || !options_copy(ctx, options)) {
+    free(ctx);
+    free(table);
+    return no_memory("ctx");
+  }
+  table->older = NULL;
+  table->count = qn_n_builtins;
+  for (int32_t i = 0; i < qn_n_builtins; i++) {
+    ctx->builtin[i] = (quern_op){.ctx = ctx, .info = &qn_builtins[i].info, .builtin = &qn_builtins[i]};
+    table->ops[i] = &ctx->builtin[i];
+  }
+  atomic_init(&ctx->references, 1);
+  atomic_init(&ctx->table, table);
+  atomic_init(&ctx->extension, NULL);
+  ctx->registered = NULL;
+  ctx->slices = qn_slices_create(options);
+  if (!ctx->slices) {
+    ctx_destroy(ctx);
+    return no_memory("ctx");
+  }
+  *out = ctx;
+  return QUERN_OK;
+}
+
+/* What a new context's log hears. Called without a lock: the log may call the library. */
+static void say_unknown(const quern_options *options) {
+  const qn_log log = {options ? options->log : NULL, options ? options->host : NULL};
+  const char *cap = qn_isa_unknown_cap();
+  if (cap) qn_log_say(&log, QN_LOG_WARNING, "QUERN_ISA is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
+}
+
+quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ctx) {
+  quern_status status = ctx_make(options, ctx);
+  if (status == QUERN_OK) say_unknown(options);
+  return status;
+}
+
+static void ctx_retain(quern_ctx *ctx) { atomic_fetch_add_explicit(&ctx->references, 1, memory_order_relaxed); }
+
+void qn_registry_ctx_release(quern_ctx *ctx) {
+  /* Release: what this thread did with the context comes before its end; acquire: so it does for every other thread. */
+  if (atomic_fetch_sub_explicit(&ctx->references, 1, memory_order_acq_rel) == 1) ctx_destroy(ctx);
+}
+
+/* The default context lives until the process ends: the first reference to it is never given back. */
+static _Atomic(quern_ctx *) default_ctx;
+
+static quern_status default_create(const quern_options *options, quern_ctx **made) {
+  quern_ctx *ctx = NULL;
+  quern_status status = QUERN_OK;
+  lock_changes();
+  if (atomic_load(&default_ctx))
+    status = QUERN_E_EXISTS;
+  else if ((status = ctx_make(options, &ctx)) == QUERN_OK)
+    atomic_store_explicit(&default_ctx, ctx, memory_order_release);
+  *made = atomic_load(&default_ctx);
+  pthread_mutex_unlock(&changing);
+  if (status == QUERN_OK) say_unknown(options);
+  return status;
+}
+
+quern_status qn_registry_configure_default(const quern_options *options) {
+  quern_ctx *ctx;
+  quern_status status = default_create(options, &ctx);
+  if (status == QUERN_E_EXISTS)
+    return qn_status_fail(status, "ctx: the process-wide context is in use already; configure it before anything else");
+  return status;
+}
+
+quern_ctx *qn_registry_ctx(quern_ctx *ctx) {
+  if (ctx) return ctx;
+  ctx = atomic_load_explicit(&default_ctx, memory_order_acquire);
+  if (!ctx) default_create(NULL, &ctx);
+  return ctx;
+}
+
+qn_slices *qn_registry_slices(const quern_op *op) { return op->ctx->slices; }
+qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx) { return ctx->slices; }
+const quern_options *qn_registry_options(const quern_ctx *ctx) { return &ctx->options; }
+
+qn_extension *qn_registry_extension(quern_ctx *ctx, qn_extension *(*make)(quern_ctx *ctx)) {
+  qn_extension *extension = atomic_load_explicit(&ctx->extension, memory_order_acquire);
+  if (extension) return extension;
+  /* Without a lock: what is made may log, and a log may call the library. */
+  qn_extension *made = make(ctx);
+  if (!made || atomic_compare_exchange_strong(&ctx->extension, &extension, made)) return made;
+  made->destroy(made); /* another thread was quicker */
+  return extension;
+}
+
+void qn_registry_retain(quern_op *op) {
+  ctx_retain(op->ctx);
+  if (op->destroy) atomic_fetch_add_explicit(&op->references, 1, memory_order_relaxed);
+}
+
+void qn_registry_release(quern_op *op) {
+  quern_ctx *ctx = op->ctx;
+  if (op->destroy && atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) == 1) op->destroy(op);
+  qn_registry_ctx_release(ctx);
+}
+
+/* ---- Lookup ---- */
+
+static const op_table *table_of(quern_ctx *ctx) { return atomic_load_explicit(&ctx->table, memory_order_acquire); }
+
+/* Where `name` stands in the table, or would stand; *found: whether it does. */
+static int32_t table_place(const op_table *table, const char *name, int *found) {
+  int32_t low = 0, high = table->count;
+  *found = 0;
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    int order = strcmp(table->ops[middle]->info->name, name);
+    if (order == 0) {
+      *found = 1;
+      return middle;
+    }
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+int32_t qn_registry_count(quern_ctx *ctx) { return table_of(ctx)->count; }
+
+quern_op *qn_registry_at(quern_ctx *ctx, int32_t index) {
+  const op_table *table = table_of(ctx);
+  return index >= 0 && index < table->count ? table->ops[index] : NULL;
+}
+
+quern_op *qn_registry_find(quern_ctx *ctx, const char *name) {
+  const op_table *table = table_of(ctx);
+  int found;
+  int32_t place = table_place(table, name, &found);
+  return found ? table->ops[place] : NULL;
+}
+
+quern_op *qn_registry_builtin(int32_t index) {
+  quern_ctx *ctx = qn_registry_ctx(NULL);
+  if (!ctx) return NULL;
+  const op_table *table = table_of(ctx);
+  /* Until something is registered the table is the generated one, in its order. */
+  return table->older ? qn_registry_find(ctx, qn_builtins[index].info.name) : table->ops[index];
+}
+
+void qn_registry_guess(quern_ctx *ctx, qn_guess *guess) {
+  const op_table *table = table_of(ctx);
+  for (int32_t i = 0; i < table->count; i++) qn_guess_offer(guess, table->ops[i]->info->name);
+}
+
+/* ---- Registration ---- */
+
+/* Bytes of a text with its end, or of "" for NULL. */
+static size_t text_bytes(const char *text) { return (text ? strlen(text) : 0) + 1; }
+
+/* Copies a text (NULL: "") to *at and moves *at behind it. */
+static const char *text_copy(const char *text, char **at) {
+  char *copy = *at;
+  size_t bytes = text_bytes(text);
+  if (text)
+    memcpy(copy, text, bytes);
+  else
+    *copy = 0;
+  *at += bytes;
+  return copy;
+}
+
+/* The name of an operand: the definition's, else the built-in op's, else none. */
+static const char *arg_name(const quern_op_def *def, const qn_builtin *builtin, int32_t k) {
+  return def->arg_names ? def->arg_names[k] : builtin ? builtin->info.args[k].name : NULL;
+}
+
+static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def, const qn_builtin *builtin) {
+  size_t n_args = (size_t)def->n_in + (size_t)def->n_out, n_params = (size_t)def->n_params;
+  const quern_param_info *given = def->params ? def->params : builtin ? builtin->info.params : NULL;
+  const char *doc = def->doc ? def->doc : builtin ? builtin->info.doc : NULL;
+  size_t bytes = sizeof(registered_op) + n_args * sizeof(quern_arg_info) + n_params * sizeof(quern_param_info) +
+                 text_bytes(def->name) + text_bytes(doc);
+  for (size_t k = 0; k < n_args; k++) bytes += text_bytes(arg_name(def, builtin, (int32_t)k));
+  for (size_t k = 0; k < n_params; k++) bytes += text_bytes(given[k].name);
+
+  registered_op *entry = calloc(1, bytes);
+  if (!entry) return NULL;
+  quern_arg_info *args = (quern_arg_info *)(entry + 1);
+  quern_param_info *params = (quern_param_info *)(args + n_args);
+  char *text = (char *)(params + n_params);
+
+  entry->def = *def;
+  entry->def.name = text_copy(def->name, &text);
+  entry->def.doc = text_copy(doc, &text);
+  entry->def.arg_names = NULL; /* the names are in info.args */
+  for (size_t k = 0; k < n_args; k++) {
+    args[k].name = text_copy(arg_name(def, builtin, (int32_t)k), &text);
+    args[k].dtypes = builtin ? builtin->info.args[k].dtypes : "";
+    args[k].is_output = k >= (size_t)def->n_in;
+    args[k].may_alias = builtin ? builtin->info.args[k].may_alias : 0;
+  }
+  for (size_t k = 0; k < n_params; k++)
+    params[k] = (quern_param_info){.name = text_copy(given[k].name, &text), .value = given[k].value};
+  entry->def.params = params;
+  entry->info = (quern_op_info){.size = sizeof(quern_op_info),
+                                .name = entry->def.name,
+                                .doc = entry->def.doc,
+                                .formula = builtin ? builtin->info.formula : "",
+                                .op_class = def->op_class,
+                                .n_in = def->n_in,
+                                .n_out = def->n_out,
+                                .n_params = (int32_t)n_params,
+                                .args = args,
+                                .params = params,
+                                .preferred_alignment = builtin ? builtin->info.preferred_alignment : 1,
+                                .backward = builtin ? builtin->info.backward : NULL};
+  entry->op = (quern_op){.ctx = ctx, .info = &entry->info, .builtin = builtin, .registered = &entry->def};
+  return entry;
+}
+
+/* What stands in the way of registering `def` where `present` (NULL: nothing) has its name. */
+static quern_status check_place(const quern_op_def *def, const quern_op *present) {
+  if (!present) {
+    if (def->n_params == 0 || def->params) return QUERN_OK;
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters, but params is NULL", def->name, def->n_params);
+  }
+  if (present->registered)
+    return qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is registered already", def->name);
+  const quern_op_info *info = present->info;
+  if (def->n_in != info->n_in || def->n_out != info->n_out)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: the built-in op of this name has %d inputs and %d outputs, not %d and %d",
+                          def->name, info->n_in, info->n_out, def->n_in, def->n_out);
+  if (def->n_params != info->n_params)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: the built-in op of this name has %d parameters, not %d", def->name,
+                          info->n_params, def->n_params);
+  if ((def->op_class == QUERN_CLASS_DYNAMIC) != (info->op_class == QUERN_CLASS_DYNAMIC))
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, but the built-in op of this name is of class %d", def->name,
+                          def->op_class, info->op_class);
+  return QUERN_OK;
+}
+
+/* A copy of `table` with `op` at `place`, before what stands there or, if `replace`, instead of it. */
+static op_table *table_with(op_table *table, int32_t place, int replace, quern_op *op) {
+  int32_t count = table->count + !replace;
+  op_table *made = malloc(sizeof *made + (size_t)count * sizeof made->ops[0]);
+  if (!made) return NULL;
+  made->older = table;
+  made->count = count;
+  for (int32_t i = 0; i < place; i++) made->ops[i] = table->ops[i];
+  made->ops[place] = op;
+  for (int32_t i = place + 1; i < count; i++) made->ops[i] = table->ops[i - !replace];
+  return made;
+}
+
+quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
+  lock_changes();
+  op_table *table = atomic_load(&ctx->table), *made = NULL;
+  int found;
+  int32_t place = table_place(table, def->name, &found);
+  const quern_op *present = found ? table->ops[place] : NULL;
+  quern_status status = check_place(def, present);
+  if (status == QUERN_OK) {
+    registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
+    if (entry && present) entry->op.fused = present->fused;
+    if (entry) made = table_with(table, place, found, &entry->op);
+    if (made) {
+      entry->next = ctx->registered;
+      ctx->registered = entry;
+      atomic_store_explicit(&ctx->table, made, memory_order_release);
+    } else {
+      free(entry);
+      status = no_memory(def->name);
+    }
+  }
+  pthread_mutex_unlock(&changing);
+  return status;
+}
+
+quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
+  quern_status status = QUERN_OK;
+  lock_changes();
+  op_table *before = atomic_load(&ctx->table), *table = before;
+  for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
+    int found;
+    int32_t place = table_place(table, ops[i]->info->name, &found);
+    op_table *made = found ? NULL : table_with(table, place, 0, ops[i]);
+    if (made)
+      table = made;
+    else
+      status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
+                     : no_memory(ops[i]->info->name);
+  }
+  if (status == QUERN_OK) {
+    atomic_store_explicit(&ctx->table, table, memory_order_release);
+  } else {
+    for (op_table *older; table != before; table = older) {
+      older = table->older;
+      free(table);
+    }
+  }
+  pthread_mutex_unlock(&changing);
+  return status;
+}

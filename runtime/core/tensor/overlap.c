@@ -1,0 +1,247 @@
+/* overlap.c: the aliasing law (see qn_tensor_check_overlap in tensor.h): may two operands of a nest, or an output with
+ * itself, touch one byte? Knows addresses, extents and strides only.
+ *
+ * Most pairs lie apart, or are the same. The rest is one question: is there an integer x with 0 <= x[k] <= most[k] and
+ * low <= a[0] x[0] + ... <= high, all a[k] > 0? It is answered exactly by a search, largest coefficient first: what the
+ * terms to come can reach bounds each x[k] from both sides, and their greatest common divisor leaves one residue of it.
+ * The search has a bound of work, since the question is NP-hard in general. */
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
+
+#define MAX_TERMS (2 * QUERN_MAX_NDIM)
+#define MAX_STEPS 10000 /* at most some 300 us */
+
+typedef enum answer { NO, YES, UNKNOWN } answer;
+
+typedef struct term {
+  int64_t a, most; /* coefficient; 0 <= x <= most */
+} term;
+
+typedef struct search {
+  int32_t n;
+  int32_t steps;             /* left */
+  term terms[MAX_TERMS];     /* largest coefficient first */
+  int64_t reach[MAX_TERMS];  /* of the terms from here on: their largest sum, */
+  int64_t gcd[MAX_TERMS];    /* their greatest common divisor, */
+  int64_t period[MAX_TERMS]; /* x must be (sum / gcd) * inverse modulo this */
+  int64_t inverse[MAX_TERMS];
+} search;
+
+static int64_t gcd_of(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+/* a * b modulo m, for 0 <= a, b < m <= 2^62. */
+static int64_t multiply_modulo(int64_t a, int64_t b, int64_t m) {
+  if (m <= (int64_t)1 << 31) return a * b % m;
+  int64_t sum = 0;
+  for (; b; b >>= 1) {
+    if (b & 1) sum = sum >= m - a ? sum - (m - a) : sum + a;
+    a = a >= m - a ? a - (m - a) : a + a;
+  }
+  return sum;
+}
+
+/* The inverse of a modulo m; they are coprime. */
+static int64_t invert_modulo(int64_t a, int64_t m) {
+  int64_t r0 = m, r1 = a % m, t0 = 0, t1 = 1; /* r = t * a modulo m; |t| <= m */
+  while (r1) {
+    const int64_t q = r0 / r1, r = r0 - q * r1, t = t0 - q * t1;
+    r0 = r1, r1 = r;
+    t0 = t1, t1 = t;
+  }
+  return t0 < 0 ? t0 + m : t0 % m;
+}
+
+/* Can the terms from k on make `sum`? It is in [0, reach[k]] and a multiple of gcd[k]. */
+static answer solve_from(search *s, int32_t k, int64_t sum) {
+  const int64_t a = s->terms[k].a, most = s->terms[k].most;
+  if (k == s->n - 1) return YES; /* sum / a is whole, and at most `most` */
+  const int64_t rest = s->reach[k + 1], period = s->period[k];
+  const int64_t first = sum <= rest ? 0 : (sum - rest + a - 1) / a, last = sum / a < most ? sum / a : most;
+  if (first > last) return NO;
+  const int64_t residue = period == 1 ? 0 : multiply_modulo(sum / s->gcd[k] % period, s->inverse[k], period);
+  int64_t x = first - first % period + residue;
+  if (x < first) x += period;
+  for (; x <= last; x += period) {
+    if (--s->steps < 0) return UNKNOWN;
+    const answer found = solve_from(s, k + 1, sum - a * x);
+    if (found != NO) return found;
+  }
+  return NO;
+}
+
+/* The question above. Terms may come in any order, with equal or no coefficients; all sums are at most 2^62. */
+static answer solve(search *s, int32_t n_terms, const term *terms, int64_t low, int64_t high, int32_t *steps) {
+  s->n = 0;
+  for (int32_t i = 0; i < n_terms; i++) {
+    int32_t at = 0;
+    if (terms[i].a == 0 || terms[i].most == 0) continue;
+    while (at < s->n && s->terms[at].a > terms[i].a) at++;
+    if (at < s->n && s->terms[at].a == terms[i].a) {
+      s->terms[at].most += terms[i].most;
+      continue;
+    }
+    memmove(&s->terms[at + 1], &s->terms[at], (size_t)(s->n - at) * sizeof(term));
+    s->terms[at] = terms[i];
+    s->n++;
+  }
+  if (s->n == 0) return low <= 0 && 0 <= high ? YES : NO;
+  int64_t reach = 0, gcd = 0;
+  for (int32_t k = s->n - 1; k >= 0; k--) {
+    const int64_t a = s->terms[k].a, below = gcd;
+    gcd = gcd_of(a, gcd);
+    reach += a * s->terms[k].most;
+    s->reach[k] = reach;
+    s->gcd[k] = gcd;
+    s->period[k] = below ? below / gcd : 1;
+    s->inverse[k] = s->period[k] == 1 ? 0 : invert_modulo(a / gcd % s->period[k], s->period[k]);
+  }
+  if (low < 0) low = 0;
+  if (high > reach) high = reach;
+  if (low > high) return NO;
+  answer worst = NO;
+  s->steps = *steps;
+  for (int64_t sum = low + (gcd - low % gcd) % gcd; sum <= high && worst == NO; sum += gcd) {
+    worst = solve_from(s, 0, sum);
+  }
+  *steps = s->steps;
+  return worst;
+}
+
+/* ---- Operands ---- */
+
+/* The bytes an operand touches lie in [low, high). */
+typedef struct span {
+  uintptr_t low, high;
+} span;
+
+static span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
+  span s = {(uintptr_t)nest->ptr[k], (uintptr_t)nest->ptr[k]};
+  for (int32_t d = 0; d < nest->rank; d++) {
+    const int64_t reach = (nest->n[d] - 1) * nest->stride[k][d];
+    if (reach < 0) {
+      s.low += (uintptr_t)reach;
+    } else {
+      s.high += (uintptr_t)reach;
+    }
+  }
+  s.high += size;
+  return s;
+}
+
+/* Operand a of one nest and b of another, or of the same. */
+static answer operands_meet(const qn_nest *nest_a, int32_t a, span span_a, uint8_t size_a, const qn_nest *nest_b, int32_t b,
+                            span span_b, uint8_t size_b) {
+  term terms[MAX_TERMS];
+  search s;
+  int32_t n = 0, steps = MAX_STEPS;
+  /* An item of a is at span_a.low + (sum over a), an item of b at span_b.high - size_b - (sum over b); they meet when
+   * the first less the second is above -size_a and below size_b. */
+  for (int32_t d = 0; d < nest_a->rank; d++)
+    terms[n++] = (term){qn_tensor_magnitude(nest_a->stride[a][d]), nest_a->n[d] - 1};
+  for (int32_t d = 0; d < nest_b->rank; d++)
+    terms[n++] = (term){qn_tensor_magnitude(nest_b->stride[b][d]), nest_b->n[d] - 1};
+  const int64_t apart = (int64_t)(span_b.high - size_b - span_a.low);
+  return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
+}
+
+static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
+  term dims[QUERN_MAX_NDIM], terms[MAX_TERMS];
+  int32_t n = 0, steps = MAX_STEPS;
+  for (int32_t d = 0; d < nest->rank; d++) {
+    const term t = {qn_tensor_magnitude(nest->stride[k][d]), nest->n[d] - 1};
+    int32_t at = n++;
+    if (t.a < size) return YES; /* two neighbours; extents are 2 or more */
+    for (; at > 0 && dims[at - 1].a > t.a; at--) dims[at] = dims[at - 1];
+    dims[at] = t;
+  }
+  int64_t inner = size; /* bytes that the dimensions so far span */
+  int nested = 1;
+  for (int32_t d = 0; d < n; d++) {
+    nested &= dims[d].a >= inner;
+    inner += dims[d].a * dims[d].most;
+  }
+  if (nested) return NO;
+
+  /* Two indices that differ, by delta: let `top` be the outermost dimension where it is not 0, and positive there.
+   * With x = delta - 1 in `top` and delta + most in those inside it, all x are 0 or more. */
+  search s;
+  for (int32_t top = n - 1; top > 0; top--) {
+    int64_t shift = -dims[top].a;
+    int32_t n_terms = 0;
+    terms[n_terms++] = (term){dims[top].a, dims[top].most - 1};
+    for (int32_t d = 0; d < top; d++) {
+      terms[n_terms++] = (term){dims[d].a, 2 * dims[d].most};
+      shift += dims[d].a * dims[d].most;
+    }
+    const answer met = solve(&s, n_terms, terms, shift - (size - 1), shift + (size - 1), &steps);
+    if (met != NO) return met;
+  }
+  return NO;
+}
+
+static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
+  if (nest->ptr[a] != nest->ptr[b]) return 0;
+  for (int32_t d = 0; d < nest->rank; d++) {
+    if (nest->stride[a][d] != nest->stride[b][d]) return 0;
+  }
+  return 1;
+}
+
+#define ITEM_BY_ITEM " other than item by item at the same addresses"
+
+/* allowed: what overlap with an input would not be refused. */
+static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
+                           answer met, const char *allowed) {
+  char operand[QN_TENSOR_ARG_CHARS];
+  const char *verb = met == YES ? "overlaps" : "may overlap";
+  const char *tail = met == YES ? "" : " (strides too intricate to tell)";
+  if (other == k) return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s itself%s", verb, tail);
+  return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s %s%s%s", verb,
+                        qn_tensor_arg_text(&args[other], other < n_in ? other : other - n_in, operand),
+                        other < n_in ? allowed : "", tail);
+}
+
+quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
+                                     const uint8_t *sizes) {
+  const int32_t n = nest->n_operands, n_in = n - n_out;
+  span spans[QN_MAX_OPERANDS];
+  if (nest->n_elements == 0) return QUERN_OK;
+  for (int32_t k = 0; k < n; k++) spans[k] = span_of(nest, k, sizes[k]);
+  for (int32_t k = n_in; k < n; k++) {
+    if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < sizes[k])) {
+      const answer met = meets_itself(nest, k, sizes[k]);
+      if (met != NO) return refuse(op, args, n_in, k, k, met, "");
+    }
+    for (int32_t j = 0; j < k; j++) {
+      if (spans[k].high <= spans[j].low || spans[j].high <= spans[k].low) continue;
+      if (j < n_in && sizes[j] == sizes[k] && same_addresses(nest, j, k)) continue;
+      const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
+      if (met != NO) return refuse(op, args, n_in, k, j, met, ITEM_BY_ITEM);
+    }
+  }
+  return QUERN_OK;
+}
+
+quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
+                                   const uint8_t *sizes) {
+  const int32_t n_in = in->n_operands;
+  if (in->n_elements == 0 || out->n_elements == 0) return QUERN_OK;
+  const quern_status status = qn_tensor_check_overlap(op, &args[n_in], out, 1, &sizes[n_in]);
+  const span mine = span_of(out, 0, sizes[n_in]);
+  for (int32_t k = 0; k < n_in && status == QUERN_OK; k++) {
+    const span other = span_of(in, k, sizes[k]);
+    if (mine.high <= other.low || other.high <= mine.low) continue;
+    const answer met = operands_meet(out, 0, mine, sizes[n_in], in, k, other, sizes[k]);
+    if (met != NO) return refuse(op, args, n_in, n_in, k, met, "");
+  }
+  return status;
+}

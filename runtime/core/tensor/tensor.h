@@ -1,0 +1,103 @@
+/* tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
+ * broadcasting, normalisation (order, flip, coalesce), devices; overlap.c holds the aliasing law. It knows no ops and no
+ * kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then outputs) and its number
+ * (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
+#ifndef QN_TENSOR_H
+#define QN_TENSOR_H
+
+#include "core/base/kernel_abi.h"
+
+/* A validated tensor: everything read from the DLTensor once. */
+typedef struct qn_tensor {
+  char *data; /* byte_offset added; meaningless when n_elements is 0 */
+  int64_t n_elements;
+  const int64_t *shape;   /* borrowed, [ndim], outermost first */
+  const int64_t *strides; /* borrowed, elements; NULL = compact */
+  DLDevice device;
+  int32_t ndim;
+  uint8_t dtype;   /* qn_dtype */
+  uint8_t size;    /* bytes an item */
+  uint8_t compact; /* 1: row-major without gaps; extents of 1 do not count; so is every empty tensor */
+} qn_tensor;
+
+/* No tensor's items are further apart than this many bytes, so that sums and differences of offsets stay in int64. */
+#define QN_TENSOR_MAX_SPAN ((int64_t)1 << 61)
+
+/* A loop nest over n_operands operands (inputs, then outputs), dimensions innermost first. Only the first `rank` entries
+ * of n and of each stride row are set, and no extent among them is 0 or 1; rank 0 = one element, or none when n_elements
+ * is 0. */
+typedef struct qn_nest {
+  int32_t rank;
+  int32_t n_operands;
+  int64_t n_elements;
+  int64_t n[QUERN_MAX_NDIM];
+  char *ptr[QN_MAX_OPERANDS]; /* the first item walked; another address than qn_tensor.data where a dimension was flipped */
+  int64_t stride[QN_MAX_OPERANDS][QUERN_MAX_NDIM]; /* bytes */
+} qn_nest;
+
+/* Records "<op>: <input or output> <index + 1> (<name>): <text>" and returns `status`. */
+quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg_info *arg, int32_t index,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* "input 2 (y)", "output 1 (out)"; cut to fit; written into text. */
+#define QN_TENSOR_ARG_CHARS 96
+const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char text[QN_TENSOR_ARG_CHARS]);
+
+/* The name of a DLPack device for such texts: "cpu", "cuda:0"; written into text. */
+#define QN_TENSOR_DEVICE_CHARS 40
+const char *qn_tensor_device_text(DLDevice device, char text[QN_TENSOR_DEVICE_CHARS]);
+
+/* The same of a DLDataType, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits", and its lanes
+ * if it has not one: "float32 x 4 lanes". */
+#define QN_TENSOR_DTYPE_CHARS 48
+const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
+
+/* The qn_dtype of a DLDataType. DTYPE when it has lanes, is unknown, or is not built into this library. */
+quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
+                                  uint8_t *dtype);
+
+/* |x| of a stride. No overflow: strides are bounded by QN_TENSOR_MAX_SPAN. */
+static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* Validates one tensor. `needs_data` 0: data may be NULL (it is not going to be touched, or is given later). */
+quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
+                            int needs_data, qn_tensor *read);
+
+/* A copy of a descriptor that outlives it: shape and strides lie in `layout`. Only what copying needs is checked. */
+quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, DLTensor *copy,
+                            int64_t layout[2 * QUERN_MAX_NDIM]);
+
+/* The broadcast of the inputs' shapes, outermost first; *ndim <= QUERN_MAX_NDIM; no inputs: 0 dimensions. SHAPE when
+ * they do not broadcast or the result would have 2^63 elements or more. */
+quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
+                                 int64_t *shape, int32_t *ndim);
+
+/* An output must have exactly that shape. */
+quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, int32_t index, const qn_tensor *out,
+                                   int32_t ndim, const int64_t *shape);
+
+/* One device for all, or host-readable memory throughout (CPU, CUDAHost, ROCMHost, CUDAManaged); pinned and managed
+ * memory joins a device of its vendor, and an input of 0 dimensions on the CPU joins any. *device: the one that
+ * computes; {kDLCPU, 0} where all memory is host-readable. */
+quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
+                                     int32_t n_out, const qn_tensor *out, DLDevice *device);
+
+/* Builds the normalised nest of validated operands that broadcast to `shape`: extent-1 dimensions dropped, dimensions
+ * ordered by the first output's stride (innermost smallest; without outputs by the first input's), strides that are
+ * negative for every operand that moves flipped, adjacent dimensions merged wherever every operand allows it. */
+void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
+                         const qn_tensor *out, qn_nest *nest);
+
+/* The aliasing law of elementwise work over a nest whose last n_out operands are outputs; sizes: bytes an item of each
+ * operand. An output may have the very addresses and item size of an input; else each pair with an output in it must be
+ * disjoint, and no output may meet itself. OVERLAP names the pair. Exact for any strides within a bound of work; what
+ * cannot be decided is refused. (Whether the op allows the alias at all, may_alias, is not looked at.) */
+quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
+                                     const uint8_t *sizes);
+
+/* The law where an output's elements are not those of the inputs: it may meet none of them, nor itself. in: the inputs' nest;
+ * out: the output's own, of one operand; sizes: of the inputs, then of the output. */
+quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
+                                   const uint8_t *sizes);
+
+#endif

@@ -1,0 +1,68 @@
+/* cuda_image.h: a CUDA kernel's machine code, as NVRTC made it: packed with a header for the disk cache, checked when it comes
+ * back; or in a file of kernels that nvcc has made. Loaded by the driver where it is wanted. Knows no tensors and no launches. */
+#ifndef QN_CUDA_IMAGE_H
+#define QN_CUDA_IMAGE_H
+
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+#include "cuda/cuda_context.h"
+
+/* ---- The format ---- */
+
+typedef struct qn_cuda_code {
+  const char *data; /* a cubin; or PTX, whose last byte is 0 */
+  size_t size;
+  int32_t is_ptx;
+  int32_t capability; /* it was made for: 90 */
+  int32_t turn;       /* slots that a thread takes at a time */
+} qn_cuda_code;
+
+/* data NULL: out of memory. */
+qn_bytes qn_cuda_image_pack(const qn_cuda_code *code);
+
+/* 1: the bytes, which may be anything, are what qn_cuda_image_pack gives; code->data lies within them. Else why is a sentence. */
+int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char *why, size_t why_size);
+
+/* ---- Images ---- */
+
+typedef struct qn_cuda_image qn_cuda_image;
+
+/* Copies the bytes. symbol: the kernel's name. NULL: why is a sentence. Opens nothing. */
+qn_cuda_image *qn_cuda_image_make(const char *bytes, size_t size, const char *symbol, char *why, size_t why_size);
+
+/* NULL is allowed. Calls no driver: what it has loaded stays loaded (cuda_image.c says why), and is found again by an image of
+ * the same bytes. */
+void qn_cuda_image_free(qn_cuda_image *image);
+
+/* Of the host's memory. */
+size_t qn_cuda_image_size(const qn_cuda_image *image);
+
+/* A fatbin of several kernels. What the driver has loaded of it serves all of them: one library for the process, or, where there
+ * are no libraries, a module per context. Never freed. */
+typedef struct qn_cuda_shelf {
+  const char *path;
+  _Atomic(qn_cuda_library) library;
+  _Atomic(struct qn_shelf_module *) modules;
+} qn_cuda_shelf;
+
+/* One of its kernels, for good; both strings stay where they are. Opens nothing. NULL: out of memory. */
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn);
+
+/* A kernel in one context. */
+typedef struct qn_cuda_kernel_info {
+  qn_cuda_function function;
+  int32_t turn, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
+  int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
+} qn_cuda_kernel_info;
+
+/* The kernel in the scope's context; static. NULL: it is not loaded there. block: threads of one. Takes no lock and calls no
+ * driver. */
+const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block);
+
+/* The same, loaded if it is not: not while a stream of this thread's is captured. Errors: COMPILER (the device cannot run it), IO
+ * (a shelf's file is not there, or not whole), MEMORY, DEVICE, DRIVER. errno is kept. */
+quern_status qn_cuda_image_load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block,
+                                const qn_cuda_kernel_info **info);
+
+#endif

@@ -1,0 +1,232 @@
+/* cuda_nvrtc.c: see cuda_nvrtc.h.
+ *
+ * A compile has a thread to itself, made for it and joined: NVRTC wants some MB of stack, which is no reason to have a thread
+ * with that much for good. It runs in the locale C, in the default floating point environment and takes no signals. Who asks
+ * meanwhile waits. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* dladdr, uselocale */
+#endif
+#include "cuda/cuda_nvrtc.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/float_env.h"
+#include "core/base/thread.h"
+#include "cuda/cuda_driver.h"
+#include "cuda/cuda_image.h"
+
+#define STACK_BYTES (8 << 20)
+enum { MOST_ARCHS = 256 };
+
+typedef struct job {
+  const qn_nvrtc *nvrtc;
+  const qn_nvrtc_request *request;
+  qn_bytes image;
+  char *why;
+  size_t why_size;
+  int is_good;
+} job;
+
+static struct tier {
+  pthread_mutex_t lock;
+  pthread_cond_t news;
+  job *current;
+  int is_ending, listens; /* the process; to its end */
+} tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+
+/* ---- On the thread ---- */
+
+static int fail(job *j, const char *function, int result) {
+  snprintf(j->why, j->why_size, "%s: %s", function, j->nvrtc->error_string(result));
+  return 0;
+}
+
+/* For which chip: *is_ptx: it does not know that one, but an older one, from whose PTX the driver makes code. */
+static int choose_arch(job *j, int *arch, int *is_ptx) {
+  const qn_nvrtc *c = j->nvrtc;
+  const int wanted = j->request->capability;
+  int archs[MOST_ARCHS], n = 0, result = c->n_archs(&n), best = 0, first = 0;
+  if (!result && n > MOST_ARCHS) result = QN_NVRTC_INVALID_OPTION;
+  if (!result) result = c->archs(archs);
+  if (result) return fail(j, "nvrtcGetSupportedArchs", result);
+  for (int i = 0; i < n; i++) {
+    if (archs[i] <= wanted && archs[i] > best) best = archs[i];
+    if (!first || archs[i] < first) first = archs[i];
+  }
+  *arch = best;
+  *is_ptx = best != wanted;
+  if (best) return 1;
+  snprintf(j->why, j->why_size, "NVRTC %d.%d compiles for compute capability %d.%d at least; the device has %d.%d",
+           c->version / 1000, c->version % 1000 / 10, first / 10, first % 10, wanted / 10, wanted % 10);
+  return 0;
+}
+
+/* What it says of the text, in place of its result's name where it says anything. */
+static int fail_with_log(job *j, qn_nvrtc_program program, int result) {
+  const qn_nvrtc *c = j->nvrtc;
+  size_t size = 0;
+  char *log = !c->log_size(program, &size) && size > 1 ? malloc(size + 1) : NULL;
+  const int has_log = log && !c->log(program, log);
+  if (has_log) {
+    log[size] = 0;
+    snprintf(j->why, j->why_size, "%s", log);
+  }
+  free(log);
+  return has_log ? 0 : fail(j, "nvrtcCompileProgram", result);
+}
+
+/* The usual rounding of every operation is in the text; nothing here may change it. --minimal leaves out what the text does not
+ * use, for half of the time; before CUDA 12.4 it is not known. */
+static int compile_for(job *j, qn_nvrtc_program program, int arch, int is_ptx) {
+  static atomic_int is_minimal_unknown;
+  char chip[64];
+  snprintf(chip, sizeof chip, "--gpu-architecture=%s_%d", is_ptx ? "compute" : "sm", arch);
+  const char *const options[] = {chip, "--std=c++17", "--minimal"};
+  int result = QN_NVRTC_INVALID_OPTION;
+  if (!atomic_load(&is_minimal_unknown)) result = j->nvrtc->compile(program, 3, options);
+  if (result == QN_NVRTC_INVALID_OPTION) {
+    result = j->nvrtc->compile(program, 2, options);
+    if (result != QN_NVRTC_INVALID_OPTION) atomic_store(&is_minimal_unknown, 1);
+  }
+  return result ? fail_with_log(j, program, result) : 1;
+}
+
+static int take(job *j, qn_nvrtc_program program, int is_ptx) {
+  const qn_nvrtc *c = j->nvrtc;
+  size_t size = 0;
+  int result = is_ptx ? c->ptx_size(program, &size) : c->cubin_size(program, &size);
+  if (result) return fail(j, is_ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", result);
+  char *data = size ? malloc(size) : NULL;
+  if (data) result = is_ptx ? c->ptx(program, data) : c->cubin(program, data);
+  if (data && result) {
+    free(data);
+    return fail(j, is_ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", result);
+  }
+  if (data && is_ptx) data[size - 1] = 0; /* as it is */
+  const qn_cuda_code code = {data, size, is_ptx, j->request->capability, j->request->turn};
+  if (data) j->image = qn_cuda_image_pack(&code);
+  free(data);
+  if (!j->image.data) snprintf(j->why, j->why_size, size ? "out of memory" : "NVRTC made no code");
+  return j->image.data != NULL;
+}
+
+static int compile(job *j) {
+  int arch = 0, is_ptx = 0;
+  qn_nvrtc_program program = NULL;
+  if (!choose_arch(j, &arch, &is_ptx)) return 0;
+  const int result = j->nvrtc->create(&program, j->request->source, j->request->name, 0, NULL, NULL);
+  if (result) return fail(j, "nvrtcCreateProgram", result);
+  const int is_good = compile_for(j, program, arch, is_ptx) && take(j, program, is_ptx);
+  j->nvrtc->destroy(&program);
+  return is_good;
+}
+
+static void *run(void *unused) {
+  (void)unused;
+  const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (c_locale) uselocale(c_locale);
+  qn_float_env_enter();
+  pthread_mutex_lock(&tier.lock);
+  job *j = tier.current;
+  pthread_mutex_unlock(&tier.lock);
+  j->is_good = compile(j);
+  uselocale(LC_GLOBAL_LOCALE);
+  if (c_locale) freelocale(c_locale);
+  return NULL;
+}
+
+/* ---- Forks and the end ---- */
+
+static void before_nvrtc_fork(void) { pthread_mutex_lock(&tier.lock); }
+static void after_nvrtc_fork(void) { pthread_mutex_unlock(&tier.lock); }
+
+/* Whoever compiled is not in the child. */
+static void after_nvrtc_fork_in_child(void) {
+  tier.current = NULL;
+  tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  pthread_mutex_unlock(&tier.lock);
+}
+
+__attribute__((constructor)) static void watch_nvrtc_forks(void) {
+  pthread_atfork(before_nvrtc_fork, after_nvrtc_fork, after_nvrtc_fork_in_child);
+}
+
+/* Before NVRTC's own destructors, since it was opened before this was registered. */
+static void stop(void) {
+  const int kept_cancel = qn_thread_shield();
+  pthread_mutex_lock(&tier.lock);
+  tier.is_ending = 1;
+  while (tier.current) pthread_cond_wait(&tier.news, &tier.lock);
+  pthread_mutex_unlock(&tier.lock);
+  qn_thread_unshield(kept_cancel);
+}
+
+/* ---- Outside ---- */
+
+static const char *take_turn(job *j) {
+  pthread_mutex_lock(&tier.lock);
+  if (!tier.listens) tier.listens = atexit(stop) == 0;
+  while (tier.current && !tier.is_ending) pthread_cond_wait(&tier.news, &tier.lock);
+  const char *trouble = tier.is_ending ? "the process ends" : NULL;
+  if (!trouble) tier.current = j;
+  pthread_mutex_unlock(&tier.lock);
+  return trouble;
+}
+
+static void give_turn(void) {
+  pthread_mutex_lock(&tier.lock);
+  tier.current = NULL;
+  pthread_cond_broadcast(&tier.news);
+  pthread_mutex_unlock(&tier.lock);
+}
+
+int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why, size_t why_size) {
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  job j = {.request = request, .why = why, .why_size = why_size};
+  quern_status status;
+  pthread_t thread;
+  why[0] = 0;
+  j.nvrtc = qn_cuda_compiler(&status);
+  const char *trouble = j.nvrtc ? take_turn(&j) : quern_last_error();
+  if (!trouble) {
+    if (qn_thread_start(&thread, STACK_BYTES, run, NULL)) pthread_join(thread, NULL);
+    else trouble = "no thread could be made for NVRTC";
+    give_turn();
+  }
+  if (trouble) snprintf(why, why_size, "%s", trouble);
+  if (j.is_good) *image = j.image;
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+  return j.is_good;
+}
+
+int qn_nvrtc_identity(char *text, size_t size) {
+  const int kept_errno = errno;
+  const qn_nvrtc *c = qn_cuda_compiler_there();
+  Dl_info info;
+  struct stat file;
+  void *function;
+  int n = 0;
+  if (!c) return 0;
+  memcpy(&function, &c->get_version, sizeof function);
+  if (dladdr(function, &info) && info.dli_fname && stat(info.dli_fname, &file) == 0)
+    n = snprintf(text, size, "nvrtc %d.%d; %s %lld %lld.%09ld", c->version / 1000, c->version % 1000 / 10, info.dli_fname,
+                 (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  errno = kept_errno;
+  return n > 0 && (size_t)n < size;
+}
+
+int qn_nvrtc_is_there(char *why, size_t why_size) {
+  quern_status status;
+  if (qn_cuda_compiler(&status)) return 1;
+  snprintf(why, why_size, "%s", quern_last_error());
+  return 0;
+}

@@ -1,9 +1,0 @@
-/* describe.h: what a context has to work with, for people: the lines of quern_ctx_describe. Opens nothing. */
-#ifndef QN_DESCRIBE_H
-#define QN_DESCRIBE_H
-
-#include "core/registry.h"
-
-quern_status qn_describe(quern_ctx *ctx, char *text, size_t size);
-
-#endif

@@ -1,0 +1,21 @@
+/* managed_memory.h: memory of the library's own making, for tensors that it gives away: the host's, or a CUDA device's. */
+#ifndef QN_MANAGED_MEMORY_H
+#define QN_MANAGED_MEMORY_H
+
+#include "quern/quern.h"
+
+/* Its address is that of a struct on the host, whose memory it is not, but which goes with it. */
+typedef struct qn_managed_memory {
+  DLDevice device;
+  char *data; /* at a multiple of 256 bytes; NULL where there are none */
+} qn_managed_memory;
+
+/* On kDLCPU or kDLCUDA, not initialised. stream: a CUDA stream that it is for, as qn_cuda_enter. Errors: DEVICE, MEMORY, DRIVER,
+ * recorded as of `function`. */
+quern_status qn_managed_memory_make(const char *function, DLDevice device, void *stream, int64_t n_bytes,
+                                    qn_managed_memory **memory);
+
+/* Takes the struct, as a `release`: from any thread, in any or no context; quietly where the driver is gone. */
+void qn_managed_memory_free(void *memory);
+
+#endif

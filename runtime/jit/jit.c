@@ -1,0 +1,252 @@
+/* jit.c: contexts, and who waits for what; see jit.h.
+ *
+ * A look into the disk cache is done on the caller's thread, so that a warm process has its code at once; all else on the
+ * background thread, in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller
+ * may not have. A caller's thread is not cancelled in here: others would wait for its lock, or for the work in its hand. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* strdup */
+#endif
+#include "jit/jit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/base/thread.h"
+#include "base/jit_environment.h"
+#include "jit/jit_queue.h"
+#include "jit/jit_work.h"
+
+#define DEFAULT_LIMIT ((size_t)64 << 20)
+
+/* ---- Jobs ---- */
+
+static void run_job(qn_jit_job *job) {
+  qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
+  qn_work_run(entry);
+}
+
+static void drop_job(qn_jit_job *job, const char *why) {
+  qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
+  qn_entry_set_wanted(entry, why);
+  qn_entry_put_down(entry);
+  qn_jit_queue_tell();
+}
+
+static void start_job(qn_jit *jit, qn_entry *entry) {
+  const char *why;
+  qn_entry_say(entry, "being compiled");
+  entry->job = (qn_jit_job){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_job, .drop = drop_job};
+  qn_entry_ref(entry);
+  if (entry->job.is_urgent && qn_jit_queue_is_here()) { /* a log that the background thread called computes something */
+    run_job(&entry->job);
+  } else if ((why = qn_jit_queue_add(&entry->job))) {
+    qn_entry_set_failed(entry, why);
+    qn_entry_put_down(entry);
+    if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;
+    jit->said_unsaid = 1;
+  }
+}
+
+static void start(qn_jit *jit, qn_entry *entry) {
+  if (jit->mode == QUERN_JIT_OFF) {
+    qn_entry_set_failed(entry, "compiling at run time is off");
+    return;
+  }
+  qn_entry_set_making(entry, "being looked for on disk");
+  qn_work_look(entry);
+  if (entry->state == QN_ENTRY_MAKING) start_job(jit, entry);
+}
+
+/* Sees to it that somebody makes the code, if anybody can; in mode sync, or if it `waits` anyway, until that is done, with all
+ * that is said and kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
+static void want(qn_entry *entry, int waits) {
+  for (int is_waiting = 0; entry->table && !entry->table->jit->is_dying; is_waiting = 1) {
+    qn_jit *jit = entry->table->jit;
+    int is_mine;
+    if (entry->state == QN_ENTRY_WANTED) start(jit, entry);
+    const int has_work = qn_work_has(entry, &is_mine);
+    const int is_under_way = entry->state == QN_ENTRY_MAKING || (is_waiting && has_work);
+    if ((jit->mode != QUERN_JIT_SYNC && !waits) || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
+    if (!has_work) qn_jit_queue_hurry(&entry->job);
+    qn_jit_queue_wait();
+  }
+}
+
+/* ---- Code ---- */
+
+static void say_unknown_mode(qn_jit *jit) {
+  if (!atomic_load_explicit(&jit->is_mode_unknown, memory_order_relaxed)) return;
+  if (!atomic_exchange(&jit->is_mode_unknown, 0)) return;
+  const char *text = qn_environment_jit();
+  qn_log_say(&jit->log, QN_LOG_WARNING, "QUERN_JIT is '%.64s', none of off, sync, async: taken for async",
+             text ? text : "");
+}
+
+qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
+  const int kept_errno = errno;
+  qn_record_text recorded = {0};
+  char *key = qn_code_key(request);
+  if (!key) return NULL;
+  const qn_digest digest = qn_digest_of(key, strlen(key));
+  const int kept_cancel = qn_thread_shield();
+  if (jit->mode != QUERN_JIT_OFF) qn_jit_queue_keep_library();
+  qn_jit_queue_lock();
+  qn_entry *entry = qn_table_find(&jit->table, digest, key);
+  if (entry)
+    qn_entry_ref(entry);
+  else
+    entry = qn_table_add(&jit->table, request, digest, key);
+  if (entry) {
+    if (!entry->capability) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
+    qn_entry_look_frozen(entry);
+    want(entry, 0);
+  }
+  const char *unsaid = jit->unsaid;
+  jit->unsaid = NULL;
+  qn_jit_queue_unlock();
+  if (unsaid) qn_log_say(&jit->log, QN_LOG_WARNING, "nothing is compiled: %s", unsaid);
+  free(key);
+  qn_record_write(&jit->record, &recorded, &jit->log);
+  say_unknown_mode(jit);
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+  return entry ? &entry->code : NULL;
+}
+
+void qn_code_want(qn_code *code) {
+  qn_entry *entry = (qn_entry *)code;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_jit_queue_lock();
+  if (entry->state == QN_ENTRY_WANTED) want(entry, 0);
+  qn_jit_queue_unlock();
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+}
+
+void qn_code_wait(qn_code *code) {
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_jit_queue_lock();
+  want((qn_entry *)code, 1);
+  qn_jit_queue_unlock();
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+}
+
+void qn_code_release(qn_code *code) {
+  if (!code) return;
+  const int kept_errno = errno;
+  qn_entry *dead = NULL;
+  qn_jit_queue_lock();
+  qn_entry_unref((qn_entry *)code, &dead);
+  qn_jit_queue_unlock();
+  qn_entry_bury(dead);
+  errno = kept_errno;
+}
+
+void qn_code_describe(const qn_code *code, qn_code_info *info) {
+  qn_jit_queue_lock();
+  *info = ((const qn_entry *)code)->info;
+  info->failed = ((const qn_entry *)code)->state == QN_ENTRY_FAILED;
+  qn_jit_queue_unlock();
+}
+
+/* ---- Contexts ---- */
+
+static int32_t mode_of(const quern_options *options, int *is_unknown) {
+  static const char *const names[] = {"off", "sync", "async"}; /* ORDER QUERN_JIT_OFF ... */
+  const char *text = qn_environment_jit();
+  if (options && options->jit != QUERN_JIT_DEFAULT) return options->jit;
+  for (int i = 0; text && i < 3; i++) {
+    if (strcmp(text, names[i]) == 0) return QUERN_JIT_OFF + i;
+  }
+  *is_unknown = text != NULL;
+  return QUERN_JIT_ASYNC;
+}
+
+/* 0: out of memory. text NULL: *copy is NULL. */
+static int copy_text(const char *text, char *(*copier)(const char *text), char **copy) {
+  *copy = text ? copier(text) : NULL;
+  return !text || *copy;
+}
+
+qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator) {
+  const int kept_errno = errno;
+  qn_jit *jit = calloc(1, sizeof *jit);
+  if (!jit) return NULL;
+  int is_unknown = 0;
+  const char *cc = options && options->cc ? options->cc : qn_environment_cc();
+  const size_t limit = options ? options->kernel_memory_limit : 0;
+  jit->references = 1;
+  jit->mode = mode_of(options, &is_unknown);
+  atomic_init(&jit->is_mode_unknown, is_unknown);
+  jit->generator = generator;
+  if (options) jit->log = (qn_log){options->log, options->host};
+  if (!qn_table_init(&jit->table, jit, limit ? limit : DEFAULT_LIMIT) ||
+      !copy_text(cc && cc[0] ? cc : NULL, strdup, &jit->cc) ||
+      !copy_text(qn_environment_record(), qn_record_absolute, &jit->record.path) ||
+      !copy_text(qn_environment_dump(), qn_record_absolute, &jit->record.dump)) {
+    free(jit->table.buckets);
+    qn_work_free(jit);
+    return NULL;
+  }
+  jit->cache = qn_jit_cache_open(options ? options->cache_dir : NULL, &jit->log);
+  errno = kept_errno;
+  return jit;
+}
+
+static void say_nothing(void *host, int level, const char *text) { (void)host, (void)level, (void)text; }
+
+static int is_of(const qn_jit_job *job, const void *jit) {
+  const qn_entry *entry = (const qn_entry *)((const char *)job - offsetof(qn_entry, job));
+  return entry->table->jit == jit;
+}
+
+void qn_jit_destroy(qn_jit *jit) {
+  if (!jit) return;
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_entry *dead = NULL;
+  qn_jit_queue_lock();
+  jit->is_dying = 1;
+  qn_jit_cache_hush(jit->cache); /* before a work can find the context dying: the cache's log goes with it */
+  qn_jit_queue_drop(is_of, jit, "its context was released");
+  while (qn_work_uses(jit)) qn_jit_queue_wait();
+  qn_table_clear(&jit->table, &dead);
+  jit->log = (qn_log){say_nothing, NULL}; /* for a work of this thread that is not at its end */
+  const int is_last = --jit->references == 0;
+  qn_jit_queue_unlock();
+  qn_entry_bury(dead);
+  if (is_last) qn_work_free(jit);
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+}
+
+int32_t qn_jit_mode(const qn_jit *jit) { return jit->mode; }
+qn_jit_cache *qn_jit_disk(const qn_jit *jit) { return jit->cache; }
+
+quern_status qn_jit_record(qn_jit *jit, const char *path) {
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_record_text recorded = {0};
+  quern_status status = QUERN_OK;
+  char *absolute = NULL, why[900];
+  if (!copy_text(path, qn_record_absolute, &absolute)) {
+    status = qn_status_fail(QUERN_E_MEMORY, "record: out of memory");
+  } else if (path && qn_record_append(absolute, "", 0, why, sizeof why)) {
+    status = qn_status_fail(QUERN_E_IO, "record: %s", why);
+    free(absolute);
+  } else {
+    qn_jit_queue_lock();
+    qn_record_set(&jit->record, absolute);
+    for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
+      for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain) {
+        if (!entry->capability) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+      }
+    }
+    qn_jit_queue_unlock();
+    qn_record_write(&jit->record, &recorded, &jit->log);
+  }
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
+  return status;
+}

@@ -1,0 +1,515 @@
+/* jit_cache.c: see jit_cache.h.
+ *
+ * An entry is a file named by its key's digest. It is written under a temporary name in the same folder and renamed, so
+ * that readers see all of it or none, without locks, on NFS too; it is not synced: what a crash leaves incomplete fails
+ * its checksum and is a miss. The time of a file's last change says when it was last used. Readers copy a file whole
+ * before they look at it. Each call opens the folder anew and checks it: a host may close all descriptors, or move the
+ * folder.
+ *
+ * The folder's trouble is for good: a cache that has met it is not used any more. Trouble with writing is not: what is
+ * in the folder can still be read. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* O_NOFOLLOW and other names of POSIX.1-2008 */
+#endif
+#include "jit/jit_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/jit_environment.h"
+#include "base/write_all.h"
+
+#define PUTS_PER_EVICTION 64
+#define HOUR 3600
+#define NAME_SIZE 64 /* of our files' names; they are shorter */
+#define N_HEX 32     /* of an entry's name */
+
+struct qn_jit_cache {
+  char *dir; /* "" for none */
+  qn_log log;
+  _Atomic(const char *) trouble; /* "" or trouble_text */
+  atomic_flag has_trouble;       /* somebody writes trouble_text, or has */
+  char trouble_text[220]; /* with what comes before it, as much as a log takes */
+  atomic_flag has_warned;
+  atomic_uint n_puts;
+};
+
+/* ---- Trouble ---- */
+
+static int is_first_warning(qn_jit_cache *cache) {
+  return !atomic_flag_test_and_set(&cache->has_warned);
+}
+
+void qn_jit_cache_hush(qn_jit_cache *cache) {
+  if (cache) atomic_flag_test_and_set(&cache->has_warned);
+}
+
+static void warn_unused(qn_jit_cache *cache) {
+  const char *trouble = atomic_load_explicit(&cache->trouble, memory_order_acquire);
+  if (trouble == cache->trouble_text && is_first_warning(cache)) {
+    qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache is not used: %s", trouble);
+  }
+}
+
+/* The cache is not used from now on. */
+__attribute__((format(printf, 2, 3))) static void give_up(qn_jit_cache *cache, const char *format, ...) {
+  va_list args;
+  if (atomic_flag_test_and_set(&cache->has_trouble)) return;
+  va_start(args, format);
+  vsnprintf(cache->trouble_text, sizeof cache->trouble_text, format, args);
+  va_end(args);
+  atomic_store_explicit(&cache->trouble, cache->trouble_text, memory_order_release);
+}
+
+/* ---- The format of an entry ----
+ * Magic; version, sizes of key, check and value, 8 bytes each, little-endian; the digest of all bytes but its own, high
+ * half first; key, check, value. */
+
+static const char magic[8] = {'q', 'u', 'e', 'r', 'n', 'k', 'c', '\n'};
+#define FORMAT_VERSION 1u
+enum { VERSION_AT = 8, SIZES_AT = 16, DIGEST_AT = 40, HEADER_SIZE = 56 };
+
+static uint64_t number_at(const char *bytes) {
+  uint64_t number = 0;
+  for (int i = 7; i >= 0; i--) number = number << 8 | (unsigned char)bytes[i];
+  return number;
+}
+
+static void put_number(char *bytes, uint64_t number) {
+  for (int i = 0; i < 8; i++, number >>= 8) bytes[i] = (char)(unsigned char)number;
+}
+
+static qn_digest checksum(const char *bytes, size_t size) {
+  return qn_digest_add(qn_digest_of(bytes, DIGEST_AT), bytes + HEADER_SIZE, size - HEADER_SIZE);
+}
+
+int qn_jit_cache_parse(const char *bytes, size_t size, qn_cache_parts *parts) {
+  if (size < HEADER_SIZE || memcmp(bytes, magic, sizeof magic)) return 0;
+  if (number_at(bytes + VERSION_AT) != FORMAT_VERSION) return 0;
+  const uint64_t key_size = number_at(bytes + SIZES_AT), check_size = number_at(bytes + SIZES_AT + 8);
+  const uint64_t value_size = number_at(bytes + SIZES_AT + 16), room = size - HEADER_SIZE;
+  if (key_size > room || check_size > room - key_size || value_size != room - key_size - check_size) return 0;
+  const qn_digest digest = {number_at(bytes + DIGEST_AT), number_at(bytes + DIGEST_AT + 8)};
+  if (!qn_digest_is_equal(digest, checksum(bytes, size))) return 0;
+  parts->key = bytes + HEADER_SIZE;
+  parts->check = parts->key + key_size;
+  parts->value = parts->check + check_size;
+  parts->key_size = (size_t)key_size;
+  parts->check_size = (size_t)check_size;
+  parts->value_size = (size_t)value_size;
+  return 1;
+}
+
+static void copy_to(char **to, const char *bytes, size_t size) {
+  if (size) memcpy(*to, bytes, size); /* `bytes` may be NULL */
+  *to += size;
+}
+
+/* An entry's bytes, malloc'ed; NULL if it is too large, or for lack of memory. */
+static char *make_entry(const qn_cache_parts *parts, size_t *size) {
+  const size_t limit = QN_JIT_CACHE_ENTRY_LIMIT - HEADER_SIZE;
+  if (parts->key_size > limit || parts->check_size > limit - parts->key_size ||
+      parts->value_size > limit - parts->key_size - parts->check_size) {
+    return NULL;
+  }
+  *size = HEADER_SIZE + parts->key_size + parts->check_size + parts->value_size;
+  char *bytes = malloc(*size);
+  if (!bytes) return NULL;
+  memcpy(bytes, magic, sizeof magic);
+  put_number(bytes + VERSION_AT, FORMAT_VERSION);
+  put_number(bytes + SIZES_AT, parts->key_size);
+  put_number(bytes + SIZES_AT + 8, parts->check_size);
+  put_number(bytes + SIZES_AT + 16, parts->value_size);
+  char *to = bytes + HEADER_SIZE;
+  copy_to(&to, parts->key, parts->key_size);
+  copy_to(&to, parts->check, parts->check_size);
+  copy_to(&to, parts->value, parts->value_size);
+  const qn_digest digest = checksum(bytes, *size);
+  put_number(bytes + DIGEST_AT, digest.high);
+  put_number(bytes + DIGEST_AT + 8, digest.low);
+  return bytes;
+}
+
+static int is_equal(const char *a, size_t a_size, const char *b, size_t b_size) {
+  return a_size == b_size && (a_size == 0 || memcmp(a, b, a_size) == 0);
+}
+
+/* ---- Names ---- */
+
+static void name_entry(char name[NAME_SIZE], const char *key, size_t key_size) {
+  const qn_digest digest = qn_digest_of(key, key_size);
+  snprintf(name, NAME_SIZE, "%016llx%016llx.qkc", (unsigned long long)digest.high, (unsigned long long)digest.low);
+}
+
+static int is_entry_name(const char *name) {
+  return strspn(name, "0123456789abcdef") == N_HEX && strcmp(name + N_HEX, ".qkc") == 0;
+}
+
+/* No other process has that name: if one did, on another machine or under the same number in a container, O_EXCL tells,
+ * and the next one is taken. */
+static void name_temporary(char name[NAME_SIZE]) {
+  static atomic_uint count;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(name, NAME_SIZE, "put-%lx-%x-%lx.tmp", (unsigned long)getpid(), atomic_fetch_add(&count, 1),
+           (unsigned long)now.tv_nsec);
+}
+
+static int is_temporary_name(const char *name) {
+  if (strncmp(name, "put-", 4)) return 0;
+  const size_t n = strspn(name + 4, "0123456789abcdef-");
+  return n > 0 && strcmp(name + 4 + n, ".tmp") == 0;
+}
+
+/* ---- The folder ---- */
+
+/* As mkdir -p. errno tells why not. */
+static int make_folder(const char *dir) {
+  char *path = strdup(dir);
+  if (!path) return 0;
+  const size_t length = strlen(path);
+  int is_made = 1;
+  while (is_made && mkdir(path, 0700) && errno != EEXIST) {
+    char *slash = strrchr(path, '/');
+    is_made = errno == ENOENT && slash && slash != path;
+    if (is_made) *slash = 0;
+  }
+  for (size_t n = strlen(path); is_made && n < length; n = strlen(path)) {
+    path[n] = '/';
+    is_made = mkdir(path, 0700) == 0 || errno == EEXIST;
+  }
+  const int why = errno;
+  free(path);
+  errno = why;
+  return is_made;
+}
+
+/* Opens what is there, or makes it. errno tells why not. */
+static int open_or_make(const char *dir, int make) {
+  const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const int fd = open(dir, flags);
+  return fd < 0 && errno == ENOENT && make && make_folder(dir) ? open(dir, flags) : fd;
+}
+
+/* The folder's descriptor; -1: there is no folder (and `make` is 0), or it is not used. */
+static int open_folder(qn_jit_cache *cache, int make) {
+  struct stat st;
+  if (!cache) return -1;
+  if (atomic_load_explicit(&cache->trouble, memory_order_acquire)[0]) {
+    warn_unused(cache);
+    return -1;
+  }
+  const int fd = open_or_make(cache->dir, make);
+  if (fd < 0) {
+    if (errno == ENOENT && !make) return -1;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EINTR) return -1; /* may pass */
+    if (errno == ENOTDIR || errno == ELOOP) {
+      give_up(cache, "it is no folder, or a link to one: %s", cache->dir);
+    } else {
+      give_up(cache, "it cannot be opened or made (%m): %s", cache->dir);
+    }
+  } else if (fstat(fd, &st) || st.st_uid != geteuid()) {
+    give_up(cache, "it belongs to another user: %s", cache->dir);
+  } else if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+    give_up(cache, "others may write to it: %s", cache->dir);
+  } else {
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  warn_unused(cache);
+  return -1;
+}
+
+/* ---- Files ---- */
+
+/* The whole of a file that may be an entry. */
+static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat *st) {
+  size_t n = 0;
+  char *data = NULL;
+  /* O_NONBLOCK: what is no regular file must not make us wait. */
+  const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return 0;
+  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_size >= HEADER_SIZE &&
+      (uint64_t)st->st_size <= QN_JIT_CACHE_ENTRY_LIMIT) {
+    bytes->size = (size_t)st->st_size;
+    data = malloc(bytes->size + 1);
+  }
+  while (data && n < bytes->size) {
+    const ssize_t got = read(fd, data + n, bytes->size - n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    n += (size_t)got;
+  }
+  close(fd);
+  if (data && n < bytes->size) { /* cut meanwhile, or unreadable */
+    free(data);
+    data = NULL;
+  }
+  bytes->data = data;
+  return data != NULL;
+}
+
+/* 0: errno tells why. */
+static int write_file(int folder, const char *name, const char *bytes, size_t size) {
+  char temporary[NAME_SIZE];
+  int fd = -1;
+  for (int i = 0; fd < 0 && i < 16; i++) {
+    name_temporary(temporary);
+    fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST) return 0;
+  }
+  if (fd < 0) return 0;
+  int why = qn_write_all(fd, bytes, size), is_written = why == 0;
+  if (close(fd) && is_written) { /* where NFS tells that the disk is full */
+    is_written = 0;
+    why = errno;
+  }
+  if (is_written && renameat(folder, temporary, folder, name)) {
+    is_written = errno == ENOENT; /* cleared by somebody meanwhile */
+    why = errno;
+  }
+  if (!is_written) unlinkat(folder, temporary, 0);
+  errno = why;
+  return is_written;
+}
+
+/* ---- Eviction ---- */
+
+typedef struct file {
+  char name[N_HEX + sizeof ".qkc"];
+  struct timespec used;
+  int64_t size;
+} file;
+
+static int by_use(const void *a, const void *b) {
+  const file *x = a, *y = b;
+  if (x->used.tv_sec != y->used.tv_sec) return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+  if (x->used.tv_nsec != y->used.tv_nsec) return x->used.tv_nsec < y->used.tv_nsec ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+typedef struct file_list {
+  file *items;
+  size_t n, capacity;
+  int64_t bytes;
+} file_list;
+
+static int append(file_list *files, const char *name, const struct stat *st) {
+  if (files->n == files->capacity) {
+    const size_t capacity = files->capacity ? files->capacity * 2 : 256;
+    file *items = realloc(files->items, capacity * sizeof *items);
+    if (!items) return 0;
+    files->items = items;
+    files->capacity = capacity;
+  }
+  file *f = &files->items[files->n++];
+  memcpy(f->name, name, sizeof f->name);
+  f->used = st->st_mtim;
+  f->size = st->st_size;
+  files->bytes += f->size;
+  return 1;
+}
+
+/* Another look at an open folder, from its beginning; NULL if it cannot be read. */
+static DIR *list_folder(int folder) {
+  const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  if (!dir && fd >= 0) close(fd);
+  return dir;
+}
+
+/* Brings the folder below its limit, if it is above; removes temporary files that nobody will rename. */
+static void evict(int folder) {
+  file_list files = {0};
+  struct stat st;
+  const time_t now = time(NULL);
+  DIR *dir = list_folder(folder);
+  if (!dir) return;
+  for (const struct dirent *item; (item = readdir(dir));) {
+    const int is_entry = is_entry_name(item->d_name);
+    if (!is_entry && !is_temporary_name(item->d_name)) continue;
+    if (fstatat(folder, item->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+    if (is_entry && !append(&files, item->d_name, &st)) break;
+    if (!is_entry && st.st_mtime < now - HOUR) unlinkat(folder, item->d_name, 0);
+  }
+  closedir(dir);
+  if (files.bytes > QN_JIT_CACHE_LIMIT) {
+    qsort(files.items, files.n, sizeof *files.items, by_use);
+    for (size_t i = 0; i < files.n && files.bytes > QN_JIT_CACHE_LIMIT / 4 * 3; i++) {
+      unlinkat(folder, files.items[i].name, 0);
+      files.bytes -= files.items[i].size;
+    }
+  }
+  free(files.items);
+}
+
+/* ---- Outside ---- */
+
+/* The folder that is meant, malloc'ed, "" for none; NULL for lack of memory. *is_unknown: nothing says where. */
+static char *choose_folder(const char *dir, int *is_unknown) {
+  const char *base = dir ? dir : qn_environment_cache_dir(), *rest = "";
+  if (!base) {
+    base = qn_environment_user_cache();
+    rest = "/quern";
+  }
+  if (!base) {
+    base = qn_environment_home();
+    rest = "/.cache/quern";
+  }
+  *is_unknown = !base;
+  if (!base || (!rest[0] && strcmp(base, "none") == 0)) return strdup("");
+  const size_t size = strlen(base) + strlen(rest) + 1;
+  char *path = malloc(size);
+  if (!path) return NULL;
+  snprintf(path, size, "%s%s", base, rest);
+  /* open() would follow a link with a slash behind it. */
+  for (size_t n = strlen(path); n > 1; path[--n] = 0) {
+    if (path[n - 1] != '/' && !(path[n - 1] == '.' && path[n - 2] == '/')) break;
+  }
+  return path;
+}
+
+qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log) {
+  const int kept_errno = errno;
+  int is_unknown = 0;
+  qn_jit_cache *cache = calloc(1, sizeof *cache);
+  if (cache) cache->dir = choose_folder(dir, &is_unknown);
+  if (!cache || !cache->dir) {
+    free(cache);
+    errno = kept_errno;
+    return NULL;
+  }
+  if (log) cache->log = *log;
+  atomic_init(&cache->trouble, "");
+  atomic_flag_clear(&cache->has_trouble);
+  atomic_flag_clear(&cache->has_warned);
+  if (is_unknown) {
+    give_up(cache, "QUERN_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
+  } else if (!cache->dir[0]) {
+    atomic_store(&cache->trouble, "no disk cache is wanted");
+  } else if (cache->dir[0] != '/') {
+    give_up(cache, "its path is not absolute: %s", cache->dir);
+  }
+  errno = kept_errno;
+  return cache;
+}
+
+void qn_jit_cache_close(qn_jit_cache *cache) {
+  if (!cache) return;
+  free(cache->dir);
+  free(cache);
+}
+
+const char *qn_jit_cache_dir(const qn_jit_cache *cache) {
+  return cache ? cache->dir : "";
+}
+
+const char *qn_jit_cache_trouble(const qn_jit_cache *cache) {
+  return cache ? atomic_load_explicit(&cache->trouble, memory_order_acquire) : "no memory";
+}
+
+/* The hit of an entry that has not been used for an hour is noted. */
+static void note_use(int folder, const char *name, const struct stat *st) {
+  const time_t now = time(NULL);
+  if (st->st_mtime < now - HOUR || st->st_mtime > now + HOUR) utimensat(folder, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+int qn_jit_cache_get(qn_jit_cache *cache, const char *key, size_t key_size, const char *check, size_t check_size,
+                     qn_bytes *value) {
+  const int kept_errno = errno, folder = open_folder(cache, 0);
+  char name[NAME_SIZE];
+  struct stat st;
+  qn_bytes bytes = {0};
+  qn_cache_parts parts;
+  int is_hit = 0;
+  if (folder >= 0) {
+    name_entry(name, key, key_size);
+    is_hit = read_file(folder, name, &bytes, &st) && qn_jit_cache_parse(bytes.data, bytes.size, &parts) &&
+             is_equal(parts.key, parts.key_size, key, key_size) &&
+             (!check || is_equal(parts.check, parts.check_size, check, check_size));
+    if (is_hit) {
+      memmove(bytes.data, parts.value, parts.value_size);
+      bytes.data[parts.value_size] = 0;
+      *value = (qn_bytes){bytes.data, parts.value_size};
+      note_use(folder, name, &st);
+    } else {
+      free(bytes.data);
+    }
+    close(folder);
+  }
+  errno = kept_errno;
+  return is_hit;
+}
+
+void qn_jit_cache_put(qn_jit_cache *cache, const char *key, size_t key_size, const char *check, size_t check_size,
+                      const char *value, size_t size) {
+  const int kept_errno = errno, folder = open_folder(cache, 1);
+  const qn_cache_parts parts = {key, check, value, key_size, check_size, size};
+  size_t entry_size = 0;
+  char name[NAME_SIZE];
+  char *entry = folder < 0 ? NULL : make_entry(&parts, &entry_size);
+  if (entry) {
+    name_entry(name, key, key_size);
+    if (!write_file(folder, name, entry, entry_size) && is_first_warning(cache)) {
+      qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache cannot be written to (%m): %s", cache->dir);
+    }
+    free(entry);
+    if (atomic_fetch_add(&cache->n_puts, 1) % PUTS_PER_EVICTION == 0) evict(folder);
+  }
+  if (folder >= 0) close(folder);
+  errno = kept_errno;
+}
+
+/* The key's digest is the file's name: an entry under another name would never be found. */
+static int is_own_name(const char *name, const qn_cache_parts *parts) {
+  char wanted[NAME_SIZE];
+  name_entry(wanted, parts->key, parts->key_size);
+  return strcmp(name, wanted) == 0;
+}
+
+int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_entry *entry), void *arg) {
+  const int kept_errno = errno, folder = open_folder(cache, 0);
+  DIR *dir = folder < 0 ? NULL : list_folder(folder);
+  int64_t n = 0;
+  for (const struct dirent *item; dir && (item = readdir(dir));) {
+    struct stat st;
+    qn_bytes bytes;
+    qn_cache_parts parts;
+    if (!is_entry_name(item->d_name) || !read_file(folder, item->d_name, &bytes, &st)) continue;
+    if (qn_jit_cache_parse(bytes.data, bytes.size, &parts) && is_own_name(item->d_name, &parts)) {
+      const qn_cache_entry entry = {parts.key, parts.key_size, (int64_t)bytes.size, (int64_t)st.st_mtime};
+      if (each) each(arg, &entry);
+      n++;
+    }
+    free(bytes.data);
+  }
+  if (dir) closedir(dir);
+  if (folder >= 0) close(folder);
+  errno = kept_errno;
+  return n;
+}
+
+int64_t qn_jit_cache_clear(qn_jit_cache *cache) {
+  const int kept_errno = errno, folder = open_folder(cache, 0);
+  DIR *dir = folder < 0 ? NULL : list_folder(folder);
+  int64_t n = 0;
+  for (const struct dirent *item; dir && (item = readdir(dir));) {
+    const int is_entry = is_entry_name(item->d_name);
+    if (!is_entry && !is_temporary_name(item->d_name)) continue;
+    if (unlinkat(folder, item->d_name, 0) == 0) n += is_entry;
+  }
+  if (dir) closedir(dir);
+  if (folder >= 0) close(folder);
+  errno = kept_errno;
+  return n;
+}

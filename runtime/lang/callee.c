@@ -1,0 +1,130 @@
+/* callee.c: see callee.h. */
+#include "lang/callee.h"
+
+#include <string.h>
+
+#include "core/base/strbuf.h"
+
+#define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* a namespace, a name and an output, two dots between them, and the end */
+
+/* The token in a message. */
+#define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
+
+static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
+  qn_guess guess = qn_guess_begin(name);
+  qn_registry_guess(ctx, &guess);
+  for (int32_t k = 0; k < qn_n_functions; k++) qn_guess_offer(&guess, qn_functions[k].name);
+  if (!guess.nearest)
+    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
+  return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s', did you mean '%.64s'?",
+                        SHOWN(source, token), guess.nearest);
+}
+
+static const qn_function *find_function(const char *name) {
+  for (int32_t low = 0, high = qn_n_functions; low < high;) {
+    int32_t middle = low + (high - low) / 2;
+    int order = strcmp(qn_functions[middle].name, name);
+    if (order == 0) return &qn_functions[middle];
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return NULL;
+}
+
+/* What to write in place of an op that casts. */
+static const char *instead_of(const quern_op_info *info) {
+  if (info->n_in == 0) return "write the number";
+  return strcmp(info->name, "saturate_cast") == 0 ? "a cast wraps; clip before it: (i8)clip(x, -128, 127)" : "write a cast, (f32)x";
+}
+
+/* An op as a function of expressions: of one that a host registered over a built-in op, the built-in meaning. */
+static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
+  if (!op->builtin)
+    return qn_syntax_fail(source, QUERN_E_UNSUPPORTED, token->at,
+                          "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
+                          "it by itself",
+                          SHOWN(source, token));
+  if (op->builtin->info.op_class == QUERN_CLASS_DYNAMIC)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
+                          "%.*s is no part of an expression: its output's shape depends on values; call it by itself",
+                          SHOWN(source, token));
+  if (op->builtin->rule == QN_RULE_CAST)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
+                          instead_of(&op->builtin->info));
+  if (op->builtin->rule == QN_RULE_INDEX)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
+                          "%.*s is no part of an expression: its elements follow from where they stand; call it by itself",
+                          SHOWN(source, token));
+  return QUERN_OK;
+}
+
+/* The op of several outputs that NAME.OUTPUT means, and which of them; NULL. Shortens the name to the op's. */
+static const quern_op *find_output(quern_ctx *ctx, char *name, uint8_t *which) {
+  char *dot = strrchr(name, '.');
+  if (!dot) return NULL;
+  *dot = 0;
+  const quern_op *op = qn_registry_find(ctx, name);
+  const quern_op_info *info = op && op->builtin ? &op->builtin->info : NULL;
+  for (int32_t k = 0; info && info->n_out > 1 && k < info->n_out; k++) {
+    if (strcmp(info->args[info->n_in + k].name, dot + 1) != 0) continue;
+    *which = (uint8_t)k;
+    return op;
+  }
+  *dot = '.';
+  return NULL;
+}
+
+/* For an op of several outputs that is called by its name alone. */
+static quern_status refuse_all_outputs(const qn_source *source, const qn_token *token, const quern_op_info *info) {
+  char words[160] = "";
+  qn_strbuf buf = {words, sizeof words, 0};
+  for (int32_t k = 0; k < info->n_out; k++)
+    qn_strbuf_add(&buf, "%s%.40s.%.40s(...)", k ? " or " : "", info->name, info->args[info->n_in + k].name);
+  return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s has %d outputs: write %s", SHOWN(source, token), info->n_out,
+                        words);
+}
+
+quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call) {
+  char name[NAME_BYTES];
+  memcpy(name, source->text + token->at, token->size);
+  name[token->size] = 0;
+  *call = (qn_instruction){.at = token->at};
+  if (strcmp(name, "grad") == 0) {
+    call->kind = QN_CODE_GRAD;
+    return QUERN_OK;
+  }
+  const quern_op *op = qn_registry_find(ctx, name);
+  const int is_whole = op != NULL;
+  if (!op) op = find_output(ctx, name, &call->what);
+  if (op) {
+    call->kind = QN_CODE_OP;
+    call->v.op = op;
+    const quern_status status = check_op(source, token, op);
+    if (status == QUERN_OK && is_whole && op->builtin->info.n_out > 1)
+      return refuse_all_outputs(source, token, &op->builtin->info);
+    return status;
+  }
+  if (strncmp(name, "raw_", 4) == 0)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is for the library's own math; write as_%.36s",
+                          SHOWN(source, token), name + 4);
+  if (strcmp(name, "lookup") == 0)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "lookup is for the library's own math");
+  call->kind = QN_CODE_FUNCTION;
+  call->v.function = find_function(name);
+  return call->v.function ? QUERN_OK : refuse_unknown(ctx, source, token, name);
+}
+
+quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n) {
+  const quern_op_info *info = call->kind == QN_CODE_OP ? &call->v.op->builtin->info : NULL;
+  int32_t n_in = info ? info->n_in : call->kind == QN_CODE_GRAD ? 2 : call->v.function->n_args, n_params = info ? info->n_params : 0;
+  if (n < n_in || n > n_in + n_params) {
+    if (n_params == 0)
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d", SHOWN(source, token), n_in,
+                            n_in == 1 ? "" : "s", n);
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s and at most %d parameter%s, got %d",
+                          SHOWN(source, token), n_in, n_in == 1 ? "" : "s", n_params, n_params == 1 ? "" : "s", n);
+  }
+  return QUERN_OK;
+}

@@ -1,0 +1,14 @@
+/* callee.h: what an expression may call: grad, the ops of its context, then the primitives. Knows no grammar and no dtypes. */
+#ifndef QN_CALLEE_H
+#define QN_CALLEE_H
+
+#include "lang/expression.h"
+
+/* What the name `token` stands for: *call is an OP, a FUNCTION or a GRAD, without arguments yet. Errors: NOTFOUND with the nearest
+ * name, SYNTAX, UNSUPPORTED. */
+quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
+
+/* Whether it takes `n` arguments. Errors: SYNTAX. */
+quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n);
+
+#endif

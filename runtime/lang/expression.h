@@ -1,0 +1,59 @@
+/* expression.h: the text of a host's expression -> instructions with its names resolved. Finds the functions it calls; knows
+ * no dtypes. Reads the same language as gen/front/parse.lua; a test holds the two together. */
+#ifndef QN_EXPRESSION_H
+#define QN_EXPRESSION_H
+
+#include "core/op/registry.h"
+#include "lang/primitives.h"
+#include "lang/syntax.h"
+
+typedef enum qn_code_kind {
+  QN_CODE_NUMBER,
+  QN_CODE_INPUT,    /* index */
+  QN_CODE_PARAM,    /* index */
+  QN_CODE_VARIABLE, /* index: what was assigned to it */
+  QN_CODE_UNARY,    /* what: a qn_sign */
+  QN_CODE_BINARY,   /* what: a qn_sign */
+  QN_CODE_SELECT,   /* condition, one, other */
+  QN_CODE_CAST,     /* what: a qn_dtype */
+  QN_CODE_OP,       /* n_args: inputs, then parameters; what: which of its outputs */
+  QN_CODE_FUNCTION, /* n_args */
+  QN_CODE_GRAD,     /* an expression, and the input by which it is derived */
+  QN_CODE_ASSIGN    /* takes the value; index: the variable; what: its qn_dtype if it has one, else QN_DTYPE_NONE */
+} qn_code_kind;
+
+/* An expression is a list of these in postfix order, operands before operators: it is evaluated by one walk with a stack of
+ * values. */
+typedef struct qn_instruction {
+  uint8_t kind, what;
+  uint16_t n_args;
+  uint32_t at; /* its place in the text */
+  union {
+    qn_number number;
+    int32_t index;
+    const quern_op *op;
+    const qn_function *function;
+  } v;
+} qn_instruction;
+
+typedef struct qn_expression {
+  const char *name;      /* of the kernel, or "expression" */
+  const char *text;      /* as given */
+  const char *canonical; /* tokens joined by one blank, variables renamed: x0 ... inputs, p0 ... params, v0 ... others */
+  int32_t n_in, n_out, n_params, n_ops;
+  const char *const *in_names;
+  const char *const *out_names;
+  const char *const *param_names;
+  const quern_op *const *ops; /* those it calls, each once, and where it has a grad their backward ops; as long as the context lives */
+
+  /* For typing.c: */
+  const qn_instruction *code;
+  const int32_t *out_variables; /* [n_out]: where the outputs' values are at the end */
+  int32_t n_code, n_variables, stack; /* stack: the most values that it holds at a time */
+} qn_expression;
+
+/* The ops that `text` calls are looked up in `ctx`, once. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */
+quern_status qn_expression_parse(quern_ctx *ctx, const char *text, qn_expression **expression);
+void qn_expression_free(qn_expression *expression);
+
+#endif

@@ -1,0 +1,258 @@
+/* syntax.c: tokens, numbers, places. See syntax.h. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* newlocale, strtod_l */
+#endif
+#include "lang/syntax.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
+#include "core/base/float_env.h"
+
+/* ---- Places ---- */
+
+#define SHOWN_COLUMNS 160
+
+/* The longest message; name, place, line and caret stand around it in a sentence of QN_STATUS_BYTES. */
+#define MESSAGE_BYTES 512
+
+quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...) {
+  const int kept_errno = errno;
+  char message[MESSAGE_BYTES], shown[SHOWN_COLUMNS + 1];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  errno = kept_errno;
+
+  if (at > source->size) at = source->size;
+  uint32_t line = 1, start = 0, end = at;
+  for (uint32_t i = 0; i < at; i++) {
+    if (source->text[i] != '\n') continue;
+    line++;
+    start = i + 1;
+  }
+  while (end < source->size && source->text[end] != '\n') end++;
+  uint32_t column = at - start, first = start;
+  if (end - start > SHOWN_COLUMNS) {
+    if (column > SHOWN_COLUMNS / 2) first = at - SHOWN_COLUMNS / 2;
+    if (end - first > SHOWN_COLUMNS) end = first + SHOWN_COLUMNS;
+  }
+  for (uint32_t i = first; i < end; i++) {
+    unsigned char c = (unsigned char)source->text[i];
+    shown[i - first] = c < ' ' || c > '~' ? ' ' : (char)c;
+  }
+  shown[end - first] = 0;
+  return qn_status_fail(status, "%.*s:%u:%u: %s\n  %s\n  %*s^", (int)source->name_size, source->name, line, column + 1,
+                        message, shown, (int)(at - first), "");
+}
+
+/* ---- Tokens ---- */
+
+/* ORDER SIGN */
+const char qn_syntax_signs[QN_SIGN_COUNT][3] = {"||", "&&", "|", "^", "&", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "+",
+                                                "-",  "*",  "/", "%", "!", "~",  "=",  "?", ":",  ";", ",",  "(",  ")",  ""};
+
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+static int is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static int is_word(char c) { return is_letter(c) || is_digit(c); }
+
+/* Behind an exponent that begins at `at` with its letter, or `at` if none does. */
+static uint32_t skip_exponent(const char *text, uint32_t at) {
+  uint32_t end = at + 1;
+  if (text[end] == '+' || text[end] == '-') end++;
+  if (!is_digit(text[end])) return at;
+  while (is_digit(text[end])) end++;
+  return end;
+}
+
+/* Where the number that begins at `at` ends. What is no number of its letters is found when its value is asked for. */
+static uint32_t number_end(const char *text, uint32_t at) {
+  uint32_t end = at;
+  if (text[at] == '0' && (text[at + 1] | 0x20) == 'x') {
+    end = at + 2;
+    while (is_hex_digit(text[end]) || text[end] == '.') end++;
+    uint32_t behind = (text[end] | 0x20) == 'p' ? skip_exponent(text, end) : end;
+    if (behind > at + 2) return behind;
+    end = at;
+  }
+  while (is_digit(text[end]) || text[end] == '.') end++;
+  return (text[end] | 0x20) == 'e' ? skip_exponent(text, end) : end;
+}
+
+/* The sign that begins at `text`, and its bytes; 0: none does. */
+static uint32_t sign_of(const char *text, uint8_t *sign) {
+  const char c = text[0];
+  *sign = QN_SIGN_OTHER;
+  if ((c == '<' || c == '>') && text[1] == c && text[2] == '=') return 3;
+  if (c == '{' || c == '}') return 1;
+  for (uint32_t size = 2; c && size; size--) {
+    for (uint8_t s = 0; s < QN_SIGN_OTHER; s++) {
+      if (qn_syntax_signs[s][0] != c || strlen(qn_syntax_signs[s]) != size) continue;
+      if (size == 2 && qn_syntax_signs[s][1] != text[1]) continue;
+      *sign = s;
+      return size;
+    }
+  }
+  return 0;
+}
+
+/* Behind the name that begins at `at`, and what dots join to it: a namespace, an op, an output; 0: it is too long, from *wrong on. */
+static uint32_t name_end(const char *text, uint32_t at, uint32_t *wrong) {
+  for (int part = 0;; part++) {
+    uint32_t end = at;
+    while (is_word(text[end])) end++;
+    *wrong = at;
+    if (end - at > QN_SYNTAX_MAX_NAME) return 0;
+    if (part == 2 || text[end] != '.' || !is_letter(text[end + 1])) return end;
+    at = end + 1;
+  }
+}
+
+/* Behind blanks and comments; *wrong: where a comment begins that does not end. */
+static uint32_t skip_blank(const char *text, uint32_t at, uint32_t *wrong) {
+  for (;;) {
+    if (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
+      at++;
+    } else if (text[at] == '/' && text[at + 1] == '/') {
+      while (text[at] && text[at] != '\n') at++;
+    } else if (text[at] == '/' && text[at + 1] == '*') {
+      const char *end = strstr(text + at + 2, "*/");
+      if (!end) *wrong = at;
+      if (!end) return at;
+      at = (uint32_t)(end + 2 - text);
+    } else {
+      return at;
+    }
+  }
+}
+
+/* The next token, which begins at token->at. */
+static quern_status scan_token(const qn_source *source, qn_token *token) {
+  const char *text = source->text;
+  const uint32_t at = token->at;
+  uint32_t end, wrong = at;
+  if (is_letter(text[at])) {
+    token->kind = QN_TOKEN_NAME;
+    end = name_end(text, at, &wrong);
+    if (!end) return qn_syntax_fail(source, QUERN_E_SYNTAX, wrong, "a name may have %d letters", QN_SYNTAX_MAX_NAME);
+  } else if (is_digit(text[at]) || (text[at] == '.' && is_digit(text[at + 1]))) {
+    token->kind = QN_TOKEN_NUMBER;
+    end = number_end(text, at);
+    uint32_t after = end;
+    while (is_word(text[after]) || text[after] == '.') after++;
+    if (after > end + 20) after = end + 20;
+    if (after > end)
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, end, "'%.*s' after a number: literals have no suffix", (int)(after - end),
+                            text + end);
+  } else {
+    token->kind = QN_TOKEN_SIGN;
+    end = at + sign_of(text + at, &token->sign);
+    if (end == at)
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "'%c' does not belong to the expression language",
+                            text[at] < ' ' || text[at] > '~' ? '?' : text[at]);
+  }
+  token->size = end - at;
+  return QUERN_OK;
+}
+
+int qn_syntax_begins_with_name(const char *text, const qn_token *tokens) {
+  return tokens[0].kind == QN_TOKEN_NAME && tokens[1].sign == QN_SIGN_COLON &&
+         !memchr(text + tokens[0].at, '.', tokens[0].size);
+}
+
+quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_tokens) {
+  uint32_t at = 0, unfinished = UINT32_MAX;
+  int32_t n = 0;
+  if (source->size > QN_SYNTAX_MAX_BYTES)
+    return qn_syntax_fail(source, QUERN_E_LIMIT, 0, "longer than %d bytes", QN_SYNTAX_MAX_BYTES);
+  for (;; n++) {
+    at = skip_blank(source->text, at, &unfinished);
+    if (unfinished != UINT32_MAX) return qn_syntax_fail(source, QUERN_E_SYNTAX, unfinished, "unfinished comment");
+    tokens[n] = (qn_token){.at = at, .sign = QN_SIGN_OTHER};
+    if (at == source->size) break;
+    quern_status status = scan_token(source, &tokens[n]);
+    if (status) return status;
+    at += tokens[n].size;
+    if (n == 1 && qn_syntax_begins_with_name(source->text, tokens)) {
+      source->name = source->text + tokens[0].at;
+      source->name_size = tokens[0].size;
+    }
+  }
+  *n_tokens = n + 1;
+  return QUERN_OK;
+}
+
+/* ---- Numbers ---- */
+
+/* The C locale, made once; (locale_t)0 for lack of memory. */
+static locale_t c_locale(void) {
+  static _Atomic(locale_t) kept;
+  locale_t locale = atomic_load_explicit(&kept, memory_order_acquire), none = (locale_t)0;
+  if (locale) return locale;
+  const int kept_errno = errno;
+  locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  errno = kept_errno;
+  if (!locale || atomic_compare_exchange_strong(&kept, &none, locale)) return locale;
+  freelocale(locale); /* another thread was quicker */
+  return none;
+}
+
+/* An integer of at most 64 bits; 0: it has more. Hex digits are a bit pattern, decimal ones a positive int64. */
+static int read_integer(const char *digit, const char *end, int base, int64_t *value) {
+  uint64_t all = 0;
+  const uint64_t most = base == 16 ? UINT64_MAX : INT64_MAX;
+  for (; digit < end; digit++) {
+    uint64_t d = (uint64_t)(is_digit(*digit) ? *digit - '0' : (*digit | 0x20) - 'a' + 10);
+    if (all > (most - d) / (uint64_t)base) return 0;
+    all = all * (uint64_t)base + d;
+  }
+  memcpy(value, &all, sizeof all);
+  return 1;
+}
+
+/* 0: not a number; -1: lack of memory. Correctly rounded, as the C library's strtod is where it rounds to nearest. */
+static int read_float(const char *text, const char *end, double *value) {
+  locale_t locale = c_locale();
+  if (!locale) return -1;
+  const int kept_errno = errno;
+  qn_float_env was = qn_float_env_enter();
+  char *stop;
+  *value = strtod_l(text, &stop, locale);
+  qn_float_env_leave(was);
+  errno = kept_errno;
+  return stop == end;
+}
+
+quern_status qn_syntax_number(const qn_source *source, const qn_token *token, qn_number *number) {
+  const char *text = source->text + token->at, *end = text + token->size;
+  const int shown = token->size > 40 ? 40 : (int)token->size;
+  const int is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
+  number->is_float = number->is_pattern = 0;
+  for (const char *c = text; c < end && !number->is_float; c++)
+    number->is_float = *c == '.' || (*c | 0x20) == (is_hex ? 'p' : 'e');
+  if (!number->is_float) {
+    if (!is_hex && text[0] == '0' && token->size > 1)
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s': octal numbers are not meant here; drop the leading 0",
+                            shown, text);
+    const int fits = read_integer(is_hex ? text + 2 : text, end, is_hex ? 16 : 10, &number->v.i);
+    number->is_pattern = fits && number->v.i < 0;
+    if (fits) return QUERN_OK;
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' does not fit 64 bits%s", shown, text,
+                          is_hex ? "" : " with a sign: write it in hex, or as a float");
+  }
+  int read = read_float(text, end, &number->v.f);
+  if (read < 0) return qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)source->name_size, source->name);
+  if (read == 0) return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' is no number", shown, text);
+  if (number->v.f > 0x1.fffffffffffffp1023)
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "'%.*s' is too large: write INFINITY", shown, text);
+  return QUERN_OK;
+}

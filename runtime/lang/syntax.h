@@ -1,0 +1,87 @@
+/* syntax.h: the text of an expression as tokens, its numbers, and errors at places in it. The same tokens, numbers and words
+ * as gen/front/parse.lua and gen/base/source.lua. Knows no grammar, no ops and no dtypes. */
+#ifndef QN_SYNTAX_H
+#define QN_SYNTAX_H
+
+#include "core/base/status.h"
+
+#define QN_SYNTAX_MAX_BYTES (64 << 10)
+#define QN_SYNTAX_MAX_NAME 64 /* of each part of a name with dots */
+
+/* A text, and how errors call it. */
+typedef struct qn_source {
+  const char *text; /* a 0 byte follows */
+  uint32_t size;
+  const char *name;
+  uint32_t name_size;
+} qn_source;
+
+/* Records "name:line:col: message", the line and a caret under the place, and returns `status`. `at`: 0-based. */
+quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+typedef enum qn_token_kind { QN_TOKEN_END, QN_TOKEN_NAME, QN_TOKEN_NUMBER, QN_TOKEN_SIGN } qn_token_kind;
+
+/* Signs; binary operators by precedence, loosest first. ORDER SIGN: qn_syntax_signs */
+typedef enum qn_sign {
+  QN_SIGN_OR_ELSE,
+  QN_SIGN_AND_ALSO,
+  QN_SIGN_OR,
+  QN_SIGN_XOR,
+  QN_SIGN_AND,
+  QN_SIGN_EQ,
+  QN_SIGN_NE,
+  QN_SIGN_LT,
+  QN_SIGN_LE,
+  QN_SIGN_GT,
+  QN_SIGN_GE,
+  QN_SIGN_SHL,
+  QN_SIGN_SHR,
+  QN_SIGN_ADD,
+  QN_SIGN_SUB,
+  QN_SIGN_MUL,
+  QN_SIGN_DIV,
+  QN_SIGN_REMAINDER,
+  QN_SIGN_NOT,
+  QN_SIGN_INVERT,
+  QN_SIGN_ASSIGN,
+  QN_SIGN_QUESTION,
+  QN_SIGN_COLON,
+  QN_SIGN_SEMICOLON,
+  QN_SIGN_COMMA,
+  QN_SIGN_OPEN,
+  QN_SIGN_CLOSE,
+  QN_SIGN_OTHER, /* of the language, but not of an expression: braces, <<= */
+  QN_SIGN_COUNT
+} qn_sign;
+
+extern const char qn_syntax_signs[QN_SIGN_COUNT][3];
+
+typedef struct qn_token {
+  uint32_t at, size;
+  uint8_t kind, sign;
+  uint8_t dtype;    /* for the grammar's use: a name that is a dtype's */
+  uint8_t renamed;  /* likewise: the letter of a variable in the canonical text, or 0 */
+  int32_t variable; /* and its number */
+} qn_token;
+
+/* tokens: room for source->size + 1. Sets source->name if the text begins with one. Errors: SYNTAX, LIMIT. */
+quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_tokens);
+
+/* Whether the first two of its tokens are a kernel's name and a colon. */
+int qn_syntax_begins_with_name(const char *text, const qn_token *tokens);
+
+/* A number of the text: weak, with 64 bits. is_pattern: hex digits from 2^63 on; to a signed type they are bits, to others what
+ * they say; what is computed of numbers alone has a sign. */
+typedef struct qn_number {
+  int is_float, is_pattern;
+  union {
+    int64_t i;
+    double f;
+  } v;
+} qn_number;
+
+/* The value of a NUMBER. Whatever the locale; errno is kept. Errors: SYNTAX, MEMORY. */
+quern_status qn_syntax_number(const qn_source *source, const qn_token *token, qn_number *number);
+
+#endif

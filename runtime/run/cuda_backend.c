@@ -1,0 +1,468 @@
+/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels built ahead, where there are some
+ * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
+ * there: a call waits for its kernel, unless until then one built ahead for more general layouts can run, or, in a workspace of
+ * the caller's, several of them (cuda_steps.h). Keeps nothing itself: code is its op's, loaded kernels are their image's. */
+#include "core/call/cuda.h"
+
+#include <string.h>
+
+#include "core/op/fused.h"
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
+#include "cuda/cuda_built.h"
+#include "cuda/cuda_context.h"
+#include "cuda/cuda_image.h"
+#include "run/cuda_steps.h"
+#include "run/extension.h"
+#include "run/fused_ops.h"
+
+/* An error from below, with what was called before it. */
+static quern_status named(const quern_op *op, quern_status status) {
+  qn_sentence kept;
+  if (status == QUERN_OK) return status;
+  qn_status_keep(&kept);
+  return qn_status_fail(status, "%s: %s", op->info->name, kept.text);
+}
+
+static void *stream_of(const quern_call *call) { return call ? call->stream : NULL; }
+
+static qn_cuda_image *image_of(const qn_code *code) {
+  return atomic_load_explicit((_Atomic(qn_cuda_image *) *)(uintptr_t)&code->image, memory_order_acquire);
+}
+
+static quern_status enter(const quern_op *op, const qn_decision *decision, void *stream, const qn_cuda_facts **facts,
+                          qn_cuda_scope *scope) {
+  quern_status status = qn_cuda_device_facts(decision->device.device_id, facts);
+  if (status == QUERN_OK) status = qn_cuda_enter(decision->device.device_id, stream, scope);
+  return named(op, status);
+}
+
+/* ---- What could run a decision ---- */
+
+/* The kernel that would be made for it, and of those built ahead for its dtypes the best. */
+typedef struct choice {
+  qn_launch_form form;
+  const qn_cuda_variant *built; /* NULL: there is none: */
+  const char *why;
+  qn_launch_form built_form;
+  int is_exact; /* it is just the kernel that would be made */
+} choice;
+
+static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
+  return a->rank == b->rank && a->is_wide == b->is_wide && memcmp(a->classes, b->classes, a->n_operands) == 0;
+}
+
+static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, choice *choice) {
+  const int32_t n_operands = decision->job.n_operands, n_out = op->info->n_out;
+  const qn_nest *nest = &decision->job.nest;
+  const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
+  int32_t n;
+  qn_launch_choose(nest, decision->sizes, n_out, decision->values, &choice->form);
+  choice->built = NULL;
+  choice->is_exact = 0;
+  choice->why = "no built op computes all of it";
+  if (!builtin) return;
+  const qn_cuda_variant *rows =
+      qn_cuda_built_find(builtin->info.name, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
+  if (!n) return;
+  choice->why = "none takes operands that lie so";
+  choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, decision->values, &choice->built_form);
+  choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
+}
+
+/* The launch without its code. */
+static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
+  run->kernel = run->detail = NULL;
+  qn_launch_pack(&decision->job.nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
+                 &run->launch);
+}
+
+/* ---- Making ready ----
+ * A run has the code of the kernel that is made for it (`kernel`), or one built ahead (`detail`), whose launch it has then; or
+ * both, and the launch of the first: until the code is there the other one runs. Where there is only code, and it is not there
+ * yet, or not even code, it goes by steps. */
+
+static quern_status refuse_capturing(const char *name, const char *what) {
+  return qn_status_fail(QUERN_E_CAPTURING, "%s: its kernel is not %s yet, and its stream is being captured; prepare the call, or "
+                        "make it once, before the capture", name, what);
+}
+
+/* It has not been made, and will not be. */
+static quern_status refuse_made(const char *name, const qn_code *code) {
+  qn_code_info info;
+  qn_code_describe(code, &info);
+  return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
+}
+
+/* An image's kernel in the scope's context, loaded if that may be. Errors do not name the op, but CAPTURING. */
+static quern_status find_kernel(const quern_op *op, qn_cuda_image *image, const qn_cuda_scope *scope, void *stream,
+                                const qn_cuda_kernel_info **kernel) {
+  if (!image) return qn_status_fail(QUERN_E_MEMORY, "out of memory for a kernel");
+  if ((*kernel = qn_cuda_image_find(image, scope, QN_LAUNCH_THREADS))) return QUERN_OK;
+  if (qn_cuda_is_capturing(scope->driver, stream)) return refuse_capturing(op->info->name, "loaded");
+  return qn_cuda_image_load(image, scope, QN_LAUNCH_THREADS, kernel);
+}
+
+static quern_status named_but_capturing(const quern_op *op, quern_status status) {
+  return status == QUERN_E_CAPTURING ? status : named(op, status);
+}
+
+/* Loads the kernel built ahead, for which *run is planned then. 0: its file is of no use, and the choice has none any more. */
+static int prepare_built(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
+                         choice *choice, qn_cuda_run *run, quern_status *status) {
+  const qn_cuda_kernel_info *kernel;
+  qn_sentence kept;
+  if (!choice->built) return 0;
+  qn_status_keep(&kept);
+  plan_launch(op, decision, &choice->built_form, run);
+  *status = find_kernel(op, qn_cuda_built_image(choice->built), scope, stream, &kernel);
+  run->detail = choice->built;
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) {
+    *status = named_but_capturing(op, *status);
+    return 1;
+  }
+  qn_cuda_built_refuse(choice->built);
+  qn_status_restore(&kept);
+  choice->built = NULL;
+  choice->is_exact = 0;
+  choice->why = "their file is of no use";
+  return 0;
+}
+
+/* The kernel that is made for the decision, loaded; it has been compiled. */
+static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
+                                 const choice *choice, const qn_code *code, qn_cuda_run *run) {
+  const qn_cuda_kernel_info *kernel;
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  return named_but_capturing(op, find_kernel(op, image_of(code), scope, stream, &kernel));
+}
+
+/* Whether a call goes by steps in its workspace; what it has said before stays said. */
+static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts, const quern_call *call, qn_cuda_chunks *chunks,
+                         const char **why) {
+  *why = "no workspace is given";
+  if (!call || !call->workspace) return 0;
+  *why = qn_cuda_steps_refuse(decision, facts->capability, call->workspace_bytes, chunks);
+  return !*why;
+}
+
+/* The kernels of its steps, loaded. 0: it does not go by steps. code: may be NULL. */
+static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+                         const quern_call *call, const choice *choice, const qn_code *code, qn_cuda_run *run,
+                         quern_status *status) {
+  qn_cuda_chunks chunks;
+  qn_sentence kept;
+  const char *why;
+  if (!goes_by_steps(decision, facts, call, &chunks, &why)) return 0;
+  qn_status_keep(&kept);
+  *status = qn_cuda_steps_run(decision, facts, scope, call->stream, NULL, &decision->params, call->workspace,
+                              call->workspace_bytes);
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) return 1;
+  qn_status_restore(&kept);
+  return 0;
+}
+
+/* There is no code yet: a kernel built ahead runs in its place. */
+static void stand_by(const quern_op *op, const qn_decision *decision, const choice *choice, const qn_code *code,
+                     qn_cuda_run *run) {
+  qn_code_info info;
+  qn_code_describe(code, &info);
+  if (info.failed) return; /* for good */
+  plan_launch(op, decision, &choice->form, run);
+  run->kernel = code;
+  run->detail = choice->built;
+}
+
+static quern_status prepare_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
+                                 const qn_cuda_scope *scope, const quern_call *call, qn_cuda_run *run) {
+  const char *name = op->info->name;
+  void *stream = stream_of(call);
+  choice choice;
+  quern_status status;
+  choose(op, decision, facts, &choice);
+  if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
+  qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  const int is_there = code && image_of(code);
+  if (!is_there && qn_cuda_is_capturing(scope->driver, stream)) {
+    if (prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
+    if (prepare_steps(op, decision, facts, scope, call, &choice, NULL, run, &status)) return status;
+    return refuse_capturing(name, "compiled");
+  }
+  if (!is_there) code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 1);
+  if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
+  if (!image_of(code) && prepare_built(op, decision, scope, stream, &choice, run, &status)) {
+    if (status == QUERN_OK) stand_by(op, decision, &choice, code, run);
+    return status;
+  }
+  if (!image_of(code) && prepare_steps(op, decision, facts, scope, call, &choice, code, run, &status)) return status;
+  if (!image_of(code)) qn_code_wait(code);
+  if (image_of(code)) return prepare_made(op, decision, scope, stream, &choice, code, run);
+  return refuse_made(name, code);
+}
+
+static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+  const qn_cuda_facts *facts;
+  qn_cuda_scope scope;
+  quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
+  if (status) return status;
+  status = prepare_here(op, decision, facts, &scope, call, run);
+  qn_cuda_leave(&scope);
+  return status;
+}
+
+/* ---- Launching ---- */
+
+/* Where the device sees memory of the host's: CUDA may have mapped it to another address. */
+static quern_status device_address(const quern_op_info *info, int32_t k, const qn_cuda_scope *scope, const char *ptr,
+                                   uint64_t *address) {
+  static const int attributes[] = {QN_CUDA_POINTER_DEVICE_POINTER};
+  qn_cuda_address seen = 0;
+  void *values[] = {&seen};
+  const qn_cuda_result result = scope->driver->pointer_attributes(1, attributes, values, (qn_cuda_address)(uintptr_t)ptr);
+  *address = seen;
+  if (result == 0 && seen) return QUERN_OK;
+  return qn_tensor_fail(QUERN_E_DEVICE, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in,
+                        "it is said to be pinned memory, but CUDA knows nothing of it");
+}
+
+static quern_status translate_pinned(const quern_op_info *info, const qn_decision *decision, const qn_cuda_scope *scope,
+                                     char *const *ptr, uint64_t *args) {
+  quern_status status = QUERN_OK;
+  for (int32_t k = 0; k < decision->job.n_operands && !status; k++)
+    if (decision->pinned >> k & 1) status = device_address(info, k, scope, ptr[k], &args[k]);
+  return status;
+}
+
+/* In the scope's context: once, or over the dimensions that one launch does not hold. */
+static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
+                               const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
+                               void *stream, uint64_t *args) {
+  const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
+  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+  int64_t at[QUERN_MAX_NDIM] = {0};
+  void *arguments[] = {args};
+  uint32_t x, y;
+  qn_launch_block(launch, &x, &y);
+  do {
+    const qn_cuda_result result =
+        scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)stream, arguments, NULL);
+    if (result) return qn_cuda_fail(scope->driver, result, op->info->name);
+  } while (qn_cuda_next(decision, launch, at, args));
+  return QUERN_OK;
+}
+
+/* What a launch has at hand. */
+typedef struct attempt {
+  const quern_op *op;
+  const qn_decision *decision;
+  const qn_cuda_facts *facts;
+  const qn_cuda_scope *scope;
+  char *const *ptr;
+  const qn_params *params;
+  const quern_call *call; /* NULL: as one without anything */
+  void *stream;
+} attempt;
+
+/* The image's kernel, for whose form *run has the launch. */
+static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_cuda_image *image) {
+  const qn_cuda_kernel_info *kernel;
+  uint64_t args[QN_LAUNCH_ARGS];
+  quern_status status = find_kernel(at->op, image, at->scope, at->stream, &kernel);
+  if (status) return named_but_capturing(at->op, status);
+  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
+  status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  if (status) return status;
+  return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->stream, args);
+}
+
+/* The kernel built ahead in the place of the one that is made: packed anew each time, since it is for a while. Not inlined, for
+ * its stack. */
+__attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
+  const qn_nest *nest = &at->decision->job.nest;
+  qn_launch_form form;
+  qn_cuda_run run;
+  if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, at->decision->values, &form))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
+  plan_launch(at->op, at->decision, &form, &run);
+  return launch_image(at, &run, qn_cuda_built_image(built));
+}
+
+/* Step by step, in the call's workspace. 0: it does not go so. */
+static int launch_steps(const attempt *at, const qn_cuda_run *run, quern_status *status) {
+  uint64_t args[QN_LAUNCH_ARGS];
+  qn_cuda_chunks chunks;
+  qn_sentence kept;
+  const char *why;
+  if (!goes_by_steps(at->decision, at->facts, at->call, &chunks, &why)) return 0;
+  qn_status_keep(&kept);
+  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
+  *status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  if (*status == QUERN_OK)
+    *status = qn_cuda_steps_run(at->decision, at->facts, at->scope, at->stream, args, at->params, at->call->workspace,
+                                at->call->workspace_bytes);
+  if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) return 1;
+  qn_status_restore(&kept);
+  return 0;
+}
+
+/* There was no code when the call was prepared, and is none yet; nor a kernel in its place. Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status launch_waiting(const attempt *at, const qn_cuda_run *run) {
+  const char *name = at->op->info->name;
+  qn_code *code = (qn_code *)(uintptr_t)run->kernel;
+  quern_status status;
+  if (launch_steps(at, run, &status)) return status;
+  if (qn_cuda_is_capturing(at->scope->driver, at->stream)) return refuse_capturing(name, "compiled");
+  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 1);
+  if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
+  if (!image_of(code)) qn_code_wait(code);
+  return image_of(code) ? launch_image(at, run, image_of(code)) : refuse_made(name, code);
+}
+
+static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
+  const qn_cuda_variant *built = run->detail;
+  const qn_code *code = run->kernel;
+  if (!code && built) return launch_image(at, run, qn_cuda_built_image(built));
+  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 0);
+  qn_cuda_image *image = code ? image_of(code) : NULL;
+  if (!image) return built ? launch_built(at, built) : launch_waiting(at, run);
+  quern_status status = launch_image(at, run, image), by_steps;
+  if (status != QUERN_E_CAPTURING) return status;
+  /* It was compiled since the call was prepared, and cannot be loaded during the capture. */
+  if (built) return launch_built(at, built);
+  return launch_steps(at, run, &by_steps) ? by_steps : status;
+}
+
+static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
+                           const qn_params *params, const quern_call *call) {
+  void *stream = stream_of(call);
+  const qn_cuda_facts *facts;
+  qn_cuda_scope scope;
+  quern_status status = enter(op, decision, stream, &facts, &scope);
+  if (status) return status;
+  status = launch_any(&(attempt){op, decision, facts, &scope, ptr, params, call, stream}, run);
+  qn_cuda_leave(&scope);
+  return status;
+}
+
+static quern_status workspace(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes) {
+  const qn_cuda_facts *facts;
+  qn_sentence kept;
+  choice choice;
+  (void)call;
+  *bytes = 0;
+  qn_status_keep(&kept);
+  if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
+    qn_status_restore(&kept); /* the call says it */
+    return QUERN_OK;
+  }
+  choose(op, decision, facts, &choice);
+  const qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
+  return QUERN_OK;
+}
+
+/* ---- Explaining ---- */
+
+static void add_form(qn_strbuf *buf, const char *name, const qn_launch_form *form) {
+  char classes[QN_MAX_OPERANDS + 1] = {0};
+  for (int32_t k = 0; k < form->n_operands; k++) classes[k] = "cbst"[form->classes[k]]; /* ORDER qn_class */
+  char rank[2] = {form->rank ? (char)('0' + form->rank) : 'n', 0};
+  qn_strbuf_add(buf, "variant: %s %sd %s%s\n", name, rank, classes, form->is_wide ? " i64" : "");
+}
+
+/* What is known of a kernel once it is loaded. */
+static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
+  uint32_t x, y;
+  qn_launch_block(launch, &x, &y);
+  const int32_t blocks = kernel->blocks_per_multiprocessor;
+  const int32_t threads = facts->threads_per_multiprocessor;
+  qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
+                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
+                kernel->turn);
+  qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
+                kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
+}
+
+/* What a call would run: *run is ready, or has neither code nor a kernel built ahead. *code: of the kernel that is made, if that
+ * was asked for. */
+static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+                         void *stream, choice *choice, qn_code **code, qn_cuda_run *run) {
+  quern_status status;
+  *code = NULL;
+  choose(op, decision, facts, choice);
+  if (choice->is_exact && prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
+  *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice->form, facts->capability, 1);
+  if (!*code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", op->info->name);
+  if (image_of(*code)) return prepare_made(op, decision, scope, stream, choice, *code, run);
+  if (prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
+  plan_launch(op, decision, &choice->form, run);
+  return QUERN_OK;
+}
+
+static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info,
+                     const qn_cuda_chunks *steps, const char *why_not_steps) {
+  if (run->detail && choice->is_exact)
+    qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\n");
+  else if (run->detail)
+    qn_strbuf_add(buf, "tier: built\nreason: a more general kernel built ahead, %s: %s\n",
+                  info->failed ? "and there is none for the operands as they lie"
+                               : "until there is one for the operands as they lie",
+                  info->reason);
+  else if (!run->kernel && steps->n)
+    qn_strbuf_add(buf, "tier: steps\nreason: kernels built ahead do it step by step, %s: %s\nsteps: %d\nchunks: %lld\n"
+                  "chunk: %lld\n", info->failed ? "and there is none of its own" : "until its own is compiled", info->reason,
+                  steps->n_steps, (long long)steps->n, (long long)steps->n_elements);
+  else
+    qn_strbuf_add(buf, "tier: %s\nreason: %s%s\n", run->kernel ? info->tier : "none", info->reason,
+                  run->kernel || info->failed ? "" : "; a call waits for it");
+  if (run->detail)
+    add_form(buf, choice->built->name, &choice->built_form);
+  else
+    add_form(buf, info->name, &choice->form);
+  qn_strbuf_add(buf, "built: %s%s\n", choice->built ? choice->built->name : "none: ", choice->built ? "" : choice->why);
+  if (!run->detail && !run->kernel && !steps->n) qn_strbuf_add(buf, "steps: none: %s\n", why_not_steps);
+}
+
+static quern_status explain_here(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts,
+                                 const qn_cuda_scope *scope, const quern_call *call, qn_strbuf *buf) {
+  void *stream = stream_of(call);
+  qn_cuda_chunks steps = {0, 0, 0};
+  const char *why = "";
+  const qn_cuda_kernel_info *kernel = NULL;
+  qn_code_info info = {.tier = ""};
+  char device[QN_TENSOR_DEVICE_CHARS];
+  choice choice;
+  qn_cuda_run run;
+  qn_code *code;
+  quern_status status = look(op, decision, facts, scope, stream, &choice, &code, &run);
+  if (status) return status;
+  if (code) qn_code_describe(code, &info);
+  qn_cuda_image *image = run.detail ? qn_cuda_built_image(run.detail) : run.kernel ? image_of(run.kernel) : NULL;
+  if (image) status = named_but_capturing(op, find_kernel(op, image, scope, stream, &kernel));
+  if (status) return status;
+  if (!run.detail && !run.kernel && !goes_by_steps(decision, facts, call, &steps, &why)) steps.n = 0;
+  add_tier(buf, &choice, &run, &info, &steps, why);
+  qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
+                facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
+  if (kernel) add_kernel(buf, &run.launch, facts, kernel);
+  const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
+  qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,
+                (long long)(us / 1000), (long long)(us % 1000), (long long)info.compiles);
+  return QUERN_OK;
+}
+
+static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  const qn_cuda_facts *facts;
+  qn_cuda_scope scope;
+  quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
+  if (status) return status;
+  status = explain_here(op, decision, facts, &scope, call, buf);
+  qn_cuda_leave(&scope);
+  return status;
+}
+
+const qn_cuda_backend qn_cuda_driver_backend = {
+    .stand_in = qn_extension_stand_in, .prepare = prepare, .launch = launch, .workspace = workspace, .explain = explain};

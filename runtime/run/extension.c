@@ -1,0 +1,148 @@
+/* extension.c: see extension.h. */
+#include "run/extension.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/op/registry.h"
+#include "core/base/status.h"
+#include "run/fused_ops.h"
+
+/* The ops of one spec. */
+typedef struct spec {
+  struct spec *next;
+  int32_t n;
+  quern_op *ops[];
+} spec;
+
+typedef struct extension {
+  qn_extension base;
+  qn_generator *generator;
+  qn_jit *jit;
+  pthread_mutex_t loading; /* one spec at a time: guards the rest */
+  spec *specs;
+  qn_digest digest; /* of all that have been loaded */
+  _Atomic(quern_op *) stand_ins[]; /* by built-in op */
+} extension;
+
+static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
+
+static void spec_free(spec *spec) {
+  if (!spec) return;
+  for (int32_t k = 0; k < spec->n; k++) qn_fused_ops_free(spec->ops[k]);
+  free(spec);
+}
+
+/* ---- A context's ---- */
+
+static void extension_destroy(qn_extension *base) {
+  extension *extension = (struct extension *)base;
+  for (spec *at = extension->specs, *next; at; at = next) {
+    next = at->next;
+    spec_free(at);
+  }
+  for (int32_t k = 0; k < qn_n_builtins; k++) {
+    quern_op *op = atomic_load(&extension->stand_ins[k]);
+    if (op) qn_fused_ops_free(op);
+  }
+  qn_jit_destroy(extension->jit);
+  qn_generator_destroy(extension->generator);
+  pthread_mutex_destroy(&extension->loading);
+  free(extension);
+}
+
+static qn_extension *extension_make(quern_ctx *ctx) {
+  extension *extension = calloc(1, sizeof *extension + (size_t)qn_n_builtins * sizeof extension->stand_ins[0]);
+  if (!extension) return NULL;
+  extension->base.destroy = extension_destroy;
+  extension->digest = QN_DIGEST_START;
+  extension->generator = qn_generator_create();
+  extension->jit = extension->generator ? qn_jit_create(qn_registry_options(ctx), extension->generator) : NULL;
+  if (!extension->jit) {
+    qn_generator_destroy(extension->generator);
+    free(extension);
+    return NULL;
+  }
+  pthread_mutex_init(&extension->loading, NULL);
+  return &extension->base;
+}
+
+static extension *extension_of(quern_ctx *ctx) { return (extension *)qn_registry_extension(ctx, extension_make); }
+
+qn_jit *qn_extension_jit(quern_ctx *ctx) {
+  extension *extension = extension_of(ctx);
+  return extension ? extension->jit : NULL;
+}
+
+/* ---- Ops ---- */
+
+const quern_op *qn_extension_stand_in(const quern_op *op) {
+  extension *extension = extension_of(op->ctx);
+  if (!extension) return NULL;
+  _Atomic(quern_op *) *place = &extension->stand_ins[op->builtin - qn_builtins];
+  quern_op *known = atomic_load_explicit(place, memory_order_acquire);
+  if (known) return known;
+  quern_op *made = qn_fused_ops_of_builtin(op, extension->generator, extension->jit);
+  if (!made || atomic_compare_exchange_strong(place, &known, made)) return made;
+  qn_fused_ops_free(made); /* another thread was quicker */
+  return known;
+}
+
+quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {
+  extension *extension = extension_of(ctx);
+  if (!extension) return no_memory("op_compile");
+  return qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
+}
+
+/* Puts what the generator has read into the context. Takes the ops in any case. digest: of all specs up to here. */
+static quern_status add_spec(quern_ctx *ctx, extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
+  spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
+  quern_status status = made ? QUERN_OK : no_memory("spec_load");
+  if (made) *made = (spec){.next = extension->specs};
+  for (int32_t k = 0; k < n; k++) {
+    if (status) {
+      free(ops[k]);
+      continue;
+    }
+    made->ops[made->n] = qn_fused_ops_of_spec(ctx, extension->generator, extension->jit, ops[k], digest);
+    if (made->ops[made->n])
+      made->n++;
+    else
+      status = no_memory("spec_load");
+  }
+  if (status == QUERN_OK) status = qn_registry_add(ctx, n, made->ops);
+  if (status)
+    spec_free(made);
+  else
+    extension->specs = made;
+  return status;
+}
+
+/* Of the specs so far and one more. Its size is part of it: constants hold for a file, so files are not the file that they
+ * would be together. gen/products/frozen.lua makes the same. */
+static qn_digest add_text(qn_digest digest, const char *text, size_t size) {
+  unsigned char bytes[8];
+  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)size >> 8 * i);
+  return qn_digest_add(qn_digest_add(digest, bytes, sizeof bytes), text, size);
+}
+
+quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
+  extension *extension = extension_of(ctx);
+  if (!extension) return no_memory("spec_load");
+  qn_spec_op **ops = NULL;
+  int32_t n = 0;
+  pthread_mutex_lock(&extension->loading);
+  quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &ops, &n);
+  if (status == QUERN_OK) {
+    const qn_digest digest = add_text(extension->digest, text, size);
+    status = add_spec(ctx, extension, digest, ops, n);
+    if (status == QUERN_OK)
+      extension->digest = digest;
+    else
+      qn_generator_forget_spec(extension->generator); /* a name that the host has taken, which the generator cannot know */
+    free(ops);
+  }
+  pthread_mutex_unlock(&extension->loading);
+  return status;
+}

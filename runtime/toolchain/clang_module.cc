@@ -1,0 +1,571 @@
+/* clang_module.cc: Clang and LLVM behind the C functions of clang_module.h: one C text in, one object file out,
+ * everything in memory. The only C++ file; becomes quern-clang.so. Knows neither kernels nor the library that opens it.
+ *
+ * Clang's driver and its back-end glue are left out, because they change process-wide state (options, timers, signal
+ * handlers) that a host with an LLVM of its own would notice. No file is opened, nothing is printed. */
+#include "toolchain/clang_module.h"
+#include "level_flags.h" // generated
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/AST/ASTContext.h>
+#include <clang/Basic/Stack.h>
+#include <clang/CodeGen/ModuleBuilder.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Parse/Parser.h>
+#include <clang/Sema/EnterExpressionEvaluationContext.h>
+#include <clang/Sema/Sema.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/VirtualFileSystem.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/BDCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <pthread.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace clang;
+
+namespace {
+
+// ---- Levels and arguments ----
+
+const char TRIPLE[] = "x86_64-unknown-linux-gnu";
+const char CPU[] = "x86-64";
+
+struct Level {
+  const char *name;
+  const char *flags;
+  llvm::TargetMachine *machine; // made at the level's first job; never deleted: it may be needed until the process ends
+};
+
+Level levels[] = {
+  {"generic", QN_FLAGS_GENERIC, nullptr},
+  {"v2", QN_FLAGS_V2, nullptr},
+  {"v3", QN_FLAGS_V3, nullptr},
+  {"v4", QN_FLAGS_V4, nullptr},
+};
+
+Level *level_named(const char *name) {
+  for (Level &level : levels) {
+    if (!std::strcmp(level.name, name)) return &level;
+  }
+  return nullptr;
+}
+
+// -mavx2 is the feature avx2; what sets a value is an option of Clang's.
+bool is_feature(llvm::StringRef flag) { return flag.consume_front("-m") && !flag.contains('='); }
+
+std::vector<llvm::StringRef> flags_of(const Level &level) {
+  llvm::SmallVector<llvm::StringRef, 32> flags;
+  llvm::StringRef(level.flags).split(flags, ' ', /*MaxSplit*/ -1, /*KeepEmpty*/ false);
+  return {flags.begin(), flags.end()};
+}
+
+const char SOURCE[] = "kernel.c";
+
+// For Clang's cc1, which has defaults of its own: errno is not kept up by math, exceptions do not count, no unwind
+// tables, no stack protector, no frame pointer. Code for a position-independent program needs no table of addresses.
+std::vector<std::string> arguments(const Level &level) {
+  std::vector<std::string> args = {
+    "-triple", TRIPLE, "-target-cpu", CPU, "-tune-cpu", "generic",
+    "-x", "c", "-std=gnu11", "-ffreestanding", "-nostdsysteminc", "-nobuiltininc", "-DQ_NO_PACK",
+    "-O3", "-ffp-contract=off", "-fno-jump-tables",
+    "-mrelocation-model", "pic", "-pic-level", "2", "-pic-is-pie",
+    // for the compiler's speed
+    "-w", "-ferror-limit", "1", "-Qn", "-discard-value-names", "-disable-lifetime-markers", "-relaxed-aliasing",
+  };
+  for (llvm::StringRef flag : flags_of(level)) {
+    if (is_feature(flag)) args.push_back("-target-feature");
+    args.push_back(is_feature(flag) ? "+" + flag.drop_front(2).str() : flag.str());
+  }
+  args.push_back(SOURCE);
+  return args;
+}
+
+// ---- Words ----
+
+void say(quern_clang_job *job, llvm::StringRef text) {
+  std::snprintf(job->why, job->why_size, "%.*s", (int)text.size(), text.data());
+}
+
+// Keeps the first error: "kernel.c:12:3: ..."
+class FirstError : public DiagnosticConsumer {
+public:
+  explicit FirstError(quern_clang_job *job) : job(job) {}
+
+  void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic &diagnostic) override {
+    DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
+    if (level < DiagnosticsEngine::Error || is_there) return;
+    is_there = true;
+    llvm::SmallString<256> text;
+    if (diagnostic.hasSourceManager() && diagnostic.getLocation().isValid()) {
+      const PresumedLoc place = diagnostic.getSourceManager().getPresumedLoc(diagnostic.getLocation());
+      if (place.isValid()) {
+        llvm::StringRef file = place.getFilename();
+        file = file.substr(file.rfind('/') + 1);
+        text += (file + ":" + llvm::Twine(place.getLine()) + ":" + llvm::Twine(place.getColumn()) + ": ").str();
+      }
+    }
+    diagnostic.FormatDiagnostic(text);
+    say(job, text);
+  }
+
+private:
+  quern_clang_job *job;
+  bool is_there = false;
+};
+
+// What LLVM says of a module; without it, LLVM prints, and exits on an error.
+class Complaints : public llvm::DiagnosticHandler {
+public:
+  explicit Complaints(quern_clang_job *job) : job(job) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error || HasErrors) return true;
+    HasErrors = true;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    say(job, stream.str());
+    return true;
+  }
+
+private:
+  quern_clang_job *job;
+};
+
+// ---- From text to a module ----
+
+// Of the tokens of a translation unit, those that the source needs: what the headers declare is taken only if it is
+// used. Lexing all of them costs 1 ms, parsing them 7. A piece is a declaration or definition outside of functions, or
+// a pragma; it declares the names in it that stand outside of brackets and have not occurred before.
+std::vector<Token> needed_tokens(Preprocessor &pp) {
+  struct Piece {
+    size_t begin, end;
+    bool is_taken;
+  };
+  const SourceManager &sources = pp.getSourceManager();
+  std::vector<Token> tokens;
+  std::vector<Piece> pieces;
+  std::vector<size_t> to_search;
+  llvm::DenseMap<const IdentifierInfo *, llvm::SmallVector<size_t, 1>> pieces_of;
+  llvm::SmallVector<const IdentifierInfo *, 8> names, new_names;
+  tokens.reserve(16384);
+  size_t begin = 0;
+  unsigned depth = 0;
+  bool is_body = false;
+  do {
+    Token token;
+    pp.Lex(token);
+    const size_t i = tokens.size();
+    tokens.push_back(token);
+    if (depth == 0 && token.is(tok::identifier)) {
+      const IdentifierInfo *name = token.getIdentifierInfo();
+      names.push_back(name);
+      if (!pieces_of.count(name)) new_names.push_back(name);
+    }
+    if (token.isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) {
+      if (depth == 0) is_body = token.is(tok::l_brace) && i > begin && tokens[i - 1].is(tok::r_paren);
+      depth++;
+    } else if (depth > 0 && token.isOneOf(tok::r_paren, tok::r_square, tok::r_brace)) {
+      depth--;
+    }
+    const bool ends = depth == 0 && (token.isOneOf(tok::semi, tok::eof) || token.isAnnotation() ||
+                                     (is_body && token.is(tok::r_brace)));
+    if (!ends && token.isNot(tok::eof)) continue;
+    const bool is_taken =
+        tokens[begin].isAnnotation() || token.is(tok::eof) ||
+        sources.getFileID(sources.getExpansionLoc(tokens[begin].getLocation())) == sources.getMainFileID();
+    if (is_taken) to_search.push_back(pieces.size());
+    for (const IdentifierInfo *name : new_names.empty() ? names : new_names) pieces_of[name].push_back(pieces.size());
+    pieces.push_back({begin, i + 1, is_taken});
+    names.clear();
+    new_names.clear();
+    is_body = false;
+    begin = i + 1;
+  } while (tokens.back().isNot(tok::eof));
+
+  while (!to_search.empty()) {
+    const Piece piece = pieces[to_search.back()];
+    to_search.pop_back();
+    for (size_t i = piece.begin; i < piece.end; i++) {
+      if (tokens[i].isNot(tok::identifier)) continue;
+      const auto found = pieces_of.find(tokens[i].getIdentifierInfo());
+      if (found == pieces_of.end()) continue;
+      for (size_t k : found->second) {
+        if (!pieces[k].is_taken) to_search.push_back(k);
+        pieces[k].is_taken = true;
+      }
+      found->second.clear();
+    }
+  }
+  std::vector<Token> needed;
+  for (const Piece &piece : pieces) {
+    if (piece.is_taken) needed.insert(needed.end(), tokens.begin() + piece.begin, tokens.begin() + piece.end);
+  }
+  return needed;
+}
+
+void parse(CompilerInstance &compiler, bool is_pruned) {
+  Preprocessor &pp = compiler.getPreprocessor();
+  Sema &sema = compiler.getSema();
+  ASTConsumer &consumer = compiler.getASTConsumer();
+  Parser parser(pp, sema, /*SkipFunctionBodies*/ false); // here already: it brings the handlers of pragmas
+  std::vector<Token> tokens;
+  pp.EnterMainSourceFile();
+  if (is_pruned) {
+    tokens = needed_tokens(pp);
+    pp.EnterTokenStream(tokens, /*DisableMacroExpansion*/ true, /*IsReinject*/ false);
+  }
+  parser.Initialize();
+  EnterExpressionEvaluationContext context(sema, Sema::ExpressionEvaluationContext::PotentiallyEvaluated);
+  Parser::DeclGroupPtrTy group;
+  Sema::ModuleImportState state;
+  for (bool is_end = parser.ParseFirstTopLevelDecl(group, state); !is_end;
+       is_end = parser.ParseTopLevelDecl(group, state)) {
+    if (group && !consumer.HandleTopLevelDecl(group.get())) return;
+  }
+  consumer.HandleTranslationUnit(compiler.getASTContext());
+}
+
+std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level, llvm::LLVMContext &context,
+                                        bool is_pruned) {
+  FirstError first_error(job);
+  CompilerInstance compiler;
+  compiler.createDiagnostics(&first_error, /*ShouldOwnClient*/ false);
+  const std::vector<std::string> args = arguments(level);
+  std::vector<const char *> pointers;
+  for (const std::string &arg : args) pointers.push_back(arg.c_str());
+  if (!CompilerInvocation::CreateFromArgs(compiler.getInvocation(), pointers, compiler.getDiagnostics()))
+    return nullptr;
+
+  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  files->setCurrentWorkingDirectory("/");
+  files->addFile(SOURCE, 0, llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(job->source, job->size), SOURCE));
+  for (int32_t i = 0; i < job->n_headers; i++) {
+    const qn_kernel_header &header = job->headers[i];
+    files->addFileNoOwn(header.name, 0, llvm::MemoryBufferRef(header.text, header.name));
+  }
+  compiler.createFileManager(files);
+  compiler.createSourceManager(compiler.getFileManager());
+  if (!compiler.createTarget()) return nullptr;
+  compiler.createPreprocessor(TU_Complete);
+  Preprocessor &pp = compiler.getPreprocessor();
+  pp.getBuiltinInfo().initializeBuiltins(pp.getIdentifierTable(), compiler.getLangOpts());
+  compiler.createASTContext();
+  CodeGenerator *generator = CreateLLVMCodeGen(compiler.getDiagnostics(), SOURCE, files, compiler.getHeaderSearchOpts(),
+                                               compiler.getPreprocessorOpts(), compiler.getCodeGenOpts(), context);
+  compiler.setASTConsumer(std::unique_ptr<ASTConsumer>(generator));
+  compiler.createSema(TU_Complete, /*CompletionConsumer*/ nullptr);
+  if (!compiler.InitializeSourceManager(FrontendInputFile(SOURCE, Language::C))) return nullptr;
+  first_error.BeginSourceFile(compiler.getLangOpts(), &pp);
+  parse(compiler, is_pruned);
+  first_error.EndSourceFile();
+  if (compiler.getDiagnostics().hasErrorOccurred()) return nullptr;
+  return std::unique_ptr<llvm::Module>(generator->ReleaseModule());
+}
+
+// ---- From a module to an object ----
+
+llvm::TargetMachine *machine_of(Level &level) {
+  if (level.machine) return level.machine;
+  std::string why, features;
+  for (llvm::StringRef flag : flags_of(level)) {
+    if (is_feature(flag)) features += (features.empty() ? "+" : ",+") + flag.drop_front(2).str();
+  }
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(TRIPLE, why);
+  if (!target) return nullptr;
+  level.machine = target->createTargetMachine(TRIPLE, CPU, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                              llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive);
+  return level.machine;
+}
+
+// What the loops of kernels need of -O3. Measured against the whole of it: the same speed of the code, in two thirds of
+// the time.
+void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
+  using namespace llvm;
+  PassBuilder builder(machine);
+  LoopAnalysisManager of_loop;
+  FunctionAnalysisManager of_function;
+  CGSCCAnalysisManager of_component;
+  ModuleAnalysisManager of_module;
+  builder.registerModuleAnalyses(of_module);
+  builder.registerCGSCCAnalyses(of_component);
+  builder.registerFunctionAnalyses(of_function);
+  builder.registerLoopAnalyses(of_loop);
+  builder.crossRegisterProxies(of_loop, of_function, of_component, of_module);
+
+  // The functions of the headers become small before they are inlined.
+  FunctionPassManager small, loops;
+  small.addPass(SROAPass(SROAOptions::ModifyCFG));
+  small.addPass(EarlyCSEPass());
+  small.addPass(InstCombinePass());
+  loops.addPass(SROAPass(SROAOptions::ModifyCFG));
+  loops.addPass(EarlyCSEPass());
+  loops.addPass(SimplifyCFGPass());
+  loops.addPass(InstCombinePass());
+  loops.addPass(BDCEPass());
+  LoopPassManager shape;
+  shape.addPass(LoopRotatePass());
+  shape.addPass(LICMPass(LICMOptions()));
+  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // by what parameters and single values decide
+  loops.addPass(createFunctionToLoopPassAdaptor(std::move(shape), /*UseMemorySSA*/ true));
+  loops.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
+  loops.addPass(LoopVectorizePass());
+  loops.addPass(InstCombinePass());
+  loops.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+  loops.addPass(SROAPass(SROAOptions::ModifyCFG)); // the arrays of strips, now that their loops are a vector each
+  loops.addPass(EarlyCSEPass());
+  loops.addPass(InstCombinePass());
+  loops.addPass(SLPVectorizerPass()); // of a loop with table lookups, what the loop vectoriser left scalar
+
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(small)));
+  passes.addPass(AlwaysInlinerPass(/*InsertLifetime*/ false));
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(loops)));
+  passes.run(module, of_module);
+}
+
+bool emit(llvm::Module &module, llvm::TargetMachine *machine, llvm::SmallVectorImpl<char> &object) {
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                                   /*DisableVerify*/ true)) {
+    return false;
+  }
+  passes.run(module);
+  return true;
+}
+
+quern_clang_result compile_here(quern_clang_job *job) {
+  Level *level = level_named(job->level);
+  say(job, "");
+  noteBottomOfStack();
+  if (job->is_to_fail) llvm::report_fatal_error("asked for by QUERN_TEST_COMPILER");
+  llvm::TargetMachine *machine = level ? machine_of(*level) : nullptr;
+  if (!machine) {
+    say(job, "Clang cannot compile for this level");
+    return QUERN_CLANG_REFUSED;
+  }
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(true);
+  context.setDiagnosticHandler(std::make_unique<Complaints>(job));
+  std::unique_ptr<llvm::Module> module = front_end(job, *level, context, true);
+  // What is wrong with the whole text is said about the whole text.
+  if (!module) module = front_end(job, *level, context, false);
+  if (!module) return QUERN_CLANG_REFUSED;
+  module->setDataLayout(machine->createDataLayout());
+  llvm::SmallVector<char, 0> object;
+  optimise(*module, machine);
+  const bool is_emitted = emit(*module, machine, object);
+  if (!is_emitted || context.getDiagHandlerPtr()->HasErrors) {
+    if (!job->why[0]) say(job, "LLVM makes no object files for this machine");
+    return QUERN_CLANG_REFUSED;
+  }
+  job->object = job->allocate(object.size());
+  if (!job->object) {
+    say(job, "no memory for the object");
+    return QUERN_CLANG_REFUSED;
+  }
+  std::memcpy(job->object, object.data(), object.size());
+  job->object_size = object.size();
+  return QUERN_CLANG_DONE;
+}
+
+// ---- Trouble ----
+
+const quern_clang_host *hosts[32];
+pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // of hosts
+pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // a job's
+bool is_busy, is_broken;                             // read and written by who has the turn
+thread_local const quern_clang_host *served;         // by this thread, while it compiles
+
+// Libraries by the address that stands for them when they register a destructor. They are met while the module is
+// opened, by one thread; later, when looking one up might wait for who waits for this thread, what is not known is not
+// LLVM's.
+struct Library {
+  void *handle;
+  bool is_llvm;
+};
+Library libraries[64];
+size_t n_libraries;
+bool are_libraries_known;
+
+bool is_of_llvm(void *handle) {
+  Dl_info info;
+  for (size_t i = 0; i < n_libraries; i++) {
+    if (libraries[i].handle == handle) return libraries[i].is_llvm;
+  }
+  if (are_libraries_known || n_libraries == 64 || !handle || !dladdr(handle, &info) || !info.dli_fname) return false;
+  const char *slash = std::strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
+  const bool is_llvm = !std::strncmp(name, "libLLVM", 7) || !std::strncmp(name, "libclang", 8);
+  libraries[n_libraries++] = {handle, is_llvm};
+  return is_llvm;
+}
+
+// A thread that compiles stops here for ever: LLVM would end the process if this returned.
+void park(const char *message) {
+  is_broken = true;
+  pthread_mutex_unlock(&turn);
+  served->failed(message);
+  for (;;) pause();
+}
+
+void print(const char *text) {
+  (void)!write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// On threads of others, these do what LLVM does where it has no handlers.
+void on_fatal_error(void *, const char *message, bool) {
+  if (served) park(message);
+  print("LLVM ERROR: ");
+  print(message);
+  print("\n");
+}
+
+void on_bad_alloc(void *, const char *message, bool) {
+  if (served) park(message);
+  print("LLVM ERROR: out of memory\n");
+  print(message);
+  print("\n");
+  std::abort();
+}
+
+void at_exit() {
+  for (const quern_clang_host *&at : hosts) {
+    pthread_mutex_lock(&listing);
+    const quern_clang_host *host = at;
+    pthread_mutex_unlock(&listing);
+    if (host) host->ending();
+  }
+}
+
+// More than once: what LLVM makes while it compiles may have destructors that were registered later.
+void watch_exit() {
+  static int n;
+  if (n < 16 && std::atexit(at_exit) == 0) n++;
+}
+
+// A forked child does not have the thread that was compiling, nor who held a lock.
+void after_fork_in_child() {
+  if (is_busy) is_broken = true;
+  turn = listing = PTHREAD_MUTEX_INITIALIZER;
+}
+
+void start() {
+  are_libraries_known = true;
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeX86AsmParser(); // for inline assembly
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  watch_exit();
+}
+
+// Never taken back: whoever shares this LLVM later and brings handlers of its own keeps them.
+void set_handlers() {
+  llvm::install_fatal_error_handler(on_fatal_error);
+  llvm::install_bad_alloc_error_handler(on_bad_alloc);
+}
+
+// 0: there is none of these in the list.
+int replace(const quern_clang_host *from, const quern_clang_host *to) {
+  for (const quern_clang_host *&at : hosts) {
+    if (at != from) continue;
+    at = to;
+    return 1;
+  }
+  return 0;
+}
+
+int enter(const quern_clang_host *host) {
+  static bool is_started, has_handlers;
+  pthread_mutex_lock(&listing);
+  const int is_in = replace(nullptr, host);
+  if (!is_started) start();
+  is_started = true;
+  if (!host->is_shared && !has_handlers) set_handlers();
+  has_handlers |= !host->is_shared;
+  pthread_mutex_unlock(&listing);
+  return is_in;
+}
+
+void leave(const quern_clang_host *host) {
+  pthread_mutex_lock(&listing);
+  replace(host, nullptr);
+  pthread_mutex_unlock(&listing);
+}
+
+quern_clang_result compile(quern_clang_job *job) {
+  quern_clang_result result = QUERN_CLANG_BROKEN;
+  pthread_mutex_lock(&turn);
+  if (is_broken) {
+    say(job, "Clang failed before, and cannot go on");
+  } else {
+    is_busy = true;
+    served = job->host;
+    watch_exit();
+    try {
+      result = compile_here(job);
+    } catch (...) { // LLVM is built without exceptions: what it was at is left half done
+      say(job, "Clang ran out of memory");
+      is_broken = true;
+    }
+    served = nullptr;
+    is_busy = false;
+  }
+  pthread_mutex_unlock(&turn);
+  return result;
+}
+
+} // namespace
+
+// LLVM's static objects are never destroyed: a process may exit on another thread while the module is being opened or
+// while it compiles, and LLVM makes some of them only then. As the module is opened, its libraries look here for this
+// function before they look into libc; what is not LLVM's goes there. (Where that does not hold, the library in time
+// stops what compiles, but for a process that exits during its first compile.)
+extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destructor)(void *), void *object,
+                                                                   void *library) noexcept {
+  using Function = int(void (*)(void *), void *, void *);
+  static Function *next;
+  if (!next) next = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, "__cxa_atexit"));
+  if (is_of_llvm(library)) return 0;
+  return next ? next(destructor, object, library) : -1;
+}
+
+extern "C" __attribute__((visibility("default"))) const quern_clang_interface quern_clang_module;
+const quern_clang_interface quern_clang_module = {QUERN_CLANG_ABI, QUERN_CLANG_VERSION, enter, leave, compile};

@@ -1,0 +1,346 @@
+/* gen_module.c: the module quern-gen: a Lua state without libraries that could reach out of it, the generator in it as
+ * bytecode, and a limit on its memory. No error leaves it but as an answer. See gen_module.h. */
+#include "toolchain/gen_module.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "toolchain/gen_embedded.h"
+
+/* A spec of a stranger may use so much; what the library's own work takes is some 5 MB. */
+#define MOST_BYTES ((size_t)256 << 20)
+
+struct quern_gen_state {
+  lua_State *lua;
+  void *(*resize)(void *memory, size_t size);
+  size_t used;
+  jmp_buf panic;
+  int is_dead;
+};
+
+/* What runs in protected mode: one request and its answer. */
+typedef struct job {
+  quern_gen_state *state;
+  const char *method;
+  const char *name, *text; /* load_spec, program */
+  size_t size;
+  const quern_gen_request *request; /* source */
+  int32_t *turn;                    /* source */
+  quern_gen_kind kind;
+  quern_gen_answer *answer;
+} job;
+
+static void *allocate(void *owner, void *memory, size_t old_size, size_t size) {
+  quern_gen_state *state = owner;
+  if (!memory) old_size = 0; /* it tells the kind of object then */
+  if (size > old_size && size - old_size > MOST_BYTES - state->used) return NULL;
+  void *result = size || memory ? state->resize(memory, size) : NULL;
+  if (!result && size) {
+    if (size > old_size) return NULL;
+    result = memory; /* Lua relies on what shrinks */
+  }
+  state->used += size - old_size;
+  return result;
+}
+
+/* An error outside of protected mode: there is none that is known of. */
+static int on_panic(lua_State *lua) {
+  void *owner;
+  lua_getallocf(lua, &owner);
+  longjmp(((quern_gen_state *)owner)->panic, 1);
+}
+
+/* The answer in memory of the host's. */
+static int give(quern_gen_state *state, const char *text, size_t size, quern_gen_answer *answer) {
+  answer->text = state->resize(NULL, size + 1);
+  answer->size = 0;
+  if (!answer->text) return 0;
+  memcpy(answer->text, text, size);
+  answer->text[size] = 0;
+  answer->size = size;
+  return 1;
+}
+
+static void say(job *job, quern_gen_kind kind, const char *text) {
+  give(job->state, text, strlen(text), job->answer);
+  job->kind = kind;
+}
+
+/* ---- Files ---- */
+
+static const qn_embedded_file *find_file(const char *name) {
+  int low = 0, high = qn_n_embedded_files;
+  while (low < high) {
+    const int middle = (low + high) / 2, side = strcmp(name, qn_embedded_files[middle].name);
+    if (side == 0) return &qn_embedded_files[middle];
+    if (side < 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return NULL;
+}
+
+/* Pushes a chunk of bytecode as a function. */
+static void push_chunk(lua_State *lua, const char *name) {
+  const qn_embedded_file *file = find_file(name);
+  if (!file) luaL_error(lua, "module '%s' is not part of the generator", name);
+  if (luaL_loadbufferx(lua, (const char *)file->bytes, file->size, name, "b")) lua_error(lua);
+}
+
+/* require(name): runs a chunk once. Upvalue 1: what came of those that ran. */
+static int l_require(lua_State *lua) {
+  const char *name = luaL_checkstring(lua, 1);
+  lua_settop(lua, 1);
+  if (lua_getfield(lua, lua_upvalueindex(1), name) != LUA_TNIL) return 1;
+  push_chunk(lua, name);
+  lua_call(lua, 0, 1);
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, lua_upvalueindex(1), name);
+  return 1;
+}
+
+/* read(name) -> the text of a file. */
+static int l_read(lua_State *lua) {
+  const qn_embedded_file *file = find_file(luaL_checkstring(lua, 1));
+  if (!file) return luaL_error(lua, "no file '%s'", lua_tostring(lua, 1));
+  lua_pushlstring(lua, (const char *)file->bytes, file->size);
+  return 1;
+}
+
+/* Compares what is dumped with the bytes that are expected. */
+typedef struct expected {
+  const unsigned char *bytes;
+  size_t left;
+} expected;
+
+static int compare(lua_State *lua, const void *bytes, size_t size, void *arg) {
+  expected *expected = arg;
+  (void)lua;
+  if (size > expected->left || memcmp(bytes, expected->bytes, size) != 0) return 1;
+  expected->bytes += size;
+  expected->left -= size;
+  return 0;
+}
+
+/* Whether the Lua that was found makes the bytecode of a text that the Lua of the build made: then it runs that, too. */
+static int is_right_lua(lua_State *lua) {
+  const qn_embedded_file *text = find_file("canary.lua"), *bytecode = find_file("canary");
+  expected expected = {bytecode->bytes, bytecode->size};
+  if (luaL_loadbufferx(lua, (const char *)text->bytes, text->size, "=canary", "t")) lua_error(lua);
+  const int differs = lua_dump(lua, compare, &expected, 1) || expected.left;
+  lua_pop(lua, 1);
+  return !differs;
+}
+
+/* ---- What runs protected ---- */
+
+/* The libraries, without what reads files, prints, or changes what it is not given. */
+static void open_libraries(lua_State *lua) {
+  static const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},        {LUA_TABLIBNAME, luaopen_table},
+                                       {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math},
+                                       {LUA_UTF8LIBNAME, luaopen_utf8},  {LUA_DBLIBNAME, luaopen_debug},
+                                       {NULL, NULL}};
+  static const char *const unwanted[] = {"dofile", "loadfile", "print", "warn", NULL};
+  static const char *const wanted_of_debug[] = {"sethook", "getinfo", "getmetatable", "setmetatable", NULL}; /* sandbox.lua's */
+  for (const luaL_Reg *library = libraries; library->func; library++) {
+    luaL_requiref(lua, library->name, library->func, 1);
+    lua_pop(lua, 1);
+  }
+  for (const char *const *name = unwanted; *name; name++) {
+    lua_pushnil(lua);
+    lua_setglobal(lua, *name);
+  }
+  lua_getglobal(lua, LUA_DBLIBNAME);
+  lua_createtable(lua, 0, 4);
+  for (const char *const *name = wanted_of_debug; *name; name++) {
+    lua_getfield(lua, -2, *name);
+    lua_setfield(lua, -2, *name);
+  }
+  lua_setglobal(lua, LUA_DBLIBNAME);
+  lua_pop(lua, 1);
+  lua_createtable(lua, 0, 32);
+  lua_pushcclosure(lua, l_require, 1);
+  lua_setglobal(lua, "require");
+}
+
+static int run_open(lua_State *lua) {
+  static atomic_int is_checked; /* once a process */
+  job *job = lua_touserdata(lua, 1);
+  open_libraries(lua);
+  if (!atomic_load_explicit(&is_checked, memory_order_relaxed)) {
+    if (!is_right_lua(lua)) {
+      say(job, QUERN_GEN_UNUSABLE,
+          "the Lua library found is not of the version that this module was built with (" LUA_RELEASE ")");
+      return 0;
+    }
+    atomic_store_explicit(&is_checked, 1, memory_order_relaxed);
+  }
+  push_chunk(lua, "boot");
+  lua_pushcfunction(lua, l_read);
+  lua_call(lua, 1, 1);
+  lua_rawsetp(lua, LUA_REGISTRYINDEX, job->state); /* the service */
+  job->kind = QUERN_GEN_OK;
+  return 0;
+}
+
+static void push_request(lua_State *lua, const quern_gen_request *request) {
+  lua_createtable(lua, 0, 8);
+  lua_pushstring(lua, request->symbol);
+  lua_setfield(lua, -2, "symbol");
+  lua_pushstring(lua, request->canonical);
+  lua_setfield(lua, -2, "canonical");
+  lua_pushstring(lua, request->classes);
+  lua_setfield(lua, -2, "classes");
+  lua_pushinteger(lua, request->rank);
+  lua_setfield(lua, -2, "rank");
+  lua_pushboolean(lua, request->is_cuda);
+  lua_setfield(lua, -2, "is_cuda");
+  lua_pushboolean(lua, request->is_wide);
+  lua_setfield(lua, -2, "is_wide");
+  lua_pushinteger(lua, request->n_in);
+  lua_setfield(lua, -2, "n_in");
+  lua_createtable(lua, request->n_in + request->n_out, 0);
+  for (int32_t k = 0; k < request->n_in + request->n_out; k++) {
+    lua_pushstring(lua, request->dtypes[k]);
+    lua_rawseti(lua, -2, k + 1);
+  }
+  lua_setfield(lua, -2, "dtypes");
+}
+
+static quern_gen_kind kind_of(const char *word) {
+  static const struct {
+    const char *word;
+    quern_gen_kind kind;
+  } kinds[] = {{"syntax", QUERN_GEN_SYNTAX}, {"dtype", QUERN_GEN_DTYPE},       {"limit", QUERN_GEN_LIMIT},
+               {"exists", QUERN_GEN_EXISTS}, {"notfound", QUERN_GEN_NOTFOUND}, {"unsupported", QUERN_GEN_UNSUPPORTED},
+               {"memory", QUERN_GEN_MEMORY}};
+  for (size_t i = 0; word && i < sizeof kinds / sizeof kinds[0]; i++)
+    if (strcmp(word, kinds[i].word) == 0) return kinds[i].kind;
+  return QUERN_GEN_BUG;
+}
+
+static int run_request(lua_State *lua) {
+  job *job = lua_touserdata(lua, 1);
+  lua_rawgetp(lua, LUA_REGISTRYINDEX, job->state);
+  lua_getfield(lua, -1, job->method);
+  lua_insert(lua, -2);
+  int n_args = 2;
+  if (job->request) {
+    push_request(lua, job->request);
+  } else if (!job->name) {
+    n_args = 1;
+  } else {
+    lua_pushstring(lua, job->name);
+    lua_pushlstring(lua, job->text, job->size);
+    n_args = 3;
+  }
+  lua_call(lua, n_args, 3);
+  size_t size;
+  const char *text = lua_tolstring(lua, -3, &size);
+  job->kind = QUERN_GEN_OK;
+  if (text && job->turn) *job->turn = (int32_t)lua_tointeger(lua, -2);
+  if (!text) {
+    job->kind = kind_of(lua_tostring(lua, -2));
+    text = lua_tolstring(lua, -1, &size);
+  }
+  if (text && !give(job->state, text, size, job->answer)) job->kind = QUERN_GEN_MEMORY;
+  return 0;
+}
+
+/* ---- Entries ---- */
+
+/* Not inlined: a longjmp back here must not find values of the caller's in registers. */
+__attribute__((noinline)) static void protect(job *job, lua_CFunction function) {
+  quern_gen_state *state = job->state;
+  lua_State *lua = state->lua;
+  job->kind = QUERN_GEN_BUG;
+  *job->answer = (quern_gen_answer){NULL, 0};
+  if (state->is_dead) {
+    say(job, QUERN_GEN_BUG, "the generator failed before, and cannot go on");
+    return;
+  }
+  if (_setjmp(state->panic)) {
+    state->is_dead = 1;
+    say(job, QUERN_GEN_BUG, "the generator failed");
+    return;
+  }
+  lua_settop(lua, 0);
+  if (!lua_checkstack(lua, 8)) {
+    job->kind = QUERN_GEN_MEMORY;
+    return;
+  }
+  lua_pushcfunction(lua, function);
+  lua_pushlightuserdata(lua, job);
+  const int status = lua_pcall(lua, 1, 0, 0);
+  if (status == LUA_ERRMEM) {
+    job->kind = QUERN_GEN_MEMORY;
+  } else if (status) {
+    const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL; /* of a number it would make one */
+    say(job, QUERN_GEN_BUG, text ? text : "the generator failed");
+  }
+  lua_settop(lua, 0);
+}
+
+static void close_state(quern_gen_state *state) {
+  if (state->lua && !state->is_dead && _setjmp(state->panic) == 0) lua_close(state->lua);
+  state->resize(state, 0);
+}
+
+static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), quern_gen_state **result,
+                                 quern_gen_answer *answer) {
+  *result = NULL;
+  *answer = (quern_gen_answer){NULL, 0};
+  quern_gen_state *state = resize(NULL, sizeof *state);
+  if (!state) return QUERN_GEN_MEMORY;
+  *state = (quern_gen_state){.resize = resize};
+  state->lua = lua_newstate(allocate, state);
+  if (!state->lua) {
+    close_state(state);
+    return QUERN_GEN_MEMORY;
+  }
+  lua_atpanic(state->lua, on_panic);
+  job job = {.state = state, .answer = answer};
+  protect(&job, run_open);
+  if (job.kind == QUERN_GEN_OK)
+    *result = state;
+  else
+    close_state(state);
+  return job.kind;
+}
+
+static quern_gen_kind load_spec(quern_gen_state *state, const char *name, const char *text, size_t size,
+                                quern_gen_answer *answer) {
+  job job = {.state = state, .method = "load_spec", .name = name, .text = text, .size = size, .answer = answer};
+  protect(&job, run_request);
+  return job.kind;
+}
+
+static void forget(quern_gen_state *state) {
+  quern_gen_answer answer;
+  job job = {.state = state, .method = "forget", .answer = &answer};
+  protect(&job, run_request);
+  state->resize(answer.text, 0);
+}
+
+static quern_gen_kind program(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer) {
+  job job = {.state = state, .method = "program", .name = op, .text = kernel_dtype, .size = strlen(kernel_dtype),
+             .answer = answer};
+  protect(&job, run_request);
+  return job.kind;
+}
+
+static quern_gen_kind source(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer,
+                             int32_t *turn) {
+  job job = {.state = state, .method = "source", .request = request, .turn = turn, .answer = answer};
+  protect(&job, run_request);
+  return job.kind;
+}
+
+__attribute__((visibility("default"))) extern const quern_gen_interface quern_gen_module;
+const quern_gen_interface quern_gen_module = {QUERN_GEN_ABI, QUERN_GEN_VERSION, open_state, close_state,
+                                           load_spec,     forget,            program,    source};

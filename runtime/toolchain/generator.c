@@ -1,0 +1,262 @@
+/* generator.c: opens the module, keeps its states one per generator, turns its answers into statuses. See generator.h.
+ *
+ * The module is opened so that it sees its own Lua first, whatever Lua the host has; its memory is this library's, for a host
+ * may have a malloc of its own that the module would not see. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
+#endif
+#include "toolchain/generator.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
+#include "core/base/float_env.h"
+#include "core/base/status.h"
+#include "toolchain/gen_module.h"
+#include "base/module.h"
+
+#define MODULE_FILE "quern-gen.so"
+
+struct qn_generator {
+  pthread_mutex_t lock; /* held while its state runs */
+  quern_gen_state *state; /* NULL: none was needed so far */
+  qn_generator *next, *previous; /* of all */
+};
+
+/* Locks are taken in this order: `listing`, generators', `opening`. */
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+static qn_generator *all_generators;
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static const quern_gen_interface *module; /* under `opening` */
+static char trouble[512];              /* why there is no module; written once, before module_state says so */
+static locale_t c_locale;              /* set before module_state says "ready" */
+static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: there is trouble */
+
+/* ---- Forks ---- */
+
+static void before_generator_fork(void) {
+  pthread_mutex_lock(&listing);
+  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_lock(&g->lock);
+  pthread_mutex_lock(&opening);
+}
+
+static void after_generator_fork(void) {
+  pthread_mutex_unlock(&opening);
+  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_unlock(&g->lock);
+  pthread_mutex_unlock(&listing);
+}
+
+/* At the start, before any other part of the library watches forks: those locks may be held by who waits for these, and what
+ * is watched first is locked last. */
+__attribute__((constructor)) static void watch_generator_forks(void) {
+  pthread_atfork(before_generator_fork, after_generator_fork, after_generator_fork);
+}
+
+/* ---- The module ---- */
+
+/* NULL, or what is wrong. */
+static const char *load_trouble(void) {
+  if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!c_locale) return "out of memory";
+  module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, trouble, sizeof trouble);
+  return module ? NULL : trouble;
+}
+
+/* 1: there is a module, for good. 0: there is none, for good. */
+static int is_module_ready(void) {
+  int state = atomic_load_explicit(&module_state, memory_order_acquire);
+  if (state) return state > 0;
+  pthread_mutex_lock(&opening);
+  state = atomic_load_explicit(&module_state, memory_order_relaxed);
+  if (!state) {
+    const char *why = load_trouble();
+    if (why && why != trouble) snprintf(trouble, sizeof trouble, "%s", why);
+    state = why ? -1 : 1;
+    atomic_store_explicit(&module_state, state, memory_order_release);
+  }
+  pthread_mutex_unlock(&opening);
+  return state > 0;
+}
+
+/* The module turned out to be of no use. */
+static void give_module_up(const char *why) {
+  pthread_mutex_lock(&opening);
+  if (atomic_load_explicit(&module_state, memory_order_relaxed) > 0) {
+    snprintf(trouble, sizeof trouble, "%s", why ? why : "it cannot be used");
+    atomic_store_explicit(&module_state, -1, memory_order_release);
+  }
+  pthread_mutex_unlock(&opening);
+}
+
+const char *qn_generator_state(void) {
+  const int state = atomic_load_explicit(&module_state, memory_order_acquire);
+  return state > 0 ? "ready" : state < 0 ? trouble : "not loaded yet";
+}
+
+static quern_status refuse_without_module(void) {
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "the generator cannot be used: %s; what is built works without it", trouble);
+}
+
+/* ---- Generators ---- */
+
+qn_generator *qn_generator_create(void) {
+  qn_generator *generator = calloc(1, sizeof *generator);
+  if (!generator) return NULL;
+  pthread_mutex_init(&generator->lock, NULL);
+  pthread_mutex_lock(&listing);
+  generator->next = all_generators;
+  if (all_generators) all_generators->previous = generator;
+  all_generators = generator;
+  pthread_mutex_unlock(&listing);
+  return generator;
+}
+
+void qn_generator_destroy(qn_generator *generator) {
+  if (!generator) return;
+  pthread_mutex_lock(&listing);
+  if (generator->next) generator->next->previous = generator->previous;
+  if (generator->previous)
+    generator->previous->next = generator->next;
+  else
+    all_generators = generator->next;
+  pthread_mutex_unlock(&listing);
+  if (generator->state) module->close(generator->state);
+  pthread_mutex_destroy(&generator->lock);
+  free(generator);
+}
+
+/* ---- Calls ---- */
+
+/* All memory of the module's. */
+static void *resize(void *memory, size_t size) {
+  if (size) return realloc(memory, size);
+  free(memory);
+  return NULL;
+}
+
+/* What a host may have set for a thread, put aside while Lua runs: numbers are read and written by the locale, computed in
+ * the floating point environment. */
+typedef struct visit {
+  locale_t locale;
+  qn_float_env float_env;
+  int kept_errno;
+} visit;
+
+static visit visit_begin(void) {
+  visit visit = {.kept_errno = errno, .float_env = qn_float_env_enter()};
+  visit.locale = uselocale(c_locale);
+  return visit;
+}
+
+static void visit_end(visit visit) {
+  uselocale(visit.locale);
+  qn_float_env_leave(visit.float_env);
+  errno = visit.kept_errno;
+}
+
+static quern_status status_of(quern_gen_kind kind) {
+  switch (kind) {
+    case QUERN_GEN_SYNTAX: return QUERN_E_SYNTAX;
+    case QUERN_GEN_DTYPE: return QUERN_E_DTYPE;
+    case QUERN_GEN_LIMIT: return QUERN_E_LIMIT;
+    case QUERN_GEN_EXISTS: return QUERN_E_EXISTS;
+    case QUERN_GEN_NOTFOUND: return QUERN_E_NOTFOUND;
+    case QUERN_GEN_MEMORY: return QUERN_E_MEMORY;
+    default: return QUERN_E_UNSUPPORTED;
+  }
+}
+
+/* A request: what is asked of the module, with the arguments of one of its functions. */
+typedef struct request {
+  enum { LOAD_SPEC, PROGRAM, SOURCE } what;
+  const char *name, *text;
+  size_t size;
+  const quern_gen_request *source;
+  int32_t *turn;
+} request;
+
+static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_gen_answer *answer) {
+  switch (request->what) {
+    case LOAD_SPEC: return module->load_spec(state, request->name, request->text, request->size, answer);
+    case PROGRAM: return module->program(state, request->name, request->text, answer);
+    default: return module->source(state, request->source, answer, request->turn);
+  }
+}
+
+/* *text: malloc'ed. */
+static quern_status call(qn_generator *generator, const request *request, qn_bytes *text) {
+  const int kept_errno = errno;
+  const int is_ready = is_module_ready();
+  errno = kept_errno;
+  if (!is_ready) return refuse_without_module();
+  quern_gen_answer answer = {NULL, 0};
+  quern_gen_kind kind = QUERN_GEN_OK;
+  pthread_mutex_lock(&generator->lock);
+  visit visit = visit_begin();
+  if (!generator->state) kind = module->open(resize, &generator->state, &answer);
+  if (kind == QUERN_GEN_OK) kind = ask(generator->state, request, &answer);
+  visit_end(visit);
+  pthread_mutex_unlock(&generator->lock);
+  if (kind == QUERN_GEN_OK) {
+    *text = (qn_bytes){answer.text, answer.size};
+    return QUERN_OK;
+  }
+  quern_status status = status_of(kind);
+  const char *why = kind == QUERN_GEN_MEMORY ? "the generator is out of memory" : "the generator failed";
+  if (kind == QUERN_GEN_UNUSABLE) {
+    give_module_up(answer.text);
+    refuse_without_module();
+  } else {
+    qn_status_fail(status, "%s", answer.text ? answer.text : why);
+  }
+  free(answer.text);
+  errno = kept_errno;
+  return status;
+}
+
+quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program) {
+  const request request = {.what = PROGRAM, .name = op, .text = kernel_dtype};
+  return call(generator, &request, program);
+}
+
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *wanted, qn_bytes *source,
+                                 int32_t *turn) {
+  int32_t unwanted;
+  const quern_gen_request names = {.symbol = wanted->symbol, .canonical = wanted->canonical, .dtypes = wanted->dtypes,
+                                   .n_in = wanted->n_in, .n_out = wanted->n_out, .classes = wanted->classes,
+                                   .rank = wanted->rank, .is_cuda = wanted->is_cuda, .is_wide = wanted->is_wide};
+  const request request = {.what = SOURCE, .source = &names, .turn = turn ? turn : &unwanted};
+  return call(generator, &request, source);
+}
+
+/* ---- Specs ---- */
+
+quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size, qn_spec_op ***ops,
+                                    int32_t *n_ops) {
+  const request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
+  qn_bytes packed;
+  quern_status status = call(generator, &request, &packed);
+  if (status) return status;
+  *ops = qn_spec_ops_unpack(&packed, n_ops);
+  free(packed.data);
+  if (*ops) return QUERN_OK;
+  qn_generator_forget_spec(generator);
+  return qn_status_fail(QUERN_E_MEMORY, "the generator is out of memory");
+}
+
+void qn_generator_forget_spec(qn_generator *generator) {
+  pthread_mutex_lock(&generator->lock);
+  visit visit = visit_begin();
+  if (generator->state) module->forget(generator->state);
+  visit_end(visit);
+  pthread_mutex_unlock(&generator->lock);
+}

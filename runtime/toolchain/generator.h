@@ -1,0 +1,50 @@
+/* generator.h: the generator at run time: the only file that talks to the quern-gen module (Lua and gen/ as bytecode), which
+ * is opened at first need. Knows no tensors and does not run kernels. */
+#ifndef QN_GENERATOR_H
+#define QN_GENERATOR_H
+
+#include "base/bytes.h"
+#include "toolchain/spec_ops.h"
+
+/* A context's generator: one Lua state, made at first need, under one lock. Calls may come from any thread. */
+typedef struct qn_generator qn_generator;
+
+/* NULL for lack of memory. Opens nothing. */
+qn_generator *qn_generator_create(void);
+void qn_generator_destroy(qn_generator *generator);
+
+/* "ready", "not loaded yet", or why the module cannot be used; static. */
+const char *qn_generator_state(void);
+
+/* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
+ * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (all that is wrong is that names
+ * are taken), LIMIT, MEMORY. One load at a time. Wants 64 KiB of stack, as all functions here. */
+quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
+                                    qn_spec_op ***ops, int32_t *n_ops);
+
+/* Takes the ops of the last spec that was loaded out again. */
+void qn_generator_forget_spec(qn_generator *generator);
+
+/* What an op computes in a kernel dtype (K of kernel_abi.h), as the lines that op_lines.h reads. Errors: UNSUPPORTED, NOTFOUND,
+ * DTYPE, SYNTAX (no body for that dtype), MEMORY. */
+quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program);
+
+typedef struct qn_source_request {
+  const char *symbol;        /* the function's name */
+  const char *canonical;     /* the expression: expression.h */
+  const char *const *dtypes; /* names of the operands' dtypes as the tensors have them, inputs then outputs */
+  int32_t n_in, n_out;
+  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, in CUDA alone */
+  int32_t rank;        /* 1 or 2; in CUDA also 3, and 0: any */
+  int32_t is_cuda;     /* 1: a CUDA kernel. Its canonical may also be an op that moves or casts, called with its own inputs and
+                          without a blank: astype(x), full(), copy(x), where(condition,x,y): bits are moved then; or one that
+                          computes from indices, which are its one input: arange() */
+  int32_t is_wide;     /* CUDA: it counts in 64 bits */
+} qn_source_request;
+
+/* The text of that kernel: in C it includes kernel.h, in CUDA it stands alone. *turn (may be NULL): the slots that a thread of a
+ * CUDA kernel takes at a time, else 1. Errors: UNSUPPORTED, LIMIT (the graph after inlining; the arguments of a launch), SYNTAX,
+ * NOTFOUND, DTYPE, MEMORY. */
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source, int32_t *turn);
+
+#endif

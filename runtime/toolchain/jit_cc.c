@@ -1,0 +1,329 @@
+/* jit_cc.c: runs a C compiler without a shell; see jit_cc.h.
+ *
+ * Source, headers and object lie in a folder that only this user can enter, made for one compile and removed after it.
+ * The compiler gets a fixed list of arguments and a few variables, none of the host's files, signal settings or process
+ * group, and a minute; where the process ends before, it is killed. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* mkdtemp, posix_spawn_file_actions_addclosefrom_np */
+#endif
+#include "toolchain/jit_cc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/jit_environment.h"
+#include "toolchain/kernel_headers.h"
+#include "level_flags.h" /* generated */
+#include "base/write_all.h"
+
+#define MOST_MS 60000
+#define LOOK_MS 20            /* how often it is seen whether the process ends */
+#define MOST_LAST_WORDS 32    /* a pipe's room is 64 KB; a read takes 4 */
+#define MOST_OBJECT (64 << 20)
+#define PATH_BYTES 4096
+
+static atomic_int is_ending; /* the process, or the library leaves it */
+
+__attribute__((destructor)) static void hurry(void) {
+  atomic_store(&is_ending, 1);
+}
+
+/* ---- Arguments ---- */
+
+/* GCC and Clang take all of them. What the headers' pragmas demand anyway is here for the code's speed; the last rows
+ * are what the object loader wants: code that needs no table of addresses, and nothing beside it. */
+static const char *const common_flags[] = {
+  "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK",
+  "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "--param=max-tree-if-conversion-phi-args=64",
+  "-fpie", "-fvisibility=hidden", "-fno-jump-tables", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+  "-fno-stack-protector", "-g0", NULL,
+};
+/* ORDER ISA */
+static const char *const level_flags[] = {QN_FLAGS_GENERIC, QN_FLAGS_V2, QN_FLAGS_V3, QN_FLAGS_V4};
+_Static_assert(sizeof level_flags / sizeof level_flags[0] == QN_ISA_COUNT, "flags for each level");
+
+/* ---- Words and files ---- */
+
+/* With what errno says. */
+static int say(char *why, size_t size, const char *what, const char *path) {
+  snprintf(why, size, "%s %s: %m", what, path);
+  return 0;
+}
+
+static int write_file(const char *folder, const char *name, const char *text, size_t size, char *why, size_t why_size) {
+  char path[PATH_BYTES];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  int failed = file < 0 ? errno : qn_write_all(file, text, size);
+  if (file >= 0 && close(file) && !failed) failed = errno;
+  errno = failed;
+  return failed ? say(why, why_size, "cannot write", path) : 1;
+}
+
+/* Of what lies there, a program that is no compiler may have made anything: it is neither waited for nor followed. */
+static int read_object(const char *path, qn_bytes *object, char *why, size_t why_size) {
+  const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat about;
+  char *data = NULL;
+  size_t done = 0, size = 0;
+  if (file < 0 || fstat(file, &about)) {
+    say(why, why_size, "the compiler left no", path);
+  } else if (!S_ISREG(about.st_mode)) {
+    snprintf(why, why_size, "the compiler left something else than a file: %s", path);
+  } else if (about.st_size <= 0 || about.st_size > MOST_OBJECT || !(data = malloc((size_t)about.st_size + 1))) {
+    snprintf(why, why_size, "the compiler's object has %lld bytes, or there is no memory for it",
+             (long long)about.st_size);
+  } else {
+    ssize_t n = 1;
+    size = (size_t)about.st_size;
+    while (done < size && (n > 0 || (n < 0 && errno == EINTR))) {
+      n = read(file, data + done, size - done);
+      if (n > 0) done += (size_t)n;
+    }
+    if (done < size) say(why, why_size, "cannot read", path);
+  }
+  if (file >= 0) close(file);
+  if (!data || done < size) {
+    free(data);
+    return 0;
+  }
+  data[size] = 0;
+  *object = (qn_bytes){data, size};
+  return 1;
+}
+
+/* The folder with all that the compiler left in it. */
+static int remove_item(const char *path, const struct stat *status, int type, struct FTW *place) {
+  (void)status, (void)type, (void)place;
+  remove(path);
+  return 0;
+}
+
+/* With all that a compiler has left in it. */
+static void remove_folder(const char *folder) { nftw(folder, remove_item, 8, FTW_DEPTH | FTW_PHYS); }
+
+/* ---- The program ---- */
+
+static int is_program(const char *path) {
+  struct stat file;
+  return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The path of a program as a shell finds it, malloc'ed; what PATH says of the working directory does not count. NULL: there
+ * is none. */
+static char *find_program(const char *cc) {
+  const char *folders = strchr(cc, '/') ? "" : qn_environment_path();
+  if (!folders) folders = "/usr/local/bin:/usr/bin:/bin";
+  const size_t size = strlen(folders) + strlen(cc) + 2;
+  char *path = malloc(size);
+  if (path) memcpy(path, cc, strlen(cc) + 1);
+  int is_found = path && strchr(cc, '/') && is_program(path);
+  while (path && !is_found && cc[0] && *folders) {
+    const int length = (int)strcspn(folders, ":");
+    snprintf(path, size, "%.*s/%s", length, folders, cc);
+    is_found = folders[0] == '/' && is_program(path);
+    folders += length + (folders[length] == ':');
+  }
+  if (is_found) return path;
+  free(path);
+  return NULL;
+}
+
+/* ---- The child ---- */
+
+typedef struct child {
+  pid_t pid;
+  int words; /* what it says: the reading end of a pipe */
+  char said[4096];
+  size_t n_said;
+} child;
+
+static int start(child *c, const char *program, char *const args[], char *const variables[]) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  sigset_t signals;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return errno;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  if (!error) error = posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  if (!error) error = posix_spawn_file_actions_adddup2(&files, ends[1], 2);
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+  if (!error) error = posix_spawn_file_actions_addclosefrom_np(&files, 3);
+#else
+  for (int fd = 3; !error && fd < 1024; fd++) error = posix_spawn_file_actions_addclose(&files, fd);
+#endif
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  if (!error) error = posix_spawn(&c->pid, program, &files, &attributes, args, variables);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  close(ends[1]);
+  c->words = ends[0];
+  if (error) close(ends[0]);
+  return error;
+}
+
+static int64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Reads what there is to read, or comes within so long. 1: something; 0: nothing, so far; -1: it has said all that it will. */
+static int listen(child *c, int ms) {
+  char rest[4096];
+  struct pollfd words = {.fd = c->words, .events = POLLIN};
+  if (poll(&words, 1, ms) <= 0) return 0;
+  const int has_room = c->n_said < sizeof c->said - 1;
+  const ssize_t n = has_room ? read(c->words, c->said + c->n_said, sizeof c->said - 1 - c->n_said)
+                             : read(c->words, rest, sizeof rest);
+  if (has_room && n > 0) c->n_said += (size_t)n;
+  return n > 0 || (n < 0 && errno == EINTR) ? 1 : -1;
+}
+
+/* Waits for the end of it. 1: it did its work, as far as can be known: the host may have taken its status. */
+static int await(child *c, char *why, size_t why_size) {
+  const int64_t until = now_ms() + MOST_MS;
+  int talks = 1, status = 0;
+  pid_t ended = 0;
+  while (ended == 0 && !atomic_load(&is_ending) && now_ms() < until) {
+    if (talks)
+      talks = listen(c, LOOK_MS) >= 0;
+    else
+      poll(NULL, 0, 1);
+    ended = waitpid(c->pid, &status, WNOHANG);
+  }
+  if (ended == 0) {
+    kill(-c->pid, SIGKILL);
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s",
+             MOST_MS / 1000);
+  }
+  /* What it said last is there. What it has started and left behind may talk on, and is not waited for. */
+  for (int i = 0; i < MOST_LAST_WORDS && listen(c, 0) > 0; i++) {
+  }
+  close(c->words);
+  c->said[c->n_said] = 0;
+  if (ended == 0) return 0;
+  if (ended > 0 && (!WIFEXITED(status) || WEXITSTATUS(status))) {
+    snprintf(why, why_size,
+             WIFEXITED(status) ? "the compiler exits with status %d" : "the compiler was killed by signal %d",
+             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return 0;
+  }
+  return 1;
+}
+
+/* Of what the compiler said: the first error, without the folder's name; what says nothing leaves `why` as it is. */
+static void quote(const child *c, const char *folder, char *why, size_t why_size) {
+  const char *line = c->said, *at;
+  for (at = c->said; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+    const char *error = strstr(at, "error: ");
+    if (error && error < at + strcspn(at, "\n")) {
+      line = at;
+      break;
+    }
+  }
+  const size_t length = strcspn(line, "\n"), prefix = strlen(folder);
+  const int is_prefixed = strncmp(line, folder, prefix) == 0 && line[prefix] == '/';
+  const size_t skipped = is_prefixed ? prefix + 1 : 0;
+  if (length > skipped) snprintf(why, why_size, "%.*s", (int)(length - skipped), line + skipped);
+}
+
+/* ---- One compile ---- */
+
+static int fill_folder(const char *folder, const qn_compile_request *request, char *why, size_t why_size) {
+  for (int32_t i = 0; i < qn_n_kernel_headers; i++) {
+    const qn_kernel_header *header = &qn_kernel_headers[i];
+    if (!write_file(folder, header->name, header->text, strlen(header->text), why, why_size)) return 0;
+  }
+  return write_file(folder, "kernel.c", request->source, request->size, why, why_size);
+}
+
+/* NAME=value; 0 where it does not fit. */
+static int set(char *variable, size_t size, const char *name, const char *value) {
+  const int n = snprintf(variable, size, "%s=%s", name, value);
+  return n > 0 && (size_t)n < size;
+}
+
+static int run(const char *program, const char *folder, qn_isa isa, char *why, size_t why_size) {
+  const char *args[64], *path = qn_environment_path(), *home = qn_environment_home();
+  char flags[sizeof QN_FLAGS_V4], *rest; /* the longest of them */
+  char source[64], object[64], temporary[64], path_variable[PATH_BYTES + 8], home_variable[PATH_BYTES + 8];
+  char *variables[5] = {"LC_ALL=C", temporary};
+  int n = 0, n_variables = 2;
+  child c = {.n_said = 0};
+  snprintf(source, sizeof source, "%s/kernel.c", folder);
+  snprintf(object, sizeof object, "%s/kernel.o", folder);
+  set(temporary, sizeof temporary, "TMPDIR", folder);
+  if (path && set(path_variable, sizeof path_variable, "PATH", path)) variables[n_variables++] = path_variable;
+  if (home && set(home_variable, sizeof home_variable, "HOME", home)) variables[n_variables++] = home_variable;
+  variables[n_variables] = NULL;
+  args[n++] = program;
+  for (const char *const *flag = common_flags; *flag; flag++) args[n++] = *flag;
+  snprintf(flags, sizeof flags, "%s", level_flags[isa]);
+  for (char *flag = strtok_r(flags, " ", &rest); flag; flag = strtok_r(NULL, " ", &rest)) args[n++] = flag;
+  const char *const last[] = {"-I", folder, "-c", source, "-o", object, NULL};
+  for (size_t i = 0; i < sizeof last / sizeof last[0]; i++) args[n++] = last[i];
+  const int error = start(&c, program, (char *const *)args, variables);
+  if (error) {
+    errno = error;
+    return say(why, why_size, "cannot run", program);
+  }
+  if (await(&c, why, why_size)) return 1;
+  quote(&c, folder, why, why_size);
+  return 0;
+}
+
+int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
+  const int kept_errno = errno;
+  char path[64], folder[48], *program = find_program(cc);
+  int is_good = 0;
+  snprintf(folder, sizeof folder, "/tmp/quern-%ld-XXXXXX", (long)getpid());
+  if (!program) {
+    snprintf(why, why_size, "there is no program %s", cc);
+  } else if (!mkdtemp(folder)) {
+    say(why, why_size, "cannot make a folder", folder);
+  } else {
+    snprintf(path, sizeof path, "%s/kernel.o", folder);
+    is_good = fill_folder(folder, request, why, why_size) && run(program, folder, request->isa, why, why_size) &&
+              read_object(path, object, why, why_size);
+    remove_folder(folder);
+  }
+  free(program);
+  errno = kept_errno;
+  return is_good;
+}
+
+int qn_cc_identity(const char *cc, char *text, size_t size) {
+  const int kept_errno = errno;
+  char *program = find_program(cc), *resolved = program ? realpath(program, NULL) : NULL;
+  struct stat file;
+  int n = -1;
+  if (program && stat(program, &file) == 0)
+    n = snprintf(text, size, "cc %s %lld %lld.%09ld", resolved ? resolved : program, (long long)file.st_size,
+                 (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  free(resolved);
+  free(program);
+  errno = kept_errno;
+  return n > 0 && (size_t)n < size;
+}

@@ -1,0 +1,120 @@
+/* spec_ops.c: see spec_ops.h. */
+#include "toolchain/spec_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/status.h"
+
+/* Reads what gen/service.lua packs: u32 and counted strings, little endian. What is not there sets is_short. */
+typedef struct reader {
+  const unsigned char *at, *end;
+  int is_short;
+} reader;
+
+static uint64_t read_number(reader *r, size_t n_bytes) {
+  uint64_t value = 0;
+  if ((size_t)(r->end - r->at) < n_bytes) {
+    r->is_short = 1;
+    return 0;
+  }
+  for (size_t i = 0; i < n_bytes; i++) value |= (uint64_t)*r->at++ << 8 * i;
+  return value;
+}
+
+static uint32_t read_u32(reader *r) { return (uint32_t)read_number(r, 4); }
+
+/* A string, copied to *place, which moves behind it; place NULL: only counted, in *bytes. */
+static const char *read_string(reader *r, char **place, size_t *bytes) {
+  const size_t size = read_u32(r);
+  if ((size_t)(r->end - r->at) < size) r->is_short = 1;
+  if (r->is_short) return "";
+  const unsigned char *text = r->at;
+  r->at += size;
+  *bytes += size + 1;
+  if (!place) return "";
+  char *copy = *place;
+  memcpy(copy, text, size);
+  copy[size] = 0;
+  *place += size + 1;
+  return copy;
+}
+
+/* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
+static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
+  const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
+  char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;
+  qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
+  *bytes = 0;
+  rule.info.name = read_string(r, strings, bytes);
+  rule.info.doc = read_string(r, strings, bytes);
+  rule.info.formula = read_string(r, strings, bytes);
+  rule.info.backward = read_string(r, strings, bytes);
+  if (!*rule.info.backward) rule.info.backward = NULL;
+  rule.rule = (qn_rule)read_u32(r);
+  rule.dtypes = read_u32(r);
+  rule.own = read_u32(r);
+  rule.bool_in = read_u32(r);
+  rule.heavy = (uint8_t)read_u32(r);
+  rule.info.n_in = (int32_t)read_u32(r);
+  rule.info.n_out = (int32_t)read_u32(r);
+  rule.info.n_params = (int32_t)read_u32(r);
+  if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
+      rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
+      rule.rule > QN_RULE_CAST)
+    r->is_short = 1;
+  if (r->is_short) return;
+  for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
+  quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
+  quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
+  *n_args = rule.info.n_in + rule.info.n_out;
+  *n_params = rule.info.n_params;
+  for (int32_t k = 0; k < *n_args; k++) {
+    quern_arg_info arg;
+    arg.name = read_string(r, strings, bytes);
+    arg.dtypes = read_string(r, strings, bytes);
+    arg.is_output = (int32_t)read_u32(r);
+    arg.may_alias = read_u32(r);
+    if (args) args[k] = arg;
+  }
+  for (int32_t k = 0; k < *n_params; k++) {
+    quern_param_info param = {.name = read_string(r, strings, bytes)};
+    param.value.kind = (int32_t)read_u32(r);
+    uint64_t bits = read_number(r, 8);
+    memcpy(&param.value.v, &bits, sizeof bits);
+    if (params) params[k] = param;
+  }
+  if (!op) return;
+  rule.info.args = args;
+  rule.info.params = *n_params ? params : NULL;
+  op->rule = rule;
+}
+
+static qn_spec_op *make_op(reader *r) {
+  reader counted = *r;
+  size_t bytes;
+  int32_t n_args = 0, n_params = 0;
+  read_op(&counted, NULL, &bytes, &n_args, &n_params);
+  qn_assert(!counted.is_short); /* the module is of this build */
+  const size_t arrays = (size_t)n_args * sizeof(quern_arg_info) + (size_t)n_params * sizeof(quern_param_info);
+  qn_spec_op *op = malloc(sizeof *op + arrays + bytes);
+  if (op) read_op(r, op, &bytes, &n_args, &n_params);
+  return op;
+}
+_Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays stand behind it");
+_Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays stand behind each other");
+
+qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops) {
+  reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
+  const int32_t n = (int32_t)read_u32(&reader);
+  qn_spec_op **ops = malloc(((size_t)n + 1) * sizeof *ops);
+  for (int32_t k = 0; ops && k < n; k++) {
+    ops[k] = make_op(&reader);
+    if (ops[k]) continue;
+    while (k-- > 0) free(ops[k]);
+    free(ops);
+    return NULL;
+  }
+  *n_ops = n;
+  return ops;
+}

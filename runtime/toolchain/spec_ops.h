@@ -1,0 +1,17 @@
+/* spec_ops.h: the ops that a spec declares: what the generator packs of them into bytes (gen/service.lua) -> what the registry and
+ * typing want. Knows no Lua and no context. */
+#ifndef QN_SPEC_OPS_H
+#define QN_SPEC_OPS_H
+
+#include "base/bytes.h"
+#include "core/base/kernel_abi.h"
+
+/* An op with all that it points to in one allocation, freed with free(). */
+typedef struct qn_spec_op {
+  qn_builtin rule; /* info, rule, dtypes, own, bool_in, results, heavy; without variants */
+} qn_spec_op;
+
+/* All ops of a spec: a malloc'ed array of *n_ops; NULL for lack of memory. `packed` must be whole. */
+qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops);
+
+#endif

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t755-cuda-tree.sh: a generated tree with kernels for CUDA, called on tensors of a device through its public functions: with C
+# kernels, which have to give the same bits, and without. Its CUDA text and its launcher are compiled for the CPU, with a fake of
+# CUDA's runtime. Where nvcc is (QUERN_CUDA_PATH, else /usr/local/cuda), it compiles and links the same tree.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t750.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+said=$work/said
+strict='-Wall -Wextra -Werror'
+command -v c++ >/dev/null || skip_all 'no c++ on this machine'
+
+ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy,arange,linspace --dtypes bool,i32,f16,f32'
+generate() { lua5.4 "$source/build.lua" generate --prefix mine $ops "$@"; }
+files() { sed -n "s/^$2 //p" "$work/$1/sources.txt" | sed "s|^|$work/$1/|"; }
+compile() { # compile TREE SUFFIX COMMAND... : the files on standard input, one by one, to objects beside them
+  tree=$1 suffix=$2
+  shift 2
+  while read -r file; do "$@" -I"$work/$tree" -c -o "$file$suffix" "$file" || return 1; done
+}
+for file in tap.c cuda/fake_runtime.c; do
+  try "tests/support/$file" cc -std=gnu11 -O1 $strict -I"$source/tests/support/cuda" -c -o "$work/$(basename $file).o" "$source/tests/support/$file"
+done
+
+core() { files "$1" core | compile "$1" .o cc -std=c11 -O1 $strict $2; }
+kernels() { files "$1" kernel | compile "$1" .o cc -std=gnu11 -O1 $strict; }
+cuda_core() { files "$1" cuda_core | compile "$1" .o cc -std=c11 -O1 $strict -I"$source/tests/support/cuda"; }
+cuda() { # not optimised: that takes long
+  files "$1" cuda | compile "$1" .o c++ -x c++ -std=c++17 -DQC_HOST -I"$source/tests/support/cuda" -O0 -ffp-contract=off \
+    $strict -Wno-unknown-pragmas -Wno-tautological-compare -Wno-type-limits
+}
+check() { # check TREE FLAGS OBJECTS-OF...
+  tree=$1 flags=$2
+  shift 2
+  try '  CUDA kernels for the CPU' cuda "$tree"
+  try '  what launches them' cuda_core "$tree"
+  objects=$(for kind in "$@"; do files "$tree" $kind | sed 's|$|.o|'; done)
+  try '  linked' cc -std=gnu11 -O1 $strict $flags -I"$work/$tree" -I"$source/tests/support/cuda" -o "$work/$tree/try" \
+    "$source/tests/support/cuda/tree_driver.c" "$work/tap.c.o" "$work/fake_runtime.c.o" $objects -lpthread -lstdc++ -lm
+  try '  all checks pass' runs "$work/$tree/try"
+}
+
+try 'a tree with C and CUDA kernels' generate --target c,cuda --out "$work/both"
+try '  the core' core both -DMINE_QN_ONE_LEVEL
+try '  C kernels' kernels both
+check both '' core kernel cuda cuda_core
+try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
+[ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
+ok $? '  has no C kernels'
+try '  the core' core alone ''
+check alone -DONLY_CUDA core cuda cuda_core
+try 'a tree without CUDA' generate --target c --out "$work/c"
+! grep -rq 'cuda_tree\|mine_qc_' "$work/c"; ok $? '  has nothing of it'
+
+nvcc=
+for folder in "${QUERN_CUDA_PATH-}" /usr/local/cuda; do
+  [ -n "$nvcc" ] || [ ! -x "$folder/bin/nvcc" ] || nvcc=$folder/bin/nvcc
+done
+if [ -z "$nvcc" ]; then
+  skip 'nvcc' 'no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)'
+else
+  try 'a small tree' generate --target c,cuda --ops add,where --dtypes bool,f32 --out "$work/small"
+  built() { { files small cuda; files small cuda_core; } | compile small .nv.o "$nvcc"; }
+  try '  nvcc compiles its CUDA part' built
+  try '  and its core' core small -DMINE_QN_ONE_LEVEL
+  try '  and its kernels' kernels small
+  printf '%s\n' '#include "mine.h"' 'int main(void) { mine_op *op; return mine_op_find(0, "add", &op); }' >"$work/main.c"
+  objects=$({ files small core; files small kernel; } | sed 's|$|.o|')
+  objects="$objects $({ files small cuda; files small cuda_core; } | sed 's|$|.nv.o|')"
+  try '  and links them into a program' "$nvcc" -I"$work/small" -o "$work/program" "$work/main.c" $objects
+  try '  that runs' "$work/program"
+fi
+
+done_testing

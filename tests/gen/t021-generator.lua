@@ -1,0 +1,137 @@
+-- t021-generator: the generator's modules by themselves: numbers as bits, places of fields, tables, names, shifts, JSON,
+-- what `new` leaves alone.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
+local tap = require "tap"
+local number = require "gen.base.number"
+local c = require "gen.targets.c.text"
+local main = require "gen.main"
+local evaluate = require "gen.graph.evaluate"
+
+-- f32 by integers against the C library's own conversion
+tap.group_begin("f32_bits rounds as the hardware does")
+local rng = tap.rng(21)
+local values = { 0.0, -0.0, 1.0, 0x1.fffffep127, 0x1.ffffffp127, 0x1.fffffefffffffp127, 1e39, 3.5e38, 0x1p129, 1e300, math.huge, -math.huge,
+                 0x1p-149, 0x1p-150, 0x1.8p-150, 0x1p-126, 0x1.fffffffp-127, 0x1.fffffefp-127, 5e-324, 1e-40, 0x1.000001p0, 0x1.000003p0 }
+for _ = 1, 20000 do values[#values + 1] = number.f64_value(rng:u64()) end
+for _ = 1, 20000 do
+  local wide = number.f64_value((rng:u64() & 0x800fffffffffffff) | (rng:u64() % 300 + 870) << 52)
+  values[#values + 1] = wide
+end
+for _, value in ipairs(values) do
+  if value == value then
+    tap.group_count()
+    local wanted = string.unpack("<I4", string.pack("<f", value))
+    if number.f32_bits(value) ~= wanted then tap.group_fail("%a: %08x, wanted %08x", value, number.f32_bits(value), wanted) end
+  end
+end
+tap.group_end()
+
+tap.is(c.string 'plain "quoted" \\ ?? \n\1\xff', '"plain \\"quoted\\" \\\\ \\?\\? \\n\\001\\377"', "a C string is readable and closed")
+tap.is(c.comment_text "a */ b ??/ \\", "a * / b ? ?/ |", "a comment cannot end itself")
+
+local file = os.tmpname()
+local function check(text)
+  local handle = assert(io.open(file, "w"))
+  handle:write(text)
+  handle:close()
+  local rows, errors = main.check(root, file)
+  return rows, errors and table.concat(errors, "\n") or ""
+end
+local function refuses(text, wanted, name)
+  local rows, errors = check(text)
+  tap.ok(not rows and errors:find(wanted, 1, true), "%s", name)
+  if rows or not errors:find(wanted, 1, true) then tap.diag("%s", rows and "accepted" or errors) end
+end
+
+refuses('local P = { a = 1, b = 2 }\nunary "acme.p" { doc = "d", dtypes = floating, params = P, body = "x" }\n'
+        .. 'unary "acme.q" { doc = "d", dtypes = floating, params = { b = 1, a = 2 }, body = "x" }', "write each parameter as name",
+        "parameters need a literal table: its order is the ABI's")
+local rows = check 'unary "acme.a" { doc = "d", dtypes = floating, params = { z = 1.0, a = 2.0 }, body = "x + z - a" }'
+tap.is(rows and rows[1].op.params[1].name, "z", "parameters stand in the order they are written")
+refuses('unary "acme.z" { doc = "zz", dtypes = floating, body = "zz" }', ":1:57: acme.z: unknown name 'zz'",
+        "a body that equals the doc has its own place")
+refuses('tables { T = { "i32", 1.5, 2 } }', "item 1 is no integer", "an integer table of fractions")
+refuses('tables { T = { "f16", 1.5, 2 } }', "f32, f64 or an integer type", "a table of a storage type")
+refuses('func "sqrt" { body = "x" }', "cannot be a function's name", "a function named as a primitive")
+refuses('func "relu" { body = "x" }', "cannot be a function's name", "a function named as a built-in op")
+refuses('op "acme.a" { inputs = "rare, x", doc = "d", dtypes = floating, body = "x" }', "is not a name", "an input named as a word of bodies")
+refuses('unary "acme.a" { doc = "d", dtypes = all, casts = true, body = "-x" }', "what casts has one input, and that is its body",
+        "a cast that computes")
+refuses('unary "acme.a" { doc = "d", dtypes = floating, body = "x", grad = "g" }', "unknown name 'g'", "a derivative of what is not there")
+
+-- shifts by a count of another type: outside the width is outside, however wide the count
+tap.group_begin("shift counts of other types")
+local model = main.load(root, {})
+local function shifted(body, t, x, y)
+  local handle = assert(io.open(file, "w"))
+  handle:write(string.format('op "acme.s" { inputs = "x, y", doc = "d", dtypes = "%s", body = "%s" }', t, body))
+  handle:close()
+  local with = main.load(root, { file })
+  local plan = assert(main.plan(with, { ops = "acme.s" }))
+  return evaluate.run(with.types, plan.dag_for(plan.ops[1], t), { x = x, y = y })
+end
+for _, case in ipairs { { "x << (i32)256", "u8", 3, 0, 0 }, { "x << (i32)1", "u8", 3, 0, 6 }, { "x << ((i64)y << 8)", "u8", 3, 1, 0 },
+                        { "x >> ((i64)y - 300)", "i32", -8, 0, -1 }, { "x >> (i64)y", "i32", -8, 1, -4 }, { "x << (u8)y", "i64", 1, 40, 1 << 40 } } do
+  tap.group_count()
+  local got = shifted(case[1], case[2], case[3], case[4])
+  if got ~= case[5] then tap.group_fail("%s of %s: %s, wanted %s", case[1], case[2], tostring(got), tostring(case[5])) end
+end
+tap.group_end()
+
+-- `new` in a generated tree writes its file and nothing else
+local folder = file .. ".tree"
+local command = string.format("lua5.4 '%s/build.lua' generate --ops add --dtypes f32 --prefix acme --out '%s'", root, folder)
+tap.ok(os.execute(command), "a tree")
+local function count()
+  local pipe = assert(io.popen("find '" .. folder .. "' -type f | wc -l"))
+  local n = pipe:read "n"
+  pipe:close()
+  return n
+end
+local before = count()
+os.execute(string.format("cd '%s' && lua5.4 \"$OLDPWD/%s/build.lua\" new acme.swish >/dev/null 2>&1 || lua5.4 '%s/build.lua' new acme.swish >/dev/null",
+                         folder, root, root))
+tap.is(count(), before + 1, "new adds one file to it")
+tap.ok(os.execute(command .. " --single"), "the same as a single file")
+local pipe = assert(io.popen("find '" .. folder .. "' -path '*/*/*' -name '*.[ch]' -mindepth 2 | wc -l"))
+tap.is(pipe:read "n", 0, "which removes the many")
+pipe:close()
+os.execute("rm -rf '" .. folder .. "'")
+
+-- a parameter where the dtype is bool is a condition
+local handle = assert(io.open(file, "w"))
+handle:write 'unary "acme.is_k" { doc = "d", params = { k = 1 }, dtypes = all, result = "bool", body = "x == k" }'
+handle:close()
+local text = main.show(root, "qk_acme_is_k_bool_bool_2d_cc", { file })
+tap.ok(text and text:find("const m8 p_k = Q_MASK(m8, *(const bool_s_u *)((const char *)params + 0) != 0);", 1, true), "a bool parameter")
+local refused, why_refused = main.generate(root, { prefix = "qn", ops = "add" })
+tap.ok(not refused and why_refused[1]:find("--prefix", 1, true), "the core's own prefix")
+
+-- `--dtypes bool` with a float op: computed in f32
+local plan = assert(main.plan(model, { ops = "exp", dtypes = "bool" }))
+tap.ok(plan.wanted.f32 and #plan.ops == 1 and #plan.records_of.exp == 1, "a float op of bool has its f32 kernel")
+
+os.remove(file)
+-- Kernels that are the same machine code, of a tree as it is written
+local tree = main.generate(root, { ops = "add,maximum,fmax,less,square,copy,astype,where,bitwise_left_shift,bitwise_right_shift", library = true })
+local code = {}
+for name, rest in tree.files["manifest.json"]:gmatch '{"name": "(%w+_[%w_]+)_v3", ([^}]*)}' do
+  code[name] = rest:match '"code": "([%w_]+)_v3"' or name
+end
+for _, pair in ipairs { { "add_u32_u32_u32_2d_ccc", "add_i32_i32_i32_2d_ccc" }, { "square_u8_u8_2d_cc", "square_i8_i8_2d_cc" },
+                        { "maximum_u16_u16_u16_2d_bcc", "fmax_u16_u16_u16_2d_bcc" }, { "copy_b32_b32_2d_ss", "astype_b32_b32_2d_ss" },
+                        { "bitwise_left_shift_u64_u64_u64_2d_ccc", "bitwise_left_shift_i64_i64_i64_2d_ccc" },
+                        { "pack_convert_i16_u8_1d_cc", "pack_convert_i16_i8_1d_cc" }, { "pack_convert_u16_u8_1d_cc", "pack_convert_i16_i8_1d_cc" },
+                        { "pack_convert_i8_u16_1d_cc", "pack_convert_i8_i16_1d_cc" } } do
+  tap.is(code["qk_" .. pair[1]], "qk_" .. pair[2], "%s is %s", pair[1], pair[2])
+end
+for _, name in ipairs { "add_f32_f32_f32_2d_ccc", "maximum_f32_f32_f32_2d_ccc", "fmax_i16_i16_i16_2d_ccc", "fmax_u16_u16_u16_2d_ccc",
+                        "less_i32_i32_bool_2d_ccc", "less_u32_u32_bool_2d_ccc", "bitwise_right_shift_u8_u8_u8_2d_ccc",
+                        "bitwise_right_shift_i8_i8_i8_2d_ccc", "pack_convert_u8_i16_1d_cc", "pack_convert_i8_i16_1d_cc",
+                        "pack_convert_i32_f32_1d_cc", "pack_convert_u32_f32_1d_cc" } do
+  tap.is(code["qk_" .. name], "qk_" .. name, "%s has code of its own", name)
+end
+
+tap.done_testing()

@@ -1,0 +1,56 @@
+-- t022-examples: the examples of all built-in ops hold, and one that does not is told; the evaluator that says so gives
+-- what compiled kernels give (exactly, but for the last bit of an f64 fma).
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
+local tap = require "tap"
+local main = require "gen.main"
+local evaluate = require "gen.graph.evaluate"
+
+local model, _, errors = main.load(root, {})
+tap.is(#errors, 0, "the built-in specs are read")
+local plan = assert(main.plan(model, {}))
+local n_examples, without = 0, {}
+for _, op in ipairs(plan.ops) do
+  n_examples = n_examples + #op.examples
+  if #op.examples == 0 and not op.backward_of then without[#without + 1] = op.name end
+end
+local wrong = main.check_examples(plan)
+tap.ok(#wrong == 0 and n_examples > 0, "%d examples of %d ops hold", n_examples, #plan.ops)
+tap.is(table.concat(without, " "), "compress nonzero", "and each op has one, but those of class dynamic")
+for _, message in ipairs(wrong) do tap.diag("%s", message) end
+
+local file = os.tmpname()
+local function check(text)
+  local handle = assert(io.open(file, "w"))
+  handle:write(text)
+  handle:close()
+  local rows, why = main.check(root, file)
+  return rows, why and table.concat(why, "\n") or ""
+end
+local rows, why = check 'unary "acme.twice" { doc = "d", dtypes = floating, body = "x + x", examples = { { x = 1.5, y = 3.0 } } }'
+tap.ok(rows, "an example that holds")
+rows, why = check 'unary "acme.twice" { doc = "d", dtypes = floating, body = "x + x", examples = { { x = 1.5, y = 3.5 } } }'
+tap.ok(not rows and why:find("example 1 in f32 gives 0x1.8p+1, not 0x1.cp+1", 1, true), "an example that does not: %s", why)
+rows, why = check 'unary "acme.zero" { doc = "d", dtypes = floating, body = "x * 0", examples = { { x = -1.0, y = 0.0 } } }'
+tap.ok(not rows and why:find("-0", 1, true), "the sign of zero counts")
+rows, why = check 'unary "acme.zero" { doc = "d", dtypes = floating, body = "x * 0", examples = { { x = -1.0 } } }'
+tap.ok(not rows, "an example without its result")
+os.remove(file)
+
+-- Values whose results are known, through long bodies.
+local function value(name, K, values) return evaluate.run(model.types, plan.dag_for(model.op_of_name[name], K), values) end
+local function near(got, wanted, relative, what)
+  tap.ok(math.abs(got - wanted) <= relative * math.abs(wanted), "%s: %.17g", what, got)
+end
+near(value("exp", "f64", { x = 1.0 }), 2.718281828459045, 2e-16, "exp(1) in f64")
+near(value("exp", "f32", { x = 1.0 }), 2.718281828459045, 6e-8, "exp(1) in f32")
+near(value("log", "f64", { x = 10.0 }), 2.302585092994046, 2e-16, "log(10) in f64")
+near(value("erf", "f64", { x = 0.5 }), 0.5204998778130465, 3e-16, "erf(0.5) in f64")
+near(value("tanh", "f32", { x = 0.5 }), 0.46211715726000975, 6e-8, "tanh(0.5) in f32")
+near(value("pow", "f64", { x = 3.0, y = 0.5 }), 1.7320508075688772, 3e-16, "pow(3, 0.5) in f64")
+tap.is(value("pow", "i64", { x = 3, y = 20 }), 3486784401, "pow of integers")
+tap.is(value("pow", "u8", { x = 3, y = 20 }), 3486784401 & 255, "wraps")
+tap.is(value("exp", "f32", { x = -math.huge }), 0.0, "exp(-inf)")
+tap.ok(value("log", "f64", { x = -1.0 }) ~= value("log", "f64", { x = -1.0 }), "log(-1) is NaN")
+tap.done_testing()

@@ -1,0 +1,37 @@
+-- t023-ops-table: OPS.md is the table of all ops that dsl/ has: what build.lua list --markdown prints.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/support/?.lua;" .. package.path
+local tap = require "tap"
+
+local function lines_of(stream)
+  local lines = {}
+  for line in stream:lines() do lines[#lines + 1] = line end
+  return lines, stream:close()
+end
+
+local printed, ok = lines_of(assert(io.popen(string.format("cd '%s' && lua5.4 build.lua list --markdown 2>&1", root))))
+tap.ok(ok and #printed > 50, "build.lua list --markdown prints a table of %d lines", #printed)
+
+-- Each op of dsl/ has a row, whatever report.lua thinks of it.
+local of_op = {}
+for _, line in ipairs(printed) do
+  local name = line:match "^| `([%w_.]+)` |"
+  if name then of_op[name] = line end
+end
+local missing, n_ops = {}, 0
+for _, line in ipairs((lines_of(assert(io.popen("cat '" .. root .. "'/dsl/*.lua"))))) do
+  local name = line:match '^%a+ "([%w_.]+)" {$'
+  if name then
+    n_ops = n_ops + 1
+    if not of_op[name] then missing[#missing + 1] = name end
+  end
+end
+tap.ok(#missing == 0 and n_ops > 50, "which has a row for each of %d ops", n_ops)
+tap.ok((of_op.bitwise_and or ""):find("^| `bitwise_and` | x | x | x | x | x | x | x | x | x |   |   |   |   | "),
+       "a row says which dtypes are taken")
+
+local kept = lines_of(assert(io.open(root .. "/OPS.md")))
+tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
+       "OPS.md is that table (else: lua5.4 build.lua list --markdown > OPS.md)")
+tap.done_testing()

@@ -1,0 +1,146 @@
+-- t030-vector: every kernel without a strided operand is vectorised by GCC and by Clang for v3 and v4 (the compilers'
+-- own remarks) but for those listed below, calls nothing (their objects), and float kernels hold packed instructions.
+
+package.path = (os.getenv "QUERN_SOURCE_DIR" or ".") .. "/tests/support/?.lua;" .. package.path
+local tap = require "tap"
+
+local build = os.getenv "QUERN_BUILD_DIR" or "build"
+local folder = build .. "/generated/kernels"
+local object = os.tmpname()
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+local function lines_of(command)
+  local lines, pipe = {}, assert(io.popen(command .. " 2>&1"))
+  for line in pipe:lines() do lines[#lines + 1] = line end
+  return lines, pipe:close()
+end
+
+-- The flags that the build uses, from the tree's own list.
+local flags, files = {}, {}
+for line in io.lines(build .. "/generated/sources.txt") do
+  local level, text = line:match "^flags (%w+) ?(.*)$"
+  if level then flags[level] = text end
+  local file = line:match "^kernel (.*)$"
+  if file then files[#files + 1] = build .. "/generated/" .. file end
+end
+if #files == 0 then tap.skip_all("no generated kernels under " .. folder) end
+
+-- Where each kernel's loops stand: list of { line, name, place among the kernel's }, the line after a Q_IVDEP.
+local function loops_of(file)
+  local loops, name, number, place = {}, nil, 0, 0
+  for line in io.lines(file) do
+    number = number + 1
+    local begins = line:match "Q_NAME%((qk_[%w_]+)%)"
+    if begins then name, place = begins, 0 end
+    if line:find "^%s*Q_IVDEP" then
+      place = place + 1
+      loops[#loops + 1] = { line = number + 1, name = name, place = place }
+    end
+  end
+  return loops
+end
+
+local function is_strided(name) return name:match("_%wd_(%a+)$"):find "s" ~= nil end
+local function is_float(name) return name:find "_f%d%d" ~= nil end
+
+-- Loops that may stay scalar, and why. below: the level from which on they may not. place: only that one of a kernel's loops; of
+-- a kernel with a rare block the first is for elements that do not need it, the second for those that do.
+local SCALAR = {
+  { "^qk_prim_lookup_i8_", why = "no instruction gathers bytes" },
+  { "^qk_prim_lookup_i16_", why = "no instruction gathers 16 bits" },
+  { "^qk_prim_quot_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_prim_rem_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_floor_divide_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_trunc_divide_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_remainder_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_fmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_fmod_f", place = 2, why = "a loop of its own for each element" },
+  { "^qk_remainder_f", place = 2, why = "a loop of its own for each element" },
+  { "^qk_divmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_divmod_f", place = 2, why = "a loop of its own for each element" },
+  { "^qk_gcd_", why = "a loop of its own for each element" },
+  { "^qk_lcm_", why = "a loop of its own for each element" },
+  { "^qk_prim_rem_f", why = "a loop of its own for each element" },
+  { "^qk_prim_gcd_", why = "a loop of its own for each element" },
+}
+local function may_be_scalar(name, level, place)
+  for _, row in ipairs(SCALAR) do
+    if name:find(row[1]) and (not row.place or row.place == place) and (not row.below or level < row.below) then
+      return row.why
+    end
+  end
+end
+
+local COMPILERS = {
+  -- without the folding of identical functions: it leaves one remark for two of them
+  { name = "gcc", remark = "-fno-ipa-icf -fopt-info-vec-optimized " .. flags.gcc, pattern = "%.c:(%d+):%d+: optimized: loop vectorized" },
+  { name = "clang-19", remark = "-Rpass=loop-vectorize", pattern = "%.c:(%d+):%d+: remark: vectorized loop" },
+}
+
+-- "name: { instructions }" of an object
+local function functions_of(path)
+  local functions, name = {}, nil
+  for _, line in ipairs(lines_of("objdump -dr --no-show-raw-insn " .. quoted(path))) do
+    local symbol = line:match "^%x+ <([%w_]+)>:$"
+    if symbol then
+      name = symbol
+      functions[name] = {}
+    elseif name then
+      table.insert(functions[name], line)
+    end
+  end
+  return functions
+end
+
+for _, compiler in ipairs(COMPILERS) do
+  local there = os.execute("command -v " .. compiler.name .. " >/dev/null 2>&1")
+  for _, level in ipairs { "v3", "v4" } do
+    if not there then
+      tap.skip(3, compiler.name .. " is not installed")
+    else
+      local scalar, calls, unpacked, n_loops, n_float = {}, {}, {}, 0, 0
+      for _, file in ipairs(files) do
+        local remarks, ok = lines_of(string.format("%s -std=c11 %s %s %s -c %s -o %s", compiler.name, flags.common,
+          compiler.remark, flags[level], quoted(file), quoted(object)))
+        if not ok then tap.diag("%s", table.concat(remarks, "\n"):sub(1, 2000)) end
+        local vectorised = {}
+        for _, remark in ipairs(remarks) do
+          local line = remark:match(compiler.pattern)
+          if line then vectorised[tonumber(line)] = true end
+        end
+        for _, loop in ipairs(loops_of(file)) do
+          if not is_strided(loop.name) then
+            n_loops = n_loops + 1
+            if not vectorised[loop.line] and not may_be_scalar(loop.name, level, loop.place) then
+              scalar[#scalar + 1] = string.format("%s (line %d)", loop.name, loop.line)
+            end
+          end
+        end
+        for name, instructions in pairs(functions_of(object)) do
+          local packed = false
+          for _, instruction in ipairs(instructions) do
+            if instruction:find "%scall" or instruction:find "R_X86_64_PLT32" then
+              calls[#calls + 1] = name .. ": " .. instruction
+            end
+            packed = packed or instruction:find "%sv%w+p[sd]%s" ~= nil or instruction:find "%sv%w+[%s].*[yz]mm" ~= nil
+          end
+          local kernel = name:gsub("_v%d$", "")
+          if kernel:find "^qk_" and is_float(kernel) and not is_strided(kernel) then
+            n_float = n_float + 1
+            if not packed and not may_be_scalar(kernel, level) then unpacked[#unpacked + 1] = name end
+          end
+        end
+      end
+      tap.ok(#scalar == 0 and n_loops > 100, "%s %s: %d loops of kernels without strided operands are vectorised",
+             compiler.name, level, n_loops)
+      for _, line in ipairs(scalar) do tap.diag("not vectorised: %s", line) end
+      tap.ok(#calls == 0, "%s %s: no kernel calls anything", compiler.name, level)
+      for _, line in ipairs(calls) do tap.diag("call: %s", line) end
+      tap.ok(#unpacked == 0 and n_float > 50, "%s %s: %d float kernels use packed instructions", compiler.name, level, n_float)
+      for _, line in ipairs(unpacked) do tap.diag("no packed instruction: %s", line) end
+    end
+  end
+end
+os.remove(object)
+tap.done_testing()

@@ -1,0 +1,499 @@
+-- t550-agree: an expression means the same to the two readers of the language: gen/graph/host.lua, which compiled kernels are made
+-- by, and runtime/lang/expression.c with runtime/lang/typing.c, which the interpreter runs by. Random expressions on random dtypes,
+-- right and wrong ones: both refuse, or both give the same canonical text, names, output dtypes and parameter slots, and the
+-- values that C gives, made into nodes of the DAG that Lua gave, are that DAG's own nodes. For a misspelt name both suggest the same.
+-- QUERN_TEST_SEED repeats a run; QUERN_TEST_EXPRESSIONS: how many.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
+local tap = require "tap"
+local main = require "gen.main"
+local host = require "gen.graph.host"
+local expr = require "gen.graph.expr"
+local number = require "gen.base.number"
+
+local build = os.getenv "QUERN_BUILD_DIR" or root .. "/build"
+local n_cases = tonumber(os.getenv "QUERN_TEST_EXPRESSIONS" or "") or 2000
+local folder = os.tmpname()
+os.remove(folder)
+assert(os.execute("mkdir -p '" .. folder .. "'"))
+
+local model, _, errors = main.builtin_model(root)
+assert(#errors == 0, errors[1])
+local types = model.types
+math.randomseed(tap.test_seed(), 550)
+
+---------------------------------------------------------------------------------------------------- expressions
+
+local function pick(list) return list[math.random(#list)] end
+local function chance(percent) return math.random(100) <= percent end
+
+local DTYPES = { "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64" }
+local ALL_INTEGERS = { "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64" }
+local FLOATS, INTEGERS = { "f16", "bf16", "f32", "f32", "f64" }, ALL_INTEGERS
+local NUMBERS = { "0", "1", "2", "3", "0.5", "1.5", "2.0", "1e3", ".25", "7", "31", "64", "255", "256", "300", "4294967295", "4294967296",
+                  "9007199254740993", "9223372036854775807", "0xff", "0xffffffff", "0xffffffffffffffff", "0x8000000000000401", "0x1.8p3", "1e-320", "1e308",
+                  "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2" }
+local SMALL_NUMBERS = { "0", "1", "2", "3", "0x7", "31", "100" }
+local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999", "012", "0x", "1u", "x.y", "@", "f32", "x = 1", "(x", "x)",
+                "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'",
+                "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
+                "nonzero(x)", "compress(x > 0, x)", "arange()", "linspace(x, y)",
+                "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)",
+                "grad(x)", "grad(x, -x)", "grad(x, 2)", "grad(x, x, x)", "grad", "grad(x * i, i)" }
+
+local ops = {}
+for _, op in ipairs(model.ops) do
+  local outputs = (op.casts or op.finds or op.index) and {} or op.outputs
+  for _, output in ipairs(outputs) do
+    ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = op.params }
+  end
+end
+local primitives = {}
+for name, count in pairs(expr.PRIMITIVES) do
+  if name ~= "lookup" and not name:find "^raw_" then primitives[#primitives + 1] = { name, count } end
+end
+table.sort(primitives, function(a, b) return a[1] < b[1] end)
+
+-- A random expression. names: of values by kind ("float", "integer", "bool"), of params.
+local expression
+
+local function arguments(n, names, depth, kind)
+  local list = {}
+  for k = 1, n do list[k] = expression(names, depth - 1, kind) end
+  return table.concat(list, ", ")
+end
+
+-- Something without a dtype.
+local function weak(names, depth)
+  local k = math.random(8)
+  if depth <= 0 or k <= 3 then
+    if chance(40) and #names.params > 0 then return pick(names.params) end
+    return pick(chance(60) and SMALL_NUMBERS or NUMBERS)
+  end
+  if k == 4 then return (chance(5) and "~" or pick { "-", "+" }) .. weak(names, depth - 1) end
+  if k == 5 then return "(" .. weak(names, depth - 1) .. ")" end
+  if chance(6) then return string.format("(%d %s %d)", math.random(0, 300), pick { "<<", ">>", "&", "|", "^" }, math.random(0, 70)) end
+  return weak(names, depth - 1) .. " " .. (chance(3) and pick { "<<", "&" } or pick { "+", "-", "*", "/" }) .. " " .. weak(names, depth - 1)
+end
+
+local function call(names, depth, kind)
+  if chance(60) then
+    local op = pick(ops)
+    local list = {}
+    for k, input in ipairs(op.inputs) do list[k] = expression(names, depth - 1, input.type == "bool" and "bool" or kind) end
+    for k = 1, math.random(0, #op.params) do list[#op.inputs + k] = weak(names, 2) end
+    return op.name .. "(" .. table.concat(list, ", ") .. ")"
+  end
+  local primitive = pick(primitives)
+  if primitive[1]:find "^as_" then kind = "integer" end
+  return primitive[1] .. "(" .. arguments(primitive[2], names, depth, kind) .. ")"
+end
+
+local MAKERS = {
+  float = {
+    function(n, d) return expression(n, d, "float") .. pick { " + ", " - ", "*", " / " } .. expression(n, d, "float") end,
+    function(n, d) return expression(n, d, "float") .. pick { " + ", " - ", "*", " / " } .. weak(n, 2) end,
+    function(n, d) return weak(n, 2) .. pick { " + ", " - ", "*", " / " } .. expression(n, d, "float") end,
+    function(n, d) return "(" .. expression(n, d, "float") .. ")" end,
+    function(n, d) return pick { "-", "+" } .. expression(n, d, "float") end,
+    function(n, d) return "(" .. expression(n, d, "bool") .. " ? " .. expression(n, d, "float") .. " : " .. expression(n, d, "float") .. ")" end,
+    function(n, d) return expression(n, d, "bool") .. " ? " .. expression(n, d, "float") .. " : " .. weak(n, 2) end,
+    function(n, d) return "(" .. pick(FLOATS) .. ")" .. expression(n, d, pick { "float", "integer", "bool" }) end,
+    function(n, d) return "(" .. pick(FLOATS) .. ")(" .. weak(n, 3) .. ")" end,
+    function(n, d) return call(n, d, pick { "float", "float", "integer" }) end,
+    function(n, d) return call(n, d, "float") end,
+    function(n, d) return string.format("grad(%s, %s)", expression(n, d + 1, "float"), pick { "x", "x", "y" }) end,
+    function(n, d) return expression(n, d, "integer") .. " / " .. expression(n, d, "integer") end,
+  },
+  integer = {
+    function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. expression(n, d, "integer") .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. pick(SMALL_NUMBERS) .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. weak(n, 1) .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "integer") .. ")" end,
+    function(n, d) return pick { "-", "~", "+" } .. expression(n, d, "integer") end,
+    function(n, d) return "(" .. pick(ALL_INTEGERS) .. ")" .. expression(n, d, pick { "float", "integer", "bool" }) end,
+    function(n, d) return "(" .. pick(ALL_INTEGERS) .. ")(" .. weak(n, 2) .. ")" end,
+    function(n, d) return "(" .. pick(DTYPES) .. ")(" .. expression(n, d, "integer") .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "bool") .. " ? " .. expression(n, d, "integer") .. " : " .. weak(n, 1) .. ")" end,
+    function(n, d) return pick { "maximum", "minimum", "clip", "pow", "maximum" } .. "(" .. expression(n, d, "integer") .. ", " .. weak(n, 1) .. ")" end,
+    function(n, d) return "as_" .. pick { "i32", "u32" } .. "((" .. pick { "f32", "i32", "u32" } .. ")" .. expression(n, d, pick { "float", "integer" }) .. ")" end,
+    function(n, d) return "as_" .. pick { "i64", "u64" } .. "((" .. pick { "f64", "i64", "u64" } .. ")" .. expression(n, d, pick { "float", "integer" }) .. ")" end,
+    function(n, d) return "as_" .. pick { "i32", "u32", "i64", "u64" } .. "(" .. expression(n, d, pick { "float", "integer" }) .. ")" end,
+    function(n, d) return call(n, d, "integer") end,
+  },
+  bool = {
+    function(n, d) return expression(n, d, "float") .. pick { "<", " <= ", ">", ">=", " == ", "!=" } .. expression(n, d, "float") end,
+    function(n, d) return "(" .. expression(n, d, pick { "float", "integer" }) .. pick { "<", " <= ", ">", ">=", " == ", "!=" } .. weak(n, 2) .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "bool") .. pick { " && ", "||", "&", "|", "^" } .. expression(n, d, "bool") .. ")" end,
+    function(n, d) return pick { "!", "~", "!" } .. expression(n, d, pick { "bool", "bool", "float" }) end,
+    function(n, d) return "(bool)" .. expression(n, d, pick { "float", "integer" }) end,
+    function(n, d) return "signbit(" .. expression(n, d, "float") .. ")" end,
+    function(n, d) return expression(n, d, "integer") .. " == " .. expression(n, d, "integer") end,
+  },
+}
+
+function expression(names, depth, kind)
+  if depth <= 0 or chance(12) then
+    if #names[kind] == 0 or chance(2) then return pick(names.all) end
+    return pick(names[kind])
+  end
+  return pick(MAKERS[kind])(names, depth - 1)
+end
+
+local COMMENTS = { " ", "\n", " /* a */ ", " // b\n", "\t", "" }
+
+-- A text, and how its inputs are to be chosen: a list of kinds by name.
+local function random_text()
+  local names = { float = { "x", "y" }, integer = { "i", "j" }, bool = { "m" }, all = { "x", "y", "i", "j", "m" }, params = {} }
+  local out = {}
+  if chance(10) then out[#out + 1] = (chance(10) and pick { "T", "f32", "a.b", "return" } or "bias_" .. math.random(9)) .. pick { ":", " : " } end
+  for k = 1, pick { 0, 0, 0, 1, 2 } do
+    names.params[k] = pick { "a", "alpha" } .. k
+    out[#out + 1] = "param " .. names.params[k] .. ";"
+  end
+  local depth = math.random(1, 4)
+  for k = 1, math.random(0, 3) do
+    local kind = pick { "float", "float", "integer", "bool" }
+    local name = chance(3) and pick { "x", "i", "out", "PI", "exp", "t1" } or "t" .. k
+    local declared = ""
+    if chance(50) then
+      declared = (chance(3) and pick(DTYPES) or kind == "float" and pick(FLOATS) or kind == "bool" and "bool" or pick(ALL_INTEGERS)) .. " "
+    end
+    out[#out + 1] = declared .. name .. " = " .. (chance(declared ~= "" and 10 or 2) and weak(names, 2) or expression(names, depth, kind)) .. ";"
+    table.insert(names[kind], name)
+    table.insert(names.all, name)
+  end
+  if chance(60) then
+    out[#out + 1] = pick { "", "", "return " } .. expression(names, depth, pick { "float", "float", "integer", "bool" }) .. pick { "", ";" }
+  else
+    out[#out + 1] = "r = " .. expression(names, depth, pick { "float", "integer" }) .. pick { "", ";" }
+    if chance(5) then out[#out + 1] = pick { ";", "" } .. "param late" .. pick { "", ";" } end
+  end
+  for k = 1, #out - 1 do out[k] = out[k] .. pick(COMMENTS) end
+  local text = table.concat(out)
+  local mutations = chance(12) and math.random(2) or 0
+  for _ = 1, mutations do -- a piece that is wrong, or one taken away
+    local at = math.random(#text)
+    local hole = chance(50) and 0 or math.random(4)
+    text = text:sub(1, at - 1) .. (chance(60) and " " .. pick(WRONG) .. " " or "") .. text:sub(at + hole)
+  end
+  return text
+end
+
+local KIND_OF_NAME = { x = FLOATS, y = FLOATS, i = INTEGERS, j = INTEGERS, m = { "bool" } }
+
+-- Each case: { text, dtypes }. What Lua says of the names decides how many dtypes are wanted.
+local cases, seen = {}, {}
+while #cases < n_cases do
+  local text = random_text()
+  if not seen[text] then
+    seen[text] = true
+    local dtypes = {}
+    local canonical, known = host.canonical(model, text)
+    for k, name in ipairs(known and known.inputs or {}) do
+      dtypes[k] = (chance(6) or not KIND_OF_NAME[name]) and pick(DTYPES) or pick(KIND_OF_NAME[name])
+    end
+    cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
+  end
+end
+
+-- Names with letters too many, too few, or other ones: of ops and primitives, which both readers look up, and of constants
+-- and dtypes, which then are inputs, or nothing at all. said: how both refuse it; nil: neither does
+local misspelt = {}
+local function misspell(name)
+  local at, letter = math.random(#name), string.char(math.random(97, 122))
+  local way = math.random(3)
+  local word = name:sub(1, at - 1) .. (way == 1 and "" or letter) .. name:sub(way == 2 and at or at + 1)
+  return #word > 2 and chance(40) and misspell(word) or word
+end
+local function add_misspelt(text, said)
+  misspelt[#misspelt + 1] = { text = text, said = said, at = #cases + 1 }
+  local canonical, known = host.canonical(model, text)
+  local dtypes = {}
+  for k in ipairs(known and known.inputs or {}) do dtypes[k] = "f32" end
+  cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
+end
+local function is_known(name) return model.op_of_name[name] or expr.PRIMITIVES[name] or types.by_name[name] or expr.CONSTANTS[name] end
+local function misspell_all(names, least, form, said)
+  for _, name in ipairs(names) do
+    for _ = 1, 4 do
+      local word = misspell(name)
+      if #word >= least and word:find "^[%a_][%w_]*$" and not word:find "^raw_" and not is_known(word) then
+        add_misspelt(form:format(word), said)
+      end
+    end
+  end
+end
+local callable = {}
+for _, op in ipairs(model.ops) do callable[#callable + 1] = op.name end
+for _, primitive in ipairs(primitives) do callable[#callable + 1] = primitive[1] end
+misspell_all(callable, 1, "y = x * %s(x, w)", "notfound")
+misspell_all({ "SQRT1_2", "INFINITY", "LOG10E", "NAN", "PI" }, 1, "x * %s", nil)
+misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "x + (%s)y", "syntax")
+misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "%s t = x; t", "syntax")
+for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", ("gelu"):rep(16), ("exp"):rep(21), "lookups", "GELU" } do
+  add_misspelt(name .. "(x)", "notfound")
+end
+for word in ("cos sin tan min max mod round cosh atan2 cbrt softmax silu elu norm exp2 log10 log1p rsqrt lerp f fn foo bar sq ab "
+             .. "e as_u as_f as_i3 rin fmaa"):gmatch "%S+" do
+  if not is_known(word) then add_misspelt(word .. "(x)", "notfound") end
+end
+
+-- Texts that nest so deep that both readers take them, or deeper
+local nested = {}
+local function add_nested(depth, text)
+  nested[#nested + 1] = { at = #cases + 1, depth = depth, text = text }
+  local canonical, known = host.canonical(model, text)
+  cases[#cases + 1] = { text = text, dtypes = { "f32" }, canonical = canonical, known = known }
+end
+local NESTS = { { "(", ")" }, { "sqrt(", ")" }, { "fma(x, x, ", ")" }, { "-", "" }, { "(f32)", "" }, -- these nest in each other
+                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" } }
+for depth = 199, 202 do
+  for _, nest in ipairs(NESTS) do add_nested(depth, nest[1]:rep(depth) .. "x" .. nest[2]:rep(depth)) end
+  for _ = 1, 10 do
+    local open, close = {}, {}
+    for k = 1, depth do
+      local nest = NESTS[math.random(5)]
+      open[k], close[depth + 1 - k] = nest[1], nest[2]
+    end
+    add_nested(depth, table.concat(open) .. "x" .. table.concat(close))
+  end
+end
+
+-- Texts that are too long, with a name and without, and one that is not
+local long = {}
+for _, text in ipairs { "y = x" .. ("+x"):rep(33000), "bias: y = x" .. ("+x"):rep(33000), " bias :\ny = x" .. ("\n+x"):rep(33000),
+                        "bias: y = x" .. (" "):rep(65536), "y = x" .. (" "):rep(65531) } do
+  cases[#cases + 1] = { text = text, dtypes = { "f32" }, is_long = true }
+  long[#long + 1] = { at = #cases, text = text }
+end
+
+---------------------------------------------------------------------------------------------------- the C side
+
+local function write(name, parts)
+  local file = assert(io.open(folder .. "/" .. name, "wb"))
+  for _, part in ipairs(parts) do file:write(part) end
+  file:close()
+end
+
+local parts = {}
+for _, case in ipairs(cases) do
+  parts[#parts + 1] = string.format("%s %d\n%s\n", table.concat(case.dtypes, " "), #case.text, case.text)
+end
+write("cases", parts)
+local command = string.format("cc -std=gnu11 -Wall -Wextra -Werror -I'%s' -I'%s/runtime' -I'%s/include' -I'%s/generated' '%s/tests/support/typing_driver.c' "
+  .. "'%s/libquern.a' -pthread -ldl -lm -o '%s/driver' 2>&1", root, root, root, build, root, build, folder)
+local pipe = assert(io.popen(command))
+local said = pipe:read "a"
+if not pipe:close() then
+  tap.diag("%s", said)
+  tap.bail("the driver does not build")
+end
+tap.ok(os.execute(string.format("'%s/driver' < '%s/cases' > '%s/answers'", folder, folder, folder)), "the C side reads %d expressions",
+       #cases)
+
+local function words(text)
+  local list = {}
+  for word in text:gmatch "%S+" do list[#list + 1] = word end
+  return list
+end
+
+-- { canonical, name, inputs, outputs, params, values = list of lists of words, out = list of { value, dtype }, status, message }
+local answers, answer = {}, { values = {}, out = {} }
+for line in io.lines(folder .. "/answers") do
+  local word, rest = line:match "^(%S+) ?(.*)$"
+  if word == "canonical" or word == "name" then
+    answer[word] = rest
+  elseif word == "inputs" or word == "outputs" or word == "params" then
+    answer[word] = words(rest)
+  elseif word == "out" then
+    local value, dtype = rest:match "(%d+) (%S+)"
+    table.insert(answer.out, { tonumber(value), dtype })
+  elseif word == "end" then
+    answer.status, answer.message = rest:match "^(%S+) ?(.*)$"
+    answers[#answers + 1] = answer
+    answer = { values = {}, out = {} }
+  else
+    table.insert(answer.values, words(line))
+  end
+end
+tap.is(#answers, #cases, "and answers each")
+
+---------------------------------------------------------------------------------------------------- comparison
+
+local KIND_OF_STATUS = { ["-11"] = "syntax", ["-12"] = "notfound", ["-2"] = "dtype", ["-18"] = "limit", ["-10"] = "unsupported" }
+
+-- Whether a condition is true of constants, as the test of a shift's count is when the count is one; nil: it is not constant.
+local function constant_condition(node)
+  if node.op == "const" then return node.value ~= 0 end
+  local a, b = node.args[1], node.args[2]
+  if node.op == "or" then
+    local left, right = constant_condition(a), constant_condition(b)
+    if left ~= nil and right ~= nil then return left or right end
+  elseif (node.op == "ge" or node.op == "lt") and a.op == "const" and b.op == "const" then
+    return (a.value >= b.value) == (node.op == "ge")
+  end
+end
+
+-- What C says of a text, made into nodes of Lua's DAG for it: the nodes of the outputs. folds: Lua sees that a computed count
+-- of a shift is a constant, C leaves that to the run.
+local function rebuild(said_by_c, dag, result, folds)
+  local state = expr.new_state(model)
+  state.dag = dag
+  local nodes = {}
+  local function slot(index, type_name)
+    for _, node in ipairs(result.slots) do
+      if node.value == index and node.type == type_name then return node end
+    end
+  end
+  for k, value in ipairs(said_by_c.values) do
+    local kind, args = value[1], {}
+    for j = kind == "op" and 5 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
+    if kind == "input" then
+      nodes[k] = result.inputs[tonumber(value[3]) + 1]
+      if nodes[k].type ~= value[2] then error("an input of another type", 0) end
+    elseif kind == "param" then
+      nodes[k] = slot(tonumber(value[3]), value[2]) or error("a slot that Lua has not", 0)
+    elseif kind == "const" then
+      local bits = math.tointeger(tonumber("0x" .. value[3]))
+      local t = types.by_name[value[2]]
+      nodes[k] = dag:constant(value[2], t.kind ~= "float" and bits or value[2] == "f32" and number.f32_value(bits) or number.f64_value(bits))
+    elseif kind == "prim" then
+      local storage = value[2]:match "^round_(%w+)$"
+      nodes[k] = dag:make(storage and "round" or value[2], value[3], args, storage and { name = storage })
+      if folds and nodes[k].op == "select" then
+        local chosen = constant_condition(args[1])
+        if chosen ~= nil then nodes[k] = chosen and args[2] or args[3] end
+      end
+    else
+      local op, env = model.op_of_name[value[2]], {}
+      for j, input in ipairs(op.inputs) do env[input.name] = args[j] end
+      for j, param in ipairs(op.params) do env[param.name] = args[#op.inputs + j] end
+      local scope = setmetatable({ state = state, env = {} }, { __index = expr.Scope })
+      nodes[k] = scope:call_body(op, value[3], env, args, tonumber(value[4]) + 1, { at = 1 })
+    end
+  end
+  local out = {}
+  for k, entry in ipairs(said_by_c.out) do out[k] = nodes[entry[1] + 1] end
+  return out
+end
+
+local function list_text(list) return table.concat(list, " ") end
+
+-- What differs, or nil; and whether both took it.
+local function differs(case, c)
+  local result, message, kind = host.host_dag(model, case.text, case.dtypes)
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  if (result == nil) ~= (c_kind ~= nil) then
+    return string.format("Lua: %s\nC: %s", result and "taken" or kind .. ": " .. message, c_kind and c_kind .. ": " .. c.message or "taken")
+  end
+  if c.canonical then
+    if not case.known then return "canonical text of C only" end
+    if c.canonical ~= case.canonical then return "canonical\n" .. c.canonical .. "\n" .. case.canonical end
+    for _, field in ipairs { "inputs", "outputs", "params" } do
+      if list_text(c[field]) ~= list_text(case.known[field]) then return field .. ": " .. list_text(c[field]) end
+    end
+    if c.name ~= case.known.name then return "name " .. c.name end
+  end
+  if not result then
+    -- of several faults each may find another first: C what needs no dtypes
+    local is_text = c_kind == "syntax" or c_kind == "notfound"
+    if c_kind ~= kind and not is_text then return string.format("Lua: %s: %s\nC: %s: %s", kind, message, c_kind, c.message) end
+    return nil, false, c_kind == kind and message:match "^%S+:%d+:%d+:" == c.message:match "^%S+:%d+:%d+:"
+  end
+  local dtypes, slots, c_slots = {}, {}, {}
+  for k, entry in ipairs(c.out) do dtypes[k] = entry[2] end
+  if list_text(dtypes) ~= list_text(result.out_dtypes) then
+    return "output dtypes: C " .. list_text(dtypes) .. ", Lua " .. list_text(result.out_dtypes)
+  end
+  for k, node in ipairs(result.slots) do slots[k] = node.value .. node.type end
+  for _, value in ipairs(c.values) do
+    if value[1] == "param" then c_slots[#c_slots + 1] = value[3] .. value[2] end
+  end
+  table.sort(slots)
+  table.sort(c_slots)
+  if list_text(slots) ~= list_text(c_slots) then return "slots: C " .. list_text(c_slots) .. ", Lua " .. list_text(slots) end
+  local wrong
+  for _, folds in ipairs { false, true } do
+    local fine, out = pcall(rebuild, c, result.dag, result, folds)
+    if not fine then return type(out) == "table" and out.message or out end
+    wrong = nil
+    for k, node in ipairs(result.outputs) do
+      if out[k] ~= node then wrong = string.format("output %d is another node: C %s of %s, Lua %s of %s", k, out[k].op, out[k].type, node.op, node.type) end
+    end
+    if not wrong then return nil, true end
+  end
+  return wrong
+end
+
+local n_taken, n_refused, n_places = 0, 0, 0
+tap.group_begin("C and Lua agree")
+for k, case in ipairs(cases) do
+  tap.group_count()
+  local what, taken, same_place
+  if not case.is_long then -- those: see below
+    what, taken, same_place = differs(case, answers[k] or { values = {}, out = {}, status = "none", message = "" })
+  end
+  if what then
+    tap.group_fail("%s", string.format("%s\n  on %s:\n%s", case.text, list_text(case.dtypes), what))
+  elseif k > n_cases then -- a misspelt name or a deep nest, see below
+  elseif taken then
+    n_taken = n_taken + 1
+  else
+    n_refused = n_refused + 1
+    if same_place then n_places = n_places + 1 end
+  end
+end
+tap.group_end()
+tap.ok(n_taken > n_cases // 4 and n_refused > n_cases // 10, "%d taken by both, %d refused by both, %d of these at the same place", n_taken,
+       n_refused, n_places)
+
+tap.group_begin("a misspelt name: the same suggestion at the same place")
+local n_suggested = 0
+for _, case in ipairs(misspelt) do
+  tap.group_count()
+  local dtypes, c = cases[case.at].dtypes, answers[case.at]
+  local dag, message, kind = host.host_dag(model, case.text, dtypes)
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  local lines = (message or ""):gsub("\n", "|")
+  if kind ~= case.said or c_kind ~= case.said or (dag == nil) ~= (case.said ~= nil) then
+    tap.group_fail("%s: Lua: %s, C: %s, wanted %s: %s", case.text, kind or "taken", c_kind or "taken", case.said or "taken", lines)
+  elseif lines:match "did you mean [^|]*" ~= (c.message or ""):match "did you mean [^|]*" then
+    tap.group_fail("%s: Lua: %s, C: %s", case.text, lines, c.message)
+  elseif kind and lines:match "^%S+:%d+:%d+:" ~= c.message:match "^%S+:%d+:%d+:" then
+    tap.group_fail("%s: another place: Lua: %s, C: %s", case.text, lines, c.message)
+  end
+  if lines:find "did you mean" then n_suggested = n_suggested + 1 end
+end
+tap.group_end()
+tap.ok(n_suggested > #callable, "%d misspelt names, %d suggestions", #misspelt, n_suggested)
+
+tap.group_begin("200 levels are taken, 201 are not")
+for _, case in ipairs(nested) do
+  tap.group_count()
+  local _, message, kind = host.host_dag(model, case.text, cases[case.at].dtypes)
+  local c = answers[case.at]
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  local wanted = case.depth > 200 and "limit" or nil
+  if kind ~= wanted or c_kind ~= wanted then
+    tap.group_fail("%d deep: Lua: %s, C: %s: %s: %s", case.depth, message or "taken", c_kind or "taken", c.message or "", case.text)
+  elseif wanted and message:match "^%S+:%d+:%d+:[^\n]*" ~= c.message:match "^%S+:%d+:%d+:[^|]*" then
+    tap.group_fail("%d deep: another place: Lua: %s, C: %s", case.depth, message, c.message)
+  end
+end
+tap.group_end()
+
+tap.group_begin("65536 bytes are taken, of more both say the same")
+for _, case in ipairs(long) do
+  tap.group_count()
+  local _, _, message, kind = host.canonical(model, case.text)
+  local c, lines = answers[case.at], (message or "OK"):gsub("\n", "|")
+  local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
+  if kind ~= (#case.text > 65536 and "limit" or nil) or c_kind ~= kind or (kind and lines ~= c.message) then
+    tap.group_fail("%d bytes: Lua: %s, C: %s: %s", #case.text, lines, c_kind or "taken", c.message or "")
+  end
+end
+tap.group_end()
+os.execute("rm -rf '" .. folder .. "'")
+tap.done_testing()

@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t307-measure.sh: `build.lua check --measure` builds a spec's ops, holds them to the bounds they declare against their
+# bodies in 113 bits, and sees bounds that do not hold, wrong special cases and what it cannot measure.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern t307.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+TMPDIR=$work
+export TMPDIR
+
+# measure STATUS NAME: measures spec.lua, whose text is standard input
+measure() {
+  cat >spec.lua
+  lua5.4 "$source/build.lua" check --measure spec.lua >said 2>&1
+  got=$?
+  [ $got = "$1" ]
+  status=$?
+  [ $status = 0 ] || echo "exit $got, wanted $1" >>said
+  ok $status "$2"
+}
+says() { grep -qE -- "$1" said; ok $? "  and says: $1"; }
+
+measure 0 'bounds that hold' <<'END'
+unary "acme.softsign" { doc = "d", dtypes = floating, body = "x / (1 + abs(x))", ulp = { f32 = 1.5, f64 = 1.5 },
+  examples = { { x = 1.0, y = 0.5 } } }
+binary "acme.more" { doc = "d", dtypes = { "f32" }, result = "bool", body = "x > y",
+  examples = { { x = 1.0, y = 0.5, out = 1 } } }
+op "acme.either" { doc = "d", inputs = "bool c, x, y", params = { slope = 0.1 }, dtypes = { "f64" },
+  body = "c ? x * slope : sqrt(y)", examples = { { c = 0, x = 1.0, y = 4.0, out = 2.0 } } }
+END
+for dtype in f16 bf16 f32 f64; do
+  says "^acme.softsign $dtype: ok: declared [0-9.]+, worst [01]\.[0-9]+ ULP: .*special cases 18 of 18"
+done
+says '^acme.more f32: ok: .*special cases 324 of 324'
+says '^acme.either f64: ok: .*; 205832 points, 0 beyond'
+
+measure 1 'a bound that does not hold' <<'END'
+unary "acme.log1p" { doc = "d", dtypes = { "f32" }, body = "log(1 + x)", ulp = { f32 = 2 },
+  examples = { { x = 0.0, y = 0.0 } } }
+END
+says '^acme.log1p f32: NOT within its bound: declared 2, worst '
+
+measure 1 'a bound that is a little too small' <<'END'
+unary "acme.third" { doc = "d", dtypes = { "f32" }, body = "x * 0.1 * 10.1", ulp = { f32 = 0.7 },
+  examples = { { x = 0.0, y = 0.0 } } }
+END
+says '^acme.third f32: it would have to declare [0-9.]+$'
+
+measure 1 'no bound, which is that of exact results' <<'END'
+unary "acme.sin" { doc = "d", dtypes = { "f32" }, body = "sin(x)",
+  examples = { { x = 0.0, y = 0.0 } } }
+END
+says 'declared 0.5, worst 0\.[5-9]'
+
+# inf * 0: the body overflows on the way where its value does not
+measure 1 'a special case that is not what the body means' <<'END'
+unary "acme.ratio" { doc = "d", dtypes = { "f32" }, body = "(x * x) / (1 + x * x)", ulp = { f32 = 4 },
+  examples = { { x = 1.0, y = 0.5 } } }
+END
+says '^acme.ratio f32: 3.40[0-9e+]+ \(0x7f7fffff\) gives nan .*, and is 1 \(0x3f800000\)'
+
+measure 0 'what has no exact meaning' <<'END'
+unary "acme.bits" { doc = "d", dtypes = { "f32" }, body = "as_f32(as_u32(x) ^ 1)",
+  examples = { { x = 0.0, y = 0x1p-149 } } }
+END
+says '^acme.bits: f32 is not measured: it looks at bits'
+
+measure 1 'each of several outputs' <<'END'
+op "acme.split" { doc = "d", inputs = "x", outputs = "whole, rest, i32 n", dtypes = { "f32" },
+  body = "whole = trunc(x); rest = (x + 1) - whole - 1; n = (i32)x;",
+  examples = { { x = 1.5, whole = 1.0, rest = 0.5, n = 1 } } }
+END
+says '^acme.split.whole f32: ok: .*special cases 18 of 18'
+says '^acme.split.rest f32: NOT within its bound'
+says '^acme.split.n: f32 is not measured: it computes with integers'
+
+# Numbers are what they stand for: pi / 4, and a tenth
+measure 0 'named constants and decimal numbers are exact' <<'END'
+unary "acme.quarter" { doc = "d", dtypes = { "f32" }, body = "x * (0.25 * PI)", ulp = { f32 = 1.5 },
+  examples = { { x = 0.0, y = 0.0 } } }
+unary "acme.tenth" { doc = "d", dtypes = { "f64" }, body = "x * 0.1", ulp = { f64 = 1.5 },
+  examples = { { x = 0.0, y = 0.0 } } }
+END
+says '^acme.quarter f32: ok: declared 1.5, worst 0\.[6-9]'
+says '^acme.tenth f64: ok: declared 1.5, worst 0\.[6-9]'
+
+# A derivative that the spec gives is held to differences of the body, and so are derived ones; not at kinks.
+measure 0 'derivatives that are right' <<'END'
+unary "acme.given" { doc = "d", dtypes = floating, body = "sin(x) * x", ulp = { f32 = 3, f64 = 3 },
+  grad = "grad * (cos(x) * x + sin(x))", examples = { { x = 0.0, y = 0.0 } } }
+unary "acme.kinks" { doc = "d", dtypes = { "f32" }, body = "abs(x) + maximum(x, 0.5)", ulp = { f32 = 1 },
+  examples = { { x = 0.0, y = 0.5 } } }
+op "acme.mixed" { doc = "d", inputs = "bool c, x, y", params = { slope = 0.1 }, dtypes = { "f64" },
+  body = "c ? exp(x) * slope : x / y", ulp = { f64 = 2 },
+  grad = { x = "c ? grad * out : grad / y", y = "c ? 0 : -(grad * out / y)" },
+  examples = { { c = 0, x = 1.0, y = 4.0, out = 0.25 } } }
+END
+says '^acme.given_backward: by x: ok: as differences of acme.given have it, at [0-9]{4} points'
+says '^acme.kinks_backward: by x: ok: '
+says '^acme.mixed_backward: by x: ok: '
+says '^acme.mixed_backward: by y: ok: '
+
+measure 1 'a derivative that is another' <<'END'
+unary "acme.wrong" { doc = "d", dtypes = { "f64" }, body = "sin(x)", ulp = { f64 = 1 }, grad = "grad * cos(x) * 1.0001",
+  grad_ulp = { f64 = 4 }, examples = { { x = 0.0, y = 0.0 } } }
+binary "acme.lopsided" { doc = "d", dtypes = { "f64" }, body = "x * y", grad = { x = "grad * y", y = "x > 0 ? grad * x : 0" },
+  examples = { { x = 1.0, y = 1.0, out = 1.0 } } }
+END
+says '^acme.wrong_backward: by x: NOT the derivative of acme.wrong: at [-0-9.e]+ it is .*, and differences give '
+says '^acme.lopsided_backward: by x: ok: '
+says '^acme.lopsided_backward: by y: NOT the derivative of acme.lopsided: at -'
+
+measure 0 'a derivative of steps' <<'END'
+unary "acme.steps" { doc = "d", dtypes = { "f64" }, body = "floor(x)", examples = { { x = 0.5, y = 0.0 } } }
+END
+says '^acme.steps_backward: by x: ok: '
+
+# Each function whose exact value is known, by its name; sums of powers where they are more than the larger operand.
+{
+  SOURCE=$source LUA_PATH="$source/?.lua;;" lua5.4 -e '
+    local main, measure, order = require "gen.main", require "gen.measure", require "gen.order"
+    local model = main.load(os.getenv "SOURCE", {})
+    local sums, pair = "abs(x), abs(y)", "x, y"
+    local arguments = { pow = pair, atan2 = pair, hypot = pair, logaddexp = sums, logaddexp2 = sums, floor_divide = pair,
+                        trunc_divide = pair, remainder = pair }
+    for _, name in ipairs(order.keys(measure.exact(model))) do
+      print(string.format("op \"acme.my_%s\" { doc = \"d\", inputs = \"x, y\", dtypes = { \"f64\" }, body = \"%s(%s)\", "
+        .. "ulp = { f64 = 1 }, examples = { { x = 1.0, y = 1.0, out = 1.0 } } }", name, name, arguments[name] or "x"))
+    end'
+} | sed 's/, examples = .* }/ }/' >all.lua
+measure 0 'all functions' <all.lua
+functions=$(grep -c '^op ' all.lua)
+[ "$(grep -c '^acme.my_.* f64: ok' said)" = "$functions" ] && [ "$functions" -ge 32 ]
+ok $? "  each of $functions is within 1 ULP"
+
+cp all.lua spec.lua
+CC=false lua5.4 "$source/build.lua" check --measure spec.lua >said 2>&1
+[ $? = 1 ]
+ok $? 'without a compiler'
+says '^false cannot build the program that measures'
+[ "$(ls)" = "$(printf 'all.lua\nsaid\nspec.lua')" ]
+ok $? 'nothing is left behind'
+done_testing

@@ -1,0 +1,44 @@
+-- t340-targets: every generated kernel file compiles, freestanding and without a warning, for targets that nobody here can
+-- run: Clang's arm64-apple-macos and x86_64-pc-windows-msvc, and AArch64 Linux by GCC. They refer to nothing undefined.
+
+local build = os.getenv "QUERN_BUILD_DIR" or "build"
+package.path = (os.getenv "QUERN_SOURCE_DIR" or ".") .. "/tests/support/?.lua;" .. package.path
+local tap = require "tap"
+
+local object = os.tmpname()
+local files = {}
+for line in io.lines(build .. "/generated/sources.txt") do
+  local name = line:match "^kernel (.*)$"
+  if name then files[#files + 1] = build .. "/generated/" .. name end
+end
+
+local TARGETS = {
+  { "clang-19", "--target=arm64-apple-macos -ffreestanding -Wall -Wextra -Werror -O2" },
+  { "clang-19", "--target=x86_64-pc-windows-msvc -ffreestanding -Wall -Wextra -Werror -O2" },
+  { "aarch64-linux-gnu-gcc", "-ffreestanding -fno-math-errno -Wall -Wextra -Werror -O2" },
+}
+for _, target in ipairs(TARGETS) do
+  local compiler, flags = target[1], target[2]
+  if not os.execute("command -v " .. compiler .. " >/dev/null 2>&1") then
+    tap.skip(2, compiler .. " is not installed")
+  else
+    local bad, undefined = {}, {}
+    for _, file in ipairs(files) do
+      local pipe = assert(io.popen(string.format("%s -std=c11 %s -c '%s' -o '%s' 2>&1", compiler, flags, file, object)))
+      local said = pipe:read "a"
+      if not pipe:close() then bad[#bad + 1] = said end
+      pipe = assert(io.popen(string.format("nm -u '%s' 2>/dev/null", object)))
+      for line in pipe:lines() do
+        -- MSVC's objects name this where they use floats at all: a marker, not a call
+        if line:find "%s[Uu]%s" and not line:find "_fltused" then undefined[#undefined + 1] = file:match "[^/]+$" .. line end
+      end
+      pipe:close()
+    end
+    tap.ok(#bad == 0 and #files > 10, "%s %s: %d files compile", compiler, flags, #files)
+    for _, said in ipairs(bad) do tap.diag("%s", said:sub(1, 2000)) end
+    tap.ok(#undefined == 0, "%s %s: nothing undefined", compiler, flags:match "%S+")
+    for _, line in ipairs(undefined) do tap.diag("%s", line) end
+  end
+end
+os.remove(object)
+tap.done_testing()

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t896-python-examples.sh: the programs of examples/python run on the build's package, and say what they are to say; so does the
+# Python of README.md. bench/python_call.py runs. QUERN_TEST_PYTHON may be an interpreter that has PyTorch.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${QUERN_BUILD_DIR:-$source/build}
+case $(nm -D "$build/libquern.so" 2>&1) in
+  *__asan_* | *__tsan_*) skip_all 'the plain build is enough for this' ;;
+esac
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern t896.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+python() { sh "$source/tests/support/python.sh" "$build" "$@" >said 2>&1; }
+
+says() { grep -q "$1" said; ok $? "  says: $1"; }
+
+echo 'import numpy' >has.py
+python has.py || skip_all 'there is no NumPy here'
+! grep -q '^1\.\.0' said || skip_all "$(sed 's/.*SKIP //' said)"
+echo 'import torch' >has.py
+python has.py && torch=yes || torch=
+
+python "$source/examples/python/one_memory.py"; ok $? 'one_memory.py'
+if [ $torch ]; then addresses=4; else addresses=3; fi
+[ "$(grep -c '0x' said)" = $addresses ] && [ "$(grep -o '0x[0-9a-f]*' said | sort -u | wc -l)" = 1 ]
+ok $? "  shows one address, $addresses times"
+[ $torch ] || says 'left out, PyTorch is not installed'
+python "$source/examples/python/two_sides.py"; ok $? 'two_sides.py'
+says 'NumPy wrote, Quern sees'
+if "$build/bin/quern" info 2>&1 | grep -q '^generator: ready'; then
+  python "$source/examples/python/custom_op.py"; ok $? 'custom_op.py'
+  if [ $torch ]; then says '^torch tensor'; else says 'PyTorch is not installed: on a NumPy array'; fi
+else
+  skip 'custom_op.py' 'this build has no generator at run time'
+fi
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >readme.py
+[ -s readme.py ] && python readme.py; ok $? "README's Python"
+printf 'import numpy\nb = numpy.float32(1)\n' >package.py
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/python/README.md" >>package.py
+python package.py; ok $? "the package's README"
+printf 'import runpy, sys\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/bench/python_call.py")\n' "$source" >bench.py
+python bench.py; ok $? 'bench/python_call.py'
+says '^| add(a, b, out=c) | [0-9]* | [0-9]* | [-+][0-9]* | [0-9.]* |$'
+
+done_testing

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# build-tree.sh: compiles a generated tree by its sources.txt alone, as someone without CMake would.
+#   sh tests/support/build-tree.sh COMPILER TREE OUT [FLAG]...   leaves the objects in OUT; link OUT/*.o and -lpthread
+# The tree's own flags are left out unless QUERN_TREE_FLAGS=1: they change speed, never bits.
+set -eu
+compiler=$1 tree=$2 out=$3
+shift 3
+mkdir -p "$out"
+list=$tree/sources.txt
+flags_of() { [ -z "${QUERN_TREE_FLAGS-}" ] || sed -n "s/^flags $1 //p" "$list"; }
+case $(uname -m) in
+  x86_64) levels='v2 v3 v4' ;;
+  *) levels=generic ;;
+esac
+{
+  sed -n 's/^core //p' "$list" | while read -r file; do
+    printf '%s\0' "$file" "$(echo "$file" | tr / _).o" ''
+  done
+  for level in $levels; do
+    flags=$(sed -n "s/^flags $level //p" "$list")
+    case "$compiler" in
+      *gcc*) gcc=$(flags_of gcc) ;;
+      *) gcc= ;;
+    esac
+    sed -n 's/^kernel //p' "$list" | while read -r file; do
+      printf '%s\0' "$file" "$(echo "$file" | tr / _)_$level.o" "$(flags_of common) $gcc $flags"
+    done
+  done
+} >"$out/commands"
+# $0 is the compiler's command line; three arguments a file: source, object, flags
+xargs -0 -n 3 -P 2 sh -c '
+  tree=$1 out=$2 command=$3; shift 3
+  $command $3 -I"$tree" -c -o "$out/$2" "$tree/$1" || exit 255' "$0" "$tree" "$out" "$compiler $*" <"$out/commands"

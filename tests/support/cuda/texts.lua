@@ -1,0 +1,127 @@
+-- texts.lua: owns the choice of CUDA kernels that t710 runs on the CPU and t720 compiles: every op with every dtype in some
+-- class, add, abs, arange, linspace and where in every rank, class and index width (where: some) with dtypes in turn. The choice
+-- is the same whenever it is made. As a program it prints the digest of each file's text.
+
+local root = os.getenv "QUERN_SOURCE_DIR" or "."
+package.path = root .. "/?.lua;" .. root .. "/tests/support/?.lua;" .. package.path
+
+local cuda = require "gen.targets.cuda.tree"
+local digest = require "gen.base.digest"
+local kernels_cuda = require "gen.targets.cuda.kernels"
+local main = require "gen.main"
+local number = require "gen.base.number"
+local shell = require "shell"
+local variants_cuda = require "gen.targets.cuda.variants"
+
+local M = {}
+
+M.KERNELS_A_FILE = 60
+
+local function read(name) return shell.read(root .. "/" .. name) end
+
+-- A stream of numbers that is the same everywhere.
+local function stream(seed)
+  local state = seed
+  return function(n)
+    state = state * 6364136223846793005 + 1442695040888963407
+    return (state >> 33) % n + 1
+  end
+end
+
+-- Records by dtypes, in the order in which they come.
+local function by_dtypes(records)
+  local groups, of_key = {}, {}
+  for _, record in ipairs(records) do
+    local key = table.concat(record.dtypes, " ")
+    if not of_key[key] then
+      of_key[key] = {}
+      groups[#groups + 1] = of_key[key]
+    end
+    table.insert(of_key[key], record)
+  end
+  return groups
+end
+
+-- Every shape of an op once, its dtypes in turn. part: one of so many shapes
+local function all_shapes(groups, part)
+  local list = {}
+  for k = 1, #groups[1], part do list[#list + 1] = groups[(k // part) % #groups + 1][k] end
+  return list
+end
+
+-- What a test calls a parameter's value: whole numbers, given to both sides.
+local function param_bits(types, record, k)
+  local t = types.by_name[record.K]
+  if t.kind == "float" then return t.bits == 32 and number.f32_bits(k + 0.0) or number.f64_bits(k + 0.0) end
+  if record.K == "b16" then return 0x3c00 + (k - 1) * 0x400 end -- of f16: 1, 2
+  return k
+end
+
+-- The entries: { record, dag, op, params = bits }
+function M.entries(model, options)
+  local plan = assert(main.plan(model, { variants = "full", ops = options and options.ops }))
+  local list, next_random = {}, stream(720)
+  for _, op in ipairs(plan.ops) do
+    local groups = by_dtypes(variants_cuda.of_op(model.types, op, plan.wanted, plan.policy, plan.dag_for))
+    local chosen = {}
+    for _, group in ipairs(groups) do chosen[#chosen + 1] = group[next_random(#group)] end
+    local part = not options and ({ add = 1, abs = 1, where = 40, arange = 1, linspace = 1 })[op.name]
+    if part then table.move(all_shapes(groups, part), 1, #groups[1] // part, #chosen + 1, chosen) end
+    local seen = {}
+    for _, record in ipairs(chosen) do
+      if not seen[record.name] then
+        local entry = { record = record, dag = cuda.dag_of(plan, op, record), op = op, params = {} }
+        for k in ipairs(op.params) do entry.params[k] = param_bits(model.types, record, k) end
+        list[#list + 1] = entry
+        seen[record.name] = true
+      end
+    end
+  end
+  return list
+end
+
+-- Files of the chosen kernels: list of { name, text, entries }.
+function M.files(model, options)
+  local templates, headers = kernels_cuda.sources(read)
+  local entries, files = M.entries(model, options), {}
+  for k = 1, #entries, M.KERNELS_A_FILE do
+    local some = table.move(entries, k, math.min(k + M.KERNELS_A_FILE - 1, #entries), 1, {})
+    files[#files + 1] = { name = string.format("text_%02d.cu", #files + 1), entries = some,
+                          text = kernels_cuda.file(model.types, {}, some, templates, headers) }
+  end
+  return files
+end
+
+function M.model(specs)
+  local model, _, errors = main.load(root, specs or {})
+  assert(#errors == 0, table.concat(errors, "\n"))
+  return model
+end
+
+-- A row of tests/support/cuda/text_driver.cc. of: { n_out, op = a name, in_c = a C kernel or nil, slot, turn, params = bits, is_index =
+-- it is an index op's }
+function M.kernel_row(record, of)
+  local params, classes = {}, of.is_index and record.classes:gsub("^b", "i") or record.classes
+  for k, bits in ipairs(of.params) do params[k] = string.format("0x%xull", bits) end
+  if of.is_index then params[#params + 1] = "0" end -- the driver knows how many elements there are
+  return string.format('KERNEL(%s, %d, %d, "%s", %s, "%s", %d, "%s", %d, %d, %d, %d, %s)', record.name,
+    kernels_cuda.n_arguments(record, #params), of.n_out, of.op, of.in_c or "NULL", table.concat(record.dtypes, " "),
+    tonumber(record.rank) or 0, classes, kernels_cuda.arguments_shape(record, 0).rank, record.is_wide and 64 or 32,
+    of.slot, of.turn, #params > 0 and table.concat(params, ", ") or "0")
+end
+
+-- The row for an entry.
+function M.row(model, entry)
+  local record = entry.record
+  local slot, turn = kernels_cuda.slots(model.types, record, #record.op.inputs)
+  -- bits of a dtype cast to itself are moved
+  local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
+  return M.kernel_row(record, { n_out = #record.op.outputs, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
+                                params = entry.params, is_index = record.op.index })
+end
+
+if arg and arg[0] and arg[0]:find "texts%.lua$" then
+  for _, file in ipairs(M.files(M.model())) do print(file.name, digest.hex(file.text)) end
+end
+
+return M

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# tap.sh: the words of a shell test, as tap.h, tap.lua and tap.py are of others: TAP on standard output. Must not know Quern. Use:
+#   . "$(dirname "$0")/../support/tap.sh"; ...; done_testing
+# Under a test that fails stands the end of what the files $said and $why hold, but lines that say of something that it is ok.
+n=0 bad=0
+said=said why=why
+
+ok() { # ok STATUS NAME...: passes when STATUS is 0
+  tap_status=$1
+  shift
+  n=$((n + 1))
+  if [ "$tap_status" = 0 ]; then
+    echo "ok $n - $*"
+  else
+    bad=$((bad + 1))
+    echo "not ok $n - $*"
+    for tap_file in "$said" "$why"; do
+      [ ! -s "$tap_file" ] || grep -v '^ok ' "$tap_file" | sed 's/^/# /' | tail -40
+    done
+  fi
+}
+try() { # try NAME COMMAND...: passes when the command does; what it prints goes to $said
+  tap_name=$1
+  shift
+  "$@" >"$said" 2>&1
+  ok $? "$tap_name"
+}
+refused() { # refused NAME WORDS COMMAND...: passes when the command fails and says the words
+  tap_name=$1 tap_words=$2
+  shift 2
+  ! "$@" >"$said" 2>&1 && grep -q "$tap_words" "$said"
+  ok $? "$tap_name"
+}
+runs() { # a program that prints TAP of its own
+  "$1" >"$said" 2>&1 && ! grep -q '^not ok' "$said"
+}
+skip() { # skip NAME REASON
+  n=$((n + 1))
+  echo "ok $n - $1 # SKIP $2"
+}
+skip_all() {
+  echo "1..0 # SKIP $*"
+  exit 0
+}
+bail() {
+  echo "Bail out! $*"
+  exit 255
+}
+done_testing() {
+  echo "1..$n"
+  [ $bad = 0 ]
+}
