@@ -543,7 +543,7 @@ static void check_headers(void) {
   for (int k = 0; k < qn_n_kernel_headers; k++) {
     char path[4000], *text = NULL;
     size_t size = strlen(qn_kernel_headers[k].text);
-    snprintf(path, sizeof path, "%s/templates/%s", root ? root : ".", qn_kernel_headers[k].name);
+    snprintf(path, sizeof path, "%s/templates/c/%s", root ? root : ".", qn_kernel_headers[k].name);
     FILE *file = fopen(path, "rb");
     if (!file) {
       skip(1, "%s is not there", path);
