@@ -219,13 +219,28 @@ local function function_rows()
   return rows
 end
 
--- The rules by which they are derived, in postfix order.
+-- What a primitive is to derivatives and to the interpreter. ORDER qn_primitive_role: PLAIN where none is named
+local ROLES = { select = "SELECT", cast = "CONVERT", bits = "BITS", from_bits = "FROM_BITS", lookup = "LOOKUP" }
+
+-- The rules by which they are derived, in postfix order; and by op the number of its rule, from 0.
 local function derivative_rows()
-  local rows = {}
-  for _, op in ipairs(order.keys(derive.RULES)) do
+  local rows, number_of = {}, {}
+  for k, op in ipairs(order.keys(derive.RULES)) do
     local by = {}
-    for k, rule in ipairs(derive.RULES[op]) do by[k] = '"' .. derive.postfix(rule) .. '"' end
-    rows[#rows + 1] = string.format('  {"%s", {%s}},', op, table.concat(by, ", "))
+    for j, rule in ipairs(derive.RULES[op]) do by[j] = '"' .. derive.postfix(rule) .. '"' end
+    rows[k], number_of[op] = string.format("  {{%s}}, /* %s */", table.concat(by, ", "), op), k - 1
+  end
+  return rows, number_of
+end
+
+-- The ops that round to a dtype that is computed in another: by that dtype.
+local function round_rows(list)
+  local rows, seen = {}, {}
+  for _, primitive in ipairs(list) do
+    if primitive.name and not seen[primitive.name] then
+      seen[primitive.name] = true
+      rows[#rows + 1] = string.format('  [%s] = "%s",', tables.dtype_constant(primitive.name), primitive.op)
+    end
   end
   return rows
 end
@@ -233,6 +248,7 @@ end
 -- primitive_table.c. list: of M.of_plan; banner: lines
 function M.table(list, banner)
   local names, declared, arrays, array_of, rows = {}, {}, {}, {}, {}
+  local rules, rule_of = derivative_rows()
   for _, primitive in ipairs(list) do
     local lines, record_names = {}, {}
     for k, record in ipairs(primitive.records) do
@@ -249,10 +265,12 @@ function M.table(list, banner)
       arrays[#arrays + 1] = string.format("static const qn_variant %s[] = {\n%s\n};", array_of[key],
                                           table.concat(lines, "\n"))
     end
-    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, %d, %s},', primitive.op,
+    local rule = rule_of[primitive.op]
+    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, QN_PRIMITIVE_%s, %d, %s, %s},', primitive.op,
                                     tables.dtype_constant(primitive.type),
                                     tables.dtype_constant(primitive.args[#primitive.args]), #primitive.args,
-                                    #primitive.records, array_of[key])
+                                    primitive.name and "CONVERT" or ROLES[primitive.op] or "PLAIN", #primitive.records,
+                                    array_of[key], rule and string.format("&rules[%d]", rule) or "NULL")
   end
   local constants = {}
   for _, name in ipairs(order.keys(expr.CONSTANTS)) do
@@ -268,6 +286,11 @@ function M.table(list, banner)
 ]] .. tables.KERNEL_MACROS .. "\n" .. table.concat(order.sort(names), "\n") .. "\n\n"
     .. table.concat(arrays, "\n") .. [[
 
+
+static const qn_derivative_rule rules[] = {
+]] .. table.concat(rules, "\n") .. [[
+
+};
 
 /* Sorted by operation, type, type of the last argument. */
 static const qn_primitive primitives[] = {
@@ -290,19 +313,23 @@ const qn_primitive *qn_primitive_find(const char *op, uint8_t type, uint8_t arg_
   return NULL;
 }
 
+static const char *const rounds[QN_DTYPE_COUNT] = {
+]] .. table.concat(round_rows(list), "\n") .. [[
+
+};
+
+const qn_primitive *qn_primitive_round(uint8_t dtype, uint8_t arg_type) {
+  return rounds[dtype] ? qn_primitive_find(rounds[dtype], qn_dtype_infos[dtype].compute, arg_type) : NULL;
+}
+
 const qn_function qn_functions[] = {
 ]] .. table.concat(functions, "\n") .. string.format([[
 
 };
 const int32_t qn_n_functions = %d;
 
-const qn_derivative_rule qn_derivative_rules[] = {
-%s
-  {NULL, {NULL, NULL, NULL}},
-};
-
 const qn_named_constant qn_named_constants[] = {
-]], #functions, table.concat(derivative_rows(), "\n")) .. table.concat(constants, "\n") .. string.format([[
+]], #functions) .. table.concat(constants, "\n") .. string.format([[
 
 };
 const int32_t qn_n_named_constants = %d;

@@ -2,7 +2,7 @@
 #ifndef QN_CALLEE_H
 #define QN_CALLEE_H
 
-#include "lang/expression.h"
+#include "lang/instruction.h"
 
 /* What the name `token` stands for: *call is an OP, a FUNCTION or a GRAD, without arguments yet. Errors: NOTFOUND with the nearest
  * name, SYNTAX, UNSUPPORTED. */

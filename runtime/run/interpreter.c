@@ -177,7 +177,7 @@ static int32_t line_node(builder *b, const qn_op_line *line, const int32_t *valu
   int32_t args[QN_OP_LINE_MAX_ARGS + 1];
   const int32_t n_args = line->primitive->n_args;
   for (int32_t k = 0; k < n_args; k++) args[k] = values[line->args[k]];
-  if (strcmp(line->primitive->op, "lookup") != 0) return primitive_node(b, line->primitive, args, 0);
+  if (line->primitive->role != QN_PRIMITIVE_LOOKUP) return primitive_node(b, line->primitive, args, 0);
   args[n_args] = constant_node(b, QN_I64, (uint64_t)b->nodes[args[0]].table_items - 1); /* the last item, a parameter */
   return primitive_node(b, line->primitive, args, 1);
 }
@@ -234,7 +234,7 @@ static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t
   for (int32_t k = 0; k < n_out && is_whole; k++) {
     const uint8_t dtype = rounded_dtype(value, k);
     if (dtype == QN_DTYPE_NONE) continue;
-    const qn_primitive *round = qn_primitive_find(dtype == QN_F16 ? "round_f16" : "round_bf16", QN_F32, QN_F32);
+    const qn_primitive *round = qn_primitive_round(dtype, qn_dtype_infos[dtype].compute);
     is_whole = round != NULL;
     if (round) made[k] = primitive_node(b, round, &made[k], 0);
   }
