@@ -10,7 +10,7 @@ struct q_args_2_2_3 {
 };
 
 /* arange: floating: fma(index, step, start); integer: start + index * step (dsl/index.lua:5, */
-/* templates/elementwise.cu.in) */
+/* templates/cuda/elementwise.cu.in) */
 /* A slot is 8 elements of a row, a turn of a thread 4 slots. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_arange_b8_f16_2d_bc(const __grid_constant__ q_args_2_2_3 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;

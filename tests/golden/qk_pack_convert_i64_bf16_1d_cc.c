@@ -1,4 +1,4 @@
-/* each element cast (templates/elementwise.c.in) */
+/* each element cast (templates/c/elementwise.c.in) */
 void Q_NAME(qk_pack_convert_i64_bf16_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

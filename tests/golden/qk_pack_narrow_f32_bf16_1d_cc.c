@@ -1,4 +1,4 @@
-/* what a kernel has computed, to the dtype it is stored in (templates/elementwise.c.in) */
+/* what a kernel has computed, to the dtype it is stored in (templates/c/elementwise.c.in) */
 void Q_NAME(qk_pack_narrow_f32_bf16_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

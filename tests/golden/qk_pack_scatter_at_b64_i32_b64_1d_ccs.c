@@ -1,4 +1,4 @@
-/* a contiguous row to elements at byte offsets (templates/at.c.in) */
+/* a contiguous row to elements at byte offsets (templates/c/at.c.in) */
 void Q_NAME(qk_pack_scatter_at_b64_i32_b64_1d_ccs)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   (void)stride, (void)params;
   const i64 n0 = n[0]; /* not read in the loop: what is stored may alias it */

@@ -1,4 +1,4 @@
-/* a tile turned over its diagonal (templates/transpose.c.in) */
+/* a tile turned over its diagonal (templates/c/transpose.c.in) */
 void Q_NAME(qk_pack_transpose_b32_b32_2d_sc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   (void)params;
   /* row i of the source (contiguous along dimension 1) becomes column i of the destination */

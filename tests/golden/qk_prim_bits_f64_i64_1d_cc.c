@@ -1,4 +1,4 @@
-/* a step of an expression: bits (templates/elementwise.c.in) */
+/* a step of an expression: bits (templates/c/elementwise.c.in) */
 void Q_NAME(qk_prim_bits_f64_i64_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -1,4 +1,4 @@
-/* a step of an expression: items of a table of 2^k (templates/lookup.c.in) */
+/* a step of an expression: items of a table of 2^k (templates/c/lookup.c.in) */
 void Q_NAME(qk_prim_lookup_f32_i32_f32_1d_bcc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   (void)stride;
   const i64 n0 = n[0];
