@@ -80,17 +80,16 @@ static int32_t operand(walk *w, const char *word, size_t size, int32_t value, in
 
 /* An operation of a rule, over the last of the values on the stack; -1 with its trouble noted. */
 static int32_t operation(walk *w, const char *word, size_t size, uint8_t type, int32_t *stack, int *n_stack) {
-  static const char *const tests[] = {"eq", "ne", "lt", "le", "gt", "ge", "signbit"};
   char op[16] = {0};
   qn_assert(size < sizeof op && *n_stack > 0);
   memcpy(op, word, size);
-  for (size_t k = 0; k < sizeof tests / sizeof *tests; k++)
-    if (strcmp(op, tests[k]) == 0) type = QN_BOOL;
-  const qn_primitive *found = qn_primitive_find(op, type, type_of(w, stack[*n_stack - 1]));
+  const uint8_t arg_type = type_of(w, stack[*n_stack - 1]);
+  const qn_primitive *found = qn_primitive_find(op, type, arg_type);
+  if (!found) found = qn_primitive_find(op, QN_BOOL, arg_type); /* a comparison */
   if (!found) return refuse(w, "a part of a rule");
   qn_assert(found->n_args <= *n_stack);
   *n_stack -= found->n_args;
-  return add(w, (qn_value){.kind = QN_VALUE_PRIMITIVE, .type = type, .primitive = found, .n_args = found->n_args},
+  return add(w, (qn_value){.kind = QN_VALUE_PRIMITIVE, .type = found->type, .primitive = found, .n_args = found->n_args},
              stack + *n_stack);
 }
 

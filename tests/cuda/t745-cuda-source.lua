@@ -149,7 +149,7 @@ for file, constants in pairs {
   ["launch.h"] = { QN_LAUNCH_ARGS = source_cuda.MAX_ARGUMENTS },
   ["launch.c"] = { MAX_STRIDES = variants_cuda.MAX_STRIDES, FLAG_VALUES = kernels_cuda.VALUE_FLAG },
 } do
-  local text = shell.read(root .. "/runtime/core/" .. file)
+  local text = shell.read(root .. "/runtime/core/simt/" .. file)
   for name, wanted in pairs(constants) do
     tap.is(tonumber(text:match("#define " .. name .. " +(%d+)")), wanted, file .. " has the generator's " .. name)
   end
@@ -195,7 +195,7 @@ end
 step("a C tree of those ops",
      "lua5.4 %s/build.lua generate --single --prefix ref --ops astype,saturate_cast,full,copy,where,arange,linspace --out %s/tree "
      .. "&& cc -std=gnu11 -O1 -c %s/tree/ref.c -o %s/ref.o", root, folder, folder, folder)
-step("the C kernels compile", "cc -std=gnu11 -O1 -ffp-contract=off -I%s/templates -c %s/kernels.c -o %s/c.o", root, folder,
+step("the C kernels compile", "cc -std=gnu11 -O1 -ffp-contract=off -I%s/templates/c -c %s/kernels.c -o %s/c.o", root, folder,
      folder)
 step("the text compiles for the CPU without a warning",
      "%s -x c++ -std=c++17 -DQC_HOST -I%s/tests/support/cuda -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -O0 "

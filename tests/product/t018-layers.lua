@@ -1,56 +1,29 @@
--- t018-layers: data flows one way. In runtime/core a file includes headers of its own layer or lower ones only; kernels
--- include nothing but kernel.h; the environment is read in one file; nothing in runtime/ prints or exits; file names are
--- unique in the tree; only base/files.lua opens files for writing.
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- t018-layers: data flows one way. The graphs of includes (C) and requires (Lua) are read from the files themselves. In none of
+-- them is there a circle of modules (a module: the .c and .h of one name, or a Lua file), and every arrow between folders goes
+-- down in the order of the folders below. Then the rules that a search can see: the environment is read in one file, nothing in
+-- runtime/ prints or exits, kernel headers include each other only, one file of the generator writes files, no list of ops
+-- outside dsl/, C file names are unique.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
 local tap = require "tap"
 
--- Lowest first; a file may include its own row and the rows above it.
-local LAYERS = {
-  -- runtime/core: what a tree has, too
-  { "environment", "kernel_abi", "dtype_table", "float_env", "strbuf", "guess", "thread" },
-  { "log", "program" },
-  { "status" },
-  { "isa", "tensor", "overlap", "slices" },
-  { "registry", "params", "resolve", "op_table" },
-  { "job", "pack", "engine", "fused", "launch" },
-  { "dispatch", "dynamic", "index", "infer", "cuda" },
-  { "plan", "explain", "outputs", "cuda_tree" },
-  { "api" },
-  -- runtime: bytes and texts, in modules of their own or not
-  { "bytes", "digest", "build_id", "kernel_headers", "jit_environment", "level_flags", "write_all" },
-  { "module" },
-  { "object_loader", "jit_cache", "clang_module", "jit_clang", "jit_cc", "cuda_driver", "gen_embedded", "gen_module",
-    "primitives" },
-  { "cuda_context", "descriptor", "managed" },
-  { "managed_memory" },
-  { "managed_copy" },
-  { "cuda_image" },
-  { "cuda_built" },
-  { "cuda_nvrtc" },
-  { "op_lines", "spec_ops" },
-  { "generator" },
-  -- expressions, without shapes: what they say, what they mean
-  { "syntax" },
-  { "expression", "callee", "weak" },
-  { "typing", "values", "derive" },
-  { "interpreter" },
-  -- a key in, code out
-  { "jit_queue", "jit_frozen", "jit_record" },
-  { "jit", "jit_code", "jit_work" },
-  { "fused_ops" },
-  { "extension" },
-  { "cuda_steps" },
-  { "describe", "cuda_backend" },
-  { "quern", "managed_call", "managed_export" },
+-- Folders, lowest first: a file may name files of its own folder and of those above it in the list. Files that lie in no listed
+-- folder are of the longest listed path that they begin with.
+local ORDERS = {
+  { name = "runtime", find = "find runtime -name '*.[ch]' -o -name '*.cc'", language = "c",
+    folders = { "runtime/core/base", "runtime/core/tensor", "runtime/core/op", "runtime/core/cpu", "runtime/core/simt",
+                "runtime/core/kinds", "runtime/core/call", "runtime/tree", "runtime/base", "runtime/lang", "runtime/toolchain",
+                "runtime/cuda", "runtime/jit", "runtime/run", "runtime/exchange" } },
+  { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
+    folders = { "gen/base", "gen/front", "gen/graph", "gen/kinds", "gen/targets", "gen/targets/c", "gen/targets/cuda", "gen/products",
+                "gen/tools", "gen", "tools", "build.lua" } },
+  { name = "python", find = "find python/src -name '*.[ch]'", language = "c", folders = { "python/src" } },
+  { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c", folders = { "tools/quern" } },
+  { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure" } },
 }
--- The C++ file and what the generator makes at build time include what is not ours.
-local FOREIGN = { lua = true, lauxlib = true, lualib = true }
-local layer_of = {}
-for level, names in ipairs(LAYERS) do
-  for _, name in ipairs(names) do layer_of[name] = level end
-end
 
 local function lines_of(command)
   local list, pipe = {}, assert(io.popen("cd '" .. root .. "' && " .. command))
@@ -66,25 +39,90 @@ local function read(name)
   return text
 end
 
-local wrong, n_includes = {}, 0
-for _, path in ipairs(lines_of "ls runtime/core/*.[ch] runtime/tree/*.c runtime/*.[ch] runtime/*.cc") do
-  local stem = path:match "([%w_]+)%.[ch]+$"
-  if not layer_of[stem] then wrong[#wrong + 1] = path .. " has no layer" end
-  for include in ("\n" .. read(path)):gmatch '\n%s*#%s*include "([^"]+)"' do
-    local other = include:match "([%w_]+)%.h$"
-    n_includes = n_includes + 1
-    local is_public = include:find "/quern/quern%.h$" or include:find "/quern/dlpack_exchange%.h$" or include:find "^quern/"
-    if is_public or FOREIGN[other] or include:find "^clang/" or include:find "^llvm/" then
-      -- the public header stands below all
-    elseif not layer_of[other] then
-      wrong[#wrong + 1] = path .. " includes " .. include .. ", which has no layer"
-    elseif layer_of[stem] and layer_of[other] > layer_of[stem] then
-      wrong[#wrong + 1] = path .. " includes " .. include .. " of a higher layer"
+-- The file that an include or require names, or nil for what is not of these files: generated headers, systems'.
+local function file_named(order, name)
+  if order.language == "lua" then return order.is_file[name:gsub("%.", "/") .. ".lua"] and name:gsub("%.", "/") .. ".lua" end
+  local base = name:match "[^/]+$"
+  return order.by_base[base]
+end
+
+-- What a file names, as files.
+local function named_by(order, path)
+  local list, text = {}, "\n" .. read(path)
+  local pattern = order.language == "lua" and 'require%s*%(?%s*"([%w_.]+)"' or '\n%s*#%s*include%s*"([^"]+)"'
+  for name in text:gmatch(pattern) do
+    local other = file_named(order, name)
+    if other then list[#list + 1] = other end
+  end
+  return list
+end
+
+local function module_of(path) return (path:gsub("%.%w+$", "")) end
+
+local function level_of(order, path)
+  local best, level = -1, nil
+  for k, folder in ipairs(order.folders) do
+    local is_in = path == folder or path:sub(1, #folder + 1) == folder .. "/"
+    if is_in and #folder > best then best, level = #folder, k end
+  end
+  return level
+end
+
+-- A circle of the graph as a text, or nil. Depth first: a module that is met again on the way is one.
+local function circle_in(graph, modules)
+  local state, way = {}, {}
+  local function visit(module)
+    if state[module] == "done" then return nil end
+    way[#way + 1] = module
+    if state[module] == "on the way" then
+      local first = 1
+      while way[first] ~= module do first = first + 1 end
+      return table.concat(way, " -> ", first)
     end
+    state[module] = "on the way"
+    for _, other in ipairs(graph[module] or {}) do
+      local found = visit(other)
+      if found then return found end
+    end
+    state[module] = "done"
+    way[#way] = nil
+  end
+  for _, module in ipairs(modules) do
+    local found = visit(module)
+    if found then return found end
   end
 end
-tap.ok(#wrong == 0 and n_includes > 30, "runtime: %d includes go down", n_includes)
-for _, line in ipairs(wrong) do tap.diag("%s", line) end
+
+for _, order in ipairs(ORDERS) do
+  local files = lines_of(order.find .. " | LC_ALL=C sort")
+  local graph, modules, wrong, n = {}, {}, {}, 0
+  order.is_file, order.by_base = {}, {}
+  for _, path in ipairs(files) do order.is_file[path], order.by_base[path:match "[^/]+$"] = true, path end
+  for _, path in ipairs(files) do
+    local module, level = module_of(path), level_of(order, path)
+    if not level then wrong[#wrong + 1] = path .. " is in no folder of the order" end
+    if not graph[module] then graph[module], modules[#modules + 1] = {}, module end
+    for _, other in ipairs(named_by(order, path)) do
+      n = n + 1
+      if module_of(other) ~= module then table.insert(graph[module], module_of(other)) end
+      if level and level_of(order, other) > level then wrong[#wrong + 1] = path .. " names " .. other .. " of a higher folder" end
+    end
+  end
+  tap.ok(#wrong == 0 and n >= #files // 2, "%s: %d arrows between %d files go down", order.name, n, #files)
+  for _, line in ipairs(wrong) do tap.diag("%s", line) end
+  local circle = circle_in(graph, modules)
+  tap.ok(not circle, "%s: no circle of modules", order.name)
+  if circle then tap.diag("%s", circle) end
+end
+
+-- The test itself sees a circle and an arrow that goes up.
+tap.ok(circle_in({ a = { "b" }, b = { "c" }, c = { "b" } }, { "a", "b", "c" }) == "b -> c -> b", "a circle is seen")
+tap.ok(not circle_in({ a = { "b", "c" }, b = { "c" }, c = {} }, { "a", "b", "c" }), "two ways to one module are none")
+do
+  local order = ORDERS[1]
+  tap.ok(level_of(order, "runtime/core/base/status.c") < level_of(order, "runtime/core/call/api.c")
+         and level_of(ORDERS[2], "gen/targets/c/emit.lua") > level_of(ORDERS[2], "gen/targets/variants.lua"), "folders are ordered")
+end
 
 local function none(what, command, allowed)
   local bad = {}
@@ -94,23 +132,22 @@ local function none(what, command, allowed)
   tap.ok(#bad == 0, "%s", what)
   for _, line in ipairs(bad) do tap.diag("%s", line) end
 end
-none("the environment is read in one file", "grep -nE '\\b(secure_)?getenv *\\(' -r runtime", "^runtime/core/environment%.c:")
+none("the environment is read in one file", "grep -nE '\\b(secure_)?getenv *\\(' -r runtime", "^runtime/core/base/environment%.c:")
 none("nothing in runtime/ exits or prints", "grep -nE '\\b(exit|_exit|printf|puts|putchar|perror|fprintf) *\\(' -r runtime --include=*.c",
-     "^runtime/core/log%.c:") -- and only where QUERN_LOG is set
+     "^runtime/core/base/log%.c:") -- and only where QUERN_LOG is set
 none("kernel headers include nothing but each other", -- and, on a CPU, what stands in for CUDA
-     "grep -nE '# *include' templates/* | grep -v '^templates/cuda/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
-none("PTX stands in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' templates/*", "^templates/kernel_cuda%.h:")
-none("only base/files.lua opens files for writing", "grep -nE 'io\\.open\\(.*\"w|os\\.remove|os\\.rename' gen/*.lua build.lua", "^gen/emit%.lua:")
-none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", "^gen/report%.lua:")
+     "grep -nE '# *include' -r templates | grep -v '^templates/cuda/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
+none("PTX stands in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' -r templates", "^templates/cuda/kernel_cuda%.h:")
+none("only files.lua opens files for writing", "grep -nE 'io\\.open\\(.*\"w|os\\.remove|os\\.rename' -r gen build.lua", "^gen/base/files%.lua:")
+none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", "^gen/tools/report%.lua:")
 
 local seen, twice = {}, {}
 for _, path in ipairs(lines_of "git ls-files 2>/dev/null || find . -type f") do
   local name = path:match "[^/]+$"
-  if seen[name] and name ~= "CMakeLists.txt" and name ~= "README.md" and name ~= "gpu.sh" and not path:find "^tests/golden/" then
-    twice[#twice + 1] = path .. " and " .. seen[name]
-  end
+  local is_c = name:find "%.[ch]c?$" or name:find "%.in$"
+  if is_c and seen[name] and not path:find "^tests/golden/" then twice[#twice + 1] = path .. " and " .. seen[name] end
   seen[name] = path
 end
-tap.ok(#twice == 0, "file names are unique in the tree")
+tap.ok(#twice == 0, "names of C files and templates are unique in the tree")
 for _, line in ipairs(twice) do tap.diag("%s", line) end
 tap.done_testing()
