@@ -10,12 +10,11 @@ local kernels = require "gen.targets.c.kernels"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local measure = require "gen.tools.measure"
 local cuda = require "gen.targets.cuda.tree"
-local primitives = require "gen.products.primitives"
+local primitives = require "gen.products.primitive_kernels"
 local share = require "gen.targets.c.share"
 local frozen = require "gen.products.frozen"
 local scan = require "gen.front.scan"
 local tables = require "gen.products.tables"
-local template = require "gen.base.template"
 local tree = require "gen.products.tree"
 local emit = require "gen.base.files"
 local evaluate = require "gen.graph.evaluate"
@@ -205,17 +204,11 @@ function M.plan(model, options)
            packs = variants.of_packs(model.types, wanted, has_finders, indices) }
 end
 
-local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "find", "count", "coordinate" }
-local LIBRARY_TEMPLATES = table.move(TEMPLATES, 1, #TEMPLATES, 2, { "lookup" })
-
-local function load_templates(root, inputs, names)
-  local parsed = {}
-  for _, name in ipairs(names) do
-    local file = "templates/c/" .. name .. ".c.in"
-    inputs[#inputs + 1] = root .. "/" .. file
-    parsed[name] = template.parse(file, assert(emit.read(root .. "/" .. file)))
-  end
-  return parsed
+local function load_templates(root, inputs)
+  return kernels.sources(function(name)
+    inputs[#inputs + 1] = root .. "/" .. name
+    return assert(emit.read(root .. "/" .. name))
+  end, kernels.FORMS, kernels.MOVERS)
 end
 
 -- The headers that C kernels include.
@@ -288,7 +281,7 @@ end
 
 -- The C kernels of a tree, added to `files` and `lists` (kernel, runtime: names of sources). Returns record's name -> file.
 local function c_files(root, plan, options, prefix, read, files, lists, inputs)
-  local templates = load_templates(root, inputs, options.library and LIBRARY_TEMPLATES or TEMPLATES)
+  local templates = load_templates(root, inputs)
   local file_of_record, is_own = {}, share.new(plan.model.types)
   for _, file in ipairs(kernel_files(plan, templates, is_own)) do
     if file.text then
@@ -451,13 +444,13 @@ function M.show(root, name, specs)
     local plan
     plan, errors = M.plan(model, { ops = name })
     if not plan then return nil, errors end
-    local file = kernel_files(plan, load_templates(root, inputs, TEMPLATES))[1]
+    local file = kernel_files(plan, load_templates(root, inputs))[1]
     return file.text
   end
   local plan
   plan, errors = M.plan(model, { variants = "lean" })
   if not plan then return nil, errors end
-  local templates = load_templates(root, inputs, LIBRARY_TEMPLATES)
+  local templates = load_templates(root, inputs)
   local known = {}
   local function find(records, op)
     for _, record in ipairs(records) do
@@ -632,7 +625,7 @@ function M.freeze(root, options)
     inputs[#inputs + 1] = root .. "/templates/c/" .. name
   end
   local files
-  files, why = frozen.files(model, prefix, list, load_templates(root, inputs, TEMPLATES), headers, M.VERSION)
+  files, why = frozen.files(model, prefix, list, load_templates(root, inputs), headers, M.VERSION)
   if not files then return nil, { why } end
   for _, name in ipairs(emit.list_all(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
   inputs[#inputs + 1] = root .. "/build.lua"

@@ -264,17 +264,14 @@ local function kernel_source(self, request)
   request.in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {})
   request.out_dtypes = table.move(request.dtypes, request.n_in + 1, n, 1, {})
   if request.is_cuda then return cuda_source(self, request) end
-  local kernels, template = require "gen.targets.c.kernels", require "gen.base.template"
+  local kernels = require "gen.targets.c.kernels"
   local model = self:get_model()
   local is_sound = request.symbol:find "^[a-z_][a-z0-9_]*$" and (request.rank == 1 or request.rank == 2)
     and #request.classes == n and request.classes:find "^[cbs]*$" and not request.classes:find("b", request.n_in + 1, true)
   if not is_sound then refuse("bug", "bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes) end
   local entry, message, kind = host.entry(model, request)
   if not entry then refuse(kind, "%s", message) end
-  if not self.templates then
-    local file = "templates/c/elementwise.c.in"
-    self.templates = { elementwise = template.parse(file, self.sources.read(file)) }
-  end
+  if not self.templates then self.templates = kernels.sources(self.sources.read, kernels.FORMS) end
   return kernels.file(model.types, BANNER, { entry }, self.templates), 1
 end
 

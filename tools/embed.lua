@@ -10,6 +10,7 @@ package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
 local emit = require "gen.base.files"
+local kernels = require "gen.targets.c.kernels"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
@@ -131,9 +132,13 @@ local files = {
   ["canary.lua"] = CANARY, canary = bytecode("canary", CANARY), boot = bytecode("boot", BOOT),
   model = bytecode("model", chunk_of(plain_model(model))),
 }
-local templates = { "templates/c/elementwise.c.in", "templates/cuda/elementwise.cu.in", "templates/cuda/transpose.cu.in" }
-for _, name in ipairs(kernels_cuda.HEADERS) do templates[#templates + 1] = "templates/cuda/" .. name end
-for _, name in ipairs(templates) do files[name] = assert(emit.read(root .. "/" .. name)) end
+-- what is read to make texts at run time
+local function read(name)
+  files[name] = assert(emit.read(root .. "/" .. name))
+  return files[name]
+end
+kernels.sources(read, kernels.FORMS)
+kernels_cuda.sources(read)
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
 local out = { table.concat(tree.c_banner("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }

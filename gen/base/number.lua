@@ -9,18 +9,21 @@ function M.f64_bits(value)
   return (string.unpack("<i8", string.pack("<d", value)))
 end
 
--- Bits of the f32 nearest to an f64 (ties to even).
-function M.f32_bits(value)
-  if value ~= value then return 0x7fc00000 end
+-- Bits of the float of a dtype's row, { exponent, digits }, nearest to an f64 (ties to even); what is too large is infinite.
+function M.float_bits(value, t)
+  if t.exponent == 11 then return M.f64_bits(value) end
+  local fraction = t.digits - 1 -- bits of the field
+  local infinity = ((1 << t.exponent) - 1) << fraction
+  if value ~= value then return infinity | 1 << (fraction - 1) end
   local bits = M.f64_bits(value)
-  local sign = (bits >> 63) << 31
+  local sign = (bits >> 63) << (t.exponent + fraction)
   local exponent = (bits >> 52) & 0x7ff
   local mantissa = bits & 0xfffffffffffff
-  if exponent == 0x7ff then return sign | 0x7f800000 end
-  if exponent == 0 then return sign end -- an f64 subnormal is far below half of the least f32
+  if exponent == 0x7ff then return sign | infinity end
+  if exponent == 0 then return sign end -- an f64 subnormal is far below half of the least number
   mantissa = mantissa | 0x10000000000000
-  local shift = 29
-  local e = exponent - 1023 + 127
+  local shift = 52 - fraction
+  local e = exponent - 1023 + (1 << (t.exponent - 1)) - 1
   if e <= 0 then
     shift = shift + 1 - e
     e = 0
@@ -31,8 +34,32 @@ function M.f32_bits(value)
   local half = 1 << (shift - 1)
   if rest > half or (rest == half and kept & 1 == 1) then kept = kept + 1 end
   -- the implicit bit, and a carry out of the mantissa, both add into the exponent field
-  local result = e > 0 and ((e - 1) << 23) + kept or kept
-  return sign | math.min(result, 0x7f800000)
+  local result = e > 0 and ((e - 1) << fraction) + kept or kept
+  return sign | math.min(result, infinity)
+end
+
+local F32 = { exponent = 8, digits = 24 }
+function M.f32_bits(value) return M.float_bits(value, F32) end
+
+-- The f64 whose value is the float with these bits; NaN is the one NaN.
+function M.float_value(bits, t)
+  if t.exponent == 11 then return M.f64_value(bits) end
+  local fraction = t.digits - 1
+  local mantissa, exponent = bits & ((1 << fraction) - 1), bits >> fraction & ((1 << t.exponent) - 1)
+  local value
+  if exponent == (1 << t.exponent) - 1 then
+    value = mantissa == 0 and math.huge or 0 / 0
+  else
+    local lead = exponent == 0 and 0 or 1 << fraction
+    value = (lead | mantissa) * 2.0 ^ (math.max(exponent, 1) - (1 << (t.exponent - 1)) + 1 - fraction)
+  end
+  return bits >> (t.exponent + fraction) & 1 == 1 and -value or value
+end
+
+-- An f64 rounded to a float dtype.
+function M.rounded(value, t)
+  if t.exponent == 11 or value ~= value then return value end
+  return M.float_value(M.float_bits(value, t), t)
 end
 
 -- The f64 whose value is the f32 with these bits.

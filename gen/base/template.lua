@@ -1,7 +1,10 @@
 -- The template engine. A template is C with lines of its own kind:
 --   $param name... | $for name in list | $if condition | $elif condition | $else | $end | $assert condition
--- and ${name} inside lines. $param lines at the head name what a template takes: a value that is missing or not named
--- there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither ops nor C.
+--   $include FILE             the lines of FILE of the same folder, indented as this line is
+--   $within FILE ... $end     the same, with what is between these two lines in place of FILE's line $inside
+-- and ${name} inside lines. $param lines at the head name what a template takes, by itself or in the files it includes: a value
+-- that is missing or not named there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither
+-- ops nor C.
 
 local M = {}
 
@@ -33,8 +36,16 @@ local function evaluate(chunk, env, where)
   return value
 end
 
--- Template text -> a tree of lines, once per template.
-function M.parse(name, text)
+-- A line that names another template of the folder: a node with its lines. Its params are the root's, too.
+local function included(root, file, indent, where, read)
+  local path = (root.name:match "^(.*/)" or "") .. file
+  local other = M.parse(path, read and read(path) or error("bug: " .. where .. ": no reader for " .. path), read)
+  for param in pairs(other.params) do root.params[param] = true end
+  return { kind = "include", indent = indent, template = other, where = where, lines = {} }
+end
+
+-- Template text -> a tree of lines, once per template. read: path -> text of a template that this one includes
+function M.parse(name, text, read)
   local root = { kind = "block", lines = {}, name = name, params = {} }
   local stack = { root }
   local number = 0
@@ -42,7 +53,7 @@ function M.parse(name, text)
     number = number + 1
     local where = name .. ":" .. number
     local top = stack[#stack]
-    local word, rest = line:match "^%s*%$(%a+)%s*(.-)%s*$"
+    local indent, word, rest = line:match "^(%s*)%$(%a+)%s*(.-)%s*$"
     if word == "for" then
       local variable, list = rest:match "^([%a_][%w_]*)%s+in%s+(.+)$"
       if not variable then error("bug: " .. where .. ": $for name in list") end
@@ -60,6 +71,14 @@ function M.parse(name, text)
                        lines = {}, parent = top.parent }
       table.insert(top.parent.branches, branch)
       stack[#stack] = branch
+    elseif word == "include" then
+      table.insert(top.lines, included(root, rest, indent, where, read))
+    elseif word == "within" then
+      local node = included(root, rest, indent, where, read)
+      table.insert(top.lines, node)
+      stack[#stack + 1] = node
+    elseif word == "inside" then
+      table.insert(top.lines, { kind = "inside", where = where })
     elseif word == "param" then
       for param in rest:gmatch "%S+" do root.params[param] = true end
     elseif word == "end" then
@@ -73,15 +92,17 @@ function M.parse(name, text)
       table.insert(top.lines, { kind = "text", text = line, where = where })
     end
   end
-  if #stack > 1 then error("bug: " .. name .. ": a $for or $if is not closed") end
+  if #stack > 1 then error("bug: " .. name .. ": a $for, $if or $within is not closed") end
   return root
 end
 
-local function render_lines(lines, values, out)
+-- around: how the lines are included, or nil: { indent, inside = the lines for $inside, around = how those are included }
+local function render_lines(lines, values, out, around)
   local env = environment(values)
   for _, line in ipairs(lines) do
     if line.kind == "text" then
-      out[#out + 1] = (line.text:gsub("%$(%b{})", function(inside)
+      local indent = around and line.text ~= "" and around.indent or ""
+      out[#out + 1] = indent .. (line.text:gsub("%$(%b{})", function(inside)
         local value = evaluate(compile(inside:sub(2, -2), line.where), env, line.where)
         if type(value) ~= "string" and math.type(value) ~= "integer" then
           error(string.format("bug: %s: ${%s} is a %s", line.where, inside:sub(2, -2), type(value)))
@@ -90,19 +111,32 @@ local function render_lines(lines, values, out)
       end))
     elseif line.kind == "for" then
       for _, item in ipairs(evaluate(line.list, env, line.where)) do
-        render_lines(line.lines, setmetatable({ [line.variable] = item }, { __index = values }), out)
+        render_lines(line.lines, setmetatable({ [line.variable] = item }, { __index = values }), out, around)
       end
     elseif line.kind == "if" then
       for _, branch in ipairs(line.branches) do
         if evaluate(branch.condition, env, branch.where) then
-          render_lines(branch.lines, values, out)
+          render_lines(branch.lines, values, out, around)
           break
         end
       end
+    elseif line.kind == "include" then
+      local indent = (around and around.indent or "") .. line.indent
+      render_lines(line.template.lines, values, out, { indent = indent, inside = line.lines, around = around })
+    elseif line.kind == "inside" then
+      if not around then error("bug: " .. line.where .. ": $inside of a template that is not included") end
+      render_lines(around.inside, values, out, around.around)
     elseif not evaluate(line.condition, env, line.where) then
       error(string.format("bug: %s: assertion failed: %s", line.where, line.text))
     end
   end
+end
+
+-- Of values, those that a parsed template takes.
+function M.chosen(template, values)
+  local result = {}
+  for param in pairs(template.params) do result[param] = values[param] end
+  return result
 end
 
 -- A parsed template with its values -> text ending in a newline.

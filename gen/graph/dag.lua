@@ -5,16 +5,15 @@
 -- folded: x + 0, x * 1 and x - x are not identities.
 
 local number = require "gen.base.number"
+local primitives = require "gen.graph.primitives"
 
 local M = {}
 
 M.MAX_NODES = 4096
 
--- Operations whose result is the same bits for integers of either sign.
-M.SIGNLESS = {}
-for op in ("input param const add sub mul neg and or xor not shl select eq ne bits raw from_bits"):gmatch "%S+" do
-  M.SIGNLESS[op] = true
-end
+-- Whether an operation's result is the same bits for integers of either sign.
+local SIGNLESS_LEAVES = { input = true, param = true, const = true }
+function M.is_signless(op) return SIGNLESS_LEAVES[op] or (primitives.of[op] and primitives.of[op].signless) or false end
 
 local Dag = {}
 Dag.__index = Dag
@@ -50,10 +49,7 @@ end
 function Dag:constant(type_name, value)
   local t = self.types.by_name[type_name]
   if t.kind == "float" then
-    if type_name == "f32" then
-      return self:node("const", type_name, {}, { value = number.f32_bits(value) })
-    end
-    return self:node("const", type_name, {}, { value = number.f64_bits(value) })
+    return self:node("const", type_name, {}, { value = number.float_bits(value, t) })
   elseif t.kind == "bool" then
     return self:node("const", type_name, {}, { value = value ~= 0 and 1 or 0 })
   end
@@ -62,63 +58,18 @@ end
 
 local function is_const(node) return node.op == "const" end
 
--- Exact folding of integer operations on constants, all modulo 2^bits.
-local FOLD = {
-  add = function(a, b) return a + b end,
-  sub = function(a, b) return a - b end,
-  mul = function(a, b) return a * b end,
-  ["and"] = function(a, b) return a & b end,
-  ["or"] = function(a, b) return a | b end,
-  xor = function(a, b) return a ~ b end,
-  neg = function(a) return -a end,
-  ["not"] = function(a) return ~a end,
-}
-
--- The same of operations that look at the type's sign, t.
-local FOLD_SIGNED = {
-  quot = function(a, b, t) return (number.divided(a, b, t.signed)) end,
-  rem = function(a, b, t) return select(2, number.divided(a, b, t.signed)) end,
-  gcd = function(a, b, t) return number.gcd(a, b, t.signed) end,
-}
-
 -- The node for op over args with a result type; folds where that is exact.
 function Dag:make(op, type_name, args, extra)
-  if self.is_plain and op ~= "cast" then return self:node(op, type_name, args, extra) end
-  local t = self.types.by_name[type_name]
-  local fold = not self.is_plain and (FOLD[op] or FOLD_SIGNED[op])
-  if fold and t.kind == "integer" and not extra then
+  if op == "cast" and args[1].type == type_name then return args[1] end
+  local row = not self.is_plain and primitives.of[op]
+  if row and row.fold and self.types.by_name[type_name].kind == "integer" and not extra then
     local all = true
     for _, arg in ipairs(args) do all = all and is_const(arg) end
     if all then
-      return self:constant(type_name, fold(args[1].value, args[2] and args[2].value, t))
+      return self:constant(type_name, row.fold(args[1].value, args[2] and args[2].value, self.types.by_name[type_name]))
     end
   end
-  if (op == "shl" or op == "shr") and t.kind == "integer" and is_const(args[2]) then
-    local count = args[2].value
-    if count < 0 or count >= t.bits then
-      if op == "shr" and t.signed then
-        return self:make("shr", type_name, { args[1], self:constant(args[2].type, t.bits - 1) })
-      end
-      return self:constant(type_name, 0)
-    end
-    if is_const(args[1]) then
-      local value = args[1].value
-      if op == "shl" then return self:constant(type_name, value << count) end
-      if t.signed then return self:constant(type_name, value // (1 << count)) end
-      return self:constant(type_name, (t.bits < 64 and value & ((1 << t.bits) - 1) or value) >> count)
-    end
-  end
-  if op == "select" or op == "rare" then
-    if args[2] == args[3] then return args[2] end
-    if is_const(args[1]) then return args[1].value ~= 0 and args[2] or args[3] end
-  end
-  if op == "cast" and args[1].type == type_name then return args[1] end
-  if self.is_plain then return self:node(op, type_name, args, extra) end
-  if op == "cast" and is_const(args[1]) and t.kind == "integer" and self.types.by_name[args[1].type].kind == "integer" then
-    return self:constant(type_name, args[1].value)
-  end
-  if op == "bits" and is_const(args[1]) and args[1].type == type_name then return args[1] end
-  return self:node(op, type_name, args, extra)
+  return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
 end
 
 -- The arguments that a node's value comes from. without_rare: rare blocks count as not taken, and their conditions are left out.

@@ -9,31 +9,17 @@
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
+local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
 
 local M = {}
 
--- What each argument of a primitive adds to the derivative: of arguments x, y, z, the result out, and grad, the argument's own
--- derivative. "0": nothing. runtime/lang/derive.c reads the same, as primitives.lua writes them. At kinks they are PyTorch's: half
--- of grad to each of two equal operands, 0 to the argument 0 of abs.
-M.RULES = {
-  add = { "grad", "grad" },
-  sub = { "grad", "-grad" },
-  mul = { "grad * y", "grad * x" },
-  div = { "grad / y", "-(grad * (out / y))" },
-  rem = { "grad", "-(grad * rint((x - out) / y))" },
-  fma = { "grad * y", "grad * x", "grad" },
-  neg = { "-grad" },
-  abs = { "x > 0 ? grad : x < 0 ? -grad : 0 * x" },
-  sqrt = { "grad / (2 * out)" },
-  maximum = { "x == y ? 0.5 * grad : x < y ? 0 : grad", "x == y ? 0.5 * grad : x > y ? 0 : grad" },
-  minimum = { "x == y ? 0.5 * grad : x > y ? 0 : grad", "x == y ? 0.5 * grad : x < y ? 0 : grad" },
-  copysign = { "x == 0 ? 0 : signbit(x) == signbit(out) ? grad : -grad", "0" },
-  rint = { "0" }, floor = { "0" }, ceil = { "0" }, trunc = { "0" },
-}
-
--- Operations that end in bits: what goes through them is lost to derivatives, and it is better to say so.
-local OF_BITS = { bits = "as_i32 and as_i64", raw = "the bits of a float" }
+-- What each argument of a primitive adds to the derivative: name -> texts. runtime/lang/derive.c reads the same, as
+-- primitive_kernels.lua writes them.
+M.RULES = {}
+for _, row in ipairs(primitives.list) do
+  if type(row.derive) == "table" then M.RULES[row.name] = row.derive end
+end
 
 -- Said of a backward op; runtime/lang/typing.c has the same sentence.
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
@@ -45,9 +31,6 @@ for op, rules in pairs(M.RULES) do
     if text ~= "0" then source_of_rule[text] = source.new("the derivative of " .. op, text) end
   end
 end
-
-local WORDS = { ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div", ["<"] = "lt", ["<="] = "le", [">"] = "gt",
-                [">="] = "ge", ["=="] = "eq", ["!="] = "ne" }
 
 -- A rule for runtime/lang/derive.c: its operations in postfix order, numbers as #N, N halves.
 function M.postfix(rule)
@@ -61,7 +44,7 @@ function M.postfix(rule)
     else
       for _, arg in ipairs(node.kind == "call" and node.args or node) do add(arg) end
       words[#words + 1] = node.kind == "call" and node.name or node.kind == "select" and "select"
-        or node.kind == "unary" and "neg" or WORDS[node.op]
+        or (node.kind == "unary" and primitives.of_prefix or primitives.of_operator)[node.op].name
     end
   end
   add(parse.parse(rule, {}).result)
@@ -94,7 +77,7 @@ function Walk:of_rules(node, at)
     local grad = self.known[arg]
     if grad then
       local text = rules and rules[k]
-      if not text then self.scope:fail(at, "%s has no derivative", OF_BITS[node.op] or node.op) end
+      if not text then self.scope:fail(at, "%s has no derivative", primitives.of[node.op].underived or node.op) end
       if text ~= "0" then
         local env = { grad = grad, out = node }
         for j, other in ipairs(node.args) do env[ARGUMENTS[j]] = other end
@@ -170,17 +153,16 @@ function Walk:of_body(node, at)
 end
 
 function Walk:of_node(node, at)
-  local op = node.op
   if #node.args == 0 then return nil end
-  if op == "call" then
-    return self:is_float(node) and self:of_call(node, at) or nil
-  elseif OF_BITS[op] then
+  if node.op == "call" then return self:is_float(node) and self:of_call(node, at) or nil end
+  local row = primitives.of[node.op]
+  if row.underived then
     return self:of_rules(node, at)
-  elseif not self:is_float(node) or op == "lookup" or op == "from_bits" then
+  elseif not self:is_float(node) or row.derive == "constant" then
     return nil
-  elseif op == "select" or op == "rare" then
+  elseif row.derive == "branches" then
     return self:of_select(node)
-  elseif op == "cast" or op == "round" then
+  elseif row.derive == "cast" then
     local grad = self.known[node.args[1]]
     return grad and self.scope:cast(grad, node.type)
   end

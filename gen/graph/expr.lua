@@ -3,6 +3,7 @@
 
 local parse = require "gen.front.parse"
 local dag_of = require "gen.graph.dag"
+local primitives = require "gen.graph.primitives"
 local promote = require "gen.front.promote"
 local source = require "gen.base.source"
 local number_of = require "gen.base.number"
@@ -151,11 +152,6 @@ end
 
 ---------------------------------------------------------------------------------------------------- operators
 
-local ARITHMETIC = { ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" }
-
-local COMPARISON = { ["<"] = "lt", ["<="] = "le", [">"] = "gt", [">="] = "ge", ["=="] = "eq", ["!="] = "ne" }
-local BITS = { ["&"] = "and", ["|"] = "or", ["^"] = "xor" }
-
 -- A weak result, or the error of it.
 function Scope:checked(node, result, message)
   if not result then self:fail(node, "%s", message) end
@@ -181,7 +177,7 @@ function Scope:arithmetic(op, a, b, node)
   if self:kind(a) == "bool" then
     self:fail(node, "'%s' of two bools: write &, | or ^, or cast one: (i32)x", op)
   end
-  return self:make(ARITHMETIC[op], dtype_of(a), { a, b })
+  return self:make(primitives.of_operator[op].name, dtype_of(a), { a, b })
 end
 
 function Scope:compare(op, a, b, node)
@@ -189,7 +185,7 @@ function Scope:compare(op, a, b, node)
     a, b = self:settle(a, node), self:settle(b, node)
   end
   a, b = self:unify(a, b, node)
-  return self:make(COMPARISON[op], "bool", { a, b })
+  return self:make(primitives.of_operator[op].name, "bool", { a, b })
 end
 
 function Scope:bitwise(op, a, b, node)
@@ -200,7 +196,7 @@ function Scope:bitwise(op, a, b, node)
   a, b = self:unify(a, b, node)
   local kind = self:kind(a)
   if kind == "float" then self:fail(node, "'%s' of floats: as_u32(x) or as_u64(x) gives the bits", op) end
-  return self:make(BITS[op], dtype_of(a), { a, b })
+  return self:make(primitives.of_operator[op].name, dtype_of(a), { a, b })
 end
 
 function Scope:shift(op, a, count, node)
@@ -209,7 +205,7 @@ function Scope:shift(op, a, count, node)
   if self:kind(a) ~= "integer" then self:fail(node, "'%s' wants integers", op) end
   count = self:strong(count, a.type, node)
   if self:kind(count) ~= "integer" then self:fail(node, "'%s' wants integers", op) end
-  return self.state.dag:make(op == "<<" and "shl" or "shr", a.type, { a, self:shift_count(count, a.type) })
+  return self.state.dag:make(primitives.of_operator[op].name, a.type, { a, self:shift_count(count, a.type) })
 end
 
 -- A shift count in the type that is shifted; one that is outside the width stays outside.
@@ -248,6 +244,9 @@ function Scope:eval_unary(node)
   return node.op == "-" and self:make("neg", dtype_of(value), { value }) or value
 end
 
+-- What evaluates an operator, by what its primitive takes.
+local METHOD_OF = { number = "arithmetic", float = "arithmetic", any = "compare", bits = "bitwise", integer = "shift" }
+
 function Scope:eval_binary(node)
   -- long chains lean to the left: walk down, then fold up
   local chain, left = {}, node
@@ -260,14 +259,9 @@ function Scope:eval_binary(node)
     local step = chain[k]
     self:step(step)
     local right, op = self:eval(step[2]), step.op
-    if ARITHMETIC[op] then
-      value = self:arithmetic(op, value, right, step)
-    elseif COMPARISON[op] then
-      value = self:compare(op, value, right, step)
-    elseif BITS[op] then
-      value = self:bitwise(op, value, right, step)
-    elseif op == "<<" or op == ">>" then
-      value = self:shift(op, value, right, step)
+    local row = primitives.of_operator[op]
+    if row then
+      value = self[METHOD_OF[row.takes]](self, op, value, right, step)
     else
       local a, b = self:condition(value, step), self:condition(right, step)
       value = self.state.dag:make(op == "&&" and "and" or "or", "bool", { a, b })
@@ -288,26 +282,8 @@ end
 
 ---------------------------------------------------------------------------------------------------- primitives
 
--- Functions of n arguments that are nodes of their own, by what they take: "float" (an integer becomes f32), "whole" (float,
--- and an integer stays as it is), "number", "integer".
-local TAKES = {
-  float = { sqrt = 1, rint = 1, copysign = 2, fma = 3, signbit = 1 },
-  whole = { floor = 1, ceil = 1, trunc = 1 },
-  number = { abs = 1, maximum = 2, minimum = 2, rem = 2 },
-  integer = { quot = 2, gcd = 2 },
-}
-M.TAKES_OF = {} -- name -> one of these words
--- Bit casts: result type, needs trust (raw_*: the bits of a NaN are whatever the hardware made)
-local AS = { as_i32 = "i32", as_u32 = "u32", as_i64 = "i64", as_u64 = "u64", as_f32 = "f32", as_f64 = "f64" }
-local RAW = { raw_i32 = "i32", raw_u32 = "u32", raw_i64 = "i64", raw_u64 = "u64" }
-
-M.PRIMITIVES = { lookup = 2 }
-for takes, set in pairs(TAKES) do
-  for name, count in pairs(set) do M.PRIMITIVES[name], M.TAKES_OF[name] = count, takes end
-end
-for _, set in ipairs { AS, RAW } do
-  for name in pairs(set) do M.PRIMITIVES[name] = 1 end
-end
+M.PRIMITIVES = {} -- those that a body may call by name -> how many arguments
+for name, func in pairs(primitives.functions) do M.PRIMITIVES[name] = func.arguments end
 
 -- Arguments brought to one dtype. final(dtype): what becomes of the dtype they meet in, or an error. There may be no
 -- arguments: they meet in bool.
@@ -336,11 +312,11 @@ function Scope:unify_all(values, node, final)
 end
 
 function Scope:primitive(name, values, node)
-  local types, dag = self.state.types, self.state.dag
-  if #values ~= M.PRIMITIVES[name] then
-    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, M.PRIMITIVES[name], M.PRIMITIVES[name] == 1 and "" or "s", #values)
+  local types, dag, func = self.state.types, self.state.dag, primitives.functions[name]
+  if #values ~= func.arguments then
+    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, func.arguments, func.arguments == 1 and "" or "s", #values)
   end
-  local takes = M.TAKES_OF[name]
+  local takes = func.takes
   if takes then
     local meet
     values, meet = self:unify_all(values, node, function(dtype)
@@ -350,18 +326,18 @@ function Scope:primitive(name, values, node)
       return kind == "integer" and takes == "float" and "f32" or dtype
     end)
     if takes == "whole" and types.by_name[meet].kind == "integer" then return values[1] end
-    return self:make(name, name == "signbit" and "bool" or meet, values)
+    return self:make(name, func.result or meet, values)
   end
   local value = self:settle(values[1], node)
-  if RAW[name] and not self.trusted then
+  if func.is_trusted and not self.trusted then
     self:fail(node, "%s is for the library's own math; write %s", name, (name:gsub("raw", "as")))
   end
-  local result = AS[name] or RAW[name]
+  local result = func.as
   if types.by_name[result].bits ~= types.by_name[dtype_of(value)].bits or self:kind(value) == "bool" then
     self:fail(node, "%s of %s: the sizes differ", name, dtype_of(value))
   end
   if self:kind(value) == "float" and types.by_name[result].kind == "integer" then
-    return dag:make(RAW[name] and "raw" or "bits", result, { value })
+    return dag:make(func.node, result, { value })
   end
   if types.by_name[result].kind == "float" and self:kind(value) == "float" then return value end
   if types.by_name[result].kind == "float" then return dag:make("from_bits", result, { value }) end
@@ -598,10 +574,10 @@ function Scope:eval_call(node)
   if func then return self:call_func(func, values, node) end
   if op and op ~= self.owner then return self:call_op(op, values, node, which) end
   if op then self:fail(node, "%s calls itself", node.name) end
-  local primitives = {}
-  for name in pairs(M.PRIMITIVES) do primitives[name] = self.trusted or not RAW[name] or nil end
+  local known = {}
+  for name, row in pairs(primitives.functions) do known[name] = self.trusted or not row.is_trusted or name == "lookup" or nil end
   self:fail(node, "unknown function '%s'%s", source.shown(node.name),
-            source.suggest(node.name, model.op_of_name, primitives, model.func_of_name))
+            source.suggest(node.name, model.op_of_name, known, model.func_of_name))
 end
 
 ---------------------------------------------------------------------------------------------------- bodies

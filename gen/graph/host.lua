@@ -6,6 +6,7 @@
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
+local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
 
 local M = {}
@@ -127,7 +128,7 @@ end
 local Host = setmetatable({}, { __index = expr.Scope })
 Host.__index = Host
 
-local function is_callable(name) return expr.PRIMITIVES[name] and name ~= "lookup" and not name:find "^raw_" end
+local function is_callable(name) return primitives.functions[name] and not primitives.functions[name].is_trusted end
 
 -- What is called is there, and may be called by a host: an op, else a primitive.
 local function check_calls(body, model, names)
@@ -142,12 +143,12 @@ local function check_calls(body, model, names)
       end
     elseif not expr.op_called(model, name) and not is_callable(name) then
       if name == "lookup" then fail("syntax", call.at, "lookup is for the library's own math") end
-      if expr.PRIMITIVES[name] then
+      if primitives.functions[name] then
         fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
       end
-      local primitives = {}
-      for other in pairs(expr.PRIMITIVES) do primitives[other] = is_callable(other) or nil end
-      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, primitives))
+      local known = {}
+      for other in pairs(primitives.functions) do known[other] = is_callable(other) or nil end
+      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, known))
     end
   end
 end

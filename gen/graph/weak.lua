@@ -4,6 +4,8 @@
 -- computed of literals alone has a sign.
 -- Pure: knows dtypes as tables, no nodes and no places.
 
+local primitives = require "gen.graph.primitives"
+
 local M = {}
 
 function M.is_weak(value) return value.weak ~= nil or value.tree ~= nil end
@@ -55,12 +57,10 @@ end
 
 ---------------------------------------------------------------------------------------------------- numbers among themselves
 
-local TREE = { ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" }
-
 -- These return a weak value, or nil and what is wrong.
 function M.arithmetic(op, a, b)
   if a.tree or b.tree then
-    return { tree = TREE[op], a, b, is_float = M.is_float(a) or M.is_float(b) or op == "/" }
+    return { tree = primitives.of_operator[op].name, a, b, is_float = M.is_float(a) or M.is_float(b) or op == "/" }
   end
   local x, y = a.weak, b.weak
   if op == "/" then return { weak = x / y } end -- true division, as for operands

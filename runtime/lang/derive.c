@@ -87,7 +87,7 @@ static int32_t operation(walk *w, const char *word, size_t size, uint8_t type, i
   memcpy(op, word, size);
   const uint8_t arg_type = type_of(w, stack[*n_stack - 1]);
   const qn_primitive *found = qn_primitive_find(op, type, arg_type);
-  if (!found) found = qn_primitive_find(op, QN_BOOL, arg_type); /* a test */
+  if (!found) found = qn_primitive_find(op, QN_BOOL, arg_type); /* a comparison */
   if (!found) return refuse(w, "a part of a rule");
   qn_assert(found->n_args <= *n_stack);
   *n_stack -= found->n_args;

@@ -6,7 +6,7 @@
 
 #include "core/base/kernel_abi.h"
 
-/* What is special about a primitive. ORDER ROLES of gen/products/primitives.lua */
+/* What is special about a primitive. ORDER ROLES of gen/products/primitive_kernels.lua */
 typedef enum qn_primitive_role {
   QN_PRIMITIVE_PLAIN,
   QN_PRIMITIVE_SELECT,
@@ -17,12 +17,12 @@ typedef enum qn_primitive_role {
 } qn_primitive_role;
 
 /* What each argument of a primitive, x, y or z, adds to a derivative: postfix words, these, out (its result), grad (the
- * argument's derivative), #N (N / 2), and primitives. "": nothing; NULL: there is no rule. Of gen/graph/derive.lua. */
+ * argument's derivative), #N (N / 2), and primitives. "": nothing; NULL: there is no rule. Of gen/graph/primitives.lua. */
 typedef struct qn_derivative_rule {
   const char *by[3];
 } qn_derivative_rule;
 
-/* A node operation of gen/graph/dag.lua on one choice of types. Operands: its arguments, then the result. Conditions are bool
+/* A node operation of gen/graph/primitives.lua on one choice of types. Operands: its arguments, then the result. Conditions are bool
  * bytes: any nonzero byte in, 0 or 1 out. select takes bool, T, T. lookup takes a table ('b': its first item), an index
  * of the items' width, and as its one parameter the number of items (a power of two) less one, an i64. A float result
  * that is NaN is the one NaN. One kernel may serve types that are the same bits to it (add of u32 is that of i32,
@@ -50,7 +50,6 @@ typedef enum qn_function_kind {
   QN_FUNCTION_WHOLE,   /* of floats; an integer stays as it is */
   QN_FUNCTION_NUMBER,  /* of any numbers */
   QN_FUNCTION_INTEGER, /* of integers */
-  QN_FUNCTION_SIGNBIT, /* of floats, gives bool */
   QN_FUNCTION_AS       /* the bits of one type as another of its size */
 } qn_function_kind;
 
@@ -58,7 +57,7 @@ typedef enum qn_function_kind {
 typedef struct qn_function {
   const char *name;
   uint8_t n_args, kind;
-  uint8_t type; /* AS: qn_dtype of the result */
+  uint8_t type; /* qn_dtype of the result; QN_DTYPE_NONE: that of the arguments */
 } qn_function;
 
 /* Sorted by name. */

@@ -487,11 +487,11 @@ static int type_function(typing *t, const operand *x, operand *made) {
     return FAIL(t, "%s of %s: it takes integers", function->name, dtype_name(dtype));
   if (kind_of(dtype) == QN_KIND_INTEGER) {
     if (function->kind == QN_FUNCTION_WHOLE) return gives(promoted(t, x, dtype), dtype, made);
-    if (function->kind == QN_FUNCTION_FLOAT || function->kind == QN_FUNCTION_SIGNBIT) dtype = QN_F32;
+    if (function->kind == QN_FUNCTION_FLOAT) dtype = QN_F32;
   }
   for (int32_t k = 0; k < function->n_args; k++)
     if ((args[k] = promoted(t, &x[k], dtype)) < 0) return 0;
-  if (function->kind == QN_FUNCTION_SIGNBIT) dtype = QN_BOOL;
+  if (function->type != QN_DTYPE_NONE) dtype = function->type;
   return gives(primitive(t, function->name, compute_of(dtype), function->n_args, args), dtype, made);
 }
 

@@ -506,7 +506,7 @@ end
 
 local built = {}
 for _, t in ipairs(types.list) do built[t.name] = t.built or nil end
-local ok_primitives, primitives = pcall(require, "gen.products.primitives")
+local ok_primitives, primitives = pcall(require, "gen.products.primitive_kernels")
 local known
 if ok_primitives then
   known = {}

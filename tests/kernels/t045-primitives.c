@@ -484,12 +484,9 @@ static int resolves(const qn_function *f) {
   for (int t = 0; t < QN_DTYPE_COUNT; t++) {
     const qn_primitive *p = NULL;
     int is_float = types[t].kind == FLOAT, is_number = (types[t].kind & NUMBER) != 0;
-    if (f->kind != QN_FUNCTION_SIGNBIT && f->kind != QN_FUNCTION_AS) {
+    if (f->kind != QN_FUNCTION_AS) {
       if (!is_number || (f->kind == QN_FUNCTION_INTEGER ? is_float : f->kind != QN_FUNCTION_NUMBER && !is_float)) continue;
-      p = qn_primitive_find(f->name, (uint8_t)t, (uint8_t)t);
-    } else if (f->kind == QN_FUNCTION_SIGNBIT) {
-      if (!is_float) continue;
-      p = qn_primitive_find(f->name, QN_BOOL, (uint8_t)t);
+      p = qn_primitive_find(f->name, f->type == QN_DTYPE_NONE ? (uint8_t)t : f->type, (uint8_t)t);
     } else {
       if (!is_number || types[t].bits != types[f->type].bits || t == f->type) continue;
       if (is_float && types[f->type].kind == FLOAT) continue;

@@ -1,66 +1,12 @@
--- DAG -> SSA text in C, by tables. targets/cuda/emit.lua is its mirror: same keys, other spellings. No loops over ops.
+-- DAG -> SSA text in C. targets/cuda/emit.lua is its mirror. No loops over ops.
 --
--- Spellings are spelling.lua's; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions
+-- Spellings are those of graph/primitives.lua; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions
 -- of templates/c/kernel.h.
 
 local c = require "gen.targets.c.text"
 local spelling = require "gen.targets.spelling"
 
 local M = {}
-
--- op -> spelling, or kind of the computed type -> spelling
-M.SPELLING = {
-  add = { float = "$1 + $2", integer = "q_add_$t($1, $2)" },
-  sub = { float = "$1 - $2", integer = "q_sub_$t($1, $2)" },
-  mul = { float = "$1 * $2", integer = "q_mul_$t($1, $2)" },
-  div = { float = "$1 / $2" },
-  quot = { integer = "q_quot_$t($1, $2)" },
-  rem = "q_rem_$t($1, $2)",
-  gcd = { integer = "q_gcd_$t($1, $2)" },
-  neg = { float = "-($1)", integer = "q_neg_$t($1)" },
-  abs = "q_abs_$t($1)",
-  sqrt = "q_sqrt_$t($1)",
-  rint = "q_rint_$t($1)",
-  floor = "q_floor_$t($1)",
-  ceil = "q_ceil_$t($1)",
-  trunc = "q_trunc_$t($1)",
-  fma = "q_fma_$t($1, $2, $3)",
-  copysign = "q_copysign_$t($1, $2)",
-  maximum = "q_max_$t($1, $2)",
-  minimum = "q_min_$t($1, $2)",
-  ["and"] = { integer = "($t)($1 & $2)", bool = "$1 & $2" },
-  ["or"] = { integer = "($t)($1 | $2)", bool = "$1 | $2" },
-  xor = { integer = "($t)($1 ^ $2)", bool = "$1 ^ $2" },
-  ["not"] = { integer = "($t)~$1" },
-  lnot = { bool = "~$1" },
-  shl = "q_shl_$t($1, $2)",
-  shr = "q_shr_$t($1, $2)",
-  shl_constant = "q_shlc_$t($1, $2)",
-  shr_constant = "q_shrc_$t($1, $2)",
-  bits = { integer = "($t)q_bits_$f($1)" },
-  raw = { integer = "($t)q_raw_$f($1)" },
-  from_bits = { float = "q_from_$t((u$b)$1)" },
-  cast = "q_cast_$f_$t($1)",
-  cast_to_bool = { bool = "Q_MASK(m$m, $1 != 0)" },
-  cast_from_bool = "q_cast_bool_$t((bool_s)($1 & 1))",
-  round = { float = "q_cast_$n_$t(q_cast_$f_$n($1))" },
-  select = "q_sel_$t($1, $2, $3)",
-  select_bool = { bool = "($1 & $2) | (~$1 & $3)" },
-  lookup = "$table[$1 & $last]",
-  signbit = { bool = "q_signbit_$f($1)" },
-  lt = { bool = "Q_MASK(m$m, $1 < $2)" },
-  le = { bool = "Q_MASK(m$m, $1 <= $2)" },
-  gt = { bool = "Q_MASK(m$m, $1 > $2)" },
-  ge = { bool = "Q_MASK(m$m, $1 >= $2)" },
-  eq = { bool = "Q_MASK(m$m, $1 == $2)" },
-  ne = { bool = "Q_MASK(m$m, $1 != $2)" },
-  lt_bool = { bool = "~$1 & $2" },
-  le_bool = { bool = "~$1 | $2" },
-  gt_bool = { bool = "$1 & ~$2" },
-  ge_bool = { bool = "$1 | ~$2" },
-  eq_bool = { bool = "~($1 ^ $2)" },
-  ne_bool = { bool = "$1 ^ $2" },
-}
 
 local Emitter = {}
 Emitter.__index = Emitter
@@ -93,7 +39,7 @@ end
 
 function Emitter:expression(node)
   local bits = node.type == "bool" and self.width[node] or self.types.by_name[node.type].bits
-  return spelling.expression(self.types, M.SPELLING, node, { m = bits }, self.tables, function(k)
+  return spelling.expression(self.types, "c", node, { m = bits }, self.tables, function(k)
     local arg = node.args[k]
     return self:argument(arg, arg.type == "bool" and bits or nil)
   end)

@@ -11,6 +11,23 @@ local operands_of = require "gen.targets.operands"
 
 local M = {}
 
+M.FOLDER = "templates/c/"
+-- Those of what a DAG computes: all that an expression's kernels are made of.
+M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
+M.MOVERS = { "convert", "stream", "transpose", "at", "find", "count", "coordinate", "lookup" }
+
+-- The parsed templates of lists of names. read: path under the root -> text
+function M.sources(read, ...)
+  local templates = {}
+  for _, names in ipairs { ... } do
+    for _, name in ipairs(names) do
+      local file = M.FOLDER .. name .. ".c.in"
+      templates[name] = template.parse(file, read(file), read)
+    end
+  end
+  return templates
+end
+
 M.formula, M.place = operands_of.formula, operands_of.place
 local cast_text = operands_of.cast_text
 
@@ -139,8 +156,8 @@ local function apart_text(operands, outputs)
   return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
--- The template's values for a record computed by a DAG.
-local function elementwise_values(types, record, dag, comment, tables)
+-- The template of a record computed by a DAG, and its values but for the comment.
+local function elementwise_values(types, record, dag, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
@@ -170,11 +187,9 @@ local function elementwise_values(types, record, dag, comment, tables)
   local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
   local apart = apart_text(operands, outputs)
   local values = {
-    name = record.name, comment = comment, rank = record.rank, params = params, strides = kept(strides, operands),
+    name = record.name, rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
-    outputs = values_of(types, outputs, dag, emitter, apart), apart = apart,
-    rare = is_rare, block = rare_block(types, outputs), fast = {}, fast_outputs = {}, search = {},
-    found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = over_strips, strip = "", strip_lines = {},
+    outputs = values_of(types, outputs, dag, emitter, apart), search = {}, ivdep = ivdep, ivdep_main = ivdep_main,
   }
   local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
@@ -184,6 +199,7 @@ local function elementwise_values(types, record, dag, comment, tables)
     local fast, fast_emitter = text_of(roots, true)
     values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
+    values.apart, values.block = apart, rare_block(types, outputs)
   end
   if over_strips then
     local loop = strips.loop(types, {
@@ -191,9 +207,9 @@ local function elementwise_values(types, record, dag, comment, tables)
       options = { tables = tables, without_rare = is_rare },
       search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
-    values.strip, values.strip_lines = loop.strip, loop.lines
+    for key, value in pairs(loop) do values[key] = value end
   end
-  return values
+  return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
 end
 
 -- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
@@ -206,7 +222,7 @@ local function cast_of(types, record, load)
 end
 
 -- A record without an op: a conversion or a mover.
-local function pack_values(types, record, comment)
+local function pack_values(types, record)
   local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
   local operands, strides = access.with_rows(operands_of.of_record(types, record, names, #names - 1))
   local input, output = operands[1], operands[#operands]
@@ -222,20 +238,19 @@ local function pack_values(types, record, comment)
   end
   local ivdep, ivdep_main = loop_pragmas(record, {})
   return {
-    name = record.name, comment = comment, rank = record.rank, params = {}, strides = strides, operands = operands,
-    n_operands = #operands, hoisted = hoisted, body = body, rare = false, block = variants.RARE_BLOCK, apart = false, fast = {},
-    fast_outputs = {}, search = {}, found = "", ivdep = ivdep, ivdep_main = ivdep_main, over_strips = false, strip = "",
-    strip_lines = {}, outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
+    name = record.name, rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
+    hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
+    outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
 end
 
 -- A table looked up at run time's indices.
-local function lookup_values(types, record, comment)
+local function lookup_values(types, record)
   local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
   return {
-    name = record.name, comment = comment, element = item.c, index = index.c,
+    name = record.name, element = item.c, index = index.c,
     -- as the items of a constant table are counted in C: by an int, which widens a narrower index
     mask = index.bits < 32 and "i32" or index.c,
     value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
@@ -243,15 +258,15 @@ local function lookup_values(types, record, comment)
 end
 
 -- What an op gives of the elements that it finds in a block.
-local function find_values(types, record, comment)
+local function find_values(types, record)
   local what = record.op.finds
-  return { name = record.name, comment = comment, what = what,
+  return { name = record.name, what = what,
            element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
 end
 
-local function coordinate_values(types, record, comment)
+local function coordinate_values(types, record)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
-  return { name = record.name, comment = comment, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
+  return { name = record.name, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
 end
 
 local ROLE_TEXT = {
@@ -264,30 +279,33 @@ local ROLE_TEXT = {
   coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
 }
 
--- One kernel's function. templates: name -> parsed; tables: list -> C name
-function M.kernel(types, record, dag, templates, tables)
-  local file = "templates/c/" .. record.template .. ".c.in"
-  if dag then
-    local what = record.primitive and string.format("a step of an expression: %s (%s)", record.primitive, file)
-      or string.format("%s: %s (%s, %s)", record.op.name, M.formula(record.op), M.place(record.op), file)
-    local comment = c.comment_lines(what)
-    return template.render(templates[record.template], elementwise_values(types, record, dag, comment, tables))
-  end
-  if record.op then
-    local comment = c.comment_lines(string.format("%s (%s, %s)", record.op.name, M.place(record.op), file))
-    return template.render(templates.find, find_values(types, record, comment))
-  end
+-- What the comment above a kernel says of it; place: the template's file
+local function description(record, dag, place)
+  local op = record.op
   if record.primitive then
-    local comment = { string.format("a step of an expression: items of a table of 2^k (%s)", file) }
-    return template.render(templates.lookup, lookup_values(types, record, comment))
+    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", place)
   end
-  local comment = { string.format("%s (%s)", ROLE_TEXT[record.role], file) }
-  if record.role == "coordinate" then
-    return template.render(templates.coordinate, coordinate_values(types, record, comment))
+  if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], place) end
+  return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
+end
+
+-- One kernel's function. templates: of M.sources; tables: list -> C name
+function M.kernel(types, record, dag, templates, tables)
+  local name, values = record.template, nil
+  if dag then
+    name, values = elementwise_values(types, record, dag, tables)
+  elseif record.op then
+    values = find_values(types, record)
+  elseif record.primitive then
+    values = lookup_values(types, record)
+  elseif record.role == "coordinate" then
+    values = coordinate_values(types, record)
+  else
+    values = pack_values(types, record)
   end
-  local values, wanted = pack_values(types, record, comment), {}
-  for param in pairs(templates[record.template].params) do wanted[param] = values[param] end
-  return template.render(templates[record.template], wanted)
+  local comment = description(record, dag, M.FOLDER .. name .. ".c.in")
+  values.comment = record.op and c.comment_lines(comment) or { comment }
+  return template.render(templates[name], template.chosen(templates[name], values))
 end
 
 -- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil

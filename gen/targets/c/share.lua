@@ -11,7 +11,7 @@ local function is_signless(types, dag)
   for _, node in ipairs(dag_of.order(dag.outputs)) do
     local is_integer = types.by_name[node.type].kind == "integer"
     for _, arg in ipairs(node.args) do is_integer = is_integer or types.by_name[arg.type].kind == "integer" end
-    if is_integer and not dag_of.SIGNLESS[node.op] then return false end
+    if is_integer and not dag_of.is_signless(node.op) then return false end
   end
   return true
 end

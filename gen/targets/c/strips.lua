@@ -110,11 +110,11 @@ function Cut:stage(s)
   return { lookups = lookups, inputs = inputs, lines = lines, keeps = keeps }, emitter
 end
 
-function Cut:array(t, name) self.arrays[#self.arrays + 1] = string.format("%s %s[Q_STRIP_%d];", t, name, self.bits) end
+function Cut:array(t, name) self.arrays[#self.arrays + 1] = { type = t, name = name } end
 
--- What `roots` need, in { stages, arrays, bits, emitter }: of each stage what it looks up before its loop (text), what the loop
--- computes (lines), which of what variable_of names it does that with (inputs, a set of nodes) and what it keeps for a later
--- one (text), in the arrays (definitions); the width that strips are counted by; the emitter of the last stage. Loops count by
+-- What `roots` need, in a Cut of { stages, arrays, bits, emitter }: of each stage what it looks up before its loop (text), what
+-- the loop computes (lines), which of what variable_of names it does that with (inputs, a set of nodes) and what it keeps for a
+-- later one (text), in the arrays ({ type, name }); the width that strips are counted by; the emitter of the last stage. Loops count by
 -- l. variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
@@ -130,7 +130,8 @@ local function cut_of(types, roots, variable_of, options)
       if not is_lookup(node) then keeps[#keeps + 1] = string.format("kept_%d[l] = t%d;", node.id, node.id) end
     end
   end
-  return { stages = stages, arrays = self.arrays, bits = self.bits, emitter = emitter }
+  self.stages, self.emitter = stages, emitter
+  return self
 end
 
 -- Whether a kernel's main loop goes over strips, in what is contiguous: it looks up small tables, or it is built ahead for f16
@@ -151,7 +152,7 @@ local function is_half(operand, node) return operand.dtype == "f16" and node.typ
 local function ends_of(types, job, cut)
   local at_end, after, has_index = {}, {}, false
   local function give(operand, result, element, store, value)
-    cut.arrays[#cut.arrays + 1] = string.format("%s give_%s[Q_STRIP_%d];", element, operand.short, cut.bits)
+    cut:array(element, "give_" .. operand.short)
     at_end[#at_end + 1] = string.format("give_%s[l] = %s;", operand.short, value)
     local place = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
     after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, place, operand.short)
@@ -176,10 +177,10 @@ local function ends_of(types, job, cut)
   return at_end, after
 end
 
--- The inputs that the stages read, as arrays that are filled at once: definitions and texts that fill them. Adds to the stages'
--- lines what reads them.
+-- The inputs that the stages read, as arrays that are filled at once: texts that fill them. Adds to the stages' lines what reads
+-- them.
 local function take_inputs(types, job, cut)
-  local arrays, takes = {}, {}
+  local takes = {}
   for k, node in ipairs(job.dag.inputs) do
     local operand, is_taken = job.operands[k], false
     for _, stage in ipairs(operand.class == "c" and cut.stages or {}) do
@@ -192,42 +193,28 @@ local function take_inputs(types, job, cut)
       end
     end
     if is_taken and is_half(operand, node) then
-      arrays[#arrays + 1] = string.format("f32 strip_%s[Q_STRIP_%d];", operand.short, cut.bits)
+      cut:array("f32", "strip_" .. operand.short)
       takes[#takes + 1] = string.format("q_widen_%d(strip_%s, (const f16_s_u *)%s + first, q_zero);", cut.bits, operand.short,
                                         operand.row)
     elseif is_taken then
-      arrays[#arrays + 1] = string.format("%s strip_%s[Q_STRIP_%d];", operand.element, operand.short, cut.bits)
+      cut:array(operand.element, "strip_" .. operand.short)
       takes[#takes + 1] = string.format("q_take_%s_%d(strip_%s, (const %s_u *)%s + first);", operand.element, cut.bits,
                                         operand.short, operand.element, operand.row)
     end
   end
-  return arrays, takes
+  return takes
 end
 
--- The main loop over strips: { strip, what a strip's length is called, and lines, its body, for a strip that begins at element
--- `first` (of a block with rare paths: at k) }. job: dag, operands, roots (outputs, and what tells that a rare path must run),
--- is_rare, variable_of and options as of cut_of, search and results: what is found and what is stored, as the loop without
--- strips has them
+-- What templates/c/part_strip.c.in makes the main loop over strips of: { strip = what a strip's length is called, arrays, takes,
+-- stages, gives }, for a strip that begins at element `first` (of a block with rare paths: at k). job: dag, operands, roots
+-- (outputs, and what tells that a rare path must run), is_rare, variable_of and options as of cut_of, search and results: what is
+-- found and what is stored, as the loop without strips has them
 function M.loop(types, job)
   local cut = cut_of(types, job.roots, job.variable_of, job.options)
-  local at_end, after = ends_of(types, job, cut)
-  local arrays, takes = take_inputs(types, job, cut)
-  local lines, strip = {}, "Q_STRIP_" .. cut.bits
-  local function add(list, indent)
-    for _, line in ipairs(list) do lines[#lines + 1] = (indent or "") .. line end
-  end
-  add(cut.arrays)
-  add(arrays)
-  add(takes)
-  for k, stage in ipairs(cut.stages) do
-    add(stage.lookups)
-    add { "Q_IVDEP_STRIP", string.format("for (int l = 0; l < %s; l++) {", strip) }
-    add(stage.lines, "  ")
-    add(k < #cut.stages and stage.keeps or at_end, "  ")
-    add { "}" }
-  end
-  add(after)
-  return { strip = strip, lines = lines }
+  local at_end, gives = ends_of(types, job, cut)
+  local takes = take_inputs(types, job, cut)
+  cut.stages[#cut.stages].keeps = at_end
+  return { strip = "Q_STRIP_" .. cut.bits, arrays = cut.arrays, takes = takes, stages = cut.stages, gives = gives }
 end
 
 return M

@@ -24,7 +24,7 @@ function M.sources(read)
   local templates, headers = {}, {}
   for _, name in ipairs(M.TEMPLATES) do
     local file = "templates/cuda/" .. name .. ".cu.in"
-    templates[name] = template.parse(file, read(file))
+    templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = read("templates/cuda/" .. name) end
   return templates, headers
@@ -173,13 +173,6 @@ local function with_loads(record, list, V, columns)
   end
 end
 
--- The words that a template takes: those of its $param lines.
-local function chosen(parsed, values)
-  local wanted = {}
-  for param in pairs(parsed.params) do wanted[param] = values[param] end
-  return wanted
-end
-
 -- The blocks that a multiprocessor must be able to hold at once. Two where tables are looked up, which leaves 128 registers:
 -- the compiler begins with the lookups of all elements of a slot, and would take up to 255 for them.
 local function resident_blocks(order)
@@ -256,7 +249,7 @@ function M.kernel(types, entry, templates, tables)
     comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
       V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
   end
-  return template.render(templates[record.template], chosen(templates[record.template], values_of(types, entry, comment, tables)))
+  return template.render(templates[record.template], template.chosen(templates[record.template], values_of(types, entry, comment, tables)))
 end
 
 -- The definitions that kernels refer to: structs of arguments, constant tables. Returns lines, and list -> table's name

@@ -8,54 +8,31 @@ local variants = require "gen.targets.variants"
 local tables = require "gen.products.tables"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
+local primitives = require "gen.graph.primitives"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
 local c = require "gen.targets.c.text"
 
 local M = {}
 
-local function set_of(text)
-  local set = {}
-  for word in text:gmatch "%S+" do set[word] = true end
-  return set
-end
-
 ---------------------------------------------------------------------------------------------------- which there are
 
--- file: of the kernels; n: arguments, all of the type; takes: its kinds; result: of that type, else the type itself.
--- The conversions, whose types differ, are added by hand below.
-local GROUPS = {
-  { file = "arithmetic", ops = "add sub mul maximum minimum", n = 2, takes = set_of "integer float" },
-  { file = "arithmetic", ops = "neg abs", n = 1, takes = set_of "integer float" },
-  { file = "division", ops = "rem", n = 2, takes = set_of "integer float" },
-  { file = "division", ops = "quot gcd", n = 2, takes = set_of "integer" },
-  { file = "float", ops = "div copysign", n = 2, takes = set_of "float" },
-  { file = "float", ops = "sqrt rint floor ceil trunc", n = 1, takes = set_of "float" },
-  { file = "float", ops = "signbit", n = 1, takes = set_of "float", result = "bool" },
-  { file = "float", ops = "fma", n = 3, takes = set_of "float" },
-  { file = "bits", ops = "and or xor", n = 2, takes = set_of "bool integer" },
-  { file = "bits", ops = "not", n = 1, takes = set_of "integer" },
-  { file = "bits", ops = "lnot", n = 1, takes = set_of "bool" },
-  { file = "bits", ops = "shl shr", n = 2, takes = set_of "integer" },
-  { file = "compare", ops = "lt le gt ge eq ne", n = 2, takes = set_of "bool integer float", result = "bool" },
-}
-
--- Each primitive: { file, op, args = types, type = of the result }, and name where the node has one.
+-- Each primitive: { file, op, args = types, type = of the result }, and name where the node has one. Those whose arguments
+-- differ in type are added by hand.
 local function primitives_of(types)
-  local list, computed = {}, {}
+  local list, computed, stored = {}, {}, {}
   for _, name in ipairs(types.sets.all) do
-    if types.by_name[name].compute == name then computed[#computed + 1] = name end
+    local t = types.by_name[name]
+    if t.compute == name then computed[#computed + 1] = name elseif t.kind == "float" then stored[#stored + 1] = name end
   end
   local function add(file, op, args, result, name)
     list[#list + 1] = { file = file, op = op, args = args, type = result, name = name }
   end
-  for _, group in ipairs(GROUPS) do
-    for op in group.ops:gmatch "%S+" do
-      for _, T in ipairs(computed) do
-        local args = {}
-        for k = 1, group.n do args[k] = T end
-        if group.takes[types.by_name[T].kind] then add(group.file, op, args, group.result or T) end
-      end
+  for _, row in ipairs(primitives.list) do
+    for _, T in ipairs(row.family and computed or {}) do
+      local args = {}
+      for k = 1, row.arguments do args[k] = T end
+      if primitives.KINDS[row.takes][types.by_name[T].kind] then add(row.family, row.name, args, row.result or T) end
     end
   end
   for _, T in ipairs(computed) do
@@ -65,7 +42,7 @@ local function primitives_of(types)
     for _, to in ipairs(computed) do
       if to ~= T then add("cast", "cast", { T }, to) end
     end
-    for _, storage in ipairs { "f16", "bf16" } do add("cast", "round_" .. storage, { T }, "f32", storage) end
+    for _, storage in ipairs(stored) do add("cast", "round_" .. storage, { T }, types.by_name[storage].compute, storage) end
     for _, I in ipairs(computed) do
       local i = types.by_name[I]
       if i.kind == "integer" and i.bits == t.bits and t.kind ~= "bool" then
@@ -91,7 +68,7 @@ local function key_of(types, op, dtypes, classes)
     return (t.kind == "integer" or t.kind == "bits") and "i" .. t.bits or name
   end
   local key = {}
-  for k, name in ipairs(dtypes) do key[k] = dag_of.SIGNLESS[op] and signless(name) or name end
+  for k, name in ipairs(dtypes) do key[k] = dag_of.is_signless(op) and signless(name) or name end
   if op == "cast" then
     local from, to = types.by_name[dtypes[1]], types.by_name[dtypes[2]]
     if from.kind ~= "float" and to.kind ~= "float" then -- widening looks at the sign, nothing else does
@@ -208,12 +185,12 @@ end
 -- The functions that an expression of a host may call: all but those of the library's own math.
 local function function_rows()
   local rows = {}
-  for _, name in ipairs(order.keys(expr.PRIMITIVES)) do
-    local kind, result = "QN_FUNCTION_" .. (expr.TAKES_OF[name] or ""):upper(), "QN_DTYPE_NONE"
-    if name == "signbit" then kind = "QN_FUNCTION_SIGNBIT" end
-    if name:find "^as_" then kind, result = "QN_FUNCTION_AS", tables.dtype_constant(name:sub(4)) end
-    if not name:find "^raw_" and name ~= "lookup" then
-      rows[#rows + 1] = string.format('  {"%s", %d, %s, %s},', name, expr.PRIMITIVES[name], kind, result)
+  for _, name in ipairs(order.keys(primitives.functions)) do
+    local func = primitives.functions[name]
+    if not func.is_trusted then
+      local result = func.as or func.result
+      rows[#rows + 1] = string.format('  {"%s", %d, QN_FUNCTION_%s, %s},', name, func.arguments,
+                                      func.as and "AS" or func.takes:upper(), result and tables.dtype_constant(result) or "QN_DTYPE_NONE")
     end
   end
   return rows
