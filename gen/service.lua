@@ -3,6 +3,7 @@
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
 
 local dag_of = require "gen.graph.dag"
+local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
 local number = require "gen.base.number"
@@ -26,7 +27,7 @@ end
 -- A model of the built-in specs from what tools/embed.lua keeps of one: { dtypes, ops, funcs, api_names }.
 function M.restore(kept)
   local model = { dtypes = kept.dtypes, ops = kept.ops, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
-                  api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes) }
+                  api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes), derive = derive.run }
   for _, op in ipairs(kept.ops) do model.op_of_name[op.name], model.op_of_c_name[op.c_name] = op, op end
   for _, func in ipairs(kept.funcs) do model.func_of_name[func.name] = func end
   for _, name in ipairs(kept.api_names) do model.api_names[name] = true end
@@ -169,7 +170,7 @@ local function load_spec(self, name, text)
     local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
     -- what is derived of bodies within their limits
     local n_given = #model.ops
-    require "gen.graph.derive".complete(model, before.n_ops + 1)
+    derive.complete(model, before.n_ops + 1)
     check_bodies(model, n_given + 1, self.built, heavy)
     for k = before.n_ops + 1, #model.ops do
       rows[#rows + 1] = packed_op(model.types, model.ops[k], self.built, heavy[model.ops[k]])

@@ -27,7 +27,7 @@ M.NO_SECOND = ": second derivatives go through operators and primitives, not thr
 local RULE = { name = "a rule", builtin = true }
 local source_of_rule = {}
 for op, rules in pairs(M.RULES) do
-  for k, text in ipairs(rules) do
+  for _, text in ipairs(rules) do
     if text ~= "0" then source_of_rule[text] = source.new("the derivative of " .. op, text) end
   end
 end
@@ -181,7 +181,7 @@ end
 
 -- The result of a body that is another's derivative: `scope` is that of the op <op>_backward. Returns nodes of its graph.
 function M.run(scope)
-  local model, types, owner = scope.state.model, scope.state.types, scope.owner
+  local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
   local state = expr.new_state(model, true)
   local env, of_node = {}, {}
@@ -305,7 +305,7 @@ function M.backward_of(model, op)
   local name, c_name = op.name .. "_backward", op.c_name .. "_backward"
   if op.backward_failed or op.is_being_derived or not may_have_one(model.types, op) then return nil end
   if model.op_of_name[name] or model.op_of_c_name[c_name] then return nil end
-  op.is_being_derived = true
+  model.derive, op.is_being_derived = M.run, true
   local backward, message = make(model, op)
   op.is_being_derived = nil
   if not backward then
