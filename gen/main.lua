@@ -194,15 +194,12 @@ function M.plan(model, options)
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
-  local records_of, has_finders, indices, has_indices = {}, false, {}, {}
+  local records_of = {}
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
-    has_finders = has_finders or op.finds ~= nil
-    for _, record in ipairs(op.index and records_of[op.name] or {}) do has_indices[record.K] = true end
   end
-  for _, t in ipairs(model.types.list) do indices[#indices + 1] = has_indices[t.name] and t.name or nil end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted, has_finders, indices) }
+           packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
 local TEMPLATES = { "elementwise", "convert", "stream", "transpose", "at", "find", "count", "coordinate" }

@@ -3,6 +3,7 @@
 -- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops, whose bodies are inlined.
 
 local number_of = require "gen.base.number"
+local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local scope = require "gen.graph.scope"
@@ -152,19 +153,8 @@ function Scope:call_op(op, values, node, which)
     self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d", op.name, n_in, n_in == 1 and "" or "s",
               n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
-  if op.finds then
-    self:fail_as("syntax", node, "%s is no part of an expression: its output's shape depends on values; call it by itself",
-                 op.name)
-  end
-  if op.casts then
-    local instead = n_in == 0 and "write the number" or "write a cast, (f32)x"
-    if op.casts == "saturate" then instead = "a cast wraps; clip before it: (i8)clip(x, -128, 127)" end
-    self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, instead)
-  end
-  if op.index then
-    self:fail_as("syntax", node, "%s is no part of an expression: its elements follow from where they stand; call it by itself",
-                 op.name)
-  end
+  local kind = kinds.of(op)
+  if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then

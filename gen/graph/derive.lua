@@ -9,6 +9,7 @@
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
 
@@ -215,7 +216,7 @@ local function float_inputs(op)
 end
 
 local function may_have_one(types, op)
-  if op.finds or op.casts or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
+  if not kinds.of(op).has_derivative or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
   for _, operands in ipairs { op.inputs, op.params } do
     for _, operand in ipairs(operands) do
       if operand.name == "grad" then return false end
@@ -271,7 +272,7 @@ end
 local function make(model, op)
   local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
   local backward = {
-    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, moves = false, casts = false,
+    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
     examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,

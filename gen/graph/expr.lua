@@ -3,6 +3,7 @@
 -- weak.lua's; what a host's expression has beyond a body is in host.lua. Knows no C.
 
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local scope_of = require "gen.graph.scope"
@@ -77,10 +78,11 @@ function M.op_dag(model, op, K, exact)
     params[k] = state.dag:node("param", value_type, {}, { value = k, name = param.name })
     env[param.name] = params[k]
   end
-  if op.index then
-    inputs[1] = state.dag:node("input", value_type, {}, { value = 1, name = "index" })
-    params[#params + 1] = state.dag:node("param", value_type, {}, { value = #params + 1, name = "count" })
-    env.index, env.count = inputs[1], params[#params]
+  local more = kinds.of(op).names -- one that counts as an input, then what counts as params
+  for k, name in ipairs(more or {}) do
+    local list = k == 1 and inputs or params
+    list[#list + 1] = state.dag:node(k == 1 and "input" or "param", value_type, {}, { value = #list + 1, name = name })
+    env[name] = list[#list]
   end
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
