@@ -5,6 +5,7 @@ local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
+local kinds = require "gen.kinds.kinds"
 local variants = require "gen.targets.variants"
 local kernels = require "gen.targets.c.kernels"
 local kernels_cuda = require "gen.targets.cuda.kernels"
@@ -72,7 +73,7 @@ end
 local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
   return function(op, K)
-    if op.finds then return nil end -- there is nothing to compute
+    if not kinds.of(op).has_body then return nil end -- there is nothing to compute
     local key = op.name .. " " .. K
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K)
@@ -116,21 +117,10 @@ local function wanted_dtypes(model, names, ops, errors)
         wanted[types.by_name[output.type].compute] = true
       end
     end
-    if op.finds then wanted.bool = true end
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if op.index then
-      for _, name in ipairs(op.dtypes) do
-        if wanted[name] then wanted[expr.compute_type(types, op, name)] = true end
-      end
-    end
-    if not op.moves and not op.casts and not op.finds and not op.index and expr.is_floating(types, op) then
-      for name in pairs(wanted) do
-        if expr.is_double(op) then wanted.f64 = true break end
-        if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
-      end
-    end
+    if kinds.of(op).want then kinds.of(op).want(types, op, wanted) end
   end
   return wanted
 end
@@ -492,7 +482,7 @@ function M.check_examples(plan)
   local errors, types = {}, plan.model.types
   for _, op in ipairs(plan.ops) do
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
-      if types.by_name[K].kind ~= "bits" and not op.finds then
+      if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
         end

@@ -6,6 +6,7 @@ local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
+local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"
 
@@ -119,7 +120,7 @@ local function check_bodies(model, first, built, heavy)
   local errors, seen, steps, worst = {}, {}, 0, "syntax"
   for k = first, #model.ops do
     local op = model.ops[k]
-    if op.moves or op.casts then
+    if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
              op.place, op.name)
     end

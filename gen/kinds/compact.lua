@@ -54,7 +54,7 @@ function M.blocks(kit, types, op, wanted)
   for k, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
     records[k] = kit.record(op, { K = K, D = K, dtypes = dtypes, classes = ("c"):rep(#dtypes - 1) .. "b", weight = 1,
-                                  template = "find" })
+                                  template = "find", gives = op.finds })
   end
   return records, true
 end

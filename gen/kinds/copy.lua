@@ -6,7 +6,8 @@ local M = {}
 
 M.name, M.mark, M.schema = "copy", "moves", { moves = "boolean" }
 M.is_bits = true -- kernels of the dtypes b8 to b64
-M.has_body, M.has_derivative, M.may_alias = true, true, true
+M.has_body, M.has_derivative, M.may_alias, M.has_own_entry = true, true, true, true
+M.promotes = true -- all inputs but conditions have the promoted dtype, which is the output's
 M.no_outputs = true -- it names none
 M.no_result = "result is not for an op that moves or casts"
 M.has_strided_forms = true -- of one input: the lean policy has copies to, from and of strided memory
