@@ -5,6 +5,7 @@ local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
+local kinds = require "gen.kinds.kinds"
 local variants = require "gen.targets.variants"
 local kernels = require "gen.targets.c.kernels"
 local kernels_cuda = require "gen.targets.cuda.kernels"
@@ -71,7 +72,7 @@ end
 local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
   return function(op, K)
-    if op.finds then return nil end -- there is nothing to compute
+    if not kinds.of(op).has_body then return nil end -- there is nothing to compute
     local key = op.name .. " " .. K
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K)
@@ -115,21 +116,10 @@ local function wanted_dtypes(model, names, ops, errors)
         wanted[types.by_name[output.type].compute] = true
       end
     end
-    if op.finds then wanted.bool = true end
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if op.index then
-      for _, name in ipairs(op.dtypes) do
-        if wanted[name] then wanted[expr.compute_type(types, op, name)] = true end
-      end
-    end
-    if not op.moves and not op.casts and not op.finds and not op.index and expr.is_floating(types, op) then
-      for name in pairs(wanted) do
-        if expr.is_double(op) then wanted.f64 = true break end
-        if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
-      end
-    end
+    if kinds.of(op).want then kinds.of(op).want(types, op, wanted) end
   end
   return wanted
 end
@@ -193,15 +183,12 @@ function M.plan(model, options)
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
-  local records_of, has_finders, indices, has_indices = {}, false, {}, {}
+  local records_of = {}
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
-    has_finders = has_finders or op.finds ~= nil
-    for _, record in ipairs(op.index and records_of[op.name] or {}) do has_indices[record.K] = true end
   end
-  for _, t in ipairs(model.types.list) do indices[#indices + 1] = has_indices[t.name] and t.name or nil end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted, has_finders, indices) }
+           packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
 local function load_templates(root, inputs)
@@ -488,7 +475,7 @@ function M.check_examples(plan)
   local errors, types = {}, plan.model.types
   for _, op in ipairs(plan.ops) do
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
-      if types.by_name[K].kind ~= "bits" and not op.finds then
+      if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
         end

@@ -9,6 +9,7 @@ local tables = require "gen.products.tables"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local primitives = require "gen.graph.primitives"
+local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
 local c = require "gen.targets.c.text"
@@ -104,7 +105,7 @@ local function kernels_of_plan(plan)
   end
   for _, op in ipairs(plan.ops) do
     for _, record in ipairs(plan.records_of[op.name]) do
-      local may_be = not (op.finds or op.index or op.backward_of) and record.D == record.K
+      local may_be = kinds.of(op).has_body and not kinds.of(op).names and not op.backward_of and record.D == record.K
       local node = may_be and only_node(plan.dag_for(op, record.K))
       if node then add(node, record.dtypes, record) end
     end

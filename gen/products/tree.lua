@@ -5,6 +5,7 @@ local c = require "gen.targets.c.text"
 local tables = require "gen.products.tables"
 local kernels = require "gen.targets.c.kernels"
 local number = require "gen.base.number"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -299,7 +300,7 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
       local of_output = {}
       for j, name in ipairs(given[k]) do of_output[j] = c.json_string(name) end
       results[k] = string.format('{"name": "%s", "dtypes": [%s], "dtype": %s}', output.name, table.concat(of_output, ", "),
-                                 c.json_string(output.type or (op.casts or op.index) and "output" or "promoted"))
+                                 c.json_string(output.type or kinds.of(op).output_dtype))
     end
     for k, bound in ipairs(op.domain or {}) do domain[k] = json_number(bound) end
     for _, t in ipairs(types.list) do
@@ -310,7 +311,7 @@ function M.manifest(prefix, plan, files, version, levels, file_of, cuda_rows)
       c.json_string(op.name), c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc),
       c.json_string(kernels.formula(op)), c.json_string(kernels.place(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
-      op.finds and "dynamic" or "basic",
+      kinds.of(op).class,
       table.concat(ulps, ", "), table.concat(domain, ", "))
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],\n  \"kernels\": ["

@@ -5,6 +5,7 @@ local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
+local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -18,7 +19,7 @@ M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/simt/launch.h
 local function op_itself(model, text)
   local name, words = text:match "^([%w_]+)%(([%w_,]*)%)$"
   local op = model.op_of_name[name]
-  if not op or not (op.moves or op.casts or op.index) then return nil end
+  if not op or not kinds.of(op).has_own_entry then return nil end
   local names = {}
   for k, input in ipairs(op.inputs) do names[k] = input.name end
   return words == table.concat(names, ",") and op or nil
@@ -51,7 +52,8 @@ end
 
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
-  if op.index then return entry_of_index(model, op, request) end
+  local kind = kinds.of(op)
+  if kind.has_indices then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
     return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
@@ -61,12 +63,12 @@ local function entry_of_op(model, op, request)
     if not t or not t.built or t.kind == "bits" then return nil, string.format("%s: no dtype '%s'", op.name, name), "dtype" end
   end
   local record, out = { op = op }, dtypes[n_in + 1]
-  if op.casts and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
+  if kind.dag and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
     record.dtypes, record.from, record.to = dtypes, dtypes[1], out
-    return { record = record, dag = op.casts == "saturate" and saturate.dag(types, dtypes[1], out) or nil }
+    return { record = record, dag = kind.dag({ saturate = saturate.dag }, types, op, dtypes[1], out) }
   end
   local moved, message = out, nil
-  if op.moves then moved, message = moved_dtype(types, op, dtypes) end
+  if kind.promotes then moved, message = moved_dtype(types, op, dtypes) end
   if not moved then return nil, message, "dtype" end
   local bits = promote.bits_dtype(types.by_name[moved])
   for k, name in ipairs(dtypes) do
@@ -74,8 +76,8 @@ local function entry_of_op(model, op, request)
     if name == moved and not is_condition then dtypes[k] = bits end
   end
   record.dtypes, record.moved = dtypes, moved
-  local dag, why, kind = expr.op_dag(model, op, bits)
-  if not dag then return nil, why, kind end
+  local dag, why, trouble = expr.op_dag(model, op, bits)
+  if not dag then return nil, why, trouble end
   return { record = record, dag = dag }
 end
 

@@ -8,6 +8,7 @@ local promote = require "gen.front.promote"
 local tables = require "gen.products.tables"
 local tree = require "gen.products.tree"
 local variants_cuda = require "gen.targets.cuda.variants"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -29,8 +30,8 @@ function M.leave_out(plan, is_asked)
   local kept, errors = {}, {}
   plan.left_out = {}
   for _, op in ipairs(plan.ops) do
-    table.insert(op.finds and plan.left_out or kept, op)
-    if op.finds and is_asked then
+    table.insert(kinds.of(op).only_cpu and plan.left_out or kept, op)
+    if kinds.of(op).only_cpu and is_asked then
       errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave "
                                             .. "it out, or generate for c as well", op.name)
     end
@@ -68,10 +69,10 @@ end
 local function served_dtypes(plan, op, record)
   local types, bits = plan.model.types, nil
   for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
-  if not bits or op.index then return { record.dtypes } end
+  if not bits or kinds.of(op).has_indices then return { record.dtypes } end
   local list = {}
   for _, name in ipairs(op.dtypes) do
-    local is_own = op.moves or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
+    local is_own = kinds.of(op).promotes or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
     if plan.wanted[name] and promote.bits_dtype(types.by_name[name]) == bits and is_own then
       local dtypes = {}
       for k, dtype in ipairs(record.dtypes) do dtypes[k] = dtype == bits and name or dtype end
