@@ -105,9 +105,14 @@ have = {o["name"] for o in json.load(open("project/build/list.json")) if not o["
 said = set(open("ops").read().split())
 assert have == said, have ^ said' >said 2>&1
 ok $? 'OPS.md names every op'
-for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen)/[a-z0-9_./-]*`' "$source/README.md" "$source/HACKING.md" | cut -d'`' -f2); do
+for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen|docs|bench|python)/[a-z0-9_./-]*`' "$source"/*.md "$source/docs/architecture.md" \
+  "$source"/docs/internals/*.md | cut -d'`' -f2); do
   [ -e "$source/$word" ] || ls "$source/$word".* >/dev/null 2>&1 || echo "$word"
 done >said
-[ ! -s said ]; ok $? 'every file that README and HACKING name is there'
+for link in $(grep -oE '\]\([^)#:]+' "$source"/*.md "$source"/docs/*.md "$source"/docs/internals/*.md | sed "s|^$source/||; s|:](|:|"); do
+  case $link in *:http*) continue ;; esac
+  [ -e "$source/$(dirname "${link%%:*}")/${link#*:}" ] || echo "$link"
+done >>said
+[ ! -s said ]; ok $? 'every file that a document names or links to is there'
 
 done_testing
