@@ -95,9 +95,9 @@ cmake -S later -B later/build -G Ninja -DCMAKE_PREFIX_PATH="$root" >said 2>&1
 try 'the installed generator makes a tree' lua5.4 "$root/share/quern/build.lua" generate --prefix acme --ops add --dtypes f32 --out tree
 
 # ---- the spec in README
-awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >swish.lua
-try "README's spec passes check" lua5.4 "$source/build.lua" check swish.lua
-grep -q 'acme.swish takes' said; ok $? '  and defines acme.swish'
+awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >softsign.lua
+try "README's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
+grep -q 'acme.softsign takes' said; ok $? '  and defines acme.softsign'
 sed -n 's/^| `\([a-z0-9_]*\)` |.*/\1/p' "$source/OPS.md" >ops
 python3 -c '
 import json
