@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads-full long
  *
  * t792-cuda-steps: expressions on CUDA tensors without a kernel of their own, by kernels built ahead in the caller's
  * workspace: random ones give the bytes of the interpreter on the CPU, in workspaces from tiny to ample, beside which nothing

@@ -1,3 +1,4 @@
+-- tags: long
 -- t040-variants: the whole matrix that --variants full writes. Every kernel of every rank, class and level is called
 -- directly on a problem of its own rank and compared with loops that share nothing with the templates; the filters
 -- --rank and --class leave what they name, and the contiguous kernel that serves the rest. Calls find the kernels of f16.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: long
  *
  * t200-ops: every op, every combination of input dtypes, every dtype of output that is allowed, layouts and sizes,
  * against ref.c; every combination that is refused, refused with DTYPE and an untouched output. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads-full long
  *
  * t285-same-bits: every op of the registry gives the same bits for every dtype that its inputs take, in whatever way it runs: the
  * built kernel in all layouts, in pieces, in place, by plans, on one thread and several, at every SIMD level; and as a part of an

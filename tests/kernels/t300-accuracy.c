@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: long
  *
  * t300-accuracy: the declared ULP bounds, measured, of every op in every float dtype: f16 and bf16 at all patterns, f32 at
  * every 64th, pairs of f16 and bf16 for every 512th first operand, all of them with QUERN_TEST_EXHAUSTIVE=1, f64 and other
