@@ -14,7 +14,7 @@ local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 local seed = tap.test_seed()
 math.randomseed(seed, 350)
-local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or 40
+local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or (os.getenv "QUERN_TEST_EXHAUSTIVE" == "1" and 40 or 16)
 local spec, names, bodies = random_bodies.spec(n_ops)
 local spec_file = folder .. "/dags.lua"
 local file = assert(io.open(spec_file, "w"))
