@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t750-cuda-jit: CUDA kernels from a key to an image: compiled by NVRTC in the background, kept in memory and on disk, waited
  * for, forgotten; what keeps them from being made; forks, threads and contexts that end. On the fakes of tests/cuda, each case

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t510: what is put is got, by any number of processes and threads; damaged, forged and foreign files are misses; a
  * folder that cannot be trusted or written to is one warning; the folder stays below its limit. Runs under TSan as

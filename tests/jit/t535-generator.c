@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t535-generator: the generator at run time as the library sees it: specs that come in whole or not at all, hostile ones
  * among them; programs of all built-in ops, of primitives that the library has; sources that are the same whatever the host

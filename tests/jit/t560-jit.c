@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t560: a kernel that is wanted is found or made: one compile however many ask, at once or in the background, from disk
  * by who would make it, built ahead; failures are remembered, memory is given back, what was wanted is recorded. */
