@@ -99,7 +99,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   else
     entry = qn_table_add(&jit->table, request, digest, key);
   if (entry) {
-    if (!entry->capability) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
+    if (entry->target->is_recorded) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
     qn_entry_look_frozen(entry);
     want(entry, 0);
   }
@@ -240,7 +240,7 @@ quern_status qn_jit_record(qn_jit *jit, const char *path) {
     qn_record_set(&jit->record, absolute);
     for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
       for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain) {
-        if (!entry->capability) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+        if (entry->target->is_recorded) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
       }
     }
     qn_jit_queue_unlock();

@@ -5,10 +5,12 @@
 #ifndef QN_JIT_WORK_H
 #define QN_JIT_WORK_H
 
-#include "jit/jit_code.h"
+#include "jit/jit_cache.h"
 #include "jit/jit_record.h"
+#include "jit/jit_table.h"
+#include "toolchain/generator.h"
 
-struct qn_jit {
+typedef struct qn_jit {
   qn_table table;
   int32_t mode;
   int is_dying;
@@ -24,7 +26,7 @@ struct qn_jit {
   atomic_int is_mode_unknown; /* QUERN_JIT says no mode, and that has not been said */
   atomic_int said_why;        /* that nothing can be compiled here */
   atomic_int said_worse;      /* that the compiler which the host named failed */
-};
+} qn_jit;
 
 /* Looks into the disk cache, on the caller's thread, unless it has been looked there or that takes long here. The entry is in
  * state MAKING, and stays in it where nothing was found. */

@@ -312,6 +312,11 @@ const char *qn_clang_state(void) {
   return atomic_load(&state);
 }
 
+int qn_clang_may_compile(void) {
+  const char *now = atomic_load(&state);
+  return now != trouble[0] && now != trouble[1];
+}
+
 /* *text begins with a file's path: adds its size and time, or that it is not there, and goes to the end. 0: that does not
  * fit; 1: it is not there; 2: it is. */
 static int describe(char **text, size_t *size) {
