@@ -15,7 +15,7 @@ int qn_module_path(const char *name, char *path, size_t size);
 int qn_module_is_there(const char *folder, const char *inner, const char *name, char *path, size_t size);
 
 /* Opens a module: local to itself and, where no sanitizer is in the process, preferring its own libraries to whatever the
- * host has. Its interface, whose first members are { uint32_t abi; const char *version; }, must be of these. It stays open for
+ * host has. Its interface begins with { uint32_t abi; const char *version; }, which must be these. It stays open for
  * good. NULL: `why` says what is wrong. */
 const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size);
 

@@ -24,7 +24,7 @@ void qn_jit_destroy(qn_jit *jit);
 /* QUERN_JIT_OFF, SYNC or ASYNC. */
 int32_t qn_jit_mode(const qn_jit *jit);
 
-/* The disk cache, in mode off too (nothing is looked for there then); NULL for lack of memory. As long as the jit
+/* The disk cache, in mode off too (it is not read then); NULL for lack of memory. As long as the jit
  * lives. */
 qn_jit_cache *qn_jit_disk(const qn_jit *jit);
 

@@ -53,7 +53,7 @@ typedef struct qn_code_info {
   double compile_ms; /* what making it took; 0: nothing was compiled */
   int64_t compiles;  /* how often a compiler was asked for it */
   size_t bytes;      /* of memory that its machine code takes; 0: built ahead */
-  int failed;        /* 1: there is none, and nobody is going to make one */
+  int failed;        /* 1: there is none, and none will be made */
 } qn_code_info;
 
 #endif

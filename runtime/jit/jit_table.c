@@ -1,4 +1,4 @@
-/* jit_table.c: see jit_table.h. An entry that nobody refers to can be freed at once: threads find entries under the lock
+/* jit_table.c: see jit_table.h. An entry without references can be freed at once: threads find entries under the lock
  * only, and count them before they give it up. */
 #include "jit/jit_table.h"
 
@@ -78,7 +78,7 @@ qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_diges
   return entry;
 }
 
-/* ---- Entries that nobody refers to ---- */
+/* ---- Entries without references ---- */
 
 static void enter_idle(qn_entry *entry) {
   qn_table *table = entry->table;
@@ -125,11 +125,11 @@ void qn_entry_unref(qn_entry *entry, qn_entry **dead) {
   }
 }
 
-void qn_entry_put_down(qn_entry *entry) {
+void qn_entry_unref_later(qn_entry *entry) {
   if (--entry->references == 0) enter_idle(entry);
 }
 
-void qn_entry_bury(qn_entry *dead) {
+void qn_entries_free(qn_entry *dead) {
   while (dead) {
     qn_entry *next = dead->chain;
     if (dead->loaded.handle) dead->target->unload(dead->loaded.handle);
@@ -152,7 +152,7 @@ void qn_table_clear(qn_table *table, qn_entry **dead) {
 
 /* ---- States ---- */
 
-void qn_entry_say(qn_entry *entry, const char *format, ...) {
+void qn_entry_set_reason(qn_entry *entry, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(entry->info.reason, sizeof entry->info.reason, format, args);
@@ -162,19 +162,19 @@ void qn_entry_say(qn_entry *entry, const char *format, ...) {
 
 void qn_entry_set_wanted(qn_entry *entry, const char *why) {
   entry->state = QN_ENTRY_WANTED;
-  qn_entry_say(entry, "%s", why);
+  qn_entry_set_reason(entry, "%s", why);
   atomic_store_explicit(&entry->code.dropped, 1, memory_order_relaxed);
 }
 
 void qn_entry_set_making(qn_entry *entry, const char *how) {
   entry->state = QN_ENTRY_MAKING;
-  qn_entry_say(entry, "%s", how);
+  qn_entry_set_reason(entry, "%s", how);
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
 void qn_entry_set_failed(qn_entry *entry, const char *why) {
   entry->state = QN_ENTRY_FAILED;
-  qn_entry_say(entry, "%s", why);
+  qn_entry_set_reason(entry, "%s", why);
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
@@ -202,7 +202,7 @@ void qn_entry_set_loaded(qn_entry *entry, const char *tier, qn_target_code loade
   evict(entry->table, dead);
 }
 
-void qn_entry_look_frozen(qn_entry *entry) {
+void qn_entry_poll_frozen(qn_entry *entry) {
   const unsigned count = qn_jit_frozen_count();
   if (!entry->target->is_recorded || entry->frozen_seen == count) return;
   if (entry->state != QN_ENTRY_WANTED && entry->state != QN_ENTRY_FAILED) return;
@@ -210,6 +210,6 @@ void qn_entry_look_frozen(qn_entry *entry) {
   qn_kernel *kernel = qn_jit_frozen_find(entry->key, entry->digest, &isa);
   entry->frozen_seen = count;
   if (!kernel) return;
-  qn_entry_say(entry, "built ahead");
+  qn_entry_set_reason(entry, "built ahead");
   qn_entry_set_ready(entry, "frozen", isa, kernel);
 }

@@ -8,7 +8,7 @@
 
 typedef enum qn_entry_state {
   QN_ENTRY_WANTED, /* nothing is under way */
-  QN_ENTRY_MAKING, /* somebody has it in hand, or it is in the queue */
+  QN_ENTRY_MAKING, /* a work is on it, or it is in the queue */
   QN_ENTRY_READY,
   QN_ENTRY_FAILED
 } qn_entry_state;
@@ -17,12 +17,12 @@ typedef struct qn_entry {
   qn_code code;            /* first: a qn_code * is a qn_entry * */
   struct qn_table *table;  /* NULL: the context is gone */
   struct qn_entry *chain;  /* the next in its bucket, or among the dead */
-  struct qn_entry *older, *newer; /* among those that nobody refers to */
-  int64_t references;      /* callers', and one for whoever has it in hand */
-  qn_jit_job job;
+  struct qn_entry *older, *newer; /* among entries without references */
+  int64_t references;      /* callers', one for a work on it, one for its task in the queue */
+  qn_jit_task job;
   qn_digest digest;        /* of the key */
   qn_entry_state state;
-  int looked;              /* 1: it is not on disk */
+  int is_polled;           /* 1: it is not on disk */
   unsigned frozen_seen;    /* how many tables of kernels built ahead do not have it */
   const qn_target *target;
   qn_target_code loaded;   /* the entry's own */
@@ -40,14 +40,14 @@ typedef struct qn_table {
   struct qn_jit *jit;
   qn_entry **buckets;
   size_t n_buckets, n_entries;
-  qn_entry *oldest, *newest; /* of those that nobody refers to, by when they were released */
+  qn_entry *oldest, *newest; /* of entries without references, by when they were released */
   size_t bytes, limit;       /* of entries and machine code */
 } qn_table;
 
 /* 0: out of memory. */
 int qn_table_init(qn_table *table, struct qn_jit *jit, size_t limit);
 
-/* Takes the table apart: entries that nobody refers to are dead, the others on their own from now on. */
+/* Takes the table apart: entries without references are dead, the others on their own from now on. */
 void qn_table_clear(qn_table *table, qn_entry **dead);
 
 /* NULL: it is not there. */
@@ -58,26 +58,26 @@ qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_diges
 
 void qn_entry_ref(qn_entry *entry);
 
-/* What must go now, for the limit's sake or because nobody has it any more, is put on the list of the dead. */
+/* Entries to be freed now, for the limit's sake or for lack of references, are added to `dead`. */
 void qn_entry_unref(qn_entry *entry, qn_entry **dead);
 
-/* The same for who cannot bury: nobody dies yet. The entry has a table. */
-void qn_entry_put_down(qn_entry *entry);
+/* The same where nothing can be freed: entries beyond the limit stay until the next qn_entry_unref. The entry has a table. */
+void qn_entry_unref_later(qn_entry *entry);
 
 /* Frees the dead: without the lock, since it unmaps memory. */
-void qn_entry_bury(qn_entry *dead);
+void qn_entries_free(qn_entry *dead);
 
 /* The states. Reasons are cut at the end of their first line. */
-void qn_entry_say(qn_entry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void qn_entry_set_reason(qn_entry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void qn_entry_set_wanted(qn_entry *entry, const char *why);
 void qn_entry_set_making(qn_entry *entry, const char *how);
 void qn_entry_set_failed(qn_entry *entry, const char *why);
-/* A kernel that is not the entry's own; nobody dies of it. */
+/* A kernel that is not the entry's own; it counts for no limit. */
 void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel);
 /* The entry takes what was loaded, and counts its bytes. */
 void qn_entry_set_loaded(qn_entry *entry, const char *tier, qn_target_code loaded, qn_entry **dead);
 
-/* Looks among the kernels built ahead, if there are some where it has not looked yet. */
-void qn_entry_look_frozen(qn_entry *entry);
+/* Takes the kernel built ahead, if a table registered since the last poll has it. */
+void qn_entry_poll_frozen(qn_entry *entry);
 
 #endif

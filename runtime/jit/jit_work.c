@@ -1,7 +1,7 @@
 /* jit_work.c: see jit_work.h.
  *
- * What takes time is done by a *work*, without the lock: it counts code and context, and stands in a list by which a context
- * that ends knows whom to wait for, and a forked child whose work is lost. */
+ * What takes time is done by a *work*, without the lock: it counts code and context, and is in a list: a context that
+ * ends waits for its works, and a forked child drops those of other threads. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* clock_gettime */
 #endif
@@ -16,7 +16,7 @@
 #include "build_id.h"
 #include "core/base/status.h"
 
-/* A disk where looks take long is left to the background thread: after MOST_SLOW of them. */
+/* A slow disk is left to the background thread: after MOST_SLOW polls that took long. */
 #define SLOW_LOOK_NS 1000000
 #define MOST_SLOW 3
 
@@ -86,10 +86,10 @@ static void end(work *w) {
   unlink_work(w);
   qn_entry_unref(w->entry, &dead);
   const int is_last = --w->jit->references == 0;
-  qn_jit_queue_tell();
+  qn_jit_queue_notify();
   if (!dead && !is_last) return;
   qn_jit_queue_unlock();
-  qn_entry_bury(dead);
+  qn_entries_free(dead);
   if (is_last) qn_work_free(w->jit);
   qn_jit_queue_lock();
 }
@@ -120,7 +120,7 @@ static void forget_works(void) {
     qn_entry_unref(w->entry, &dead);
     w->jit->references--;
   }
-  qn_entry_bury(dead);
+  qn_entries_free(dead);
 }
 
 /* ---- Compilers ---- */
@@ -172,8 +172,8 @@ static char *disk_key(const work *w, size_t *size) {
   return key;
 }
 
-/* 1: there is code, made by who would make it now; where that is nobody, or not known before it is opened, by anybody: only the
- * clock tells compilers apart. */
+/* 1: there is code by the compiler that would make it now; where there is none, or it is not known before it is opened, by any
+ * compiler: they give the same bits. */
 static int load_from_disk(work *w) {
   qn_bytes object = {NULL, 0};
   size_t key_size = 0;
@@ -234,7 +234,7 @@ static void keep_on_disk(const work *w) {
   free(key);
 }
 
-static void tell_log(const work *w) {
+static void log_outcome(const work *w) {
   const qn_log *log = &w->jit->log;
   const char *name = w->entry->name;
   const int line = (int)strcspn(w->why, "\n"), tenths = tenths_of_ms(w->ns), is_made = w->loaded.handle != NULL;
@@ -258,7 +258,7 @@ static void try_disk(work *w) {
   load_from_disk(w);
   const int is_slow = now_ns() - start > SLOW_LOOK_NS;
   qn_jit_queue_lock();
-  w->entry->looked = 1;
+  w->entry->is_polled = 1;
   w->jit->n_slow += is_slow;
 }
 
@@ -270,7 +270,7 @@ static void try_compilers(work *w) {
   qn_jit_queue_lock();
   if (!has_source) return;
   w->uses_context = 0;
-  qn_jit_queue_tell();
+  qn_jit_queue_notify();
   qn_jit_queue_unlock();
   compile(w, &source);
   free(source.data);
@@ -294,15 +294,15 @@ static void publish(work *w) {
   } else {
     const int tenths = tenths_of_ms(w->ns);
     if (w->compiles)
-      qn_entry_say(entry, "compiled by %s in %d.%d ms", w->tier, tenths / 10, tenths % 10);
+      qn_entry_set_reason(entry, "compiled by %s in %d.%d ms", w->tier, tenths / 10, tenths % 10);
     else
-      qn_entry_say(entry, "found in the disk cache");
+      qn_entry_set_reason(entry, "found in the disk cache");
     qn_entry_set_loaded(entry, w->tier, w->loaded, &dead);
   }
-  qn_jit_queue_tell();
+  qn_jit_queue_notify();
   if (!dead && !lost.handle) return;
   qn_jit_queue_unlock();
-  qn_entry_bury(dead);
+  qn_entries_free(dead);
   if (lost.handle) target_of(w)->unload(lost.handle);
   qn_jit_queue_lock();
 }
@@ -314,13 +314,13 @@ static void conclude(work *w) {
   keep_on_disk(w);
   if (!is_dying && w->compiles && w->why[0])
     qn_record_dump(&w->jit->record, w->entry->name, ".log", w->why, strlen(w->why), &w->jit->log);
-  if (has_listener) tell_log(w);
+  if (has_listener) log_outcome(w);
   qn_jit_queue_lock();
   free(w->object.data);
 }
 
 static void make(work *w) {
-  if (!w->entry->looked) try_disk(w);
+  if (!w->entry->is_polled) try_disk(w);
   if (!w->loaded.handle && !w->jit->is_dying) try_compilers(w);
   publish(w);
   conclude(w);
@@ -334,9 +334,9 @@ void qn_work_run(qn_entry *entry) {
   make(&w);
 }
 
-void qn_work_look(qn_entry *entry) {
+void qn_work_poll_disk(qn_entry *entry) {
   /* On the heap: callers' stacks may be small. */
-  work *w = !entry->looked && entry->table->jit->n_slow < MOST_SLOW ? malloc(sizeof *w) : NULL;
+  work *w = !entry->is_polled && entry->table->jit->n_slow < MOST_SLOW ? malloc(sizeof *w) : NULL;
   if (!w) return;
   qn_sentence kept;
   qn_status_keep(&kept);

@@ -41,8 +41,8 @@ static qn_digest specs_of(const qn_expression *expression) {
   return digest;
 }
 
-/* The op that is to be compiled by itself: one whose expression, if there is one, would give every NaN one form; NULL: the
- * expression is. */
+/* The op, if it is to be compiled by itself: as an expression, where there is one, every NaN would get one form. NULL: the
+ * expression is compiled. */
 static const quern_op_info *by_itself(const qn_builtin *built) {
   return built && (built->rule == QN_RULE_MOVE || qn_specialise_is_free(built)) ? &built->info : NULL;
 }

@@ -12,7 +12,7 @@
  * v = NAME.v(x, y, a);`. malloc'ed; NULL: out of memory. */
 char *qn_op_text_call(const quern_op_info *info);
 
-/* What stands for an op by itself (generator.h) in a kernel's key: `where(condition,x,y)`. */
+/* The name of an op by itself (generator.h) in a kernel's key: `where(condition,x,y)`. */
 void qn_op_text_key(const quern_op_info *info, char *text, size_t size);
 
 #endif

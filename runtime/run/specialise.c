@@ -45,7 +45,7 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
 static const qn_builtin *moving_builtin(const qn_expression *expression, const uint8_t *dtypes) {
   const qn_instruction *code = expression->code;
   const int32_t n_in = expression->n_in;
-  if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* behind it stands the assignment */
+  if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* the assignment follows it */
   const qn_builtin *builtin = code[n_in].v.op->builtin;
   if (builtin->rule != QN_RULE_MOVE || !builtin->n_variants) return NULL;
   for (int32_t k = 0; k < n_in; k++) {

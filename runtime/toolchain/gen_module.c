@@ -36,7 +36,7 @@ typedef struct job {
 
 static void *allocate(void *owner, void *memory, size_t old_size, size_t size) {
   quern_gen_state *state = owner;
-  if (!memory) old_size = 0; /* it tells the kind of object then */
+  if (!memory) old_size = 0; /* it is the kind of object then */
   if (size > old_size && size - old_size > MOST_BYTES - state->used) return NULL;
   void *result = size || memory ? state->resize(memory, size) : NULL;
   if (!result && size) {

@@ -234,7 +234,8 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
   const quern_gen_request names = {.symbol = wanted->symbol, .op = wanted->op, .canonical = wanted->canonical,
                                    .dtypes = wanted->dtypes, .n_in = wanted->n_in, .n_out = wanted->n_out,
                                    .classes = wanted->classes, .rank = wanted->rank, .target = wanted->target, .is_wide = wanted->is_wide};
-  const request request = {.what = SOURCE, .source = &names, .items_per_thread = items_per_thread ? items_per_thread : &unwanted};
+  const request request = {.what = SOURCE, .source = &names,
+                           .items_per_thread = items_per_thread ? items_per_thread : &unwanted};
   return call(generator, &request, source);
 }
 

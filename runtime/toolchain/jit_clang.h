@@ -27,7 +27,7 @@ const char *qn_clang_state(void);
 int qn_clang_may_compile(void);
 
 /* Who would compile: versions, and path, size and time of the files that would do it, found without opening them. 0:
- * nobody. */
+ * there is none. */
 int qn_clang_identity(char *text, size_t size);
 
 #endif

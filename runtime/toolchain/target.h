@@ -29,7 +29,7 @@ typedef struct qn_target_code {
 typedef struct qn_compiler {
   const char *tier; /* its name in explain and in the log */
   int wants_cc;     /* 1: it is used only where the host named a C compiler */
-  /* Who would compile: versions and files. Opens nothing. 0: not known, or nobody. */
+  /* Who would compile: versions and files. Opens nothing. 0: not known, or there is none. */
   int (*identity)(const char *cc, char *text, size_t size);
   /* Whether one without an identity is worth asking; it may be opened for that. 0: why is a sentence. */
   int (*may_be_there)(char *why, size_t why_size);

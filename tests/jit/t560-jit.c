@@ -338,7 +338,7 @@ static void write_text(const char *path, const char *text, mode_t mode) {
 static char disk_key[1000];
 static size_t disk_key_size;
 
-static void note_key(void *arg, const qn_cache_entry *entry) {
+static void note_key(void *arg, const qn_cache_item *entry) {
   (void)arg;
   disk_key_size = entry->key_size;
   memcpy(disk_key, entry->key, entry->key_size < sizeof disk_key ? entry->key_size : 0);
