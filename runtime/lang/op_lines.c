@@ -51,7 +51,7 @@ static int read_primitive(qn_op_lines *lines, qn_op_line *line) {
   return 1;
 }
 
-/* What stands behind the first word of a line. */
+/* The line behind its first word. */
 static int read_rest(qn_op_lines *lines, qn_op_line *line) {
   switch (line->kind) {
     case QN_OP_LINE_IN: return read_type(lines, &line->type);

@@ -50,7 +50,7 @@ typedef struct parser {
   int has_grad;
 } parser;
 
-/* Records an error and returns 0, as every function here does whose parser has failed. */
+/* Records an error and returns 0. After it every function here returns 0. */
 #define FAIL(p, code, at, ...) ((p)->status = qn_syntax_fail(&(p)->parsed.source, code, at, __VA_ARGS__), 0)
 #define WRONG(p, at, ...) FAIL(p, QUERN_E_SYNTAX, at, __VA_ARGS__)
 
@@ -85,19 +85,19 @@ static int accept(parser *p, qn_sign sign) {
   return 1;
 }
 
-/* "expected WHAT WHERE WHOSE, found ..."; whose: a token or NULL */
-static int missing(parser *p, const char *what, const char *where, const qn_token *whose, const qn_token *found) {
+/* "expected WHAT WHERE NAME, found ..."; name: a token or NULL */
+static int missing(parser *p, const char *what, const char *where, const qn_token *name, const qn_token *found) {
   const qn_token none = {.size = 0};
-  if (!whose) whose = &none;
+  if (!name) name = &none;
   if (found->kind == QN_TOKEN_END)
-    return WRONG(p, found->at, "expected %s%s%.*s, found the end", what, where, SHOWN(p, whose));
-  return WRONG(p, found->at, "expected %s%s%.*s, found '%.*s'", what, where, SHOWN(p, whose), SHOWN(p, found));
+    return WRONG(p, found->at, "expected %s%s%.*s, found the end", what, where, SHOWN(p, name));
+  return WRONG(p, found->at, "expected %s%s%.*s, found '%.*s'", what, where, SHOWN(p, name), SHOWN(p, found));
 }
 
-static int expect(parser *p, qn_sign sign, const char *where, const qn_token *whose) {
+static int expect(parser *p, qn_sign sign, const char *where, const qn_token *name) {
   if (accept(p, sign)) return 1;
   const char what[] = {'\'', qn_syntax_signs[sign][0], '\'', 0};
-  return missing(p, what, where, whose, peek(p, 0));
+  return missing(p, what, where, name, peek(p, 0));
 }
 
 /* T is what an op's body is instantiated for. */
@@ -145,7 +145,7 @@ static int32_t *name_place(parser *p, const qn_token *token) {
   }
 }
 
-/* Gives a name its meaning, at the token where it first stands. */
+/* Gives a name its meaning, at its first token. */
 static void name_define(parser *p, int32_t *place, qn_token *token, char letter, int32_t number) {
   *place = (int32_t)(token - p->parsed.tokens) + 1;
   token->renamed = (uint8_t)letter;
@@ -361,7 +361,8 @@ static state take_operator(parser *p) {
 
 /* ---- The whole of one ---- */
 
-/* What stands in the innermost nest, '( )', a call or the first branch, has been read up to the sign that ends or divides it. */
+/* The contents of the innermost nest, parentheses, a call or a first branch, have been read up to the sign that ends or divides
+ * it. */
 static state end_part(parser *p) {
   nest *nest = innermost(p);
   if (nest->kind == IN_FIRST_BRANCH) {
@@ -457,7 +458,7 @@ static int result(parser *p, const char *where, const char *last) {
   return assign(p, -1, QN_DTYPE_NONE, at);
 }
 
-/* All but the name that may stand before it. */
+/* The text behind the kernel's name, if it has one. */
 static int body(parser *p) {
   while (peek(p, 0)->kind != QN_TOKEN_END) {
     const qn_token *token = peek(p, 0), *second = peek(p, 1);

@@ -25,7 +25,7 @@ typedef struct operand {
   qn_number number; /* NUMBER */
 } operand;
 
-/* A node of a weak tree. Branches stand in the order in which they are made: arguments first. */
+/* A node of a weak tree. Branches are in the order in which they are made: arguments first. */
 typedef struct branch {
   const char *op; /* NULL: a leaf */
   int32_t n_args, args[2];

@@ -759,7 +759,7 @@ typedef struct listing {
   int n, seen, bad;
 } listing;
 
-static void count_entry(void *arg, const qn_cache_entry *e) {
+static void count_entry(void *arg, const qn_cache_item *e) {
   listing *l = arg;
   l->n++;
   if (e->key_size == 4 && memcmp(e->key, "key", 3) == 0) l->seen |= 1 << (e->key[3] - '0');

@@ -14,15 +14,12 @@ local M = {}
 
 M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/simt/launch.h
 
--- The op that a text is a call of with its own inputs, without a blank, if it moves or casts: astype(x), full(), copy(x),
--- where(condition,x,y); or computes from indices: arange(). No canonical text is written so.
-local function op_itself(model, text)
-  local name, words = text:match "^([%w_]+)%(([%w_,]*)%)$"
+-- The op of that name, which moves or casts or computes from indices; or nil, message, kind.
+local function op_itself(model, name)
   local op = model.op_of_name[name]
-  if not op or not kinds.of(op).has_own_entry then return nil end
-  local names = {}
-  for k, input in ipairs(op.inputs) do names[k] = input.name end
-  return words == table.concat(names, ",") and op or nil
+  if not op then return nil, string.format("no op '%s'", name), "notfound" end
+  if kinds.of(op).has_own_entry then return op end
+  return nil, string.format("%s: it is compiled as an expression", name), "unsupported"
 end
 
 -- What a moving op's inputs promote to, or nil and a message.
@@ -88,14 +85,17 @@ local function is_sound(request, n)
 end
 
 -- request: as service.lua has it, with in_dtypes, out_dtypes, and rank 0 for any; templates, headers: what kernels_cuda.sources
--- has read. Returns the text, slots of a thread's turn; or nil, message, kind
+-- has read. Returns the text, items per thread; or nil, message, kind
 function M.text(model, banner, request, templates, headers)
   local n = #request.dtypes
   if not is_sound(request, n) then
     return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
   end
-  local op, entry, message, kind = op_itself(model, request.canonical), nil, nil, nil
-  if op then
+  local entry, message, kind
+  if request.op then
+    local op
+    op, message, kind = op_itself(model, request.op)
+    if not op then return nil, message, kind end
     entry, message, kind = entry_of_op(model, op, request)
   else
     entry, message, kind = host.entry(model, request)
