@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/op/resolve.h"
+#include "core/op/kind.h"
 #include "core/base/status.h"
 #include "core/base/strbuf.h"
 #include "core/tensor/tensor.h"
@@ -64,12 +64,10 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* ---- What an expression is ---- */
 
 /* Whether it is an op whose dtype the output's owner chooses, which no expression can say. */
-static int is_free(const qn_builtin *builtin) {
-  return builtin && (builtin->rule == QN_RULE_CAST || builtin->rule == QN_RULE_INDEX);
-}
+static int is_free(const qn_builtin *builtin) { return builtin && builtin->kind->chooses_dtype; }
 
-/* Operands of its kernels: an index op's have its indices before the output. */
-static int32_t n_inputs(const fused_op *fused) { return fused->op.info->n_in + qn_registry_is_index(&fused->op); }
+/* Operands of its kernels. */
+static int32_t n_inputs(const fused_op *fused) { return fused->op.info->n_in + qn_kind_of(&fused->op)->n_positions; }
 static int32_t n_operands(const fused_op *fused) { return n_inputs(fused) + fused->op.info->n_out; }
 
 /* The text by which an op with a name is an expression: `param a; NAME(x, y, a)`, or, where it has several outputs,
@@ -136,7 +134,7 @@ static const qn_builtin *moving_builtin(const qn_expression *expression, const u
   const int32_t n_in = expression->n_in;
   if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* behind it stands the assignment */
   const qn_builtin *builtin = code[n_in].v.op->builtin;
-  if (builtin->rule != QN_RULE_MOVE || !builtin->n_variants) return NULL;
+  if (!builtin->kind->keeps_bits || !builtin->n_variants) return NULL;
   for (int32_t k = 0; k < n_in; k++) {
     if (code[k].kind != QN_CODE_INPUT || code[k].v.index != k) return NULL;
     if (builtin->bool_in >> k & 1 && dtypes[k] != QN_BOOL) return NULL;
@@ -199,7 +197,7 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
     entry->built = builtin;
     specialised->is_built = 1;
     specialised->heavy = builtin->heavy;
-    return qn_resolve(builtin, entry->dtypes, &specialised->signature);
+    return qn_kind_resolve(builtin, entry->dtypes, &specialised->signature);
   }
   status = qn_interpreter_build(expression, typed, fused->generator, &entry->interpreted);
   if (status) return status;
@@ -214,15 +212,13 @@ static quern_status fill_entry(const fused_op *fused, const qn_expression *expre
 
 /* For an op that no expression can say. */
 static quern_status fill_free(const fused_op *fused, entry *entry) {
-  const int is_index = qn_registry_is_index(&fused->op);
   qn_specialised *specialised = &entry->specialised;
   entry->built = fused->op.builtin;
   specialised->dtypes = entry->dtypes;
   specialised->is_built = 1;
   specialised->n_nodes = 1;
-  specialised->n_slots = fused->op.info->n_params + is_index; /* the count of elements */
-  return is_index ? qn_resolve_index(entry->built, entry->dtypes[1], &specialised->signature)
-                  : qn_resolve(entry->built, entry->dtypes, &specialised->signature);
+  specialised->n_slots = fused->op.info->n_params + entry->built->kind->n_own_params;
+  return qn_kind_resolve(entry->built, entry->dtypes, &specialised->signature);
 }
 
 static quern_status fill_expression(fused_op *fused, entry *entry) {
@@ -325,7 +321,7 @@ static qn_code *acquire(fused_op *fused, const entry *entry, const place *place)
   const qn_expression *expression = atomic_load(&fused->expression);
   char itself[256];
   const qn_builtin *built = entry->built;
-  const int is_said = built && (built->rule == QN_RULE_MOVE || is_free(built));
+  const int is_said = built && (built->kind->keeps_bits || is_free(built));
   if (is_said) write_itself(&built->info, itself, sizeof itself);
   const qn_code_request request = {
       .canonical = is_said ? itself : expression->canonical, .specs = expression ? specs_of(expression) : (qn_digest){0, 0},
@@ -394,7 +390,7 @@ const qn_builtin *qn_fused_ops_builtin(const quern_op *op, const qn_specialised 
   if (entry->built) return entry->built;
   if (!builtin || specialised->n_slots != builtin->info.n_params) return NULL;
   qn_status_keep(&kept);
-  if (qn_resolve(builtin, entry->dtypes, &signature)) {
+  if (qn_kind_resolve(builtin, entry->dtypes, &signature)) {
     qn_status_restore(&kept);
     return NULL;
   }
