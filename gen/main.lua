@@ -313,22 +313,49 @@ local function fatbin_files(root, plan, read, files, lists)
   files[fatbin.INDEX] = fatbin.index(plan, sources, build_id(root))
 end
 
+-- The sources of the core, by their paths in it.
+local function core_sources(root)
+  local list = {}
+  for _, suffix in ipairs { ".c", ".h" } do
+    for _, path in ipairs(emit.list_all(root .. "/runtime/core", suffix)) do list[#list + 1] = path end
+  end
+  return list
+end
+
+-- Whether a tree has a source of the core: of a kind of op if it has such ops, of a target if it has kernels for it.
+local function is_in_tree(path, kinds, has_c, has_cuda)
+  local kind = path:match "^kinds/kind_(%w+)%."
+  if kind then return kinds[kind] or false end
+  local folder = path:match "^(%w+)/"
+  if folder == "cpu" then return has_c end
+  if folder == "simt" then return has_cuda end
+  return true
+end
+
 -- What all kernels of a tree have above them: the tables, the core, the public header. has_c: there are C kernels; cuda_table:
 -- what op_table.c says of CUDA, or nil
 local function core_files(root, plan, options, prefix, read, files, lists, has_c, cuda_table)
-  local types, records_of = plan.model.types, {}
+  local types, records_of, kinds = plan.model.types, {}, nil
+  local sources = core_sources(root)
+  if options.library then
+    kinds = {}
+    for _, path in ipairs(sources) do kinds[path:match "^kinds/kind_(%w+)%.c$" or "elementwise"] = true end
+  else
+    kinds = tables.kinds(types, plan.ops)
+  end
   for _, op in ipairs(plan.ops) do records_of[op.name] = has_c and plan.records_of[op.name] or {} end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
-                                   tree.c_banner("the table of ops and kernels"), cuda_table, options.library and "quern_managed_alloc")
+                                   tree.c_banner("the table of ops and kernels"), cuda_table, options.library and "quern_managed_alloc",
+                                   kinds)
   files["core/op_table.c"] = tree.rename(options.library and op_table or tree.flat_includes(op_table), prefix)
   files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
   table.insert(lists.core, "core/op_table.c")
   if options.library then return end
-  for _, suffix in ipairs { ".c", ".h" } do
-    for _, path in ipairs(emit.list_all(root .. "/runtime/core", suffix)) do
+  for _, path in ipairs(sources) do
+    if is_in_tree(path, kinds, has_c ~= nil, cuda_table ~= nil) then
       local name = path:match "[^/]+$"
       files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. path))
-      if suffix == ".c" then table.insert(lists.core, "core/" .. name) end
+      if name:find "%.c$" then table.insert(lists.core, "core/" .. name) end
     end
   end
   files[prefix .. ".h"] = tree.public_header(prefix, read "include/quern/quern.h", read "include/quern/dlpack.h", plan.ops)

@@ -34,7 +34,7 @@ typedef enum qn_dtype {
   QN_DTYPE_COUNT
 } qn_dtype;
 
-typedef enum qn_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_kind;
+typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_dtype_kind;
 
 #define QN_DTYPE_NONE 0xff /* in the tables: no such dtype, no such promotion */
 #define QN_DTYPE_N_CODES 7 /* DLPack codes below this have a row in qn_dtype_of_dlpack */
@@ -44,7 +44,7 @@ typedef struct qn_dtype_info {
   uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
   uint8_t bits;
   uint8_t size;       /* bytes */
-  uint8_t kind;       /* qn_kind */
+  uint8_t kind;       /* qn_dtype_kind */
   uint8_t compute;    /* qn_dtype that it is computed in */
   uint8_t bits_dtype; /* QN_B8 ... of its size */
   uint8_t built;      /* 1: kernels exist in this build */
@@ -57,6 +57,25 @@ extern const uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8];
 
 #endif
 ]]
+end
+
+-- What runs an op in the core: by its rule its kind (runtime/core/kinds/kind_*.c), and how its inputs promote.
+local RULES = {
+  ARITHMETIC = { kind = "elementwise", promotion = "COMMON" },
+  FLOATING = { kind = "elementwise", promotion = "FLOATING" },
+  DOUBLE = { kind = "elementwise", promotion = "DOUBLE" },
+  MOVE = { kind = "copy", promotion = "COMMON" },
+  CAST = { kind = "cast", promotion = "COMMON" },
+  INDEX = { kind = "index", promotion = "COMMON" },
+  ITEMS = { kind = "compact", promotion = "COMMON" },
+  PLACES = { kind = "compact", promotion = "COMMON" },
+}
+
+-- The set of the kinds that some ops are of. What is registered, and what has no row, is elementwise.
+function M.kinds(types, ops)
+  local set = { elementwise = true }
+  for _, op in ipairs(ops) do set[RULES[variants.rule(types, op)].kind] = true end
+  return set
 end
 
 local KINDS = { bool = "BOOL", integer = "INTEGER", float = "FLOAT", complex = "COMPLEX", bits = "BITS" }
@@ -199,7 +218,9 @@ end
 
 -- A qn_builtin's initialiser.
 -- is_there: the set of names of all ops
-local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
+-- cuda: as op_table has it
+local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_there, cuda)
+  local rule = RULES[variants.rule(types, op)]
   local mask, own, results, first, heavy = {}, {}, {}, first_variants(types, op, records)
   for _, name in ipairs(op.dtypes) do
     if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
@@ -211,7 +232,8 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_the
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
              %s, %d, %d, %d, args_%s, %s, 64, %s},
-    .rule = QN_RULE_%s,
+    .kind = &qn_kind_%s,
+    .promotion = QN_PROMOTION_%s,
     .dtypes = %s,
     .own = %s,
     .bool_in = 0x%xu,
@@ -223,12 +245,12 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_the
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", variants.rule(types, op),
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", rule.kind, rule.promotion,
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-    cuda_rows and string.format("\n    .cuda_variants = cuda_variants_%s,\n    .n_cuda_variants = %d,", op.c_name, #cuda_rows)
-      or "")
+    cuda_rows and string.format("\n    .ahead = (const qn_ahead[]){{&%s, cuda_variants_%s, %d}, {NULL, NULL, 0}},", cuda.backend,
+                                op.c_name, #cuda_rows) or "")
 end
 
 local function op_rows(types, ops, built, records_of, cuda)
@@ -238,18 +260,33 @@ local function op_rows(types, ops, built, records_of, cuda)
     local records, cuda_rows = records_of[op.name], cuda.rows_of[op.name]
     local definitions, bool_in = op_definitions(types, op, built, records, cuda_rows)
     table.move(definitions, 1, #definitions, #out + 1, out)
-    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in, is_there)
+    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in, is_there, cuda)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
   out[#out + 1] = string.format("};\nconst int32_t qn_n_builtins = %d;\n", #ops)
-  if cuda.backend then out[#out + 1] = string.format("extern const qn_cuda_backend %s;", cuda.backend) end
-  out[#out + 1] = string.format("const qn_cuda_backend *const qn_cuda = %s;\n", cuda.backend and "&" .. cuda.backend or "NULL")
   return table.concat(out, "\n")
 end
 
-local function pack_rows(types, packs)
-  if #packs == 0 then return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" end
+-- The backends and kinds that rows refer to; the table of backends, the CPU's first. kinds: a set
+local function declarations(kinds, backends)
+  local out, list = {}, {}
+  for _, name in ipairs(order.keys(kinds)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
+  for k, name in ipairs(backends) do
+    out[#out + 1] = string.format("extern const qn_backend %s;", name)
+    list[k] = "&" .. name .. ", "
+  end
+  out[#out + 1] = string.format("const qn_backend *const qn_backends[] = {%sNULL};\n", table.concat(list))
+  return table.concat(out, "\n")
+end
+
+-- kinds: the set of those that may have kernels among them
+local function pack_rows(types, packs, kinds)
+  if #packs == 0 then
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n"
+      .. (kinds.index and "const qn_variant *const qn_index_packs[2] = {NULL, NULL};\n" or "")
+      .. (kinds.compact and "const qn_compact_table qn_compact_packs = {NULL, {NULL, NULL}};\n" or "")
+  end
   local out, by_role = {}, {}
   local function define(record)
     local name = record.name:gsub("^qk_", "")
@@ -280,14 +317,19 @@ local function pack_rows(types, packs)
     for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
-  for _, entry in ipairs(by_role.index or {}) do
-    out[#out + 1] = string.format("  .index[%s] = &%s,", entry.record.dtypes[2] == "f64" and "1" or "0", entry.name)
-  end
-  if by_role.count then
-    out[#out + 1] = string.format("  .count = &%s,\n  .coordinate = {&%s, &%s},", by_role.count[1].name,
-                                  by_role.coordinate[1].name, by_role.coordinate[2].name)
-  end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
+  if kinds.index then
+    local positions = { "NULL", "NULL" }
+    for _, entry in ipairs(by_role.index or {}) do positions[entry.record.dtypes[2] == "f64" and 2 or 1] = "&" .. entry.name end
+    out[#out + 1] = string.format("const qn_variant *const qn_index_packs[2] = {%s};\n", table.concat(positions, ", "))
+  end
+  if kinds.compact then
+    local names = {}
+    for k, entry in ipairs { by_role.count and by_role.count[1] or false, table.unpack(by_role.coordinate or { false, false }) } do
+      names[k] = entry and "&" .. entry.name or "NULL"
+    end
+    out[#out + 1] = string.format("const qn_compact_table qn_compact_packs = {%s, {%s, %s}};\n", names[1], names[2], names[3])
+  end
   return table.concat(out, "\n")
 end
 
@@ -305,9 +347,12 @@ M.KERNEL_MACROS = [[
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
 -- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} };
--- allocator (may be nil): the public function that makes outputs
-function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator)
+-- allocator (may be nil): the public function that makes outputs; kinds: the set of kinds of op that are compiled
+function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator, kinds)
   cuda = cuda or { functions = {}, rows_of = {} }
+  local backends = {}
+  if #packs > 0 then backends[1] = "qn_backend_cpu" end
+  if cuda.backend then backends[#backends + 1] = cuda.backend end
   local names, seen = {}, {}
   local function declare(record)
     local name = M.function_name(record)
@@ -329,11 +374,12 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocato
   end
   return table.concat(banner, "\n") .. [[
 
-#include "core/base/kernel_abi.h"
-#include "core/op/registry.h"
-
-]] .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs) .. "\n"
+#include "core/op/backend.h"
+#include "core/op/kind.h"
+]] .. (kinds.index and '#include "core/kinds/kind_index.h"\n' or "")
+    .. (kinds.compact and '#include "core/kinds/kind_compact.h"\n' or "")
+    .. (next(cuda.rows_of) and '#include "core/simt/launch.h"\n' or "") .. "\n" .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
+    .. declarations(kinds, backends) .. "\n" .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs, kinds) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
     .. table.concat(typed, "\n") .. "\n"

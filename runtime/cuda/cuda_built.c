@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "build_id.h"
-#include "core/simt/launch.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "base/module.h"

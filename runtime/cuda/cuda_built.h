@@ -3,7 +3,7 @@
 #ifndef QN_CUDA_BUILT_H
 #define QN_CUDA_BUILT_H
 
-#include "core/base/kernel_abi.h"
+#include "core/simt/launch.h"
 #include "cuda/cuda_image.h"
 
 /* Of a built-in op's kernels those for operands of these dtypes (inputs, then the output), that run on devices of this

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 #include "core/base/thread.h"
 #include "exchange/descriptor.h"
@@ -86,9 +87,9 @@ static quern_status take_wish(const char *function, const quern_export *given, q
 /* Whether a copy can be made from there to there. */
 static quern_status check_way(const char *function, const DLTensor *tensor, const qn_descriptor *descriptor, DLDevice to) {
   const DLDevice from = tensor->device;
-  char source[QN_TENSOR_DEVICE_CHARS], target[QN_TENSOR_DEVICE_CHARS], text[QN_TENSOR_DTYPE_CHARS];
-  qn_tensor_device_text(from, source);
-  qn_tensor_device_text(to, target);
+  char source[QN_DEVICE_CHARS], target[QN_DEVICE_CHARS], text[QN_TENSOR_DTYPE_CHARS];
+  qn_device_text(from, source);
+  qn_device_text(to, target);
   if (!is_host_memory(from) && from.device_type != kDLCUDA)
     return qn_status_fail(QUERN_E_DEVICE, "%s: the tensor is on %s, which nothing here copies from", function, source);
   if (to.device_type != kDLCPU && to.device_type != kDLCUDA)
@@ -137,7 +138,7 @@ static quern_status export_itself(const char *function, const DLTensor *tensor, 
 
 static quern_status export(const char *function, const DLTensor *tensor, uint64_t flags, void (*release)(void *owner),
                            void *owner, const quern_export *given, struct DLManagedTensorVersioned **managed) {
-  char source[QN_TENSOR_DEVICE_CHARS], target[QN_TENSOR_DEVICE_CHARS];
+  char source[QN_DEVICE_CHARS], target[QN_DEVICE_CHARS];
   qn_descriptor descriptor;
   quern_export wish;
   quern_status status = qn_descriptor_read(function, tensor, 1, &descriptor);
@@ -152,7 +153,7 @@ static quern_status export(const char *function, const DLTensor *tensor, uint64_
     return export_itself(function, tensor, to, flags, release, owner, wish.stream, managed);
   if (wish.copy == QUERN_COPY_NEVER)
     return qn_status_fail(QUERN_E_DEVICE, "%s: the tensor is on %s, and it takes a copy to have it on %s", function,
-                          qn_tensor_device_text(from, source), qn_tensor_device_text(to, target));
+                          qn_device_text(from, source), qn_device_text(to, target));
   if (is_anywhere && is_host_memory(from)) to = (DLDevice){kDLCPU, 0};
   return export_copy(function, tensor, &descriptor, to, release, owner, wish.stream, managed);
 }

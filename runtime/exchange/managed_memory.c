@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/status.h"
+#include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 #include "core/base/thread.h"
 #include "cuda/cuda_context.h"
@@ -57,11 +58,11 @@ static quern_status make_on_device(const char *function, DLDevice device, void *
 
 quern_status qn_managed_memory_make(const char *function, DLDevice device, void *stream, int64_t n_bytes,
                                     qn_managed_memory **memory) {
-  char text[QN_TENSOR_DEVICE_CHARS];
+  char text[QN_DEVICE_CHARS];
   if (device.device_type == kDLCPU) return make_on_host(function, n_bytes, memory);
   if (device.device_type == kDLCUDA) return make_on_device(function, device, stream, n_bytes, memory);
   return qn_status_fail(QUERN_E_DEVICE, "%s: memory is made on the cpu and on CUDA devices, not on %s", function,
-                        qn_tensor_device_text(device, text));
+                        qn_device_text(device, text));
 }
 
 /* In the context that it was made in, if the driver knows of it: that may be another than the caller's. */

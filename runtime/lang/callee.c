@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/strbuf.h"
+#include "core/op/kind.h"
 
 #define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* a namespace, a name and an output, two dots between them, and the end */
 
@@ -33,12 +34,6 @@ static const qn_function *find_function(const char *name) {
   return NULL;
 }
 
-/* What to write in place of an op that casts. */
-static const char *instead_of(const quern_op_info *info) {
-  if (info->n_in == 0) return "write the number";
-  return strcmp(info->name, "saturate_cast") == 0 ? "a cast wraps; clip before it: (i8)clip(x, -128, 127)" : "write a cast, (f32)x";
-}
-
 /* An op as a function of expressions: of one that a host registered over a built-in op, the built-in meaning. */
 static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
   if (!op->builtin)
@@ -46,18 +41,10 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
                           "it by itself",
                           SHOWN(source, token));
-  if (op->builtin->info.op_class == QUERN_CLASS_DYNAMIC)
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
-                          "%.*s is no part of an expression: its output's shape depends on values; call it by itself",
-                          SHOWN(source, token));
-  if (op->builtin->rule == QN_RULE_CAST)
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
-                          instead_of(&op->builtin->info));
-  if (op->builtin->rule == QN_RULE_INDEX)
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at,
-                          "%.*s is no part of an expression: its elements follow from where they stand; call it by itself",
-                          SHOWN(source, token));
-  return QUERN_OK;
+  const qn_kind *kind = op->builtin->kind;
+  if (!kind->not_in_expressions) return QUERN_OK;
+  return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
+                        kind->not_in_expressions(&op->builtin->info));
 }
 
 /* The op of several outputs that NAME.OUTPUT means, and which of them; NULL. Shortens the name to the op's. */

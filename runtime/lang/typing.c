@@ -446,8 +446,8 @@ static int type_op(typing *t, const operand *x, operand *made) {
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   uint8_t dtype;
   dtype = QN_F64;
-  if (builtin->rule != QN_RULE_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in, &dtype)) return 0;
-  if (builtin->rule == QN_RULE_FLOATING && kind_of(dtype) != QN_KIND_FLOAT) dtype = QN_F32;
+  if (builtin->promotion != QN_PROMOTION_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in, &dtype)) return 0;
+  if (builtin->promotion == QN_PROMOTION_FLOATING && kind_of(dtype) != QN_KIND_FLOAT) dtype = QN_F32;
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");

@@ -1,13 +1,14 @@
-/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/cuda.h), by kernels built ahead, where there are some
+/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/op/backend.h), by kernels built ahead, where there are some
  * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
  * there: a call waits for its kernel, unless until then one built ahead for more general layouts can run, or, in a workspace of
  * the caller's, several of them (cuda_steps.h). Keeps nothing itself: code is its op's, loaded kernels are their image's. */
-#include "core/call/cuda.h"
+#include "core/simt/cuda.h"
 
 #include <string.h>
 
 #include "core/op/fused.h"
 #include "core/base/status.h"
+#include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 #include "cuda/cuda_built.h"
 #include "cuda/cuda_context.h"
@@ -54,8 +55,8 @@ static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
 }
 
 static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, choice *choice) {
-  const int32_t n_operands = decision->job.n_operands, n_out = op->info->n_out;
-  const qn_nest *nest = &decision->job.nest;
+  const int32_t n_operands = decision->n_operands, n_out = op->info->n_out;
+  const qn_nest *nest = &decision->nest;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
   int32_t n;
   qn_launch_choose(nest, decision->sizes, n_out, decision->values, &choice->form);
@@ -74,7 +75,7 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
 /* The launch without its code. */
 static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
-  qn_launch_pack(&decision->job.nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
+  qn_launch_pack(&decision->nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
                  &run->launch);
 }
 
@@ -204,7 +205,8 @@ static quern_status prepare_here(const quern_op *op, const qn_decision *decision
   return refuse_made(name, code);
 }
 
-static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+static quern_status prepare(const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+  const quern_op *op = decision->op;
   const qn_cuda_facts *facts;
   qn_cuda_scope scope;
   quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
@@ -217,12 +219,12 @@ static quern_status prepare(const quern_op *op, const qn_decision *decision, con
 /* ---- Launching ---- */
 
 /* Where the device sees memory of the host's: CUDA may have mapped it to another address. */
-static quern_status device_address(const quern_op_info *info, int32_t k, const qn_cuda_scope *scope, const char *ptr,
+static quern_status device_address(const quern_op_info *info, int32_t k, const qn_cuda_scope *scope, qn_ref ref,
                                    uint64_t *address) {
   static const int attributes[] = {QN_CUDA_POINTER_DEVICE_POINTER};
   qn_cuda_address seen = 0;
   void *values[] = {&seen};
-  const qn_cuda_result result = scope->driver->pointer_attributes(1, attributes, values, (qn_cuda_address)(uintptr_t)ptr);
+  const qn_cuda_result result = scope->driver->pointer_attributes(1, attributes, values, (qn_cuda_address)(uintptr_t)qn_ref_address(ref));
   *address = seen;
   if (result == 0 && seen) return QUERN_OK;
   return qn_tensor_fail(QUERN_E_DEVICE, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in,
@@ -230,10 +232,10 @@ static quern_status device_address(const quern_op_info *info, int32_t k, const q
 }
 
 static quern_status translate_pinned(const quern_op_info *info, const qn_decision *decision, const qn_cuda_scope *scope,
-                                     char *const *ptr, uint64_t *args) {
+                                     const qn_ref *ref, uint64_t *args) {
   quern_status status = QUERN_OK;
-  for (int32_t k = 0; k < decision->job.n_operands && !status; k++)
-    if (decision->pinned >> k & 1) status = device_address(info, k, scope, ptr[k], &args[k]);
+  for (int32_t k = 0; k < decision->n_operands && !status; k++)
+    if (decision->pinned >> k & 1) status = device_address(info, k, scope, ref[k], &args[k]);
   return status;
 }
 
@@ -261,7 +263,7 @@ typedef struct attempt {
   const qn_decision *decision;
   const qn_cuda_facts *facts;
   const qn_cuda_scope *scope;
-  char *const *ptr;
+  const qn_ref *ref;
   const qn_params *params;
   const quern_call *call; /* NULL: as one without anything */
   void *stream;
@@ -273,8 +275,8 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
   uint64_t args[QN_LAUNCH_ARGS];
   quern_status status = find_kernel(at->op, image, at->scope, at->stream, &kernel);
   if (status) return named_but_capturing(at->op, status);
-  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
-  status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  qn_cuda_arguments(at->decision, run, at->ref, at->params, args);
+  status = translate_pinned(at->op->info, at->decision, at->scope, at->ref, args);
   if (status) return status;
   return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->stream, args);
 }
@@ -282,7 +284,7 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
 /* The kernel built ahead in the place of the one that is made: packed anew each time, since it is for a while. Not inlined, for
  * its stack. */
 __attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
-  const qn_nest *nest = &at->decision->job.nest;
+  const qn_nest *nest = &at->decision->nest;
   qn_launch_form form;
   qn_cuda_run run;
   if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, at->decision->values, &form))
@@ -299,8 +301,8 @@ static int launch_steps(const attempt *at, const qn_cuda_run *run, quern_status 
   const char *why;
   if (!goes_by_steps(at->decision, at->facts, at->call, &chunks, &why)) return 0;
   qn_status_keep(&kept);
-  qn_cuda_arguments(at->decision, run, at->ptr, at->params, args);
-  *status = translate_pinned(at->op->info, at->decision, at->scope, at->ptr, args);
+  qn_cuda_arguments(at->decision, run, at->ref, at->params, args);
+  *status = translate_pinned(at->op->info, at->decision, at->scope, at->ref, args);
   if (*status == QUERN_OK)
     *status = qn_cuda_steps_run(at->decision, at->facts, at->scope, at->stream, args, at->params, at->call->workspace,
                                 at->call->workspace_bytes);
@@ -336,19 +338,36 @@ static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
   return launch_steps(at, run, &by_steps) ? by_steps : status;
 }
 
-static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
-                           const qn_params *params, const quern_call *call) {
+static quern_status launch(const qn_decision *decision, const qn_cuda_run *run, const qn_ref *ref, const qn_params *params,
+                           const quern_call *call) {
+  const quern_op *op = decision->op;
   void *stream = stream_of(call);
   const qn_cuda_facts *facts;
   qn_cuda_scope scope;
-  quern_status status = enter(op, decision, stream, &facts, &scope);
-  if (status) return status;
-  status = launch_any(&(attempt){op, decision, facts, &scope, ptr, params, call, stream}, run);
+  quern_status status = qn_cuda_check_addresses(decision, ref);
+  if (status || (status = enter(op, decision, stream, &facts, &scope))) return status;
+  status = launch_any(&(attempt){op, decision, facts, &scope, ref, params, call, stream}, run);
   qn_cuda_leave(&scope);
   return status;
 }
 
-static quern_status workspace(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes) {
+static quern_status call_once(const qn_decision *decision, const quern_call *call) {
+  qn_cuda_run run;
+  quern_status status = prepare(decision, call, &run);
+  return status ? status : launch(decision, &run, decision->nest.ref, &decision->params, call);
+}
+
+static quern_status keep(const qn_decision *decision, const quern_call *call, qn_run **run) {
+  return qn_cuda_keep(prepare, decision, call, run);
+}
+
+static quern_status launch_kept(const qn_decision *decision, const qn_run *run, const qn_ref *ref, const qn_params *params,
+                                const quern_call *call) {
+  return launch(decision, (const qn_cuda_run *)run, ref, params, call);
+}
+
+static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
+  const quern_op *op = decision->op;
   const qn_cuda_facts *facts;
   qn_sentence kept;
   choice choice;
@@ -434,7 +453,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   const char *why = "";
   const qn_cuda_kernel_info *kernel = NULL;
   qn_code_info info = {.tier = ""};
-  char device[QN_TENSOR_DEVICE_CHARS];
+  char device[QN_DEVICE_CHARS];
   choice choice;
   qn_cuda_run run;
   qn_code *code;
@@ -446,7 +465,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   if (status) return status;
   if (!run.detail && !run.kernel && !goes_by_steps(decision, facts, call, &steps, &why)) steps.n = 0;
   add_tier(buf, &choice, &run, &info, &steps, why);
-  qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_tensor_device_text(decision->device, device),
+  qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_device_text(decision->device, device),
                 facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
   if (kernel) add_kernel(buf, &run.launch, facts, kernel);
   const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
@@ -455,9 +474,14 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   return QUERN_OK;
 }
 
-static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+static quern_status explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  const quern_op *op = decision->op;
   const qn_cuda_facts *facts;
   qn_cuda_scope scope;
+  if (decision->nest.n_elements == 0) {
+    qn_cuda_explain_empty(decision, buf);
+    return QUERN_OK;
+  }
   quern_status status = enter(op, decision, stream_of(call), &facts, &scope);
   if (status) return status;
   status = explain_here(op, decision, facts, &scope, call, buf);
@@ -465,5 +489,7 @@ static quern_status explain(const quern_op *op, const qn_decision *decision, con
   return status;
 }
 
-const qn_cuda_backend qn_cuda_driver_backend = {
-    .stand_in = qn_extension_stand_in, .prepare = prepare, .launch = launch, .workspace = workspace, .explain = explain};
+extern const qn_backend qn_cuda_driver_backend; /* op_table.c's */
+const qn_backend qn_cuda_driver_backend = {
+    .place = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
+    .launch = launch_kept, .workspace = workspace, .explain = explain};

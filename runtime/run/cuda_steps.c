@@ -32,8 +32,8 @@ static uint8_t value_size(const qn_decision *decision, int32_t k) { return qn_dt
 
 /* Kernels of the program have the operand where it is: in one piece, in its dtype; an output: not before an input is read. */
 static int is_direct(const qn_decision *decision, int32_t k) {
-  const qn_nest *nest = &decision->job.nest;
-  const int32_t output = k - decision->job.n_in;
+  const qn_nest *nest = &decision->nest;
+  const int32_t output = k - decision->n_in;
   int64_t step = decision->sizes[k];
   if (value_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
   if (output >= 0 && !(program_of(decision)->in_place >> output & 1)) return 0;
@@ -51,7 +51,7 @@ static void measure(const qn_decision *decision, int64_t *of_element, int64_t *f
   const qn_program *program = program_of(decision);
   int32_t n_places = program->n_temps;
   *of_element = program->temp_before[program->n_temps];
-  for (int32_t k = 0; k < decision->job.n_operands; k++) {
+  for (int32_t k = 0; k < decision->n_operands; k++) {
     if (is_direct(decision, k)) continue;
     *of_element += value_size(decision, k);
     n_places++;
@@ -88,7 +88,7 @@ static const qn_cuda_variant *kernel_of(const qn_step *step, int32_t capability,
 /* Kernels that move an operand in or out. */
 static const qn_cuda_variant *movers_of(const qn_decision *decision, int32_t k, int32_t capability, int32_t *n,
                                         const char **why) {
-  const int is_input = k < decision->job.n_in;
+  const int is_input = k < decision->n_in;
   const uint8_t own = decision->dtypes[k], value = value_of(decision, k);
   const uint8_t dtypes[2] = {is_input ? own : value, is_input ? value : own};
   return qn_cuda_built_find(own == value ? "copy" : "astype", dtypes, 2, capability, n, why);
@@ -110,7 +110,7 @@ static int64_t cut_nest(const qn_nest *nest, int64_t most, int32_t *split, int64
 
 const char *qn_cuda_steps_refuse(const qn_decision *decision, int32_t capability, size_t bytes, qn_cuda_chunks *chunks) {
   const qn_program *program = program_of(decision);
-  const qn_nest *nest = &decision->job.nest;
+  const qn_nest *nest = &decision->nest;
   const char *why;
   int64_t of_element, fixed, rows;
   int32_t n, split;
@@ -121,7 +121,7 @@ const char *qn_cuda_steps_refuse(const qn_decision *decision, int32_t capability
     if (!kernel_of(&program->steps[i], capability, &why)) return why;
     chunks->n_steps++;
   }
-  for (int32_t k = 0; k < decision->job.n_operands; k++) {
+  for (int32_t k = 0; k < decision->n_operands; k++) {
     if (is_direct(decision, k)) continue;
     if (!movers_of(decision, k, capability, &n, &why)) return why;
     chunks->n_steps++;
@@ -145,7 +145,7 @@ size_t qn_cuda_steps_workspace(const qn_decision *decision, int32_t capability) 
   qn_cuda_chunks chunks;
   int64_t of_element, fixed;
   if (qn_cuda_steps_refuse(decision, capability, SIZE_MAX, &chunks)) return 0;
-  const int64_t n = decision->job.nest.n_elements;
+  const int64_t n = decision->nest.n_elements;
   measure(decision, &of_element, &fixed);
   return (size_t)(of_element * (n < MOST_ELEMENTS ? n : MOST_ELEMENTS) + fixed);
 }
@@ -204,8 +204,8 @@ static quern_status put(walk *w, const qn_cuda_variant *variant) {
 
 /* The chunk of operand k beside its contiguous copy, as a nest with as few dimensions as it has. */
 static void nest_of_move(walk *w, int32_t k) {
-  const qn_nest *whole = &w->decision->job.nest;
-  const int is_input = k < w->decision->job.n_in;
+  const qn_nest *whole = &w->decision->nest;
+  const int is_input = k < w->decision->n_in;
   const int32_t own = is_input ? 0 : 1;
   qn_nest *nest = &w->nest;
   int64_t step = value_size(w->decision, k);
@@ -229,7 +229,7 @@ static void nest_of_move(walk *w, int32_t k) {
 
 static quern_status move(walk *w, int32_t k) {
   const qn_decision *decision = w->decision;
-  const int is_input = k < decision->job.n_in;
+  const int is_input = k < decision->n_in;
   const uint8_t own = decision->sizes[k], value = value_size(decision, k);
   const uint8_t sizes[2] = {is_input ? own : value, is_input ? value : own};
   const uint32_t values = decision->values >> k & 1;
@@ -317,11 +317,11 @@ static quern_status run_on_device(walk *w, const qn_step *step) {
 }
 
 static quern_status run_chunk(walk *w) {
-  const qn_job *job = &w->decision->job;
-  const qn_program *program = program_of(w->decision);
+  const qn_decision *decision = w->decision;
+  const qn_program *program = program_of(decision);
   quern_status status = QUERN_OK;
-  for (int32_t k = 0; k < job->n_in && !status; k++)
-    if (!is_direct(w->decision, k)) status = move(w, k);
+  for (int32_t k = 0; k < decision->n_in && !status; k++)
+    if (!is_direct(decision, k)) status = move(w, k);
   for (int32_t i = 0; i < program->n_steps && !status; i++) {
     const qn_step *step = &program->steps[i];
     if (step->single)
@@ -329,8 +329,8 @@ static quern_status run_chunk(walk *w) {
     else
       status = run_on_device(w, step);
   }
-  for (int32_t k = job->n_in; k < job->n_operands && !status; k++)
-    if (!is_direct(w->decision, k)) status = move(w, k);
+  for (int32_t k = decision->n_in; k < decision->n_operands && !status; k++)
+    if (!is_direct(decision, k)) status = move(w, k);
   return status;
 }
 
@@ -338,7 +338,7 @@ static quern_status run_chunk(walk *w) {
 static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
   const qn_program *program = program_of(w->decision);
   uint64_t at = workspace;
-  for (int32_t i = 0; i < program->n_temps + w->decision->job.n_operands; i++) {
+  for (int32_t i = 0; i < program->n_temps + w->decision->n_operands; i++) {
     const int32_t k = i - program->n_temps;
     if (k >= 0 && is_direct(w->decision, k)) continue;
     at = (at + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -349,7 +349,7 @@ static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
 
 /* All chunks; dry: one of each length. */
 static quern_status run_chunks(walk *w, const uint64_t *args, int64_t rows) {
-  const qn_nest *nest = &w->decision->job.nest;
+  const qn_nest *nest = &w->decision->nest;
   int64_t at[QUERN_MAX_NDIM] = {0}, inner = 1;
   for (int32_t d = 0; d < w->split; d++) inner *= nest->n[d];
   for (;;) {
@@ -394,7 +394,7 @@ quern_status qn_cuda_steps_run(const qn_decision *decision, const qn_cuda_facts 
   w->params = params;
   w->temps = (uint64_t *)(w + 1);
   w->ones = w->temps + program->n_temps;
-  cut_nest(&decision->job.nest, chunks.n_elements, &w->split, &rows);
+  cut_nest(&decision->nest, chunks.n_elements, &w->split, &rows);
   lay_out(w, (uint64_t)(uintptr_t)workspace, chunks.n_elements);
   w->is_dry = 1;
   quern_status status = run_chunks(w, args, rows);

@@ -4,7 +4,7 @@
 #ifndef QN_CUDA_STEPS_H
 #define QN_CUDA_STEPS_H
 
-#include "core/call/dispatch.h"
+#include "core/op/decision.h"
 #include "cuda/cuda_context.h"
 
 /* How a decision goes by steps in a workspace of some size. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/op/kind.h"
 #include "run/op_text.h"
 #include "run/specialise.h"
 #include "toolchain/cpu_target.h"
@@ -44,7 +45,7 @@ static qn_digest specs_of(const qn_expression *expression) {
 /* The op, if it is to be compiled by itself: as an expression, where there is one, every NaN would get one form. NULL: the
  * expression is compiled. */
 static const quern_op_info *by_itself(const qn_builtin *built) {
-  return built && (built->rule == QN_RULE_MOVE || qn_specialise_is_free(built)) ? &built->info : NULL;
+  return built && (built->kind->keeps_bits || qn_specialise_is_free(built)) ? &built->info : NULL;
 }
 
 /* The code of a kernel, asked for. NULL: out of memory. */

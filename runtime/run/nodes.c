@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/op/kind.h"
 #include "lang/op_lines.h"
 
 /* A call of an op of several outputs, which the values of its outputs share. */
@@ -167,7 +168,7 @@ static uint8_t rounded_dtype(const qn_value *value, int32_t k) {
   const qn_builtin *builtin = value->op->builtin;
   uint8_t dtype = builtin->results[k];
   if (dtype == QN_DTYPE_NONE) dtype = value->kernel_dtype;
-  return dtype != qn_dtype_infos[dtype].compute && builtin->rule != QN_RULE_MOVE ? dtype : QN_DTYPE_NONE;
+  return dtype != qn_dtype_infos[dtype].compute && !builtin->kind->keeps_bits ? dtype : QN_DTYPE_NONE;
 }
 
 static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
@@ -208,7 +209,7 @@ static int32_t converted_node(builder *b, int32_t from, uint8_t dtype) {
 static void builtin_nodes(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
   const qn_builtin *builtin = value->op->builtin;
   const int32_t n_out = builtin->info.n_out;
-  int is_move = builtin->rule == QN_RULE_MOVE;
+  int is_move = builtin->kind->keeps_bits;
   uint8_t K = is_move ? qn_dtype_infos[value->kernel_dtype].bits_dtype : value->kernel_dtype;
   const qn_variant *variants = builtin->variants + builtin->first[K];
   int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/op/resolve.h"
+#include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 #include "lang/typing.h"
 #include "run/op_text.h"
@@ -18,7 +18,7 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* ---- What an expression is ---- */
 
 int qn_specialise_is_free(const qn_builtin *builtin) {
-  return builtin && (builtin->rule == QN_RULE_CAST || builtin->rule == QN_RULE_INDEX);
+  return builtin && builtin->kind->chooses_dtype;
 }
 
 quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **expression) {
@@ -47,7 +47,7 @@ static const qn_builtin *moving_builtin(const qn_expression *expression, const u
   const int32_t n_in = expression->n_in;
   if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* the assignment follows it */
   const qn_builtin *builtin = code[n_in].v.op->builtin;
-  if (builtin->rule != QN_RULE_MOVE || !builtin->n_variants) return NULL;
+  if (!builtin->kind->keeps_bits || !builtin->n_variants) return NULL;
   for (int32_t k = 0; k < n_in; k++) {
     if (code[k].kind != QN_CODE_INPUT || code[k].v.index != k) return NULL;
     if (builtin->bool_in >> k & 1 && dtypes[k] != QN_BOOL) return NULL;
@@ -106,7 +106,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
     own->built = builtin;
     specialised->is_built = 1;
     specialised->heavy = builtin->heavy;
-    return qn_resolve(builtin, own->dtypes, &specialised->signature);
+    return qn_kind_resolve(builtin, own->dtypes, &specialised->signature);
   }
   status = qn_interpreter_build(expression, typed, fused->generator, &own->interpreted);
   if (status) return status;
@@ -121,15 +121,13 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
 
 /* For an op that no expression can say. */
 static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) {
-  const int is_index = qn_registry_is_index(&fused->op);
   qn_specialised *specialised = &own->specialised;
   own->built = fused->op.builtin;
   specialised->dtypes = own->dtypes;
   specialised->is_built = 1;
   specialised->n_nodes = 1;
-  specialised->n_slots = fused->op.info->n_params + is_index; /* the count of elements */
-  return is_index ? qn_resolve_index(own->built, own->dtypes[1], &specialised->signature)
-                  : qn_resolve(own->built, own->dtypes, &specialised->signature);
+  specialised->n_slots = fused->op.info->n_params + own->built->kind->n_own_params;
+  return qn_kind_resolve(own->built, own->dtypes, &specialised->signature);
 }
 
 static quern_status fill_expression(qn_fused_op *fused, qn_specialisation *own) {

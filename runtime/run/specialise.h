@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "core/op/fused.h"
+#include "core/op/kind.h"
 #include "lang/expression.h"
 #include "run/interpreter.h"
 #include "toolchain/generator.h"
@@ -43,9 +44,9 @@ static inline qn_specialisation *qn_specialisation_of(const qn_specialised *spec
   return (qn_specialisation *)(uintptr_t)((const char *)specialised - offsetof(qn_specialisation, specialised));
 }
 
-/* Operands of its kernels: an index op has its indices before the output. */
+/* Operands of its kernels. */
 static inline int32_t qn_fused_op_n_inputs(const qn_fused_op *fused) {
-  return fused->op.info->n_in + qn_registry_is_index(&fused->op);
+  return fused->op.info->n_in + qn_kind_of(&fused->op)->n_positions;
 }
 static inline int32_t qn_fused_op_n_operands(const qn_fused_op *fused) {
   return qn_fused_op_n_inputs(fused) + fused->op.info->n_out;

@@ -1,13 +1,17 @@
 /* cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by
- * CUDA's runtime. See cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and keeps nothing on a
+ * CUDA's runtime. See core/simt/cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and keeps nothing on a
  * device. */
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/call/cuda.h"
+#include "core/op/kind.h"
+#include "core/simt/cuda.h"
 #include "core/base/status.h"
+#include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
+
+extern const qn_backend qn_cuda_tree; /* op_table.c's */
 
 /* ---- Errors ---- */
 
@@ -35,7 +39,7 @@ static quern_status refuse(const quern_op *op, cudaError_t error, const char *wh
 
 static int is_one_dtype(const qn_decision *decision, uint8_t *dtype) {
   *dtype = QN_BOOL; /* conditions and results may be that beside any other */
-  for (int32_t k = qn_cuda_first(decision); k < decision->job.n_operands; k++) {
+  for (int32_t k = decision->nest.n_positions; k < decision->n_operands; k++) {
     if (decision->dtypes[k] == QN_BOOL || decision->dtypes[k] == *dtype) continue;
     if (*dtype != QN_BOOL) return 0;
     *dtype = decision->dtypes[k];
@@ -47,9 +51,9 @@ static quern_status refuse_dtypes(const quern_op *op, const qn_decision *decisio
   const quern_op_info *info = &op->builtin->info;
   char text[256] = "";
   qn_strbuf names = {text, sizeof text, 0};
-  const int32_t first = qn_cuda_first(decision);
+  const int32_t first = decision->nest.n_positions;
   uint8_t dtype;
-  for (int32_t k = first; k < decision->job.n_operands; k++)
+  for (int32_t k = first; k < decision->n_operands; k++)
     qn_strbuf_add(&names, "%s%s", k > first ? ", " : "", qn_dtype_infos[decision->dtypes[k]].name);
   if (is_one_dtype(decision, &dtype))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no CUDA kernels are built for %s; generate them with --dtypes %s", info->name,
@@ -139,21 +143,21 @@ static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int 
 
 static quern_status pick(const quern_op *op, const qn_decision *decision, const qn_cuda_variant **kernel, qn_launch_form *form) {
   const quern_op_info *info = &op->builtin->info;
-  int32_t n;
-  const qn_cuda_variant *first = qn_launch_of_dtypes(op->builtin->cuda_variants, op->builtin->n_cuda_variants, decision->dtypes,
-                                                     decision->job.n_operands, &n);
+  const qn_ahead *ahead = qn_backend_kernels(decision->backend, op->builtin);
+  int32_t n = 0;
+  const qn_cuda_variant *first =
+      ahead ? qn_launch_of_dtypes(ahead->kernels, ahead->n_kernels, decision->dtypes, decision->n_operands, &n) : NULL;
   if (!n) return refuse_dtypes(op, decision);
-  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->job.nest, decision->sizes, info->n_out, decision->values, form);
+  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->nest, decision->sizes, info->n_out, decision->values, form);
   if (*kernel) return QUERN_OK;
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: none of its CUDA kernels takes operands that lie so (rank %d after dimensions "
-                        "were merged); generate them with --rank n and --class s", info->name, decision->job.nest.rank);
+                        "were merged); generate them with --rank n and --class s", info->name, decision->nest.rank);
 }
 
 /* ---- The backend ---- */
 
-static const quern_op *stand_in(const quern_op *op) { return op; }
-
-static quern_status prepare(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+static quern_status prepare(const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
+  const quern_op *op = decision->op;
   const quern_op_info *info = &op->builtin->info;
   const qn_cuda_variant *kernel;
   qn_launch_form form;
@@ -161,19 +165,19 @@ static quern_status prepare(const quern_op *op, const qn_decision *decision, con
   quern_status status = pick(op, decision, &kernel, &form);
   if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
   if (status) return status;
-  qn_launch_pack(&decision->job.nest, decision->sizes, info->n_out, decision->values, &form,
-                 info->n_params + qn_registry_is_index(op), &run->launch);
+  qn_launch_pack(&decision->nest, decision->sizes, info->n_out, decision->values, &form,
+                 info->n_params + qn_kind_of(op)->n_own_params, &run->launch);
   run->kernel = kernel;
   run->detail = (const void *)(uintptr_t)resident;
   return QUERN_OK;
 }
 
 /* Pinned memory may lie elsewhere for the device. */
-static cudaError_t translate_pinned(const qn_decision *decision, char *const *ptr, uint64_t *args) {
-  for (int32_t k = 0; k < decision->job.n_operands; k++) {
+static cudaError_t translate_pinned(const qn_decision *decision, const qn_ref *ref, uint64_t *args) {
+  for (int32_t k = 0; k < decision->n_operands; k++) {
     void *address;
     if (!(decision->pinned >> k & 1)) continue;
-    const cudaError_t error = cudaHostGetDevicePointer(&address, ptr[k], 0);
+    const cudaError_t error = cudaHostGetDevicePointer(&address, qn_ref_address(ref[k]), 0);
     if (error) return error;
     args[k] = (uint64_t)(uintptr_t)address;
   }
@@ -195,37 +199,58 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   return error;
 }
 
-static quern_status launch(const quern_op *op, const qn_decision *decision, const qn_cuda_run *run, char *const *ptr,
-                           const qn_params *params, const quern_call *call) {
+static quern_status launch(const qn_decision *decision, const qn_cuda_run *run, const qn_ref *ref, const qn_params *params,
+                           const quern_call *call) {
+  const quern_op *op = decision->op;
   const int device = decision->device.device_id;
   uint64_t args[QN_LAUNCH_ARGS];
   int was;
-  quern_status status = enter(op, device, &was);
-  if (status) return status;
-  qn_cuda_arguments(decision, run, ptr, params, args);
-  cudaError_t error = translate_pinned(decision, ptr, args);
+  quern_status status = qn_cuda_check_addresses(decision, ref);
+  if (status || (status = enter(op, device, &was))) return status;
+  qn_cuda_arguments(decision, run, ref, params, args);
+  cudaError_t error = translate_pinned(decision, ref, args);
   if (!error) error = launch_all(decision, run, args, call ? (cudaStream_t)call->stream : NULL);
   leave(device, was);
   return error ? refuse(op, error, ((const qn_cuda_variant *)run->kernel)->name) : QUERN_OK;
 }
 
-static quern_status workspace(const quern_op *op, const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  (void)op, (void)decision, (void)call;
+static quern_status call_once(const qn_decision *decision, const quern_call *call) {
+  qn_cuda_run run;
+  quern_status status = prepare(decision, call, &run);
+  return status ? status : launch(decision, &run, decision->nest.ref, &decision->params, call);
+}
+
+static quern_status keep(const qn_decision *decision, const quern_call *call, qn_run **run) {
+  return qn_cuda_keep(prepare, decision, call, run);
+}
+
+static quern_status launch_kept(const qn_decision *decision, const qn_run *run, const qn_ref *ref, const qn_params *params,
+                                const quern_call *call) {
+  return launch(decision, (const qn_cuda_run *)run, ref, params, call);
+}
+
+static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
+  (void)decision, (void)call;
   *bytes = 0;
   return QUERN_OK;
 }
 
-static quern_status explain(const quern_op *op, const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+static quern_status explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  const quern_op *op = decision->op;
   const qn_cuda_variant *kernel;
-  char device[QN_TENSOR_DEVICE_CHARS];
+  char device[QN_DEVICE_CHARS];
   qn_launch_form form;
   (void)call;
+  if (decision->nest.n_elements == 0) {
+    qn_cuda_explain_empty(decision, buf);
+    return QUERN_OK;
+  }
   quern_status status = pick(op, decision, &kernel, &form);
   if (status) return status;
   qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\nvariant: %s\ndevice: %s\n",
-                kernel->name, qn_tensor_device_text(decision->device, device));
+                kernel->name, qn_device_text(decision->device, device));
   return QUERN_OK;
 }
 
-extern const qn_cuda_backend qn_cuda_tree; /* op_table.c's */
-const qn_cuda_backend qn_cuda_tree = {stand_in, prepare, launch, workspace, explain};
+const qn_backend qn_cuda_tree = {.place = "a CUDA device", .device_type = kDLCUDA, .call = call_once, .prepare = keep,
+                                 .launch = launch_kept, .workspace = workspace, .explain = explain};

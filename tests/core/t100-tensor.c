@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "runtime/core/base/status.h"
+#include "runtime/core/tensor/device.h"
 #include "runtime/core/tensor/tensor.h"
 #include "tap.h"
 
@@ -144,7 +145,7 @@ static void test_reads(void) {
   make(&t, memory, f32, 2, (int64_t[]){2, 3}, NULL);
   t.dl.byte_offset = 5;
   is_int(read_one(&t, 0, &r), 0, "NULL strides");
-  ok(r.data == memory + 5 && r.n_elements == 6 && r.ndim == 2 && r.dtype == QN_F32 && r.size == 4 && r.compact, "as it is");
+  ok(qn_ref_address(r.ref) == (char *)memory + 5 && r.n_elements == 6 && r.ndim == 2 && r.dtype == QN_F32 && r.size == 4 && r.compact, "as it is");
   make(&t, memory, f32, 0, NULL, NULL);
   t.dl.shape = NULL;
   is_int(read_one(&t, 0, &r), 0, "no dimensions, shape and strides NULL");
@@ -256,7 +257,7 @@ static int devices(int n_in, int n_out, const int (*where)[3], DLDevice *device)
 
 static void test_devices(void) {
   DLDevice d;
-  char text[QN_TENSOR_DEVICE_CHARS];
+  char text[QN_DEVICE_CHARS];
   is_int(devices(2, 1, (const int[][3]){{1, 0, 1}, {1, 0, 1}, {1, 0, 1}}, &d), 0, "all on the CPU");
   ok(d.device_type == kDLCPU && d.device_id == 0, "computed there");
   is_int(devices(2, 1, (const int[][3]){{1, 0, 1}, {3, 0, 1}, {13, 1, 1}}, &d), 0, "all host-readable");
@@ -274,8 +275,8 @@ static void test_devices(void) {
   is_int(devices(2, 1, (const int[][3]){{3, 0, 1}, {10, 0, 1}, {10, 0, 1}}, &d), QUERN_E_DEVICE, "CUDA's memory, not ROCm's");
   is_int(devices(1, 1, (const int[][3]){{8, 0, 1}, {8, 0, 1}}, &d), 0, "Metal throughout");
   ok(d.device_type == kDLMetal, "is Metal's, whoever serves it");
-  is_str(qn_tensor_device_text((DLDevice){(DLDeviceType)99, 2}, text), "device_99:2", "a device without a name");
-  is_str(qn_tensor_device_text((DLDevice){kDLTrn, INT32_MIN}, text), "trn:-2147483648", "and without sense");
+  is_str(qn_device_text((DLDevice){(DLDeviceType)99, 2}, text), "device_99:2", "a device without a name");
+  is_str(qn_device_text((DLDevice){kDLTrn, INT32_MIN}, text), "trn:-2147483648", "and without sense");
 }
 
 /* ---- Random nests ---- */
@@ -408,7 +409,7 @@ static int64_t walk_nest(const qn_nest *nest, row *rows) {
   for (;;) {
     memset(&rows[n], 0, sizeof(row));
     for (int k = 0; k < nest->n_operands; k++) {
-      rows[n].a[k] = (uintptr_t)nest->ptr[k];
+      rows[n].a[k] = (uintptr_t)qn_ref_address(nest->ref[k]);
       for (int d = 0; d < nest->rank; d++) rows[n].a[k] += (uintptr_t)(index[d] * nest->stride[k][d]);
     }
     n++;
@@ -759,6 +760,39 @@ static void test_hostile(void) {
   ok(n_read > 10000 && n_whole > 1000, "not all were refused");
 }
 
+/* A device whose `data` is a handle: the places behind one handle are compared, those behind two are apart. */
+static void test_handles(void) {
+  static char cl_mem[2]; /* handles: one byte from each other */
+  int64_t shape[1] = {8}, down[1] = {-1};
+  DLTensor x = {cl_mem, {kDLOpenCL, 0}, 1, {kDLFloat, 32, 1}, shape, NULL, 16}, out = x;
+  qn_tensor read[2];
+  qn_nest nest;
+  uint8_t sizes[2] = {4, 4};
+  const quern_arg_info named[] = {args[0], args[OUT]};
+  out.data = cl_mem + 1;
+  x.strides = down;
+  x.byte_offset = 16 + 28;
+  for (int k = 0; k < 2; k++)
+    if (qn_tensor_read(k ? &out : &x, "add", &named[k], 0, 1, &read[k])) bail("%s", quern_last_error());
+  ok(read[0].ref.base == cl_mem && read[0].ref.offset == 44, "handle and offset stay apart");
+  qn_tensor_normalise(1, shape, 1, read, 1, read + 1, &nest);
+  nest.has_handles = 1;
+  ok(nest.ref[0].base == cl_mem && nest.ref[1].base == cl_mem + 1 && nest.ref[1].offset == 16, "  in a nest, too");
+  is_int(qn_tensor_check_overlap("add", named, &nest, 1, sizes), 0, "two handles share nothing");
+  nest.has_handles = 0;
+  is_int(qn_tensor_check_overlap("add", named, &nest, 1, sizes), QUERN_E_OVERLAP, "  as addresses they would");
+  nest.has_handles = 1;
+  nest.ref[1].base = nest.ref[0].base;
+  is_int(qn_tensor_check_overlap("add", named, &nest, 1, sizes), QUERN_E_OVERLAP, "one handle, places that meet");
+  nest.ref[1].offset = 48;
+  is_int(qn_tensor_check_overlap("add", named, &nest, 1, sizes), 0, "  places that do not");
+  nest.ref[1].offset = nest.ref[0].offset;
+  nest.stride[1][0] = nest.stride[0][0];
+  is_int(qn_tensor_check_overlap("add", named, &nest, 1, sizes), 0, "  the very same");
+  qn_tensor_normalise(1, shape, 0, NULL, 1, read, &nest);
+  ok(nest.ref[0].base == cl_mem && nest.ref[0].offset == 16 && nest.stride[0][0] == 4, "a flip moves the offset");
+}
+
 int main(void) {
   rows_wanted = malloc(MAX_ROWS * sizeof(row));
   rows_got = malloc(MAX_ROWS * sizeof(row));
@@ -771,6 +805,7 @@ int main(void) {
   test_overlap();
   test_overlap_cases();
   test_hostile();
+  test_handles();
   char longer[3000];
   memset(longer, 'a', sizeof longer);
   longer[sizeof longer - 1] = 0;

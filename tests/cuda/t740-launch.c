@@ -65,7 +65,7 @@ static void make_operands(problem *p, int32_t n_operands) {
   for (int32_t k = 0; k < n_operands; k++) {
     p->sizes[k] = has_indices && k == 0 ? 0 : is_mixed ? (uint8_t)(1 << below(4)) : size;
     lay_out(p, k);
-    nest->ptr[k] = NULL;
+    nest->ref[k] = (qn_ref){NULL, 0};
     if (k >= p->n_in || !p->sizes[k] || below(8)) continue;
     p->values |= (uint32_t)1 << k;
     for (int32_t d = 0; d < nest->rank; d++) nest->stride[k][d] = 0;

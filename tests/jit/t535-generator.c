@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/toolchain/generator.h"
+#include "runtime/core/op/kind.h"
 #include "runtime/lang/primitives.h"
 #include "tap.h"
 
@@ -206,7 +207,7 @@ static void check_programs(qn_generator *g) {
   group_begin("the program of every built-in op in every kernel dtype");
   for (int32_t i = 0; i < qn_n_builtins; i++) {
     const qn_builtin *b = &qn_builtins[i];
-    if (b->info.op_class == QUERN_CLASS_DYNAMIC || b->rule == QN_RULE_INDEX) continue; /* no part of expressions */
+    if (b->kind->call || b->kind->n_positions) continue; /* no part of expressions, nor a cast */
     for (int K = 0; K < QN_DTYPE_COUNT; K++) {
       if (b->first[K] == b->first[K + 1]) continue;
       qn_bytes program = {NULL, 0};
@@ -254,11 +255,11 @@ static void check_described(qn_generator *g) {
      "a parameter that is an integer");
   ok(strcmp(swish->info.params[1].name, "b") == 0 && swish->info.params[1].value.kind == QUERN_F64 && swish->info.params[1].value.v.f[0] == 0.5,
      "a parameter that is a float");
-  is_int(swish->rule, QN_RULE_FLOATING, "rule");
+  ok(swish->kind == &qn_kind_elementwise && swish->promotion == QN_PROMOTION_FLOATING, "kind and promotion");
   is_int(swish->dtypes, 1u << QN_F16 | 1u << QN_BF16 | 1u << QN_F32 | 1u << QN_F64, "dtypes");
   ok(swish->heavy && !over->heavy, "heavy or not");
   ok(!swish->variants && !swish->n_variants && !swish->first[QN_DTYPE_COUNT], "no kernels");
-  ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->rule == QN_RULE_ARITHMETIC && pick->results[0] == QN_DTYPE_NONE && !pick->info.params, "a condition among inputs");
+  ok(pick->bool_in == 1 && pick->info.n_in == 3 && pick->promotion == QN_PROMOTION_COMMON && pick->results[0] == QN_DTYPE_NONE && !pick->info.params, "a condition among inputs");
   is_str(pick->info.args[0].dtypes, "bool", "  and its dtype");
   ok(over->results[0] == QN_BOOL && over->dtypes == (1u << QN_I16 | 1u << QN_F32 | 1u << QN_F64), "a result that is bool; the dtypes it names");
   const qn_builtin *split = &ops[3]->rule, *own = &ops[4]->rule, *wide = &ops[5]->rule;
@@ -268,7 +269,7 @@ static void check_described(qn_generator *g) {
   is_str(split->info.args[2].dtypes, "i32", "  and its dtype");
   ok(split->info.args[1].is_output && split->info.args[2].is_output && split->info.args[2].may_alias == 1, "  both outputs");
   ok(own->own == 1u << QN_F16 && !split->own, "kernels of f16 itself");
-  ok(wide->rule == QN_RULE_DOUBLE && wide->results[0] == QN_U8, "f64 alone takes all");
+  ok(wide->promotion == QN_PROMOTION_DOUBLE && wide->results[0] == QN_U8, "f64 alone takes all");
   is_str(wide->info.args[0].dtypes, "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64", "  and says so");
   for (int32_t k = 0; k < n; k++) free(ops[k]);
   free(ops);
@@ -283,7 +284,7 @@ static void check_described(qn_generator *g) {
       continue;
     }
     const qn_builtin *a = &ops[0]->rule;
-    ok(a->rule == b->rule && a->dtypes == b->dtypes && a->bool_in == b->bool_in && a->results[0] == b->results[0] && a->heavy == b->heavy &&
+    ok(a->kind == b->kind && a->promotion == b->promotion && a->dtypes == b->dtypes && a->bool_in == b->bool_in && a->results[0] == b->results[0] && a->heavy == b->heavy &&
            strcmp(a->info.args[0].dtypes, b->info.args[0].dtypes) == 0 && strcmp(a->info.args[1].dtypes, b->info.args[1].dtypes) == 0 &&
            a->info.params[0].value.v.f[0] == b->info.params[0].value.v.f[0] && strcmp(a->info.formula, b->info.formula) == 0,
        "leaky_relu told again");

@@ -29,7 +29,7 @@ typedef enum qn_class {
   QN_CLASS_CONTIGUOUS, /* 'c': stride = item size */
   QN_CLASS_BROADCAST,  /* 'b': stride 0 */
   QN_CLASS_STRIDED,    /* 's': any stride */
-  QN_CLASS_TILED       /* 't': contiguous along dimension 1: inputs of CUDA kernels that transpose */
+  QN_CLASS_TILED       /* 't': contiguous along dimension 1: inputs of kernels that transpose */
 } qn_class;
 
 /* One kernel in all its ISA levels. */
@@ -41,64 +41,42 @@ typedef struct qn_variant {
   qn_kernel *fn[QN_ISA_COUNT]; /* NULL where not built */
 } qn_variant;
 
-/* One CUDA kernel built ahead: launch.h says what it is given. */
-typedef struct qn_cuda_variant {
-  const char *name;       /* "qc_add_f32_f32_f32_2d_ccc_i64" */
-  const uint8_t *dtypes;  /* qn_dtype per operand, as the tensors have it */
-  const uint8_t *classes; /* qn_class per operand */
-  uint8_t rank;           /* 1, 2, 3; 0 = any up to qn_launch_max_rank */
-  uint8_t is_wide;        /* 1: counts in 64 bits */
-  uint8_t turn;           /* slots that a thread takes at a time */
-  const void *function;   /* what the CUDA runtime launches */
-} qn_cuda_variant;
+/* From the inputs' dtypes to T, of kinds of op whose inputs promote. */
+typedef enum qn_promotion {
+  QN_PROMOTION_COMMON,   /* T is their common dtype */
+  QN_PROMOTION_FLOATING, /* likewise, but f32 for integers and bool */
+  QN_PROMOTION_DOUBLE    /* each input becomes f64, which T is, whatever its dtype */
+} qn_promotion;
 
-/* From the inputs' dtypes to the dtype a kernel computes in. */
-typedef enum qn_rule {
-  QN_RULE_ARITHMETIC, /* inputs promote to T (it must be in `dtypes`); computed in T's compute type */
-  QN_RULE_FLOATING,   /* as ARITHMETIC, but integers and bool become f32 */
-  QN_RULE_DOUBLE,     /* each input becomes f64, which T is, whatever its dtype */
-  QN_RULE_MOVE,       /* inputs promote to T; computed on T's bits: values pass unchanged */
-  QN_RULE_CAST,       /* T is the dtype the caller gives the output: astype (one input: kernels are the converts, or, from
-                         a dtype to itself, the op's own on its bits), saturate_cast (the same, but for those of its own
-                         that are given in T), full (no input: kernels on T's bits) */
-  QN_RULE_INDEX,      /* T is the dtype the caller gives the output, the only operand; kernels have another before it, the indices
-                         of the elements, and behind the parameters how many there are: in f64 for floats, in i64 for integers */
-  /* Of class dynamic: where the first input is not 0, */
-  QN_RULE_ITEMS,      /* the items of the second, which is of T, as they are: kernels on T's bits; the output is of T */
-  QN_RULE_PLACES,     /* the indices of the elements of it, whose dtype is T: kernels on bool; the output is i64 */
-} qn_rule;
+/* Kernels that a generated tree has for a target beside the CPU, as that target's backend knows them. */
+struct qn_backend;
+typedef struct qn_ahead {
+  const struct qn_backend *backend; /* NULL: the end of a list */
+  const void *kernels;
+  int32_t n_kernels;
+} qn_ahead;
 
 /* An op as the generator knows it. */
 typedef struct qn_builtin {
   quern_op_info info;
-  qn_rule rule;
+  const struct qn_kind *kind; /* what it does, and how a call of it runs: op/kind.h */
+  uint8_t promotion;          /* qn_promotion */
   uint32_t dtypes;        /* bit qn_dtype set: the promoted dtype T may be this */
   uint32_t own;           /* bit qn_dtype set: it computes in another, but there are kernels of that T itself */
   uint32_t bool_in;       /* bit k set: input k is a condition: bool, outside promotion */
   uint8_t results[QN_MAX_OUTPUTS]; /* the dtype that output k has whatever T is; QN_DTYPE_NONE: T */
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;
-  /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K: T's compute dtype, or a
-   * T of `own`, for ARITHMETIC and FLOATING, f64 for DOUBLE, f64 or i64 for INDEX, T's bits dtype (QN_B8 ...) for MOVE, CAST and
-   * ITEMS, bool for PLACES. 65535 variants an op at most. */
+  /* The group of kernel dtype K is variants[first[K]] up to, not including, variants[first[K + 1]]. K follows from T by the kind:
+   * T's compute dtype or a T of `own`, or T's bits dtype (QN_B8 ...). 65535 variants an op at most. */
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
-  const qn_cuda_variant *cuda_variants; /* NULL: none are built ahead */
-  int32_t n_cuda_variants;
+  const qn_ahead *ahead;  /* for other targets; NULL: none */
 } qn_builtin;
 
 /* Sorted by name. */
 extern const qn_builtin qn_builtins[];
 extern const int32_t qn_n_builtins;
-
-/* What computes on CUDA devices: cuda.h. NULL: nothing does. */
-typedef struct qn_cuda_backend qn_cuda_backend;
-extern const qn_cuda_backend *const qn_cuda;
-
-/* The indices of a nest's elements are an operand without memory: of one byte an element, at addresses from here on, which are
- * never read. QN_TENSOR_MAX_SPAN from anything that is; ORDER INDEX_ORIGIN of kernel_pack.h. */
-#define QN_INDEX_ORIGIN ((int64_t)1 << 61)
-#define QN_INDEX_DTYPE QN_B8 /* which no tensor has */
 
 /* The shared kernels around the ops' own: by element size or by dtype pair. */
 typedef struct qn_pack_table {
@@ -119,13 +97,6 @@ typedef struct qn_pack_table {
   /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block, even of 2 KB, costs more
    * than streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
   const qn_variant *stream; /* NULL: nothing is built for the CPU */
-  /* "sc", rank 2: addresses, an index each, counted from QN_INDEX_ORIGIN, to numbers: i64, f64. NULL: no op needs them. */
-  const qn_variant *index[2];
-  /* Of ops of class dynamic, NULL where there are none. */
-  const qn_variant *count;         /* conditions, bool "c", to how many hold, one i64 "b" */
-  /* Places in a block, i32, to coordinates along one dimension, i64 (contiguous; strided), and to places along the next outer
-   * one. Parameters: what coordinate.c.in names, in its order. */
-  const qn_variant *coordinate[2];
 } qn_pack_table;
 
 extern const qn_pack_table qn_packs;

@@ -6,6 +6,7 @@
 #include "core/call/infer.h"
 #include "core/call/outputs.h"
 #include "core/call/plan.h"
+#include "core/op/kind.h"
 #include "core/op/registry.h"
 #include "core/base/status.h"
 
@@ -152,7 +153,7 @@ static inline quern_status check_operands(const quern_op *op, int32_t n_in, cons
 static quern_status check_shape_sizes(const quern_op_info *info, const char *name, quern_shape *shapes) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
-    const quern_shape *element = qn_infer_shape_at(shapes, k);
+    const quern_shape *element = qn_shape_at(shapes, k);
     status = check_size(info->name, "quern_shape", element->size, sizeof(quern_shape));
     if (status == QUERN_OK && element->size != shapes->size)
       status = qn_status_fail(QUERN_E_VERSION, "%s: %s[%d].size differs from %s[0].size", info->name, name, k, name);

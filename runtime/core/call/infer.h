@@ -4,15 +4,10 @@
 
 #include "core/op/registry.h"
 
-/* Element k of the caller's array, whose structs may be longer than ours. */
-static inline quern_shape *qn_infer_shape_at(quern_shape *out, int32_t k) {
-  return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
-}
-
 /* No data is touched. out: [n_out], elements of out[0].size bytes each. */
 quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out);
 
-/* The same for a call on these data: of class dynamic, values are read. `call` is of this library's size, or NULL. */
+/* The same for a call on these data: where shapes depend on values, these are read. `call` is of this library's size, or NULL. */
 quern_status qn_measure(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call);
 
 #endif

@@ -9,6 +9,8 @@
 #include "core/call/dispatch.h"
 #include "core/call/infer.h"
 #include "core/base/status.h"
+#include "core/op/kind.h"
+#include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 
 /* The tensors that an allocator has made for a call. */
@@ -52,8 +54,7 @@ static void delete_all(outputs *outputs) {
 /* Nothing but the caller says what he wants of a cast; without inputs nothing else says how large it is to be, or where. */
 static quern_status check_wishes(const quern_op *op, const quern_shape *shapes) {
   const quern_op_info *info = op->info;
-  const int is_cast = op->builtin && op->builtin->rule == QN_RULE_CAST;
-  if (!is_cast && info->n_in > 0) return QUERN_OK;
+  if (!qn_kind_of(op)->chooses_dtype && info->n_in > 0) return QUERN_OK;
   if (shapes) return QUERN_OK;
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: its output's dtype%s is the caller's choice, and shapes is NULL", info->name,
                         info->n_in ? "" : " and shape");
@@ -76,7 +77,7 @@ static quern_status check_extents(const quern_op_info *info, int32_t k, const qu
 /* What came instead of what was asked for; its version is known. */
 static quern_status check_given(const quern_op_info *info, int32_t k, const quern_shape *wanted, const DLTensor *given) {
   const quern_arg_info *arg = &info->args[info->n_in + k];
-  char device[QN_TENSOR_DEVICE_CHARS], expected[QN_TENSOR_DEVICE_CHARS];
+  char device[QN_DEVICE_CHARS], expected[QN_DEVICE_CHARS];
   qn_tensor read = {.ndim = given->ndim, .shape = given->shape};
   if (given->dtype.code != wanted->dtype.code || given->dtype.bits != wanted->dtype.bits ||
       given->dtype.lanes != wanted->dtype.lanes)
@@ -86,7 +87,7 @@ static quern_status check_given(const quern_op_info *info, int32_t k, const quer
                           wanted->dtype.lanes);
   if (given->device.device_type != wanted->device.device_type || given->device.device_id != wanted->device.device_id)
     return qn_tensor_fail(QUERN_E_DEVICE, info->name, arg, k, "the allocator gave memory on %s, expected %s",
-                          qn_tensor_device_text(given->device, device), qn_tensor_device_text(wanted->device, expected));
+                          qn_device_text(given->device, device), qn_device_text(wanted->device, expected));
   if (given->ndim != wanted->ndim || (given->ndim && !given->shape))
     return qn_tensor_fail(QUERN_E_SHAPE, info->name, arg, k, "the allocator gave %d dimensions%s, expected %d", given->ndim,
                           given->shape ? "" : " without extents", wanted->ndim);
@@ -124,7 +125,7 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
                                   const quern_call *call, outputs *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
   for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
-    status = allocate_next(op->info, qn_infer_shape_at(shapes, k), allocate, outputs);
+    status = allocate_next(op->info, qn_shape_at(shapes, k), allocate, outputs);
   return status;
 }
 

@@ -71,7 +71,7 @@ static void stream_row(const run *run, char *const *row, const int64_t (*stride)
 /* The kernel over [begin, end) of dimension `cut`, all of the others. */
 static void run_direct(const run *run, int64_t begin, int64_t end) {
   const qn_job *job = run->job;
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM] = {0};
@@ -115,12 +115,15 @@ static int64_t cut_multiple(const run *run) { return run->cut == 0 ? 64 : 1; }
 
 static void direct_slice(void *arg, int64_t i) {
   const run *run = arg;
-  int64_t n = run->job->nest.n[run->cut], multiple = cut_multiple(run);
+  int64_t n = run->job->nest->n[run->cut], multiple = cut_multiple(run);
   int64_t begin = part_start(n, i, run->n_slices, multiple), end = part_start(n, i + 1, run->n_slices, multiple);
   if (begin < end) run_direct(run, begin, end);
 }
 
 /* ---- Blocks ---- */
+
+/* Of a position's, too, which is no address. */
+static char *moved_by(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
 /* Where a slice stands: the box's place in the grid, its first item in every dimension and operand. */
 typedef struct place {
@@ -133,7 +136,7 @@ static int64_t skew_along(const run *run, int32_t d) { return d == 0 ? run->skew
 
 static int64_t boxes_along(const run *run, int32_t d) {
   const qn_job *job = run->job;
-  return (job->nest.n[d] + skew_along(run, d) + job->chunk[d] - 1) / job->chunk[d];
+  return (job->nest->n[d] + skew_along(run, d) + job->chunk[d] - 1) / job->chunk[d];
 }
 
 static int64_t box_begin(const run *run, int32_t d, int64_t at) {
@@ -142,12 +145,12 @@ static int64_t box_begin(const run *run, int32_t d, int64_t at) {
 }
 
 static int64_t box_end(const run *run, int32_t d, int64_t at) {
-  int64_t end = (at + 1) * run->job->chunk[d] - skew_along(run, d), n = run->job->nest.n[d];
+  int64_t end = (at + 1) * run->job->chunk[d] - skew_along(run, d), n = run->job->nest->n[d];
   return end < n ? end : n;
 }
 
 static void place_set(const run *run, place *place, int64_t box) {
-  const qn_nest *nest = &run->job->nest;
+  const qn_nest *nest = run->job->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = run->ptr[k];
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = run->job->order[i];
@@ -155,12 +158,13 @@ static void place_set(const run *run, place *place, int64_t box) {
     place->at[d] = box % count;
     box /= count;
     place->begin[d] = box_begin(run, d, place->at[d]);
-    for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] += place->begin[d] * nest->stride[k][d];
+    for (int32_t k = 0; k < nest->n_operands; k++)
+      place->ptr[k] = moved_by(place->ptr[k], place->begin[d] * nest->stride[k][d]);
   }
 }
 
 static void place_next(const run *run, place *place) {
-  const qn_nest *nest = &run->job->nest;
+  const qn_nest *nest = run->job->nest;
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = run->job->order[i];
     int wraps = box_end(run, d, place->at[d]) == nest->n[d];
@@ -168,7 +172,7 @@ static void place_next(const run *run, place *place) {
     int64_t begin = box_begin(run, d, place->at[d]), moved = begin - place->begin[d];
     place->begin[d] = begin;
     if (moved)
-      for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] += moved * nest->stride[k][d];
+      for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = moved_by(place->ptr[k], moved * nest->stride[k][d]);
     if (!wraps) return;
   }
 }
@@ -198,7 +202,7 @@ static void load(const run *run, int32_t n_in, const place *place, const qn_box 
     const char *from = place->ptr[k];
     /* A box that is shorter along its last dimension holds the first items of a longer one. */
     if (packed[k].from == from && packed[k].row == box->row && packed[k].count >= box->count) continue;
-    qn_pack_load(operand, job->nest.stride[k], box, from, area);
+    qn_pack_load(operand, job->nest->stride[k], box, from, area);
     packed[k].from = from;
     packed[k].row = box->row;
     packed[k].count = box->count;
@@ -217,7 +221,7 @@ static void registers_set(const qn_job *job, registers *registers, char *area) {
     registers->ptr[k] = area + operand->block;
     registers->stride[k][0] = operand->broadcast ? 0 : operand->value_size;
     /* From row to row, where the kernel runs in rows; a block's own depends on the box at hand. */
-    registers->stride[k][1] = job->rows && operand->way == QN_WAY_IN_PLACE ? job->nest.stride[k][job->box_dim[1]] : 0;
+    registers->stride[k][1] = job->rows && operand->way == QN_WAY_IN_PLACE ? job->nest->stride[k][job->box_dim[1]] : 0;
   }
 }
 
@@ -280,7 +284,7 @@ static void store(const run *run, const place *place, const qn_box *box, char *a
   const qn_job *job = run->job;
   for (int32_t k = job->n_in; k < job->n_operands; k++)
     if (job->operand[k].way != QN_WAY_IN_PLACE)
-      qn_pack_store(&job->operand[k], job->nest.stride[k], box, area, place->ptr[k]);
+      qn_pack_store(&job->operand[k], job->nest->stride[k], box, area, place->ptr[k]);
 }
 
 /* Before the first box of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
@@ -290,9 +294,8 @@ static void begin_boxes(const qn_job *job, qn_box *box, packed *packed, char *ar
   for (int32_t j = 0; j < box->rank; j++) box->n[j] = job->chunk[box->dim[j]];
   box->row = box->rank ? box->n[0] : 1;
   for (int32_t k = 0; k < job->n_operands; k++) {
-    packed[k].from = NULL;
-    packed[k].count = 0;
-    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest.stride[k], box, area);
+    packed[k] = (struct packed){.count = 0};
+    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest->stride[k], box, area);
   }
 }
 
@@ -330,19 +333,19 @@ static void blocks_slice(void *arg, int64_t i) {
 static int64_t stream_skew(const qn_job *job, char *const *ptr) {
   uintptr_t misaligned = (uintptr_t)ptr[job->n_in] % 64;
   int64_t size = job->operand[job->n_in].size;
-  if (!job->streamed || job->nest.rank != 1 || misaligned % (uintptr_t)size) return 0;
+  if (!job->streamed || job->nest->rank != 1 || misaligned % (uintptr_t)size) return 0;
   return (int64_t)misaligned / size % job->chunk[0];
 }
 
 static int64_t count_boxes(const run *run) {
   int64_t n = 1;
-  for (int32_t d = 0; d < run->job->nest.rank; d++) n *= boxes_along(run, d);
+  for (int32_t d = 0; d < run->job->nest->rank; d++) n *= boxes_along(run, d);
   return n;
 }
 
-void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
-                    void *arg) {
-  const run run = {.job = job, .ptr = job->nest.ptr};
+void qn_engine_walk(const qn_job *job, char *const *inputs, int32_t n_in, int64_t i, int64_t n,
+                    int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
+  const run run = {.job = job, .ptr = inputs};
   const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
   _Alignas(64) char area[QN_AREA];
   packed packed[QN_MAX_OPERANDS];
@@ -353,7 +356,7 @@ void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (
   begin_boxes(job, &box, packed, area);
   place_set(&run, &place, first);
   qn_engine_box visited = {.ptr = ptr, .room = area + job->room};
-  for (int64_t d = 0, weight = 1; d < job->nest.rank; weight *= job->nest.n[d++]) visited.first += place.begin[d] * weight;
+  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
   for (int64_t at = first;;) {
     box_measure(&run, &place, &box);
     load(&run, n_in, &place, &box, packed, area);
@@ -379,10 +382,10 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const
   run run = {.job = job, .kernel = kernel, .ptr = ptr, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
-      run.cut = cut_dimension(&job->nest, n_slices);
+      run.cut = cut_dimension(job->nest, n_slices);
       qn_slices_run(slices, n_slices, direct_slice, &run);
     } else {
-      run_direct(&run, 0, job->nest.rank ? job->nest.n[0] : 1);
+      run_direct(&run, 0, job->nest->rank ? job->nest->n[0] : 1);
     }
     return;
   }

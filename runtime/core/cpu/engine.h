@@ -10,7 +10,7 @@
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
 
 /* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ptr: the operands' first items as
- * job->nest has them (flipped strides included); job->nest.ptr is not read. To be called in the default floating point
+ * job->nest has them (flipped strides included), of positions the first one; job->nest->ref is not read. To be called in the default floating point
  * environment. */
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices);
 
@@ -23,8 +23,8 @@ typedef struct qn_engine_box {
 } qn_engine_box;
 
 /* Calls visit(arg, box) for the boxes of part `i` of `n` of an in_order job, one after another, until it returns 0; a part may
- * have none. job->nest.ptr: the inputs. To be called in the default floating point environment. */
-void qn_engine_walk(const qn_job *job, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const qn_engine_box *box),
-                    void *arg);
+ * have none. inputs: as ptr above. To be called in the default floating point environment. */
+void qn_engine_walk(const qn_job *job, char *const *inputs, int32_t n_in, int64_t i, int64_t n,
+                    int (*visit)(void *arg, const qn_engine_box *box), void *arg);
 
 #endif

@@ -50,7 +50,7 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
  * strided operands and then of rank 2; NULL if none does. */
 static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
                                         int *n_strided) {
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   int single = inner_extent(nest) == 1; /* then every stride fits every class */
   const qn_variant *best = NULL;
   for (int32_t i = 0; i < signature->n_variants; i++) {
@@ -86,7 +86,7 @@ static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
 
 static int32_t any_transposed_dim(const qn_job *job) {
   for (int32_t k = 0; k < job->n_operands; k++) {
-    int32_t d = job->operand[k].dtype == QN_INDEX_DTYPE ? 0 : transposed_dim(&job->nest, k);
+    int32_t d = k < job->nest->n_positions ? 0 : transposed_dim(job->nest, k);
     if (d) return d;
   }
   return 0;
@@ -95,14 +95,14 @@ static int32_t any_transposed_dim(const qn_job *job) {
 /* Operands that are neither contiguous nor broadcast along the inner dimension. */
 static int has_strided_operand(const qn_job *job) {
   for (int32_t k = 0; k < job->n_operands; k++) {
-    int64_t stride = inner_stride(&job->nest, k);
+    int64_t stride = inner_stride(job->nest, k);
     if (stride && stride != job->operand[k].size) return 1;
   }
   return 0;
 }
 
 static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, int n_strided) {
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   if (nest->n_elements <= FEW_ELEMENTS) return 1;
   /* A strided variant that only stands in for a broadcast one: a block filled once is quicker. */
   if (n_strided && !has_strided_operand(job)) return 0;
@@ -124,7 +124,7 @@ static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
 }
 
 static void choose_linear_boxes(qn_job *job, int64_t block) {
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   int64_t room = block;
   job->box_rank = 0;
   for (int32_t d = 0; d < nest->rank; d++) {
@@ -146,7 +146,7 @@ static int64_t tile_rows(const qn_job *job) { return 2 * CACHE_LINE / job->opera
  * along `other`: the pages and half-used lines of the transposed operand, many short rows, then serve the next tile, too
  * (3000 x 3000 f32: 0.8 ns an element against 1.6 the other way or with tiles one line high). */
 static void choose_tiles(qn_job *job, int32_t other, int64_t block) {
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   int64_t rows = min_i64(nest->n[other], min_i64(tile_rows(job), block));
   int32_t at = 0;
   for (int32_t d = 0; d < nest->rank; d++) job->chunk[d] = 1;
@@ -165,9 +165,9 @@ static int is_linear(const qn_job *job, int32_t k) {
   int64_t expected = job->operand[k].size;
   for (int32_t j = 0; j < job->box_rank; j++) {
     int32_t d = job->box_dim[j];
-    if (job->nest.stride[k][d] != expected) return 0;
+    if (job->nest->stride[k][d] != expected) return 0;
     /* A box at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
-    if (j + 1 < job->box_rank && job->chunk[d] != job->nest.n[d]) return 0;
+    if (j + 1 < job->box_rank && job->chunk[d] != job->nest->n[d]) return 0;
     expected *= job->chunk[d];
   }
   return 1;
@@ -175,12 +175,12 @@ static int is_linear(const qn_job *job, int32_t k) {
 
 static int is_uniform(const qn_job *job, int32_t k) {
   for (int32_t j = 0; j < job->box_rank; j++)
-    if (job->nest.stride[k][job->box_dim[j]]) return 0;
+    if (job->nest->stride[k][job->box_dim[j]]) return 0;
   return job->box_rank > 0;
 }
 
 static int64_t box_stride(const qn_job *job, int32_t k, int32_t j) {
-  return j < job->box_rank ? job->nest.stride[k][job->box_dim[j]] : 0;
+  return j < job->box_rank ? job->nest->stride[k][job->box_dim[j]] : 0;
 }
 static int64_t box_extent(const qn_job *job, int32_t j) { return j < job->box_rank ? job->chunk[job->box_dim[j]] : 1; }
 
@@ -282,10 +282,10 @@ static void choose_way(qn_job *job, int32_t k, int tiles) {
   int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
   int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
   use_mover(operand, QN_WAY_IN_PLACE, NULL);
-  if (operand->dtype == QN_INDEX_DTYPE) {
+  if (k < job->nest->n_positions) {
     operand->convert = NULL;
     operand->broadcast = 0;
-    use_mover(operand, QN_WAY_INDEX, qn_packs.index[operand->value == QN_F64]);
+    use_mover(operand, QN_WAY_POSITION, job->position);
     return;
   }
   operand->convert = conversion(job, k);
@@ -374,7 +374,7 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
     if (job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
     if (job->operand[k].way == QN_WAY_CONVERT) picoseconds += 40;
   }
-  return min_i64(job->nest.n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
+  return min_i64(job->nest->n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
 }
 
 /* How many items of operand k lie one behind the other as the nest is walked. */
@@ -387,25 +387,27 @@ static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
 /* Whether the outputs leave the cache anyway and can be written past it: their lines need not be read first. Not in place: then
  * they have been. They must be contiguous over a box or a piece, as they are within runs of QN_BLOCK elements or more. */
 static int is_streamed(const qn_job *job) {
-  const qn_nest *nest = &job->nest;
+  const qn_nest *nest = job->nest;
   int64_t bytes = 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
-    for (int32_t k = 0; k < job->n_in; k++)
-      if (nest->ptr[k] == nest->ptr[o]) return 0;
+    for (int32_t k = nest->n_positions; k < job->n_in; k++)
+      if (nest->ref[o].base && qn_ref_address(nest->ref[k]) == qn_ref_address(nest->ref[o])) return 0;
   }
   return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
 }
 
 /* What the operands are. Returns whether all are computed in the dtypes they have. */
-static int set_operands(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
+static int set_operands(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = 1;
-  job->n_operands = job->nest.n_operands;
+  job->nest = nest;
+  job->n_operands = nest->n_operands;
   job->n_in = job->n_operands - n_out;
   job->rows = job->streamed = job->in_order = job->room_size = 0;
   job->computes = signature->computes;
   job->program = signature->program;
+  job->position = signature->position;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
     operand->dtype = dtypes[k];
@@ -417,18 +419,11 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, in
   return same;
 }
 
-void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_job *job) {
-  set_operands(signature, dtypes, 1, job);
-  job->streamed = (uint8_t)is_streamed(job);
-  plan_blocks(signature, job);
-  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
-}
-
 /* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a box takes
  * several. */
 static int may_go_direct(const qn_job *job, int n_strided) {
   const int32_t n_out = job->n_operands - job->n_in;
-  return !job->streamed || (n_strided == 0 && inner_extent(&job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_AREA);
+  return !job->streamed || (n_strided == 0 && inner_extent(job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_AREA);
 }
 
 /* The outputs' blocks lie one behind the other. */
@@ -443,21 +438,21 @@ static void plan_pieces(qn_job *job) {
   job->chunk[0] = PIECE_BYTES / largest;
 }
 
-void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job) {
-  set_operands(signature, dtypes, 0, job);
+void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, uint8_t room, qn_job *job) {
+  set_operands(signature, dtypes, nest, 0, job);
   job->in_order = 1;
   job->room_size = room;
   plan_blocks(signature, job);
   job->most_slices = count_slices(estimate_nanoseconds(job, 0));
 }
 
-void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job) {
-  int same = set_operands(signature, dtypes, n_out, job), n_strided = 0;
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
+  int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
   job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
   job->path = QN_PATH_DIRECT;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
-  job->variant = job->program ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->variant = job->program || nest->n_positions ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
   job->isa = qn_isa_detect();
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {

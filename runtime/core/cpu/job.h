@@ -34,11 +34,11 @@ typedef enum qn_way {
   QN_WAY_ROWS,     /* contiguous rows: copied */
   QN_WAY_STRIDED,  /* `mover`, two dimensions at a time: gathered, scattered, transposed, rows of one value each */
   QN_WAY_AT,       /* `mover` by a table of byte offsets: small inner dimensions */
-  QN_WAY_INDEX,    /* what has no memory, the indices: written to the block by `move` */
+  QN_WAY_POSITION, /* what has no memory, the positions: written to the block by `move` */
   QN_WAY_STREAM    /* an output, contiguous over the box or piece: copied past the cache */
 } qn_way;
 
-/* One operand; of DIRECT and streamed only where an output's block is and how it is moved. FILL to STREAM, but for INDEX, move
+/* One operand; of DIRECT and streamed only where an output's block is and how it is moved. FILL to STREAM, but for POSITION, move
  * items of the tensor's dtype; where the kernel's differs a conversion follows (inputs) or precedes (outputs), between `staging`
  * and `block`. Offsets are into the slice's area. */
 typedef struct qn_operand {
@@ -48,7 +48,7 @@ typedef struct qn_operand {
   uint8_t broadcast;        /* the kernel takes it with inner stride 0 */
   uint16_t block, staging, table;
   qn_kernel *convert;       /* from `dtype` to `value` (inputs), from `value` to `dtype` (outputs); NULL: they are one */
-  qn_kernel *move;          /* for STRIDED, AT, FILL, INDEX, STREAM */
+  qn_kernel *move;          /* for STRIDED, AT, FILL, POSITION, STREAM */
   const qn_variant *mover;  /* its name */
 } qn_operand;
 
@@ -75,19 +75,18 @@ typedef struct qn_job {
   int32_t box_dim[QUERN_MAX_NDIM]; /* which, innermost first */
   int32_t order[QUERN_MAX_NDIM];
   int64_t chunk[QUERN_MAX_NDIM];
+  const qn_variant *position; /* as in qn_signature */
   qn_operand operand[QN_MAX_OPERANDS];
-  qn_nest nest;
+  const qn_nest *nest; /* borrowed */
 } qn_job;
 
-/* Decides all of it for job->nest, which is normalised and has at least one element. dtypes: of the operands. */
-void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, int32_t n_out, qn_job *job);
+/* Decides all of it for a nest that is normalised, has at least one element, and stays as long as the job. dtypes: of the
+ * operands; those of positions have the bytes of theirs for size. */
+void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job);
 
-/* The same for an index op: job->nest has the indices as its only input, of QN_INDEX_DTYPE, before the output. */
-void qn_job_plan_index(const qn_signature *signature, const uint8_t *dtypes, qn_job *job);
-
-/* The same for an op of class dynamic, of whose operands job->nest has the inputs alone, its dimensions in row-major order:
- * in_order. Each input lies contiguous in a box, or a block is made of it. dtypes: of the inputs; room: bytes an element. */
-void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, uint8_t room, qn_job *job);
+/* The same for a nest of inputs alone, its dimensions in row-major order: in_order. Each input lies contiguous in a box, or a
+ * block is made of it. dtypes: of the inputs; room: bytes an element. */
+void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, uint8_t room, qn_job *job);
 
 /* The best build of a variant for this machine, NULL if it runs none of them; *isa (may be NULL): its level. */
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa);

@@ -89,6 +89,14 @@ static void move_strided(qn_kernel *kernel, const qn_box *box, const int64_t *st
   } while (odometer_next(&parts, box, stride, 2));
 }
 
+/* Its kernel counts positions from an address that no memory is at. ORDER INDEX_ORIGIN of kernel_pack.h */
+#define POSITION_ORIGIN ((uintptr_t)1 << 61)
+
+static void write_positions(const qn_operand *operand, const qn_box *box, const int64_t *stride, const char *first, char *block) {
+  char *far = (char *)((uintptr_t)first + POSITION_ORIGIN);
+  move_strided(operand->move, box, stride, far, block, operand->value_size, 0);
+}
+
 void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area) {
   int32_t *offset = (int32_t *)(void *)(area + operand->table);
   int64_t step = stride_along(box, stride, 0);
@@ -122,7 +130,7 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_box
       convert_rows(operand->convert, box, stride, far, operand->size, block, operand->value_size, 0);
       return;
     case QN_WAY_ONE: run_row(operand->convert, from, operand->size, block, operand->value_size, 1); return;
-    case QN_WAY_INDEX: move_strided(operand->move, box, stride, far, block, operand->value_size, 0); return;
+    case QN_WAY_POSITION: write_positions(operand, box, stride, far, block); return;
     case QN_WAY_FILL: fill(operand, box, from, staging); break;
     case QN_WAY_ROWS: copy_rows(box, stride, far, staging, operand->size, 0); break;
     case QN_WAY_STRIDED: move_strided(operand->move, box, stride, far, staging, operand->size, 0); break;

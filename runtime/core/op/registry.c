@@ -327,7 +327,7 @@ static quern_status check_place(const quern_op_def *def, const quern_op *present
   if (def->n_params != info->n_params)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: the built-in op of this name has %d parameters, not %d", def->name,
                           info->n_params, def->n_params);
-  if ((def->op_class == QUERN_CLASS_DYNAMIC) != (info->op_class == QUERN_CLASS_DYNAMIC))
+  if ((def->op_class == QUERN_CLASS_DYNAMIC) != qn_registry_is_measured(info))
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, but the built-in op of this name is of class %d", def->name,
                           def->op_class, info->op_class);
   return QUERN_OK;

@@ -29,13 +29,8 @@ static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {
   return op->builtin ? &op->builtin->info : op->info;
 }
 
-/* Whether the library's own op finds how large its output is: dynamic.h. */
-static inline int qn_registry_is_dynamic(const quern_op *op) {
-  return op->builtin && op->builtin->info.op_class == QUERN_CLASS_DYNAMIC;
-}
-
-/* Whether it computes from where the output's elements stand: index.h. */
-static inline int qn_registry_is_index(const quern_op *op) { return op->builtin && op->builtin->rule == QN_RULE_INDEX; }
+/* Whether outputs are as large as values say: the class that the public ABI has for it. */
+static inline int qn_registry_is_measured(const quern_op_info *info) { return info->op_class == QUERN_CLASS_DYNAMIC; }
 
 /* NULL: the process-wide default context, made at its first use; then NULL is returned only for lack of memory. */
 quern_ctx *qn_registry_ctx(quern_ctx *ctx);

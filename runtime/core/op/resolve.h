@@ -1,5 +1,5 @@
-/* resolve.h: from the dtypes of a call's operands to the dtype it is computed in and the kernels that can. Every refusal
- * says what to write instead. Knows no shapes and no memory. */
+/* resolve.h: from the dtypes of a call's operands to the dtype it is computed in and the kernels that can: what kinds of op
+ * have in common there. Every refusal says what to write instead. Knows no shapes and no memory. */
 #ifndef QN_RESOLVE_H
 #define QN_RESOLVE_H
 
@@ -13,24 +13,30 @@ typedef struct qn_signature {
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
+  const qn_variant *position;  /* writes the positions of elements, "sc", rank 2, for a nest that has them; else NULL */
   const struct qn_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
 } qn_signature;
 
-/* dtypes: of the inputs, then of the outputs. Checks both. */
-quern_status qn_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature);
+/* What the inputs promote to by the op's rule (qn_promotion), if it takes that. in_dtypes: [n_in]. */
+quern_status qn_resolve_promoted(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t *promoted);
 
-/* The dtype that output k has if the caller has no wish: in_dtypes: [n_in]. Not for rule CAST, where only he knows. */
-quern_status qn_resolve_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, uint8_t *dtype);
+/* The dtype that output k has before it is stored. */
+static inline uint8_t qn_resolve_result(const qn_builtin *builtin, uint8_t promoted, int32_t k) {
+  return builtin->results[k] != QN_DTYPE_NONE ? builtin->results[k] : promoted;
+}
 
-/* The same in two steps for an op of class dynamic, which is planned before it has an output. in_dtypes: [n_in]. */
-quern_status qn_resolve_inputs(const qn_builtin *builtin, const uint8_t *in_dtypes, qn_signature *signature);
-quern_status qn_resolve_output(const qn_builtin *builtin, const qn_signature *signature, uint8_t dtype);
+/* A result may be stored in any dtype of its own kind or a higher one. */
+quern_status qn_resolve_stored(const quern_op_info *info, int32_t k, uint8_t result, uint8_t given);
 
-/* For an index op, of the output's dtype alone. The signature's operands are the indices, of the dtype they are computed with,
- * and the output. param: f64, or QN_B64: integers modulo 2^64. */
-quern_status qn_resolve_index(const qn_builtin *builtin, uint8_t dtype, qn_signature *signature);
+/* The kernels of one kernel dtype. */
+void qn_resolve_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_signature *signature);
 
-/* For an op without rules of its own (registered): what the inputs promote to. */
+/* The whole of it where inputs promote: parameters are converted to `param`; kernels take and give `value`, but for conditions and
+ * outputs of a dtype of their own, and are those of kernel_dtype. dtypes: of the inputs, then of the outputs. */
+quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t value,
+                                 uint8_t kernel_dtype, qn_signature *signature);
+
+/* For an op without a row (registered): what the inputs promote to. */
 quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_dtypes, uint8_t *dtype);
 
 #endif

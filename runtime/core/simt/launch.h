@@ -11,6 +11,17 @@
 /* Threads of every block: what the templates' __launch_bounds__ says. */
 #define QN_LAUNCH_THREADS 256
 
+/* One CUDA kernel built ahead: what it is given follows below. */
+typedef struct qn_cuda_variant {
+  const char *name;       /* "qc_add_f32_f32_f32_2d_ccc_i64" */
+  const uint8_t *dtypes;  /* qn_dtype per operand, as the tensors have it */
+  const uint8_t *classes; /* qn_class per operand */
+  uint8_t rank;           /* 1, 2, 3; 0 = any up to qn_launch_max_rank */
+  uint8_t is_wide;        /* 1: counts in 64 bits */
+  uint8_t turn;           /* slots that a thread takes at a time */
+  const void *function;   /* what the CUDA runtime launches */
+} qn_cuda_variant;
+
 /* Which kernel of an op: what is after the dtypes in its name. */
 typedef struct qn_launch_form {
   uint8_t rank;    /* 1, 2, 3; 0: any up to qn_launch_max_rank */

@@ -118,13 +118,14 @@ static answer solve(search *s, int32_t n_terms, const term *terms, int64_t low, 
 
 /* ---- Operands ---- */
 
-/* The bytes an operand touches lie in [low, high). */
+/* The bytes an operand touches lie in [low, high), counted from its handle, if it has one. */
 typedef struct span {
   uintptr_t low, high;
 } span;
 
 static span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
-  span s = {(uintptr_t)nest->ptr[k], (uintptr_t)nest->ptr[k]};
+  const uintptr_t first = nest->has_handles ? (uintptr_t)nest->ref[k].offset : (uintptr_t)qn_ref_address(nest->ref[k]);
+  span s = {first, first};
   for (int32_t d = 0; d < nest->rank; d++) {
     const int64_t reach = (nest->n[d] - 1) * nest->stride[k][d];
     if (reach < 0) {
@@ -188,8 +189,15 @@ static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
   return NO;
 }
 
+/* Memory behind different handles. */
+static int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const qn_nest *nest_b, int32_t b, span span_b) {
+  if (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base) return 1;
+  return span_a.high <= span_b.low || span_b.high <= span_a.low;
+}
+
+/* Of operands that are not apart. */
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
-  if (nest->ptr[a] != nest->ptr[b]) return 0;
+  if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     if (nest->stride[a][d] != nest->stride[b][d]) return 0;
   }
@@ -210,22 +218,35 @@ static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n
                         other < n_in ? allowed : "", tail);
 }
 
+static inline answer output_meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
+  if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < size)) return meets_itself(nest, k, size);
+  return NO;
+}
+
+quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
+                                    const uint8_t *sizes) {
+  const int32_t first = nest->n_positions, n_in = nest->n_operands - n_out - first;
+  for (int32_t k = first + n_in; k < nest->n_operands; k++) {
+    const answer met = output_meets_itself(nest, k, sizes[k]);
+    if (met != NO) return refuse(op, args, n_in, k - first, k - first, met, "");
+  }
+  return QUERN_OK;
+}
+
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes) {
-  const int32_t n = nest->n_operands, n_in = n - n_out;
+  const int32_t n = nest->n_operands, first = nest->n_positions, outputs = n - n_out, n_in = outputs - first;
   span spans[QN_MAX_OPERANDS];
+  answer met;
   if (nest->n_elements == 0) return QUERN_OK;
-  for (int32_t k = 0; k < n; k++) spans[k] = span_of(nest, k, sizes[k]);
-  for (int32_t k = n_in; k < n; k++) {
-    if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < sizes[k])) {
-      const answer met = meets_itself(nest, k, sizes[k]);
-      if (met != NO) return refuse(op, args, n_in, k, k, met, "");
-    }
-    for (int32_t j = 0; j < k; j++) {
-      if (spans[k].high <= spans[j].low || spans[j].high <= spans[k].low) continue;
-      if (j < n_in && sizes[j] == sizes[k] && same_addresses(nest, j, k)) continue;
-      const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
-      if (met != NO) return refuse(op, args, n_in, k, j, met, ITEM_BY_ITEM);
+  for (int32_t k = first; k < n; k++) spans[k] = span_of(nest, k, sizes[k]);
+  for (int32_t k = outputs; k < n; k++) {
+    if ((met = output_meets_itself(nest, k, sizes[k])) != NO) return refuse(op, args, n_in, k - first, k - first, met, "");
+    for (int32_t j = first; j < k; j++) {
+      if (are_apart(nest, k, spans[k], nest, j, spans[j])) continue;
+      if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) continue;
+      met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
+      if (met != NO) return refuse(op, args, n_in, k - first, j - first, met, ITEM_BY_ITEM);
     }
   }
   return QUERN_OK;
@@ -239,7 +260,7 @@ quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, c
   const span mine = span_of(out, 0, sizes[n_in]);
   for (int32_t k = 0; k < n_in && status == QUERN_OK; k++) {
     const span other = span_of(in, k, sizes[k]);
-    if (mine.high <= other.low || other.high <= mine.low) continue;
+    if (are_apart(out, 0, mine, in, k, other)) continue;
     const answer met = operands_meet(out, 0, mine, sizes[n_in], in, k, other, sizes[k]);
     if (met != NO) return refuse(op, args, n_in, n_in, k, met, "");
   }

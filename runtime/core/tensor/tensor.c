@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/tensor/device.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -32,26 +33,6 @@ quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg
   qn_status_vfail(prefix, format, args);
   va_end(args);
   return status;
-}
-
-const char *qn_tensor_device_text(DLDevice device, char text[QN_TENSOR_DEVICE_CHARS]) {
-  static const char *const names[] = {
-      [kDLCPU] = "cpu",         [kDLCUDA] = "cuda",       [kDLCUDAHost] = "cuda_host", [kDLOpenCL] = "opencl",
-      [kDLVulkan] = "vulkan",   [kDLMetal] = "metal",     [kDLVPI] = "vpi",            [kDLROCM] = "rocm",
-      [kDLROCMHost] = "rocm_host", [kDLExtDev] = "ext_dev", [kDLCUDAManaged] = "cuda_managed",
-      [14] = "oneapi",          [15] = "webgpu",          [16] = "hexagon",            [17] = "maia",
-      [18] = "trn",
-  };
-  const int type = (int)device.device_type, id = (int)device.device_id;
-  const char *name = type > 0 && type < (int)(sizeof names / sizeof names[0]) ? names[type] : NULL;
-  if (!name) {
-    snprintf(text, QN_TENSOR_DEVICE_CHARS, "device_%d:%d", type, id);
-  } else if (type == kDLCPU && id == 0) {
-    snprintf(text, QN_TENSOR_DEVICE_CHARS, "%s", name);
-  } else {
-    snprintf(text, QN_TENSOR_DEVICE_CHARS, "%s:%d", name, id);
-  }
-  return text;
 }
 
 #define SHAPE_CHARS 256
@@ -241,7 +222,7 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   }
 
   const uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-  read->data = (char *)(uintptr_t)address;
+  read->ref = (qn_ref){tensor->data, (int64_t)tensor->byte_offset};
   if (UNLIKELY(!tensor->data)) {
     if (!needs_data || read->n_elements == 0) return QUERN_OK;
     return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "data is NULL, with %lld elements",
@@ -336,18 +317,11 @@ quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, in
 
 /* ---- Devices ---- */
 
-static int is_host_readable(DLDevice device) {
-  /* The types are below 32 where the set has any. */
-  return (unsigned)device.device_type < 32 &&
-         (1u << (unsigned)device.device_type & (1u << kDLCPU | 1u << kDLCUDAHost | 1u << kDLROCMHost | 1u << kDLCUDAManaged));
-}
-
 /* May memory of `device` be used by what computes on `main`? */
 static int joins(const qn_tensor *tensor, int is_input, DLDevice main) {
   const DLDevice device = tensor->device;
   if (device.device_type == main.device_type && device.device_id == main.device_id) return 1;
-  if (main.device_type == kDLCUDA && (device.device_type == kDLCUDAHost || device.device_type == kDLCUDAManaged)) return 1;
-  if (main.device_type == kDLROCM && device.device_type == kDLROCMHost) return 1;
+  if (qn_device_joins(device) == (int)main.device_type) return 1;
   return is_input && tensor->ndim == 0 && device.device_type == kDLCPU;
 }
 
@@ -355,19 +329,19 @@ static int joins(const qn_tensor *tensor, int is_input, DLDevice main) {
 static quern_status refuse_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                    const qn_tensor *out, int32_t at, int32_t other) {
   const qn_tensor *mine = at < n_in ? &in[at] : &out[at - n_in], *theirs = other < n_in ? &in[other] : &out[other - n_in];
-  char device[QN_TENSOR_DEVICE_CHARS], expected[QN_TENSOR_DEVICE_CHARS];
+  char device[QN_DEVICE_CHARS], expected[QN_DEVICE_CHARS];
   return qn_tensor_fail(QUERN_E_DEVICE, op, &args[at], at < n_in ? at : at - n_in,
                         "dtype %s on %s, expected the same device as %s %d (%s)", qn_dtype_infos[mine->dtype].name,
-                        qn_tensor_device_text(mine->device, device), other < n_in ? "input" : "output",
+                        qn_device_text(mine->device, device), other < n_in ? "input" : "output",
                         (int)(other < n_in ? other : other - n_in) + 1,
-                        qn_tensor_device_text(theirs->device, expected));
+                        qn_device_text(theirs->device, expected));
 }
 
 quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                      int32_t n_out, const qn_tensor *out, DLDevice *device) {
   int on_host = 1;
-  for (int32_t k = 0; k < n_in; k++) on_host &= is_host_readable(in[k].device);
-  for (int32_t k = 0; k < n_out; k++) on_host &= is_host_readable(out[k].device);
+  for (int32_t k = 0; k < n_in; k++) on_host &= qn_device_is_host(in[k].device);
+  for (int32_t k = 0; k < n_out; k++) on_host &= qn_device_is_host(out[k].device);
   if (LIKELY(on_host)) {
     device->device_type = kDLCPU;
     device->device_id = 0;
@@ -376,7 +350,7 @@ quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args,
   int32_t at = 0;
   const int32_t n = n_in + n_out;
 #define OPERAND(k) ((k) < n_in ? &in[k] : &out[(k) - n_in])
-  while (is_host_readable(OPERAND(at)->device)) at++;
+  while (qn_device_is_host(OPERAND(at)->device)) at++;
   const DLDevice main = OPERAND(at)->device;
   for (int32_t k = 0; k < n; k++) {
     if (joins(OPERAND(k), k < n_in, main)) continue;
@@ -433,9 +407,10 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   nest->n_operands = n_operands;
   nest->n_elements = total;
   nest->rank = 0;
+  nest->has_handles = nest->n_positions = 0;
   for (int32_t k = 0; k < n_operands; k++) {
     const qn_tensor *t = k < n_in ? &in[k] : &out[k - n_in];
-    nest->ptr[k] = t->data;
+    nest->ref[k] = t->ref;
     nest->stride[k][0] = t->n_elements == 1 ? 0 : t->size;
     flat &= t->n_elements == 1 || (t->compact && t->n_elements == total);
   }
@@ -470,7 +445,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
     }
     if (up || !down) continue;
     for (int32_t k = 0; k < n_operands; k++) {
-      nest->ptr[k] = (char *)((uintptr_t)nest->ptr[k] + (uintptr_t)((nest->n[d] - 1) * nest->stride[k][d]));
+      nest->ref[k] = qn_ref_move(nest->ref[k], (nest->n[d] - 1) * nest->stride[k][d]);
       nest->stride[k][d] = -nest->stride[k][d];
     }
   }

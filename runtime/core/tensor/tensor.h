@@ -1,15 +1,30 @@
 /* tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
- * broadcasting, normalisation (order, flip, coalesce), devices; overlap.c holds the aliasing law. It knows no ops and no
- * kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then outputs) and its number
+ * broadcasting, normalisation (order, flip, coalesce); device.c holds what DLPack says of devices, overlap.c the aliasing law.
+ * It knows no ops and no kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then outputs) and its number
  * (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
 #ifndef QN_TENSOR_H
 #define QN_TENSOR_H
 
 #include "core/base/kernel_abi.h"
 
+/* A place in memory: what a DLTensor has as `data`, and bytes from there. On most devices `data` is an address, and the place is
+ * the sum of both; where it is a handle, the device's kernels take the two apart. base NULL: it is not known yet. */
+typedef struct qn_ref {
+  char *base;
+  int64_t offset;
+} qn_ref;
+
+/* The address, where base is one. */
+static inline char *qn_ref_address(qn_ref ref) { return (char *)((uintptr_t)ref.base + (uintptr_t)ref.offset); }
+
+static inline qn_ref qn_ref_move(qn_ref ref, int64_t bytes) {
+  ref.offset = (int64_t)((uint64_t)ref.offset + (uint64_t)bytes);
+  return ref;
+}
+
 /* A validated tensor: everything read from the DLTensor once. */
 typedef struct qn_tensor {
-  char *data; /* byte_offset added; meaningless when n_elements is 0 */
+  qn_ref ref; /* data, byte_offset; meaningless when n_elements is 0 */
   int64_t n_elements;
   const int64_t *shape;   /* borrowed, [ndim], outermost first */
   const int64_t *strides; /* borrowed, elements; NULL = compact */
@@ -30,8 +45,10 @@ typedef struct qn_nest {
   int32_t rank;
   int32_t n_operands;
   int64_t n_elements;
+  uint8_t n_positions; /* so many of the first operands are in no memory: each element's position, counted in offset and strides */
+  uint8_t has_handles; /* 1: bases are handles: operands with different ones share no memory */
   int64_t n[QUERN_MAX_NDIM];
-  char *ptr[QN_MAX_OPERANDS]; /* the first item walked; another address than qn_tensor.data where a dimension was flipped */
+  qn_ref ref[QN_MAX_OPERANDS]; /* the first item walked; not qn_tensor.ref where a dimension was flipped */
   int64_t stride[QN_MAX_OPERANDS][QUERN_MAX_NDIM]; /* bytes */
 } qn_nest;
 
@@ -43,11 +60,7 @@ quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg
 #define QN_TENSOR_ARG_CHARS 96
 const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char text[QN_TENSOR_ARG_CHARS]);
 
-/* The name of a DLPack device for such texts: "cpu", "cuda:0"; written into text. */
-#define QN_TENSOR_DEVICE_CHARS 40
-const char *qn_tensor_device_text(DLDevice device, char text[QN_TENSOR_DEVICE_CHARS]);
-
-/* The same of a DLDataType, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits", and its lanes
+/* The name of a DLDataType for such texts, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits", and its lanes
  * if it has not one: "float32 x 4 lanes". */
 #define QN_TENSOR_DTYPE_CHARS 48
 const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
@@ -76,9 +89,8 @@ quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int
 quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, int32_t index, const qn_tensor *out,
                                    int32_t ndim, const int64_t *shape);
 
-/* One device for all, or host-readable memory throughout (CPU, CUDAHost, ROCMHost, CUDAManaged); pinned and managed
- * memory joins a device of its vendor, and an input of 0 dimensions on the CPU joins any. *device: the one that
- * computes; {kDLCPU, 0} where all memory is host-readable. */
+/* One device for all, or host-readable memory throughout; host memory that belongs to a device joins it (device.h), and an input
+ * of 0 dimensions on the CPU joins any. *device: the one that computes; {kDLCPU, 0} where all memory is host-readable. */
 quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                      int32_t n_out, const qn_tensor *out, DLDevice *device);
 
@@ -89,11 +101,15 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
                          const qn_tensor *out, qn_nest *nest);
 
 /* The aliasing law of elementwise work over a nest whose last n_out operands are outputs; sizes: bytes an item of each
- * operand. An output may have the very addresses and item size of an input; else each pair with an output in it must be
+ * operand; args: of those that are in memory. An output may have the very addresses and item size of an input; else each pair with an output in it must be
  * disjoint, and no output may meet itself. OVERLAP names the pair. Exact for any strides within a bound of work; what
  * cannot be decided is refused. (Whether the op allows the alias at all, may_alias, is not looked at.) */
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes);
+
+/* The part of the law that does not depend on where the operands lie: no output of the nest may meet itself. */
+quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
+                                    const uint8_t *sizes);
 
 /* The law where an output's elements are not those of the inputs: it may meet none of them, nor itself. in: the inputs' nest;
  * out: the output's own, of one operand; sizes: of the inputs, then of the output. */

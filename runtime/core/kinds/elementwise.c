@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * elementwise.c: see elementwise.h. Checks stand in the order in which a sentence about them helps most. */
+#include "core/kinds/elementwise.h"
+
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/op/backend.h"
+#include "core/tensor/device.h"
+
+/* ---- Inferred ---- */
+
+quern_status qn_elementwise_chosen(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
+                                   uint8_t *dtype) {
+  const quern_op_info *info = &builtin->info;
+  (void)in_dtypes;
+  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
+}
+
+quern_status qn_elementwise_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
+                                   uint8_t *dtype) {
+  (void)chosen;
+  quern_status status = qn_resolve_promoted(builtin, in_dtypes, dtype);
+  if (status == QUERN_OK) *dtype = qn_resolve_result(builtin, *dtype, k);
+  return status;
+}
+
+/* The dtype of output k. */
+static quern_status infer_dtype(const quern_op *op, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  const quern_op_info *info = op->info;
+  if (op->builtin) return op->builtin->kind->result(op->builtin, in_dtypes, k, chosen, dtype);
+  if (info->n_in > 0) return qn_resolve_promotion(info, in_dtypes, dtype);
+  return qn_tensor_read_dtype(chosen, info->name, &info->args[k], k, dtype);
+}
+
+quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  const quern_op_info *info = op->info;
+  qn_tensor tensors[QN_MAX_OPERANDS];
+  uint8_t in_dtypes[QN_MAX_OPERANDS], dtypes[QN_MAX_OPERANDS];
+  int64_t shape[QUERN_MAX_NDIM];
+  int32_t ndim;
+  DLDevice device;
+  quern_status status;
+  for (int32_t k = 0; k < info->n_in; k++) {
+    status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]);
+    if (status) return status;
+    in_dtypes[k] = tensors[k].dtype;
+  }
+  if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
+  for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
+    status = infer_dtype(op, in_dtypes, k, qn_shape_at(out, k)->dtype, &dtypes[k]);
+    if (status) return status;
+  }
+  status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, shape, &ndim);
+  if (status) return status;
+  status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
+  if (status) return status;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    quern_shape *result = qn_shape_at(out, k);
+    const qn_dtype_info *dtype = &qn_dtype_infos[dtypes[k]];
+    result->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
+    if (info->n_in == 0) continue; /* shape and device are the caller's choice too */
+    result->device = device;
+    result->ndim = ndim;
+    if (ndim) memcpy(result->shape, shape, (size_t)ndim * sizeof shape[0]);
+  }
+  return QUERN_OK;
+}
+
+/* ---- Decided ---- */
+
+/* The operands of one call, read: inputs, then outputs. */
+typedef struct operands {
+  qn_tensor tensor[QN_MAX_OPERANDS];
+  uint8_t dtype[QN_MAX_OPERANDS];
+  int32_t ndim;
+  int32_t apart;    /* the first operand in memory that the host does not read; -1: there is none */
+  uint8_t has_data; /* no data pointer is NULL */
+  int64_t shape[QUERN_MAX_NDIM];
+} operands;
+
+static quern_status read_operands(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int needs_data,
+                                  operands *operands) {
+  operands->has_data = 1;
+  operands->apart = -1;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    int is_output = k >= info->n_in;
+    int32_t index = is_output ? k - info->n_in : k;
+    qn_tensor *read = &operands->tensor[k];
+    quern_status status = qn_tensor_read(is_output ? out[index] : in[index], info->name, &info->args[k], index, needs_data, read);
+    if (status) return status;
+    if (!read->ref.base) operands->has_data = 0;
+    operands->dtype[k] = read->dtype;
+    if (operands->apart < 0 && !qn_device_is_host(read->device)) operands->apart = k;
+  }
+  return QUERN_OK;
+}
+
+static quern_status check_shapes(const quern_op_info *info, operands *operands) {
+  const qn_tensor *out = operands->tensor + info->n_in;
+  quern_status status =
+      qn_tensor_broadcast(info->name, info->args, info->n_in, operands->tensor, operands->shape, &operands->ndim);
+  if (status) return status;
+  if (info->n_in == 0) { /* then the first output says how large it is */
+    operands->ndim = out[0].ndim;
+    for (int32_t d = 0; d < out[0].ndim; d++) operands->shape[d] = out[0].shape[d];
+  }
+  for (int32_t k = 0; k < info->n_out; k++) {
+    status = qn_tensor_check_shape(info->name, &info->args[info->n_in + k], k, &out[k], operands->ndim, operands->shape);
+    if (status) return status;
+  }
+  return QUERN_OK;
+}
+
+/* Checks dtypes, and finds out whose kernels run. */
+static quern_status resolve(const quern_op *op, const operands *operands, qn_decision *decision) {
+  decision->called = decision->op = op;
+  decision->param_dtype = 0;
+  decision->specialised = NULL;
+  decision->signature = &decision->own_signature;
+  if (!op->fused) {
+    quern_status status = qn_kind_resolve(op->builtin, operands->dtype, &decision->own_signature);
+    if (status) return status;
+    decision->param_dtype = decision->own_signature.param;
+    return qn_decision_stand_in(op, operands->dtype, decision);
+  }
+  quern_status status = op->fused->specialise(op, operands->dtype, &decision->specialised);
+  if (status == QUERN_OK) decision->signature = &decision->specialised->signature;
+  return status;
+}
+
+static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
+  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
+                                                operands->tensor + info->n_in, &decision->device);
+  return status ? status : qn_decision_check_backend(info, decision);
+}
+
+/* How operands of the host's get to the device. */
+static void note_host_memory(const operands *operands, qn_decision *decision) {
+  for (int32_t k = 0; k < decision->n_operands; k++) {
+    const DLDevice device = operands->tensor[k].device;
+    decision->values |= (uint32_t)(device.device_type == kDLCPU) << k;
+    decision->pinned |= (uint32_t)qn_device_is_pinned(device) << k;
+  }
+}
+
+/* Not inlined: what it needs on the stack is to be free again when the op runs. */
+__attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                             const quern_call *call, int needs_data, qn_decision *decision) {
+  const quern_op_info *info = qn_registry_own_info(op);
+  const DLDevice host = {kDLCPU, 0};
+  qn_nest *nest = &decision->nest;
+  operands operands;
+  quern_status status = read_operands(info, in, out, needs_data, &operands);
+  if (status) return status;
+  status = qn_decision_choose_backend(info, operands.apart < 0 ? host : operands.tensor[operands.apart].device, decision);
+  if (status) return status;
+  if ((status = resolve(op, &operands, decision))) return status;
+  if ((status = check_shapes(info, &operands))) return status;
+  if ((status = check_device(info, &operands, decision))) return status;
+  if (call && (status = qn_decision_check_flags(info, call->out_flags))) return status;
+  if (info->n_params || (call && call->n_params)) {
+    status = qn_decision_convert(info, decision, call, &decision->params);
+    if (status) return status;
+  }
+  decision->n_in = info->n_in;
+  decision->n_operands = info->n_in + info->n_out;
+  decision->values = decision->pinned = 0;
+  for (int32_t k = 0; k < decision->n_operands; k++) {
+    decision->dtypes[k] = operands.dtype[k];
+    decision->sizes[k] = operands.tensor[k].size;
+    decision->byte_offset[k] = operands.tensor[k].ref.offset;
+  }
+  qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in, nest);
+  nest->has_handles = decision->backend->has_handles;
+  if (nest->n_elements == 0) return QUERN_OK;
+  if (operands.has_data) {
+    status = qn_tensor_check_overlap(info->name, info->args, nest, info->n_out, decision->sizes);
+    if (status) return status;
+  }
+  if (operands.apart >= 0) note_host_memory(&operands, decision);
+  return QUERN_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_cast.c: ops whose dtype T is the one that the caller gives the output. astype has one input, and the shared converts for
+ * kernels, or, from a dtype to itself, its own on its bits; saturate_cast likewise, but for those of its own that are given in T;
+ * full has no input, and kernels on T's bits. */
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/kinds/elementwise.h"
+
+extern const qn_kind qn_kind_cast;
+
+static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
+  const quern_op_info *info = &builtin->info;
+  const uint8_t to = dtypes[info->n_in];
+  signature->heavy = builtin->heavy;
+  signature->computes = 0;
+  signature->position = NULL;
+  signature->program = NULL;
+  signature->param = to;
+  signature->n_variants = 1;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->value[k] = dtypes[k];
+  for (int32_t i = builtin->first[to]; i < builtin->first[to + 1]; i++) { /* the op's own for these two dtypes */
+    signature->variants = &builtin->variants[i];
+    if (signature->variants->dtypes[0] == dtypes[0]) return QUERN_OK;
+  }
+  if (info->n_in == 1 && qn_packs.stream && (dtypes[0] != to || qn_packs.convert[to][to])) {
+    signature->variants = qn_packs.convert[dtypes[0]][to];
+    if (!signature->variants)
+      return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[0], 0, "there is no cast from %s to %s",
+                            qn_dtype_infos[dtypes[0]].name, qn_dtype_infos[to].name);
+    return QUERN_OK;
+  }
+  qn_resolve_variants(builtin, qn_dtype_infos[to].bits_dtype, signature);
+  return QUERN_OK;
+}
+
+static const char *cast_instead(const quern_op_info *info) {
+  if (info->n_in == 0) return "write the number";
+  return strcmp(info->name, "saturate_cast") == 0 ? "a cast wraps; clip before it: (i8)clip(x, -128, 127)" : "write a cast, (f32)x";
+}
+
+const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .not_in_expressions = cast_instead, .resolve = resolve_cast,
+                              .result = qn_elementwise_chosen, .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

@@ -1,0 +1,368 @@
+/* kind_compact.c: ops whose output is as large as values say: of the elements where the first input is not 0, the items of the
+ * second, or, where the output has a dtype of its own, their indices, a row for each element. On the CPU; memory beyond the
+ * operands is the slice's stack.
+ *
+ * Both passes walk the inputs in row-major order, block by block. The first counts, slice by slice; the second knows by that
+ * where each slice's share of the output begins. Another thread may change the inputs between the two, or meanwhile: a slice
+ * writes no more than was counted for it. */
+#include "core/kinds/kind_compact.h"
+
+#include <string.h>
+
+#include "core/base/float_env.h"
+#include "core/base/status.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/engine.h"
+#include "core/op/backend.h"
+#include "core/op/kind.h"
+#include "core/tensor/device.h"
+
+extern const qn_kind qn_kind_compact;
+
+/* More than that many threads are not used. */
+#define MOST_SLICES 64
+
+_Static_assert(QN_BLOCK <= 1024, "coordinate.c.in: places are below 1024");
+
+/* The condition, and items. There is one output. */
+#define MOST_INPUTS 2
+
+/* A call, decided: what is found is not known yet. */
+typedef struct compact {
+  const qn_builtin *builtin;
+  DLDevice device;
+  uint8_t sizes[MOST_INPUTS + 1]; /* bytes an item */
+  qn_tensor out;                  /* if there is one */
+  int32_t ndim;
+  int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */
+  qn_signature signature;
+  qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
+  char *ptr[MOST_INPUTS], *to;    /* where the inputs' nests, and the output, begin */
+  qn_job job;                     /* where there are elements, and kernels */
+} compact;
+
+/* ---- Dtypes ---- */
+
+/* Indices, not items, are written. */
+static int gives_indices(const qn_builtin *builtin) { return builtin->results[0] != QN_DTYPE_NONE; }
+
+/* dtypes: of the inputs; there may be no output yet. */
+static quern_status resolve_inputs(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
+  uint8_t promoted;
+  quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
+  if (status) return status;
+  signature->heavy = signature->computes = 0;
+  signature->position = NULL;
+  signature->program = NULL;
+  signature->param = promoted;
+  for (int32_t k = 0; k < builtin->info.n_in; k++) signature->value[k] = k == 0 ? QN_BOOL : promoted;
+  qn_resolve_variants(builtin, gives_indices(builtin) ? QN_BOOL : qn_dtype_infos[promoted].bits_dtype, signature);
+  return QUERN_OK;
+}
+
+static quern_status resolve_output(const qn_builtin *builtin, const qn_signature *signature, uint8_t given) {
+  const quern_op_info *info = &builtin->info;
+  const uint8_t result = qn_resolve_result(builtin, signature->param, 0);
+  if (given == result) return QUERN_OK;
+  return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[info->n_in], 0,
+                        "dtype %s, expected %s: what is found is stored as it is; cast it with astype",
+                        qn_dtype_infos[given].name, qn_dtype_infos[result].name);
+}
+
+/* ---- Decided ---- */
+
+/* One row for each element found, of so many columns; -1: a row is one item. */
+static int32_t columns_of(const compact *call) { return gives_indices(call->builtin) ? call->ndim : -1; }
+
+/* Whether this machine can run it where its tensors are: shapes can be inferred in any case. */
+static quern_status check_machine(const compact *call) {
+  const quern_op_info *info = &call->builtin->info;
+  const DLDevice device = call->device;
+  char text[QN_DEVICE_CHARS];
+  if (device.device_type == kDLCPU) return qn_cpu_check(info);
+  return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but an op whose output's shape depends on values runs on the "
+                        "cpu only; copy them there", info->name, qn_device_text(device, text));
+}
+
+static quern_status read_output(const quern_op_info *info, const DLTensor *tensor, const quern_call *call, int needs_data,
+                                compact *decided) {
+  const int32_t n_in = info->n_in;
+  quern_status status = qn_tensor_read(tensor, info->name, &info->args[n_in], 0, needs_data, &decided->out);
+  if (status) return status;
+  decided->sizes[n_in] = decided->out.size;
+  decided->to = qn_ref_address(decided->out.ref);
+  status = resolve_output(decided->builtin, &decided->signature, decided->out.dtype);
+  return status || !call ? status : qn_decision_check_flags(info, call->out_flags);
+}
+
+/* The dimensions are as they would be for a compact output. */
+static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *call) {
+  qn_nest *nest = &call->nest;
+  qn_tensor dense = {.n_elements = 1, .shape = call->shape, .ndim = call->ndim, .size = 1, .compact = 1};
+  for (int32_t d = 0; d < call->ndim; d++)
+    dense.n_elements = (int64_t)((uint64_t)dense.n_elements * (uint64_t)call->shape[d]);
+  qn_tensor_normalise(call->ndim, call->shape, info->n_in, in, 1, &dense, nest);
+  nest->n_operands = info->n_in;
+  for (int32_t k = 0; k < info->n_in; k++) call->ptr[k] = qn_ref_address(nest->ref[k]);
+}
+
+/* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
+ * free again when the op runs. */
+__attribute__((noinline)) static quern_status decide_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                             const quern_call *call, int needs_data, compact *decided) {
+  const quern_op_info *info = &op->builtin->info;
+  qn_tensor tensors[MOST_INPUTS];
+  uint8_t dtypes[MOST_INPUTS];
+  qn_params none;
+  quern_status status;
+  qn_assert(info->n_out == 1 && info->n_in >= 1 && info->n_in <= MOST_INPUTS);
+  decided->builtin = op->builtin;
+  for (int32_t k = 0; k < info->n_in; k++) {
+    if ((status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &tensors[k]))) return status;
+    dtypes[k] = tensors[k].dtype;
+    decided->sizes[k] = tensors[k].size;
+  }
+  if ((status = resolve_inputs(op->builtin, dtypes, &decided->signature))) return status;
+  if (out && (status = read_output(info, out[0], call, needs_data, decided))) return status;
+  status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, decided->shape, &decided->ndim);
+  if (status) return status;
+  status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, out ? 1 : 0, &decided->out, &decided->device);
+  if (status) return status;
+  if (call && (status = qn_params_convert(info, 0, call->params ? call->n_params : 0, call->params, &none))) return status;
+  set_nest(info, tensors, decided);
+  if (decided->nest.n_elements == 0) return QUERN_OK;
+  if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* nothing to plan: shapes are all it is for */
+  uint8_t room = columns_of(decided) < 0 ? decided->sizes[info->n_in - 1] : (uint8_t)sizeof(int32_t);
+  qn_job_plan_inputs(&decided->signature, dtypes, &decided->nest, room, &decided->job);
+  return QUERN_OK;
+}
+
+/* ---- Two passes ---- */
+
+/* What all slices of a call share. */
+typedef struct finding {
+  const compact *call;
+  qn_kernel *count;                /* how many conditions hold */
+  qn_kernel *coordinate;           /* of PLACES */
+  qn_kernel *scatter;              /* of ITEMS that lie apart in the output, else NULL */
+  int64_t stride[2];               /* of the output's rows and columns, in bytes */
+  int32_t n_slices;
+  int64_t begin[MOST_SLICES + 1];  /* where in the output each slice's share begins */
+} finding;
+
+/* A slice's share of the output. */
+typedef struct share {
+  const finding *finding;
+  char *to;     /* the next row */
+  int64_t left; /* rows */
+} share;
+
+static int count_box(void *arg, const qn_engine_box *box) {
+  share *share = arg;
+  int64_t n;
+  char *const ptr[2] = {box->ptr[0], (char *)&n};
+  const int64_t stride[2][2] = {{1, 0}, {0, 0}}, extent[3] = {box->count, 1, 0};
+  share->finding->count(ptr, stride, extent, NULL);
+  share->left += n;
+  return 1;
+}
+
+static void count_slice(void *arg, int64_t i) {
+  finding *finding = arg;
+  share share = {.finding = finding};
+  qn_engine_walk(&finding->call->job, finding->call->ptr, 1, i, finding->n_slices, count_box, &share);
+  finding->begin[i + 1] = share.left;
+}
+
+/* Runs the op's kernel over a box: what it finds goes to `to`, which has room for a whole box. Returns how many that are. */
+static int64_t find(const compact *call, const qn_engine_box *box, char *to) {
+  const int32_t n_in = call->job.n_in;
+  char *ptr[MOST_INPUTS + 2];
+  int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
+  const int64_t extent[3] = {box->count, 1, 0};
+  for (int32_t k = 0; k < n_in; k++) ptr[k] = box->ptr[k];
+  for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->job.room_size; /* of items, or of places */
+  ptr[n_in] = to;
+  ptr[n_in + 1] = (char *)&n;
+  call->job.kernel(ptr, (const int64_t(*)[2])stride, extent, NULL);
+  return n;
+}
+
+static void take(share *share, int64_t n) {
+  share->to += n * share->finding->stride[0];
+  share->left -= n;
+}
+
+static int fill_items(void *arg, const qn_engine_box *box) {
+  share *share = arg;
+  const finding *finding = share->finding;
+  const int64_t size = finding->call->job.room_size;
+  const int is_direct = !finding->scatter && share->left >= box->count; /* the kernel may write as many as it looks at */
+  int64_t n = find(finding->call, box, is_direct ? share->to : box->room);
+  if (n > share->left) n = share->left;
+  if (finding->scatter && n) {
+    char *const ptr[2] = {box->room, share->to};
+    const int64_t stride[2][2] = {{size, 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
+    finding->scatter(ptr, stride, extent, NULL);
+  } else if (!is_direct) {
+    memcpy(share->to, box->room, (size_t)(n * size));
+  }
+  take(share, n);
+  return share->left > 0;
+}
+
+/* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
+static int fill_places(void *arg, const qn_engine_box *box) {
+  share *share = arg;
+  const finding *finding = share->finding;
+  const compact *call = finding->call;
+  int64_t n = find(call, box, box->room), rest = box->first;
+  if (n > share->left) n = share->left;
+  for (int32_t d = call->ndim - 1; d >= 0 && n; d--) {
+    const int64_t whole = call->shape[d], begin = rest % whole, room = whole - begin;
+    const int64_t reciprocal = whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0;
+    const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, reciprocal};
+    char *const ptr[3] = {box->room, box->room, share->to + d * finding->stride[1]};
+    const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
+    finding->coordinate(ptr, stride, extent, params);
+    rest /= whole;
+  }
+  take(share, n);
+  return share->left > 0;
+}
+
+static void fill_slice(void *arg, int64_t i) {
+  const finding *finding = arg;
+  const compact *call = finding->call;
+  share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
+  if (share.left == 0) return;
+  share.to = call->to + finding->begin[i] * finding->stride[0];
+  int (*fill)(void *arg, const qn_engine_box *box) = columns_of(call) < 0 ? fill_items : fill_places;
+  qn_engine_walk(&call->job, call->ptr, call->job.n_in, i, finding->n_slices, fill, &share);
+}
+
+/* A pass: once for each slice. */
+static void run_pass(finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
+  if (finding->n_slices > 1)
+    qn_slices_run(slices, finding->n_slices, slice, finding);
+  else
+    slice(finding, 0);
+}
+
+/* How many elements are found; finding->begin is then right. */
+static int64_t count_all(const compact *call, qn_slices *slices, finding *finding) {
+  const int32_t n_slices = call->nest.n_elements ? qn_engine_slices(&call->job, slices) : 0;
+  finding->call = call;
+  finding->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
+  finding->begin[0] = 0;
+  if (n_slices == 0) return 0;
+  finding->count = qn_job_kernel(qn_compact_packs.count, NULL);
+  run_pass(finding, count_slice, slices);
+  for (int32_t i = 0; i < finding->n_slices; i++) finding->begin[i + 1] += finding->begin[i];
+  return finding->begin[finding->n_slices];
+}
+
+/* ---- Shapes ---- */
+
+/* The output's for so many elements found; -1: not known. Returns its rank. */
+static int32_t shape_of(const compact *call, int64_t count, int64_t shape[2]) {
+  const int32_t columns = columns_of(call);
+  shape[0] = count;
+  shape[1] = columns;
+  return columns < 0 ? 1 : 2;
+}
+
+static void describe(const compact *call, int64_t count, quern_shape *out) {
+  const uint8_t dtype = qn_resolve_result(call->builtin, call->signature.param, 0);
+  int64_t shape[2];
+  out->device = call->device;
+  out->dtype = (DLDataType){.code = qn_dtype_infos[dtype].code, .bits = qn_dtype_infos[dtype].bits, .lanes = 1};
+  out->ndim = shape_of(call, count, shape);
+  memcpy(out->shape, shape, (size_t)out->ndim * sizeof shape[0]);
+}
+
+/* -1 stands for what depends on values. */
+static quern_status infer_compact(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  compact decided;
+  quern_status status = decide_compact(op, in, NULL, NULL, 0, &decided);
+  if (status == QUERN_OK) describe(&decided, -1, out);
+  return status;
+}
+
+static quern_status measure_compact(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
+  compact decided;
+  finding finding;
+  quern_status status = decide_compact(op, in, NULL, call, 1, &decided);
+  if (status || (status = check_machine(&decided))) return status;
+  qn_float_env was = qn_float_env_enter();
+  const int64_t count = count_all(&decided, qn_registry_slices(op), &finding);
+  qn_float_env_leave(was);
+  describe(&decided, count, out);
+  return QUERN_OK;
+}
+
+/* ---- Calls ---- */
+
+/* Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status check_found(const compact *call, int64_t count) {
+  const quern_op_info *info = &call->builtin->info;
+  const quern_arg_info *arg = &info->args[info->n_in];
+  int64_t shape[2];
+  qn_nest nest;
+  const int32_t ndim = shape_of(call, count, shape);
+  quern_status status = qn_tensor_check_shape(info->name, arg, 0, &call->out, ndim, shape);
+  if (status) return status;
+  qn_tensor_normalise(ndim, shape, 0, NULL, 1, &call->out, &nest);
+  return qn_tensor_check_apart(info->name, info->args, &call->nest, &nest, call->sizes);
+}
+
+/* How the output is written. */
+static void begin_fill(const compact *call, finding *finding) {
+  const qn_tensor *out = &call->out;
+  const int64_t size = out->size, *strides = out->strides;
+  const int32_t log2 = __builtin_ctz(out->size), columns = columns_of(call);
+  finding->stride[0] = size * (strides ? strides[0] : columns < 0 ? 1 : columns);
+  finding->stride[1] = columns < 0 ? 0 : size * (strides ? strides[1] : 1);
+  finding->scatter = columns < 0 && finding->stride[0] != size ? qn_job_kernel(qn_packs.scatter[log2], NULL) : NULL;
+  if (columns >= 0) finding->coordinate = qn_job_kernel(qn_compact_packs.coordinate[finding->stride[0] != size], NULL);
+}
+
+/* Counts, checks the output against that, and fills it. */
+static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
+  compact decided;
+  finding finding;
+  quern_status status = decide_compact(op, in, out, call, 1, &decided);
+  if (status || (status = check_machine(&decided))) return status;
+  qn_slices *slices = qn_registry_slices(op);
+  qn_float_env was = qn_float_env_enter();
+  const int64_t count = count_all(&decided, slices, &finding);
+  if ((status = check_found(&decided, count)) == QUERN_OK && decided.out.n_elements) {
+    begin_fill(&decided, &finding);
+    run_pass(&finding, fill_slice, slices);
+  }
+  qn_float_env_leave(was);
+  return status;
+}
+
+static quern_status explain_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                                    qn_strbuf *buf) {
+  compact decided;
+  quern_status status = decide_compact(op, in, out, call, 0, &decided);
+  if (status || (status = check_machine(&decided))) return status;
+  const int has_elements = decided.nest.n_elements != 0;
+  qn_strbuf_add(buf, "tier: built\nreason: %s\n",
+                has_elements ? "built kernels count what there is in blocks of the inputs, then write it"
+                             : "there are no elements");
+  qn_cpu_explain_job(buf, &op->builtin->info, has_elements ? &decided.job : NULL, qn_registry_slices(op));
+  return QUERN_OK;
+}
+
+static const char *compact_instead(const quern_op_info *info) {
+  (void)info;
+  return "its output's shape depends on values; call it by itself";
+}
+
+const qn_kind qn_kind_compact = {
+    .name = "compact", .not_planned = "its output's shape depends on values, which a plan does not know; call it with quern_op_call",
+    .not_in_expressions = compact_instead, .infer = infer_compact, .measure = measure_compact, .call = call_compact,
+    .explain = explain_compact};

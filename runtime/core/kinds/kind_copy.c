@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_copy.c: ops that move values: inputs promote to T, and what has that dtype keeps every bit. Kernels are for T's bits. */
+#include "core/kinds/elementwise.h"
+
+extern const qn_kind qn_kind_copy;
+
+static quern_status resolve_copied(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
+  uint8_t promoted;
+  signature->heavy = builtin->heavy;
+  signature->computes = 0;
+  signature->position = NULL;
+  signature->program = NULL;
+  quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
+  if (status) return status;
+  signature->param = promoted;
+  return qn_resolve_elements(builtin, dtypes, promoted, promoted, qn_dtype_infos[promoted].bits_dtype, signature);
+}
+
+const qn_kind qn_kind_copy = {.name = "copy", .keeps_bits = 1, .resolve = resolve_copied, .result = qn_elementwise_result,
+                              .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

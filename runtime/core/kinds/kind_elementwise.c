@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_elementwise.c: ops that compute: inputs promote to T, which is computed in its compute dtype, or itself where there are
+ * kernels for that, and rounded at the store. */
+#include "core/kinds/elementwise.h"
+
+static quern_status resolve_computed(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
+  uint8_t promoted;
+  signature->heavy = builtin->heavy;
+  signature->computes = 1;
+  signature->position = NULL;
+  signature->program = NULL;
+  quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
+  if (status) return status;
+  /* What is computed passes to the store unrounded. */
+  const uint8_t compute = qn_dtype_infos[promoted].compute, value = builtin->own >> promoted & 1 ? promoted : compute;
+  signature->param = compute;
+  return qn_resolve_elements(builtin, dtypes, promoted, value, value, signature);
+}
+
+const qn_kind qn_kind_elementwise = {.name = "elementwise", .resolve = resolve_computed, .result = qn_elementwise_result,
+                                     .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

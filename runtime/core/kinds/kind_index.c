@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_index.c: ops without inputs whose elements follow from where they stand (arange). T is the dtype that the caller gives the
+ * output. Kernels have an operand before it that is in no memory, the elements' positions (qn_nest.n_positions), counted in bytes
+ * of one an element in row-major order of the output, so that whatever turns, flips, merges and cuts the output does the same to
+ * them; and behind the parameters the number of elements. Both are in f64 for floats, in i64, modulo 2^64, for integers. */
+#include "core/kinds/kind_index.h"
+
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/kinds/elementwise.h"
+#include "core/op/backend.h"
+#include "core/tensor/device.h"
+
+/* Of the positions: one byte, and no tensor has it. ORDER INDEX_DTYPE of gen/targets/cuda/variants.lua */
+#define POSITION_DTYPE QN_B8
+
+extern const qn_kind qn_kind_index;
+
+/* dtypes: of the positions and the output. */
+static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
+  const uint8_t dtype = dtypes[1];
+  const int is_float = qn_dtype_infos[dtype].kind == QN_KIND_FLOAT;
+  if (!(builtin->dtypes >> dtype & 1))
+    return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[0], 0,
+                          "dtype %s, which it does not give (it gives %s); cast the result with astype",
+                          qn_dtype_infos[dtype].name, builtin->info.args[0].dtypes);
+  signature->heavy = signature->computes = 0;
+  signature->program = NULL;
+  signature->position = qn_index_packs[is_float];
+  signature->param = is_float ? QN_F64 : QN_B64;
+  signature->value[0] = signature->value[1] = is_float ? QN_F64 : QN_I64;
+  qn_resolve_variants(builtin, signature->value[0], signature);
+  return QUERN_OK;
+}
+
+static quern_status index_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
+                                 uint8_t *dtype) {
+  qn_signature signature;
+  quern_status status = qn_elementwise_chosen(builtin, in_dtypes, k, chosen, dtype);
+  return status ? status : resolve_index(builtin, (const uint8_t[]){POSITION_DTYPE, *dtype}, &signature);
+}
+
+static void bind_count(const qn_decision *decision, qn_params *params) {
+  const int64_t count = decision->nest.n_elements;
+  const double as_float = (double)count; /* of what fits into memory, exact */
+  uint64_t *slot = &params->slot[decision->called->builtin->info.n_params];
+  if (decision->param_dtype == QN_F64)
+    memcpy(slot, &as_float, sizeof as_float);
+  else
+    *slot = (uint64_t)count;
+}
+
+/* The output is read and can be written where it is. */
+static quern_status read_index_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
+                                      qn_tensor *tensor, qn_decision *decision) {
+  DLDevice device;
+  quern_status status = qn_tensor_read(out[0], info->name, info->args, 0, needs_data, tensor);
+  if (status) return status;
+  if ((status = qn_tensor_check_devices(info->name, info->args, 0, NULL, 1, tensor, &device))) return status;
+  if ((status = qn_decision_choose_backend(info, device, decision))) return status;
+  if ((status = qn_decision_check_backend(info, decision))) return status;
+  return call ? qn_decision_check_flags(info, call->out_flags) : QUERN_OK;
+}
+
+/* Not inlined: what it needs on the stack is to be free again when the op runs. */
+__attribute__((noinline)) static quern_status decide_index(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                           const quern_call *call, int needs_data, qn_decision *decision) {
+  const quern_op_info *info = qn_registry_own_info(op);
+  qn_tensor tensor;
+  quern_status status = read_index_output(info, out, call, needs_data, &tensor, decision);
+  (void)in;
+  if (status) return status;
+  decision->called = decision->op = op;
+  decision->specialised = NULL;
+  decision->signature = &decision->own_signature;
+  decision->values = decision->pinned = 0;
+  decision->n_in = 1;
+  decision->n_operands = 2;
+  decision->dtypes[0] = POSITION_DTYPE;
+  decision->dtypes[1] = tensor.dtype;
+  decision->sizes[0] = 0;
+  decision->sizes[1] = tensor.size;
+  decision->byte_offset[0] = 0;
+  decision->byte_offset[1] = tensor.ref.offset;
+  if ((status = resolve_index(op->builtin, decision->dtypes, &decision->own_signature))) return status;
+  decision->param_dtype = decision->own_signature.param;
+  if ((status = qn_decision_stand_in(op, decision->dtypes, decision))) return status;
+
+  qn_tensor positions = tensor;
+  positions.ref = (qn_ref){NULL, 0};
+  positions.strides = NULL;
+  positions.size = positions.compact = 1;
+  positions.dtype = POSITION_DTYPE;
+  qn_tensor_normalise(tensor.ndim, tensor.shape, 1, &positions, 1, &tensor, &decision->nest);
+  decision->nest.n_positions = 1;
+  decision->nest.has_handles = decision->backend->has_handles;
+  if ((status = qn_decision_convert(info, decision, call, &decision->params))) return status;
+  if (decision->nest.n_elements == 0) return QUERN_OK;
+  return qn_tensor_check_itself(info->name, info->args, &decision->nest, 1, decision->sizes);
+}
+
+static const char *index_instead(const quern_op_info *info) {
+  (void)info;
+  return "its elements follow from where they stand; call it by itself";
+}
+
+const qn_kind qn_kind_index = {
+    .name = "index", .chooses_dtype = 1, .n_positions = 1, .n_own_params = 1,
+    .not_in_expressions = index_instead, .resolve = resolve_index,
+    .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda.c: see cuda.h. */
+#include "core/simt/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/tensor/device.h"
+
+static int is_value(const qn_decision *decision, int32_t k) { return decision->values >> k & 1; }
+
+quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref) {
+  const quern_op_info *info = decision->op->info;
+  const int32_t first = decision->nest.n_positions;
+  for (int32_t k = first; k < decision->n_operands; k++) {
+    if ((uintptr_t)qn_ref_address(ref[k]) % decision->sizes[k] == 0 || is_value(decision, k)) continue;
+    return qn_tensor_fail(QUERN_E_ALIGNMENT, info->name, &info->args[k - first], k < info->n_in ? k : k - decision->n_in,
+                          "its address is no multiple of %d, the bytes of an item, which a CUDA device cannot read or write",
+                          decision->sizes[k]);
+  }
+  return QUERN_OK;
+}
+
+void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, const qn_ref *ref, const qn_params *params,
+                       uint64_t args[QN_LAUNCH_ARGS]) {
+  const qn_launch *launch = &run->launch;
+  memcpy(args, launch->args, (size_t)launch->n_args * sizeof args[0]);
+  memcpy(args + launch->at_params, params->slot, (size_t)(launch->n_args - launch->at_params) * sizeof args[0]);
+  for (int32_t k = 0; k < launch->form.n_operands; k++) {
+    const char *at = qn_ref_address(ref[k]);
+    args[k] = is_value(decision, k) ? 0 : (uint64_t)(uintptr_t)at;
+    if (is_value(decision, k)) memcpy(&args[k], at, decision->sizes[k]); /* little-endian, as all hosts of CUDA */
+  }
+}
+
+int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args) {
+  for (int32_t d = 0; d < launch->repeat_rank; d++) {
+    const int is_end = ++at[d] == launch->repeat_n[d];
+    const int64_t steps = is_end ? 1 - launch->repeat_n[d] : 1;
+    for (int32_t k = 0; k < launch->form.n_operands; k++)
+      if (!is_value(decision, k)) args[k] += (uint64_t)(steps * launch->repeat_stride[k][d]);
+    if (!is_end) return 1;
+    at[d] = 0;
+  }
+  return 0;
+}
+
+void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf) {
+  char device[QN_DEVICE_CHARS];
+  qn_strbuf_add(buf, "tier: none\nreason: there are no elements\ndevice: %s\n", qn_device_text(decision->device, device));
+}
+
+quern_status qn_cuda_keep(quern_status (*prepare)(const qn_decision *decision, const quern_call *call, qn_cuda_run *run),
+                          const qn_decision *decision, const quern_call *call, qn_run **run) {
+  qn_cuda_run *made = malloc(sizeof *made);
+  if (!made) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
+  quern_status status = prepare(decision, call, made);
+  if (status)
+    free(made);
+  else
+    *run = (qn_run *)made;
+  return status;
+}

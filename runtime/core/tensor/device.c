@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device.c: DLPack's table of device types. See device.h. */
+#include "core/tensor/device.h"
+
+#include <stdio.h>
+
+typedef struct device_type {
+  const char *name;
+  uint8_t joins;     /* a device type: host memory of this one may be used there */
+  uint8_t is_pinned; /* at an address of the device's own */
+} device_type;
+
+static const device_type device_types[] = {
+    [kDLCPU] = {"cpu", 0, 0},
+    [kDLCUDA] = {"cuda", 0, 0},
+    [kDLCUDAHost] = {"cuda_host", kDLCUDA, 1},
+    [kDLOpenCL] = {"opencl", 0, 0},
+    [kDLVulkan] = {"vulkan", 0, 0},
+    [kDLMetal] = {"metal", 0, 0},
+    [kDLVPI] = {"vpi", 0, 0},
+    [kDLROCM] = {"rocm", 0, 0},
+    [kDLROCMHost] = {"rocm_host", kDLROCM, 1},
+    [kDLExtDev] = {"ext_dev", 0, 0},
+    [kDLCUDAManaged] = {"cuda_managed", kDLCUDA, 0},
+    [14] = {"oneapi", 0, 0},
+    [15] = {"webgpu", 0, 0},
+    [16] = {"hexagon", 0, 0},
+    [17] = {"maia", 0, 0},
+    [18] = {"trn", 0, 0},
+};
+
+/* NULL: DLPack 1.3 has no such type. */
+static const device_type *type_of(DLDevice device) {
+  const int type = (int)device.device_type;
+  return type > 0 && type < (int)(sizeof device_types / sizeof device_types[0]) && device_types[type].name ? &device_types[type]
+                                                                                                           : NULL;
+}
+
+const char *qn_device_text(DLDevice device, char text[QN_DEVICE_CHARS]) {
+  const device_type *type = type_of(device);
+  const int id = (int)device.device_id;
+  if (!type)
+    snprintf(text, QN_DEVICE_CHARS, "device_%d:%d", (int)device.device_type, id);
+  else if (device.device_type == kDLCPU && id == 0)
+    snprintf(text, QN_DEVICE_CHARS, "%s", type->name);
+  else
+    snprintf(text, QN_DEVICE_CHARS, "%s:%d", type->name, id);
+  return text;
+}
+
+int qn_device_joins(DLDevice device) {
+  const device_type *type = type_of(device);
+  return type ? type->joins : 0;
+}
+
+int qn_device_is_pinned(DLDevice device) {
+  const device_type *type = type_of(device);
+  return type && type->is_pinned;
+}
