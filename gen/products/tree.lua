@@ -91,6 +91,7 @@ function M.flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w_]+%
 
 -- A core source under the prefix.
 function M.core_file(prefix, name, text)
+  text = text:gsub("^/%* SPDX%-License%-Identifier: [^\n]*\n %*\n %* ", "/* ") -- the banner has the tree's own licence
   text = M.flat_includes(text):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
   return table.concat(M.c_banner("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. M.rename(text, prefix)
 end

@@ -141,9 +141,16 @@ static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int 
   return status;
 }
 
+/* What an op's row has for the backend; NULL: nothing. */
+static const qn_ahead *ahead_of(const qn_backend *backend, const qn_builtin *builtin) {
+  const qn_ahead *at = builtin->ahead;
+  while (at && at->backend && at->backend != backend) at++;
+  return at && at->backend ? at : NULL;
+}
+
 static quern_status pick(const quern_op *op, const qn_decision *decision, const qn_cuda_variant **kernel, qn_launch_form *form) {
   const quern_op_info *info = &op->builtin->info;
-  const qn_ahead *ahead = qn_backend_kernels(decision->backend, op->builtin);
+  const qn_ahead *ahead = ahead_of(decision->backend, op->builtin);
   int32_t n = 0;
   const qn_cuda_variant *first =
       ahead ? qn_launch_of_dtypes(ahead->kernels, ahead->n_kernels, decision->dtypes, decision->n_operands, &n) : NULL;

@@ -10,7 +10,7 @@
 #include "core/base/float_env.h"
 #include "core/base/status.h"
 #include "core/call/dispatch.h"
-#include "core/op/backend.h"
+#include "core/op/decide.h"
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 
@@ -127,7 +127,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
   plan->run = NULL;
   plan->own_status = QUERN_OK;
   if (qn_kind_is_there(op)) status = plan->own_status = prepare_own(plan, in, out, call);
-  if (op->registered) {
+  if (op->registered && status != QUERN_E_MEMORY) {
     if (status) qn_status_restore(&kept);
     status = prepare_registered(plan, in, out, call);
   }
@@ -187,9 +187,9 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
   qn_params given;
   quern_status status = QUERN_OK;
   if (call) {
-    if ((status = qn_decision_check_flags(info, call->out_flags))) return status;
+    if ((status = qn_decide_check_flags(info, call->out_flags))) return status;
     if (call->params) {
-      if ((status = qn_decision_convert(info, decision, call, &given))) return status;
+      if ((status = qn_decide_convert(info, decision, call, &given))) return status;
       params = &given;
     }
   }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/op/backend.h"
+#include "core/op/decide.h"
 #include "core/tensor/device.h"
 
 /* ---- Inferred ---- */
@@ -123,7 +123,8 @@ static quern_status resolve(const quern_op *op, const operands *operands, qn_dec
     quern_status status = qn_kind_resolve(op->builtin, operands->dtype, &decision->own_signature);
     if (status) return status;
     decision->param_dtype = decision->own_signature.param;
-    return qn_decision_stand_in(op, operands->dtype, decision);
+    if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
+    return qn_decide_stand_in(op, operands->dtype, decision);
   }
   quern_status status = op->fused->specialise(op, operands->dtype, &decision->specialised);
   if (status == QUERN_OK) decision->signature = &decision->specialised->signature;
@@ -133,7 +134,8 @@ static quern_status resolve(const quern_op *op, const operands *operands, qn_dec
 static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
-  return status ? status : qn_decision_check_backend(info, decision);
+  if (status || decision->backend) return status;
+  return qn_decide_check_backend(info, decision);
 }
 
 /* How operands of the host's get to the device. */
@@ -154,14 +156,14 @@ __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op,
   operands operands;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
-  status = qn_decision_choose_backend(info, operands.apart < 0 ? host : operands.tensor[operands.apart].device, decision);
+  status = qn_decide_choose_backend(info, operands.apart < 0 ? host : operands.tensor[operands.apart].device, decision);
   if (status) return status;
   if ((status = resolve(op, &operands, decision))) return status;
   if ((status = check_shapes(info, &operands))) return status;
   if ((status = check_device(info, &operands, decision))) return status;
-  if (call && (status = qn_decision_check_flags(info, call->out_flags))) return status;
+  if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   if (info->n_params || (call && call->n_params)) {
-    status = qn_decision_convert(info, decision, call, &decision->params);
+    status = qn_decide_convert(info, decision, call, &decision->params);
     if (status) return status;
   }
   decision->n_in = info->n_in;

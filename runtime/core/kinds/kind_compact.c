@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/engine.h"
-#include "core/op/backend.h"
+#include "core/op/decide.h"
 #include "core/op/kind.h"
 #include "core/tensor/device.h"
 
@@ -92,7 +92,7 @@ static quern_status read_output(const quern_op_info *info, const DLTensor *tenso
   decided->sizes[n_in] = decided->out.size;
   decided->to = qn_ref_address(decided->out.ref);
   status = resolve_output(decided->builtin, &decided->signature, decided->out.dtype);
-  return status || !call ? status : qn_decision_check_flags(info, call->out_flags);
+  return status || !call ? status : qn_decide_check_flags(info, call->out_flags);
 }
 
 /* The dimensions are as they would be for a compact output. */

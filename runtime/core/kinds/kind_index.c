@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/kinds/elementwise.h"
-#include "core/op/backend.h"
+#include "core/op/decide.h"
 #include "core/tensor/device.h"
 
 /* Of the positions: one byte, and no tensor has it. ORDER INDEX_DTYPE of gen/targets/cuda/variants.lua */
@@ -59,9 +59,9 @@ static quern_status read_index_output(const quern_op_info *info, DLTensor *const
   quern_status status = qn_tensor_read(out[0], info->name, info->args, 0, needs_data, tensor);
   if (status) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, 0, NULL, 1, tensor, &device))) return status;
-  if ((status = qn_decision_choose_backend(info, device, decision))) return status;
-  if ((status = qn_decision_check_backend(info, decision))) return status;
-  return call ? qn_decision_check_flags(info, call->out_flags) : QUERN_OK;
+  if ((status = qn_decide_choose_backend(info, device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
+  return call ? qn_decide_check_flags(info, call->out_flags) : QUERN_OK;
 }
 
 /* Not inlined: what it needs on the stack is to be free again when the op runs. */
@@ -86,7 +86,7 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   decision->byte_offset[1] = tensor.ref.offset;
   if ((status = resolve_index(op->builtin, decision->dtypes, &decision->own_signature))) return status;
   decision->param_dtype = decision->own_signature.param;
-  if ((status = qn_decision_stand_in(op, decision->dtypes, decision))) return status;
+  if ((status = qn_decide_stand_in(op, decision->dtypes, decision))) return status;
 
   qn_tensor positions = tensor;
   positions.ref = (qn_ref){NULL, 0};
@@ -96,7 +96,7 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   qn_tensor_normalise(tensor.ndim, tensor.shape, 1, &positions, 1, &tensor, &decision->nest);
   decision->nest.n_positions = 1;
   decision->nest.has_handles = decision->backend->has_handles;
-  if ((status = qn_decision_convert(info, decision, call, &decision->params))) return status;
+  if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if (decision->nest.n_elements == 0) return QUERN_OK;
   return qn_tensor_check_itself(info->name, info->args, &decision->nest, 1, decision->sizes);
 }

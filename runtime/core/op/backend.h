@@ -45,11 +45,4 @@ static inline const qn_backend *qn_backend_of(DLDevice device) {
   return *at;
 }
 
-/* The kernels built ahead that an op's row has for a backend; NULL: none. */
-static inline const qn_ahead *qn_backend_kernels(const qn_backend *backend, const qn_builtin *builtin) {
-  const qn_ahead *at = builtin->ahead;
-  while (at && at->backend && at->backend != backend) at++;
-  return at && at->backend ? at : NULL;
-}
-
 #endif

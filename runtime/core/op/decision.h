@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decision.h: a call that has been read, checked and decided by its kind of op, for a backend to prepare and launch; and the
- * steps of deciding that kinds share. */
+ * decision.h: a call that has been read, checked and decided by its kind of op, for a backend to prepare and launch. */
 #ifndef QN_DECISION_H
 #define QN_DECISION_H
 
@@ -28,23 +27,5 @@ typedef struct qn_decision {
   qn_params params;
   qn_nest nest;                   /* n_elements 0: there is nothing to run */
 } qn_decision;
-
-/* ---- For kinds: the steps of `decide` ---- */
-
-/* Who computes on a device: sets both. on_host: all operands are in memory that the host reads. An error where a backend says that
- * it cannot run here; where nothing computes there at all, qn_decision_check_backend has it, later. */
-quern_status qn_decision_choose_backend(const quern_op_info *info, DLDevice device, qn_decision *decision);
-quern_status qn_decision_check_backend(const quern_op_info *info, const qn_decision *decision);
-
-/* On a device with kernels of another op for it: decision->op becomes what stands in for the built-in one there, and `specialised`
- * is set for these dtypes. */
-quern_status qn_decision_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
-
-/* A call's parameters as the decision needs them, with what its kind puts behind them. */
-quern_status qn_decision_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
-                                 qn_params *params);
-
-/* An output that its owner calls read-only: flags as in quern_call.out_flags, NULL = none. */
-quern_status qn_decision_check_flags(const quern_op_info *info, const uint64_t *out_flags);
 
 #endif

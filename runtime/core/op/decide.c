@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decision.c: see decision.h. */
-#include "core/op/decision.h"
+ * decide.c: see decide.h. */
+#include "core/op/decide.h"
 
 #include "core/base/status.h"
-#include "core/op/backend.h"
-#include "core/op/kind.h"
 #include "core/tensor/device.h"
 
-quern_status qn_decision_choose_backend(const quern_op_info *info, DLDevice device, qn_decision *decision) {
+quern_status qn_decide_choose_backend(const quern_op_info *info, DLDevice device, qn_decision *decision) {
   const qn_backend *backend = qn_backend_of(device);
   decision->device = device;
   decision->backend = backend;
-  if (!backend && device.device_type == kDLCPU) return qn_decision_check_backend(info, decision); /* no kernels at all */
+  if (!backend && device.device_type == kDLCPU) return qn_decide_check_backend(info, decision); /* no kernels at all */
   return backend && backend->check ? backend->check(info) : QUERN_OK;
 }
 
-quern_status qn_decision_check_backend(const quern_op_info *info, const qn_decision *decision) {
+quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decision *decision) {
   char text[QN_DEVICE_CHARS];
   const char *where = qn_backends[0] ? qn_backends[0]->place : "another device";
   if (decision->backend) return QUERN_OK;
@@ -27,13 +25,13 @@ quern_status qn_decision_check_backend(const quern_op_info *info, const qn_decis
                         info->name, qn_device_text(decision->device, text), where);
 }
 
-quern_status qn_decision_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+quern_status qn_decide_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
   if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
   if (!(decision->op = decision->backend->stand_in(op))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
   return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
 }
 
-quern_status qn_decision_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
+quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params) {
   const quern_scalar *given = call ? call->params : NULL;
   int32_t n_given = given ? call->n_params : 0;
@@ -48,7 +46,7 @@ quern_status qn_decision_convert(const quern_op_info *info, const qn_decision *d
 
 #define DLPACK_READ_ONLY 1u
 
-quern_status qn_decision_check_flags(const quern_op_info *info, const uint64_t *out_flags) {
+quern_status qn_decide_check_flags(const quern_op_info *info, const uint64_t *out_flags) {
   if (!out_flags) return QUERN_OK;
   for (int32_t k = 0; k < info->n_out; k++)
     if (out_flags[k] & DLPACK_READ_ONLY)
