@@ -19,7 +19,7 @@
 #define PATH_MAX 4096
 #endif
 #define INDEX_FILE "cuda/kernels.txt"
-enum { MAX_CHIPS = 8, MAX_INDEX = 16 << 20, MAX_TURN = 64 };
+enum { MAX_CHIPS = 8, MAX_INDEX = 16 << 20, MAX_TURN = 64, INDEX_VERSION = 2 };
 
 typedef struct built_file {
   qn_cuda_shelf shelf;
@@ -39,17 +39,23 @@ typedef struct built_op {
   int32_t n_operands, first_row, n_rows;
 } built_op;
 
+/* A C kernel, and the kernel that does the same over contiguous elements. */
+typedef struct built_step {
+  const char *c_kernel;
+  const built_kernel *kernel;
+} built_step;
+
 typedef struct table {
   char trouble[PATH_MAX + 256]; /* why there are no kernels; "": there are */
   char *text, *folder;
-  int32_t n_chips, n_files, n_kernels, n_ops, n_rows;
+  int32_t n_chips, n_files, n_kernels, n_ops, n_rows, n_steps;
   int32_t chips[MAX_CHIPS];
   built_file *files;
   built_kernel *kernels;
-  const built_kernel **by_name;
   built_op *ops;
   qn_cuda_variant *rows;
   uint8_t *dtypes; /* [n_rows][QN_MAX_OPERANDS] */
+  built_step *steps;
 } table;
 
 /* ---- Reading the index ---- */
@@ -59,7 +65,7 @@ static void index_free(table *all) {
   for (int32_t i = 0; all->files && i < all->n_files; i++) free((char *)(uintptr_t)all->files[i].shelf.path);
   free(all->files);
   free(all->kernels);
-  free(all->by_name);
+  free(all->steps);
   free(all->ops);
   free(all->rows);
   free(all->dtypes);
@@ -90,7 +96,7 @@ static int is_name(const char *text) {
 }
 
 static int read_head(char *line) {
-  if (strcmp(word(&line), "quern-cuda") || number(&line, 1) != 1) return 0;
+  if (strcmp(word(&line), "quern-cuda") || number(&line, INDEX_VERSION) != INDEX_VERSION) return 0;
   return strcmp(word(&line), QN_BUILD_ID) == 0 ? 1 : -1;
 }
 
@@ -160,33 +166,39 @@ static int read_row(table *all, char *line) {
   return 1;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp((*(const built_kernel *const *)a)->variant.name, (*(const built_kernel *const *)b)->variant.name);
+static int read_step(table *all, char *line) {
+  const char *c_kernel = word(&line);
+  const int32_t at = number(&line, all->n_kernels - 1);
+  if (!is_name(c_kernel) || at < 0 || *line) return 0;
+  if (all->n_steps && strcmp(all->steps[all->n_steps - 1].c_kernel, c_kernel) >= 0) return 0;
+  all->steps[all->n_steps++] = (built_step){c_kernel, &all->kernels[at]};
+  return 1;
 }
 
 /* Room for all lines of each kind. 0: out of memory. */
 static int make_room(table *all) {
-  size_t n[4] = {0};
+  size_t n[5] = {0};
   for (const char *at = all->text; at; at = strchr(at, '\n')) {
     at += *at == '\n';
     n[0] += strncmp(at, "file ", 5) == 0;
     n[1] += strncmp(at, "kernel ", 7) == 0;
     n[2] += strncmp(at, "op ", 3) == 0;
     n[3] += strncmp(at, "row ", 4) == 0;
+    n[4] += strncmp(at, "step ", 5) == 0;
   }
   all->files = calloc(n[0] + 1, sizeof *all->files);
   all->kernels = calloc(n[1] + 1, sizeof *all->kernels);
-  all->by_name = calloc(n[1] + 1, sizeof *all->by_name);
   all->ops = calloc(n[2] + 1, sizeof *all->ops);
   all->rows = calloc(n[3] + 1, sizeof *all->rows);
   all->dtypes = calloc(n[3] + 1, QN_MAX_OPERANDS);
-  return all->files && all->kernels && all->by_name && all->ops && all->rows && all->dtypes;
+  all->steps = calloc(n[4] + 1, sizeof *all->steps);
+  return all->files && all->kernels && all->ops && all->rows && all->dtypes && all->steps;
 }
 
 /* 1: all of it is read. 0: `trouble` says what is wrong. -1: out of memory. */
 static int read_lines(table *all, const char *path) {
   static const struct { const char *word; int (*read)(struct table *all, char *line); } kinds[] = {
-    {"chips", read_chips}, {"file", read_file_line}, {"kernel", read_kernel}, {"op", read_op}, {"row", read_row},
+    {"chips", read_chips}, {"file", read_file_line}, {"kernel", read_kernel}, {"op", read_op}, {"row", read_row}, {"step", read_step},
   };
   int32_t at_line = 0;
   int is_good = 1;
@@ -212,8 +224,6 @@ static int read_lines(table *all, const char *path) {
   }
   if (is_good < 0) return -1;
   if (!is_good) snprintf(all->trouble, sizeof all->trouble, "%s is damaged in line %d", path, (int)at_line);
-  for (int32_t i = 0; i < all->n_kernels; i++) all->by_name[i] = &all->kernels[i];
-  qsort(all->by_name, (size_t)all->n_kernels, sizeof *all->by_name, by_name);
   return is_good;
 }
 
@@ -320,15 +330,15 @@ const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes,
   return first;
 }
 
-const qn_cuda_variant *qn_cuda_built_named(const char *name, int32_t capability, const char **why) {
+const qn_cuda_variant *qn_cuda_built_step(const qn_variant *c_kernel, int32_t capability, const char **why) {
   const table *all = index_of_all();
-  int32_t low = 0, high = all->n_kernels;
+  int32_t low = 0, high = all->n_steps;
   if ((*why = trouble_of(all, capability))) return NULL;
   *why = "there is none for one of its steps";
   while (low < high) {
     const int32_t middle = low + (high - low) / 2;
-    const qn_cuda_variant *variant = &all->by_name[middle]->variant;
-    const int side = strcmp(name, variant->name);
+    const qn_cuda_variant *variant = &all->steps[middle].kernel->variant;
+    const int side = strcmp(c_kernel->name, all->steps[middle].c_kernel);
     if (side == 0) return (*why = trouble_of_file(variant)) ? NULL : variant;
     if (side < 0)
       high = middle;

@@ -11,8 +11,9 @@
 const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
                                           int32_t *n, const char **why);
 
-/* The kernel of that name, in the same way, with its own dtypes unsaid (NULL). NULL: *why is a phrase. */
-const qn_cuda_variant *qn_cuda_built_named(const char *name, int32_t capability, const char **why);
+/* The kernel that does over contiguous elements what a C kernel does, which is a step of an expression; its dtypes are NULL.
+ * NULL: there is none; *why is a phrase. */
+const qn_cuda_variant *qn_cuda_built_step(const qn_variant *c_kernel, int32_t capability, const char **why);
 
 /* NULL: out of memory. Opens nothing. */
 qn_cuda_image *qn_cuda_built_image(const qn_cuda_variant *variant);

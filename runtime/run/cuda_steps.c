@@ -7,7 +7,6 @@
 #include "run/cuda_steps.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,6 @@
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: what launches cost is nothing beside it */
 #define LEAST_ELEMENTS 1024
 #define ALIGNMENT 256
-enum { NAME_CHARS = 96 };
 
 /* ---- What a decision takes ---- */
 
@@ -59,30 +57,15 @@ static void measure(const qn_decision *decision, int64_t *of_element, int64_t *f
   *fixed = (int64_t)(n_places + 1) * ALIGNMENT;
 }
 
-static int is_fill(const qn_step *step) { return strncmp(step->variant->name, "qk_pack_fill_", 13) == 0; }
-
-/* The name of the kernel that does a step of the program over contiguous elements. */
-static void name_of(const qn_step *step, char name[NAME_CHARS]) {
-  static const struct { const char *c, *cuda; } names[] = {
-    {"qk_pack_convert_", "qc_astype_"}, {"qk_pack_gather_", "qc_copy_"}, {"qk_", "qc_"},
-  };
-  const char *own = step->variant->name;
-  size_t i = 0;
-  if (is_fill(step)) {
-    snprintf(name, NAME_CHARS, "qc_full_%s_1d_c", qn_dtype_infos[step->variant->dtypes[0]].name);
-    return;
-  }
-  while (strncmp(own, names[i].c, strlen(names[i].c))) i++;
-  snprintf(name, NAME_CHARS, "%s%s", names[i].cuda, own + strlen(names[i].c));
-  char *classes = strrchr(name, '_');
-  classes[-2] = '1';
-  for (char *at = classes; *at; at++) *at = *at == 's' ? 'c' : *at;
+/* Whether it spreads one value over a block. */
+static int is_fill(const qn_step *step) {
+  int is_one = 0;
+  for (size_t i = 0; i < sizeof qn_packs.fill / sizeof qn_packs.fill[0]; i++) is_one |= step->variant == qn_packs.fill[i];
+  return is_one;
 }
 
 static const qn_cuda_variant *kernel_of(const qn_step *step, int32_t capability, const char **why) {
-  char name[NAME_CHARS];
-  name_of(step, name);
-  return qn_cuda_built_named(name, capability, why);
+  return qn_cuda_built_step(step->variant, capability, why);
 }
 
 /* Kernels that move an operand in or out. */

@@ -1,6 +1,6 @@
 /* fused_ops.h: ops made at run time: expressions, and the ops of specs, which are expressions with a name of their own; so are
  * built-in ones where their kernels are compiled.
- * Implements core/fused.h's interface. Knows of its context the generator and the compiled code, which must outlive the op. */
+ * Implements the interface of core/op/fused.h. Knows of its context the generator and the compiled code, which must outlive the op. */
 #ifndef QN_FUSED_OPS_H
 #define QN_FUSED_OPS_H
 

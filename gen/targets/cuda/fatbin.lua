@@ -4,6 +4,7 @@
 
 local cuda = require "gen.targets.cuda.tree"
 local kernels_cuda = require "gen.targets.cuda.kernels"
+local order = require "gen.base.order"
 local tree = require "gen.products.tree"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -51,17 +52,48 @@ function M.sources(plan, primitive_files, templates, headers)
   return list
 end
 
+-- Which CUDA kernel does over contiguous elements what a C kernel does that may be a step of an expression: sorted list of
+-- { name of the C kernel, number of the other }.
+local function steps(plan, number_of)
+  local list = {}
+  local function add(record, c_name, dtypes, classes)
+    local twin = variants_cuda.record(c_name, { dtypes = dtypes, rank = "1", classes = classes, is_wide = false })
+    local number = number_of[twin.name]
+    if number then list[#list + 1] = { record.name, number } end
+  end
+  for _, op in ipairs(plan.ops) do
+    for _, record in ipairs(plan.records_of[op.name]) do
+      if (record.rank == "1" or record.rank == "2") and not record.classes:find "s" then
+        add(record, op.c_name, record.dtypes, record.classes)
+      end
+    end
+  end
+  for _, record in ipairs(plan.packs) do
+    if record.role == "convert" then add(record, "astype", record.dtypes, "cc") end
+    if record.role == "gather" then add(record, "copy", record.dtypes, "cc") end
+    if record.role == "fill" then add(record, "full", { record.dtypes[1] }, "c") end
+  end
+  for _, file in ipairs(plan.primitive_files) do
+    for _, entry in ipairs(file.entries) do
+      add(entry.record, "prim_" .. entry.record.primitive, entry.record.dtypes, entry.record.classes)
+    end
+  end
+  table.sort(list, function(a, b) return order.less(a[1], b[1]) end)
+  return list
+end
+
 -- The index, in lines; words are parted by one blank. A kernel's number is its place among all of them.
---   quern-cuda 1 BUILD_ID
+--   quern-cuda 2 BUILD_ID
 --   chips 80 90 100
 --   file STEM                             whose fatbin has the kernels that follow
 --   kernel NAME RANK CLASSES WIDE TURN    (rank 0: any)
 --   op NAME N_OPERANDS                    whose rows follow, sorted by dtypes
 --   row KERNEL DTYPE...                   as qn_dtype has them
+--   step C_KERNEL KERNEL                  does the same over contiguous elements; sorted by the name of the C kernel
 --   end
 function M.index(plan, sources, build_id)
   local types = plan.model.types
-  local lines = { "quern-cuda 1 " .. build_id, "chips " .. table.concat(M.CHIPS, " ") }
+  local lines = { "quern-cuda 2 " .. build_id, "chips " .. table.concat(M.CHIPS, " ") }
   local n, number_of = 0, {}
   for _, file in ipairs(sources) do
     lines[#lines + 1] = "file " .. file.stem
@@ -83,6 +115,7 @@ function M.index(plan, sources, build_id)
       end
     end
   end
+  for _, step in ipairs(steps(plan, number_of)) do lines[#lines + 1] = string.format("step %s %d", step[1], step[2]) end
   lines[#lines + 1] = "end\n"
   return table.concat(lines, "\n")
 end
