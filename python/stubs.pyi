@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+#
 # What type checkers and editors read. The part above the ops is stubs.pyi of the sources; stubs.py writes the rest.
 import builtins
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,6 @@
-/* arguments.c: see arguments.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arguments.c: see arguments.h. */
 #include "arguments.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* arguments.h: what a call was given, told apart by position and name. Looks at parameters, dtypes and streams, at operands
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arguments.h: what a call was given, told apart by position and name. Looks at parameters, dtypes and streams, at operands
  * not at all. */
 #ifndef QUERN_PYTHON_ARGUMENTS_H
 #define QUERN_PYTHON_ARGUMENTS_H

@@ -1,4 +1,6 @@
-/* array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: whoever's tensor as an array. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: whoever's tensor as an array. */
 #include "array_dlpack.h"
 
 #include "array_object.h"

@@ -1,4 +1,6 @@
-/* array_dlpack.h: DLPack's methods of quern.Array, and quern.from_dlpack. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_dlpack.h: DLPack's methods of quern.Array, and quern.from_dlpack. */
 #ifndef QUERN_PYTHON_ARRAY_DLPACK_H
 #define QUERN_PYTHON_ARRAY_DLPACK_H
 

@@ -1,4 +1,6 @@
-/* array_make.c: arrays made from nothing or from another one: what array_api.py is written on. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_make.c: arrays made from nothing or from another one: what array_api.py is written on. */
 #include "array_make.h"
 
 #include "array_object.h"

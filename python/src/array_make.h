@@ -1,4 +1,6 @@
-/* array_make.h: arrays made from nothing or from another one. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_make.h: arrays made from nothing or from another one. */
 #ifndef QUERN_PYTHON_ARRAY_MAKE_H
 #define QUERN_PYTHON_ARRAY_MAKE_H
 

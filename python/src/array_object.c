@@ -1,4 +1,6 @@
-/* array_object.c: see array_object.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_object.c: see array_object.h. */
 #include "array_object.h"
 
 static PyTypeObject *array_type; /* for the life of the process */

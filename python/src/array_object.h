@@ -1,4 +1,6 @@
-/* array_object.h: a quern.Array as a C object: its tensor, and how one is made. Its Python type is in array_type.c. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_object.h: a quern.Array as a C object: its tensor, and how one is made. Its Python type is in array_type.c. */
 #ifndef QUERN_PYTHON_ARRAY_OBJECT_H
 #define QUERN_PYTHON_ARRAY_OBJECT_H
 

@@ -1,4 +1,6 @@
-/* array_type.c: the type quern.Array: a tensor as an object that owns it, or shares it with its producer. It has its
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_type.c: the type quern.Array: a tensor as an object that owns it, or shares it with its producer. It has its
  * attributes, its values and its ways out; it computes nothing, and it has no indexing. */
 #include "array_type.h"
 

@@ -1,4 +1,6 @@
-/* array_type.h: the Python type quern.Array: attributes, values, protocols. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * array_type.h: the Python type quern.Array: attributes, values, protocols. */
 #ifndef QUERN_PYTHON_ARRAY_TYPE_H
 #define QUERN_PYTHON_ARRAY_TYPE_H
 

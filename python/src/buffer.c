@@ -1,4 +1,6 @@
-/* buffer.c: the buffer protocol, both ways: an object's buffer as a managed tensor, and a tensor as a buffer. What is only
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * buffer.c: the buffer protocol, both ways: an object's buffer as a managed tensor, and a tensor as a buffer. What is only
  * Python's about it (suboffsets, formats of several fields) has no place in a tensor. */
 #include "buffer.h" /* before the system's: limited.h says which of their names there are */
 

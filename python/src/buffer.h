@@ -1,4 +1,6 @@
-/* buffer.h: the buffer protocol, both ways. Called with the GIL, but for the deleter of an imported tensor. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * buffer.h: the buffer protocol, both ways. Called with the GIL, but for the deleter of an imported tensor. */
 #ifndef QUERN_PYTHON_BUFFER_H
 #define QUERN_PYTHON_BUFFER_H
 

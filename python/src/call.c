@@ -1,4 +1,6 @@
-/* call.c: see call.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call.c: see call.h. */
 #include "call.h"
 
 #include "call_operand.h"

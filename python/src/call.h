@@ -1,4 +1,6 @@
-/* call.h: one call of an op: operands are had, results made, the kernels run without the GIL where they take their time. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call.h: one call of an op: operands are had, results made, the kernels run without the GIL where they take their time. */
 #ifndef QUERN_PYTHON_CALL_H
 #define QUERN_PYTHON_CALL_H
 

@@ -1,4 +1,6 @@
-/* call_operand.c: see call_operand.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call_operand.c: see call_operand.h. */
 #include "call_operand.h"
 
 #include "array_object.h"

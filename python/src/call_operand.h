@@ -1,4 +1,6 @@
-/* call_operand.h: tensors of Python objects for one call, had and held. The only place that tells kinds of objects apart. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call_operand.h: tensors of Python objects for one call, had and held. The only place that tells kinds of objects apart. */
 #ifndef QUERN_PYTHON_CALL_OPERAND_H
 #define QUERN_PYTHON_CALL_OPERAND_H
 

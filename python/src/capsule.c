@@ -1,4 +1,6 @@
-/* capsule.c: managed tensors in PyCapsules, both forms, by the rules of the protocol: a capsule has one of two names until it is
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * capsule.c: managed tensors in PyCapsules, both forms, by the rules of the protocol: a capsule has one of two names until it is
  * consumed and another one afterwards; who consumes it owns the tensor, and if nobody does, the destructor deletes it. The names
  * live as long as the process. */
 #include "capsule.h"

@@ -1,4 +1,6 @@
-/* capsule.h: managed tensors in DLPack's capsules, versioned and legacy. Called with the GIL. Knows no ops. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * capsule.h: managed tensors in DLPack's capsules, versioned and legacy. Called with the GIL. Knows no ops. */
 #ifndef QUERN_PYTHON_CAPSULE_H
 #define QUERN_PYTHON_CAPSULE_H
 

@@ -1,4 +1,6 @@
-/* context.c: see context.h. The default context is the library's process-wide one, so that it has what a host has registered
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context.c: see context.h. The default context is the library's process-wide one, so that it has what a host has registered
  * there, and, behind it, one of its own for what the process-wide one does not take: expressions and specs. */
 #include "context.h"
 

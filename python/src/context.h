@@ -1,4 +1,6 @@
-/* context.h: quern.Context, a set of ops and what compiles them. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context.h: quern.Context, a set of ops and what compiles them. */
 #ifndef QUERN_PYTHON_CONTEXT_H
 #define QUERN_PYTHON_CONTEXT_H
 

@@ -1,4 +1,6 @@
-/* device_object.c: quern.Device; see device_object.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_object.c: quern.Device; see device_object.h. */
 #include "device_object.h"
 
 #include <limits.h>

@@ -1,4 +1,6 @@
-/* device_object.h: quern.Device: DLPack's pair of a device type and an index as a tuple that can be read. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_object.h: quern.Device: DLPack's pair of a device type and an index as a tuple that can be read. */
 #ifndef QUERN_PYTHON_DEVICE_OBJECT_H
 #define QUERN_PYTHON_DEVICE_OBJECT_H
 

@@ -1,4 +1,6 @@
-/* dtypes.c: the table of dtypes, see dtypes.h; and quern.dtype, a type with one object for each row. Which of them an op takes
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dtypes.c: the table of dtypes, see dtypes.h; and quern.dtype, a type with one object for each row. Which of them an op takes
  * is the library's affair. */
 #include "dtypes.h"
 

@@ -1,4 +1,6 @@
-/* dtypes.h: one table of dtypes: DLPack's code and bits beside the names that Quern, the array API, NumPy's type numbers and
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dtypes.h: one table of dtypes: DLPack's code and bits beside the names that Quern, the array API, NumPy's type numbers and
  * the buffer protocol have for them. */
 #ifndef QUERN_PYTHON_DTYPES_H
 #define QUERN_PYTHON_DTYPES_H

@@ -1,4 +1,6 @@
-/* errors.c: see errors.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * errors.c: see errors.h. */
 #include "errors.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* errors.h: Quern's status codes as Python's exceptions; the sentence is kept, and the attribute `status` is the code. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * errors.h: Quern's status codes as Python's exceptions; the sentence is kept, and the attribute `status` is the code. */
 #ifndef QUERN_PYTHON_ERRORS_H
 #define QUERN_PYTHON_ERRORS_H
 

@@ -1,4 +1,6 @@
-/* exchange_api.c: DLPack's C exchange API: other types', found, and that of quern.Array, for callers in C. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exchange_api.c: DLPack's C exchange API: other types', found, and that of quern.Array, for callers in C. */
 #include "exchange_api.h"
 
 #include "array_object.h"

@@ -1,4 +1,6 @@
-/* exchange_api.h: DLPack's C exchange API: that of other types, and quern.Array's own. Called with the GIL. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exchange_api.h: DLPack's C exchange API: that of other types, and quern.Array's own. Called with the GIL. */
 #ifndef QUERN_PYTHON_EXCHANGE_API_H
 #define QUERN_PYTHON_EXCHANGE_API_H
 

@@ -1,4 +1,6 @@
-/* holder.c: a managed tensor that several hold; see holder.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * holder.c: a managed tensor that several hold; see holder.h. */
 #include "holder.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,6 @@
-/* holder.h: a managed tensor that several Python objects hold. Called with the GIL, but for counting. Knows no ops. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * holder.h: a managed tensor that several Python objects hold. Called with the GIL, but for counting. Knows no ops. */
 #ifndef QUERN_PYTHON_HOLDER_H
 #define QUERN_PYTHON_HOLDER_H
 

@@ -1,4 +1,6 @@
-/* items.c: values of all dtypes that DLPack 1.3 has in whole bytes; see items.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * items.c: values of all dtypes that DLPack 1.3 has in whole bytes; see items.h. */
 #include "items.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
-/* items.h: what stands in a tensor in the host's memory, as Python's numbers and as text. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * items.h: what stands in a tensor in the host's memory, as Python's numbers and as text. */
 #ifndef QUERN_PYTHON_ITEMS_H
 #define QUERN_PYTHON_ITEMS_H
 

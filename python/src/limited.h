@@ -1,4 +1,6 @@
-/* limited.h: Python.h under the stable ABI of CPython 3.9, and, in our own words, what every CPython since 3.9 exports but
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * limited.h: Python.h under the stable ABI of CPython 3.9, and, in our own words, what every CPython since 3.9 exports but
  * whose declarations the headers keep from the limited API until later: the buffer protocol (until 3.11) and the calling
  * conventions FASTCALL (until 3.10) and vectorcall (until 3.12). Their binary forms have not changed since 3.9. */
 #ifndef QUERN_PYTHON_LIMITED_H

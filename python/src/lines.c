@@ -1,4 +1,6 @@
-/* lines.c: see lines.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lines.c: see lines.h. */
 #include "lines.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* lines.h: the library's lines `key: value` as a dict. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lines.h: the library's lines `key: value` as a dict. */
 #ifndef QUERN_PYTHON_LINES_H
 #define QUERN_PYTHON_LINES_H
 

@@ -1,4 +1,6 @@
-/* memo.c: see memo.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memo.c: see memo.h. */
 #include "memo.h"
 
 #include <string.h>

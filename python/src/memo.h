@@ -1,4 +1,6 @@
-/* memo.h: what an op remembers of its last calls: the plan of a layout that comes again and again, so that small calls cost no
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memo.h: what an op remembers of its last calls: the plan of a layout that comes again and again, so that small calls cost no
  * more than they must. Everything here is called with the GIL, which is what guards it. Knows no Python objects. */
 #ifndef QUERN_PYTHON_MEMO_H
 #define QUERN_PYTHON_MEMO_H

@@ -1,4 +1,6 @@
-/* number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
 #include "number.h"
 
 #include "dtypes.h"

@@ -1,4 +1,6 @@
-/* number.h: Python's numbers as operands. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * number.h: Python's numbers as operands. */
 #ifndef QUERN_PYTHON_NUMBER_H
 #define QUERN_PYTHON_NUMBER_H
 

@@ -1,4 +1,6 @@
-/* numpy_array.c: see numpy_array.h. The layouts are PyArrayObject_fields and PyArray_Descr of numpy/ndarraytypes.h, the same in
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * numpy_array.c: see numpy_array.h. The layouts are PyArrayObject_fields and PyArray_Descr of numpy/ndarraytypes.h, the same in
  * 1.x and 2.x as far as they are written down here. */
 #include "numpy_array.h"
 

@@ -1,4 +1,6 @@
-/* numpy_array.h: NumPy's arrays by their public layout in memory, for calls that cost less than a capsule. NumPy is never
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * numpy_array.h: NumPy's arrays by their public layout in memory, for calls that cost less than a capsule. NumPy is never
  * imported and not needed to build: what is used is looked up in sys.modules, and only if its binary interface is one that
  * is known here (NumPy 1.x since 1.7, 2.x). Knows no ops. */
 #ifndef QUERN_PYTHON_NUMPY_ARRAY_H

@@ -1,4 +1,6 @@
-/* op.c: see op.h. What a call does is in arguments.c and call.c. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op.c: see op.h. What a call does is in arguments.c and call.c. */
 #include "op.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* op.h: quern.Op, an op as a callable. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op.h: quern.Op, an op as a callable. */
 #ifndef QUERN_PYTHON_OP_H
 #define QUERN_PYTHON_OP_H
 

@@ -1,4 +1,6 @@
-/* op_object.h: quern.Op as a C object: what the binding of arguments and the call read. Its Python type is in op.c. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_object.h: quern.Op as a C object: what the binding of arguments and the call read. Its Python type is in op.c. */
 #ifndef QUERN_PYTHON_OP_OBJECT_H
 #define QUERN_PYTHON_OP_OBJECT_H
 

@@ -1,4 +1,6 @@
-/* operand.c: see operand.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * operand.c: see operand.h. */
 #include "operand.h"
 
 #include <stdarg.h>

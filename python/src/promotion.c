@@ -1,4 +1,6 @@
-/* promotion.c: see promotion.h. The dtype is that of the expression `c ? a : b`, which takes all dtypes that the library has and
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * promotion.c: see promotion.h. The dtype is that of the expression `c ? a : b`, which takes all dtypes that the library has and
  * does not depend on the ops that it was built with. */
 #include "promotion.h"
 

@@ -1,4 +1,6 @@
-/* promotion.h: the dtype that operands of two dtypes promote to, as the library has it. Called with the GIL. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * promotion.h: the dtype that operands of two dtypes promote to, as the library has it. Called with the GIL. */
 #ifndef QUERN_PYTHON_PROMOTION_H
 #define QUERN_PYTHON_PROMOTION_H
 

@@ -1,4 +1,6 @@
-/* protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
  * producer knows. Producers are strangers' code: whatever they return is looked at before it is used. */
 #include "protocol.h"
 

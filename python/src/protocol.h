@@ -1,4 +1,6 @@
-/* protocol.h: the consumer's side of DLPack's Python protocol: __dlpack_device__ and __dlpack__. Called with the GIL. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol.h: the consumer's side of DLPack's Python protocol: __dlpack_device__ and __dlpack__. Called with the GIL. */
 #ifndef QUERN_PYTHON_PROTOCOL_H
 #define QUERN_PYTHON_PROTOCOL_H
 

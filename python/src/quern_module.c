@@ -1,4 +1,6 @@
-/* quern_module.c: the extension module quern._quern: puts together what the other files have. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * quern_module.c: the extension module quern._quern: puts together what the other files have. */
 #include <quern/quern.h>
 
 #include "array_dlpack.h"

@@ -1,4 +1,6 @@
-/* result.c: new objects for the results of a call, of the kind of an operand. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * result.c: new objects for the results of a call, of the kind of an operand. */
 #include "result.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* result.h: new objects for the results of a call, of the kind of an operand. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * result.h: new objects for the results of a call, of the kind of an operand. */
 #ifndef QUERN_PYTHON_RESULT_H
 #define QUERN_PYTHON_RESULT_H
 

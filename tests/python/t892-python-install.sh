@@ -58,7 +58,7 @@ print(quern.__version__)
 PY
 works() { (cd / && env -i "$work/environment/bin/python" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
 version=$(sed -n 's/^#define QUERN_VERSION_[A-Z]* *//p' "$source/include/quern/quern.h" | paste -sd.)
-[ -n "$version" ] && grep -q "^project(quern VERSION $version " "$source/CMakeLists.txt"
+[ -n "$version" ] && grep -q "^Version: $version$" "$build/quern.pc"
 ok $? "the package's version is the library's: $version"
 
 # ---- what is missing
