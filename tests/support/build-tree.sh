@@ -22,7 +22,8 @@ levels=${QUERN_TREE_LEVEL:-$levels}
   done
   for level in $levels; do
     flags=$(sed -n "s/^flags $level //p" "$list")
-    [ -z "${QUERN_TREE_LEVEL-}" ] || flags="$flags -UQN_ISA"
+    # The level stands in a kernel's name by this definition.
+    [ -z "${QUERN_TREE_LEVEL-}" ] || flags=$(echo "$flags" | sed 's/-D[A-Z_]*QN_ISA=[a-z0-9]*//')
     case "$compiler" in
       *gcc*) gcc=$(flags_of gcc) ;;
       *) gcc= ;;
