@@ -61,6 +61,34 @@ function M.op_c_name(name, api_names)
   return c_name
 end
 
+-- The C names of a model's ops in a tree of a prefix: an op whose namespace is the prefix has it once, acme.swish is acme_swish.
+-- Returns what is wrong, or nil.
+function M.put_under_prefix(model, prefix)
+  for _, op in ipairs(model.ops) do
+    local base = op.name:match("^" .. prefix .. "%.([a-z][a-z0-9_]*)$")
+    if base then
+      local c_name, why = M.op_c_name(base, model.api_names)
+      if not c_name then return string.format("%s: %s: under --prefix %s: %s", op.place, op.name, prefix, why) end
+      op.c_name = c_name
+    end
+  end
+end
+
+-- What is wrong with ops that are to be in one tree, or nil: two of them have one C name.
+function M.clash(ops, prefix)
+  local taken = {}
+  for _, op in ipairs(ops) do
+    local other = taken[op.c_name]
+    if other then
+      local first, second = other, op
+      if first.builtin == false then first, second = second, first end
+      return string.format("%s: %s: under --prefix %s its C name %s_%s is that of op %s: rename it, or leave one of them out", second.place,
+                           second.name, prefix, prefix, op.c_name, first.name)
+    end
+    taken[op.c_name] = op
+  end
+end
+
 -- Where things stand in a file: { starts = of lines, names = "word name" -> indices of tokens that begin such a declaration,
 -- words = word -> the same whatever the name, strings = content -> index of the token, false where several have it }.
 local function index_of(src, tokens)
