@@ -375,6 +375,7 @@ function M.generate(root, options)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "quern"
   local bad_prefix = prefix_trouble(prefix, options.library)
+  bad_prefix = bad_prefix or spec.put_under_prefix(model, prefix)
   if bad_prefix then return nil, { bad_prefix } end
   local targets = parse_set("--target", split(options.target or "c"), { c = true, cuda = true }, errors)
   if targets.cuda and options.single then errors[#errors + 1] = "--target cuda: not with --single" end
@@ -385,6 +386,8 @@ function M.generate(root, options)
   plan, errors = M.plan(model, options)
   if plan and not targets.c then errors = cuda.leave_out(plan, options.ops ~= nil) end
   if not plan or (errors and #errors > 0) then return nil, errors end
+  local clash = spec.clash(plan.ops, prefix)
+  if clash then return nil, { clash } end
   for _, op in ipairs(plan.ops) do
     for _, list in ipairs { op.inputs, op.params } do
       for _, item in ipairs(list) do
@@ -433,6 +436,8 @@ end
 function M.show(root, name, specs)
   local model, inputs, errors = M.load(root, specs)
   if #errors > 0 then return nil, errors end
+  local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
+  if prefix then spec.put_under_prefix(model, prefix) end
   local of_cuda = name:match "^[%w_]-(qc_[%w_]+)$"
   if of_cuda then
     local templates = kernels_cuda.sources(function(file) return assert(emit.read(root .. "/" .. file)) end)

@@ -238,7 +238,7 @@ run 0 'new' new acme.swishy
 run 0 'its spec passes check' check acme_swishy.lua
 grep -q 'acme.swishy takes' said; ok $? '  which says what the op takes'
 run 0 'and generates' generate --out swishy --prefix acme --spec acme_swishy.lua --ops acme.swishy --dtypes f32
-grep -q 'acme_acme_swishy' swishy/acme.h; ok $? '  a typed function'
+grep -q 'quern_status acme_swishy(\|acme_status acme_swishy(' swishy/acme.h; ok $? '  a typed function'
 cp acme_swishy.lua kept.lua
 run 1 'new does not overwrite' new acme.swishy
 cmp -s acme_swishy.lua kept.lua; ok $? '  the file is as it was'
