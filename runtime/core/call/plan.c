@@ -146,7 +146,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
                             quern_plan **out_plan) {
   if (qn_registry_is_dynamic(op))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its output's shape depends on values, which a plan does not know; call it "
-                          "with quern_op_call", op->info->name);
+                          "with " QN_SPELLED(quern_op_call), op->info->name);
   quern_plan *plan = malloc(sizeof *plan);
   quern_status status = QUERN_OK;
   qn_sentence kept;
