@@ -3,7 +3,7 @@
 #
 # bootstrap.sh: from a fresh Debian 12 to a running demo or a tested build.
 #   ./bootstrap.sh demo        installs what is missing, builds, runs the demo
-#   ./bootstrap.sh test        the same, then the tests, with a subset of ops under the sanitizers
+#   ./bootstrap.sh test        the same, then the tests, some of them under the sanitizers; tests/README.md says which
 #   ./bootstrap.sh test full   the exhaustive tests, and everything under the sanitizers
 # Needs root or sudo only when a Debian package is missing. What is there already is not done again.
 set -eu
@@ -50,6 +50,9 @@ install_packages() {
   $as_root env DEBIAN_FRONTEND=noninteractive $apt install --no-install-recommends $missing
 }
 
+# The level that sanitised kernels are built for. -O1 makes no vectors: they differ in little but what tables are looked up by.
+one_level() { if grep -q avx2 /proc/cpuinfo 2>/dev/null; then echo v3; else echo v2; fi; }
+
 # build PRESET FOLDER TARGETS [OPTION]...: configures when it must, then builds what changed.
 build() {
   preset=$1 folder=$2 targets=$3
@@ -77,15 +80,15 @@ case "${1-} ${2-}" in
   'test ')
     install_packages
     build release build all
-    build asan-ubsan build-asan-ubsan all -DQUERN_OPS="$subset"
-    build tsan build-tsan all -DQUERN_OPS="$subset"
+    build asan-ubsan build-asan-ubsan all -DQUERN_OPS="$subset" -DQUERN_LEVELS="$(one_level)" -DQUERN_TEST_TAG=memory
+    build tsan build-tsan all -DQUERN_OPS="$subset" -DQUERN_LEVELS="$(one_level)" -DQUERN_TEST_TAG=threads
     exec sh tests/run.sh build build-asan-ubsan build-tsan
     ;;
   'test full')
     install_packages
     build release build all
-    build asan-ubsan build-asan-ubsan all -DQUERN_OPS=
-    build tsan build-tsan all -DQUERN_OPS=
+    build asan-ubsan build-asan-ubsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_TEST_TAG=
+    build tsan build-tsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_TEST_TAG=
     QUERN_TEST_EXHAUSTIVE=1
     export QUERN_TEST_EXHAUSTIVE
     exec sh tests/run.sh build build-asan-ubsan build-tsan

@@ -3,8 +3,10 @@
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
 
 local dag_of = require "gen.graph.dag"
+local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
+local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"
 
@@ -26,7 +28,7 @@ end
 -- A model of the built-in specs from what tools/embed.lua keeps of one: { dtypes, ops, funcs, api_names }.
 function M.restore(kept)
   local model = { dtypes = kept.dtypes, ops = kept.ops, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
-                  api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes) }
+                  api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes), derive = derive.run }
   for _, op in ipairs(kept.ops) do model.op_of_name[op.name], model.op_of_c_name[op.c_name] = op, op end
   for _, func in ipairs(kept.funcs) do model.func_of_name[func.name] = func end
   for _, name in ipairs(kept.api_names) do model.api_names[name] = true end
@@ -118,7 +120,7 @@ local function check_bodies(model, first, built, heavy)
   local errors, seen, steps, worst = {}, {}, 0, "syntax"
   for k = first, #model.ops do
     local op = model.ops[k]
-    if op.moves or op.casts then
+    if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
              op.place, op.name)
     end
@@ -169,7 +171,7 @@ local function load_spec(self, name, text)
     local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
     -- what is derived of bodies within their limits
     local n_given = #model.ops
-    require "gen.graph.derive".complete(model, before.n_ops + 1)
+    derive.complete(model, before.n_ops + 1)
     check_bodies(model, n_given + 1, self.built, heavy)
     for k = before.n_ops + 1, #model.ops do
       rows[#rows + 1] = packed_op(model.types, model.ops[k], self.built, heavy[model.ops[k]])
@@ -257,7 +259,7 @@ local function kernel_source(self, request)
   request.in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {})
   request.out_dtypes = table.move(request.dtypes, request.n_in + 1, n, 1, {})
   local targets = require "gen.targets.all"
-  local target = targets.by_name[request.target or request.is_cuda and "cuda" or targets.cpu.name]
+  local target = targets.by_name[request.target or targets.cpu.name]
   if not target then refuse("bug", "bug: no target '%s'", request.target) end
   self.kept[target] = self.kept[target] or target.sources(self.sources.read)
   local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])

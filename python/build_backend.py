@@ -39,8 +39,6 @@ def read_project():
 
 
 PROJECT = read_project()
-STEM = "{name}-{version}".format(**PROJECT)
-DIST_INFO = STEM + ".dist-info"
 
 
 # ---- The library ------------------------------------------------------------------------------------------------------
@@ -73,9 +71,32 @@ def places():
         yield below(Path(prefix).absolute())
 
 
+def header_version(header, parts="MAJOR|MINOR|PATCH"):
+    """As quern.h has it, which is the one place of the version."""
+    return ".".join(re.findall(r"^#define QUERN_VERSION_(?:" + parts + r") +(\d+)", header.read_text("utf-8"), re.M))
+
+
+def read_version():
+    """The version of the repository that this folder is in; of an sdist, its own. Where only this folder was copied elsewhere, as
+    pip did before 21.3, that of the library."""
+    header, info = HERE.parent / "include" / "quern" / "quern.h", HERE / "PKG-INFO"
+    if info.exists():
+        return re.search(r"^Version: (.*)$", info.read_text("utf-8"), re.M).group(1)
+    headers = [header] + [include / "quern" / "quern.h" for include, _ in ([] if header.exists() else places())]
+    header = next((header for header in headers if header.exists()), None)
+    return header_version(header) if header else stop(
+        "the C library is not found. Install it first (cmake --install build); if its prefix is not one of the usual ones, set "
+        "QUERN_PREFIX to it.")
+
+
+VERSION = read_version()
+STEM = "{}-{}".format(PROJECT["name"], VERSION)
+DIST_INFO = STEM + ".dist-info"
+
+
 def find_library():
     """The folder of the headers and the shared library's file, of this package's minor version."""
-    wanted = PROJECT["version"].rsplit(".", 1)[0]
+    wanted = VERSION.rsplit(".", 1)[0]
     looked = {}
     for include, folders in places():
         header = include / "quern" / "quern.h"
@@ -83,7 +104,7 @@ def find_library():
         if not header.exists():
             looked.setdefault(include.parent, "nothing")
             continue
-        version = ".".join(re.findall(r"^#define QUERN_VERSION_(?:MAJOR|MINOR) +(\d+)", header.read_text("utf-8"), re.M))
+        version = header_version(header, "MAJOR|MINOR")
         if version != wanted:
             looked[include.parent] = "version " + version
         elif not (include / "quern" / "dlpack_exchange.h").exists():
@@ -156,9 +177,9 @@ def license_files():
 
 
 def metadata_text():
-    lines = ["Metadata-Version: 2.4", *["{}: {}".format(field, PROJECT[key]) for field, key in (
-        ("Name", "name"), ("Version", "version"), ("Summary", "description"), ("Requires-Python", "requires-python"),
-        ("License-Expression", "license"))]]
+    lines = ["Metadata-Version: 2.4", "Name: " + PROJECT["name"], "Version: " + VERSION]
+    lines += ["{}: {}".format(field, PROJECT[key]) for field, key in (
+        ("Summary", "description"), ("Requires-Python", "requires-python"), ("License-Expression", "license"))]
     lines += ["License-File: " + file.name for file in license_files()]
     lines += ["Keywords: " + ",".join(PROJECT["keywords"]), *["Classifier: " + name for name in PROJECT["classifiers"]]]
     lines += ["Description-Content-Type: text/markdown; charset=UTF-8", "", ""]
@@ -170,7 +191,7 @@ def wheel_tag():
 
 
 def dist_info():
-    wheel = "Wheel-Version: 1.0\nGenerator: quern {}\nRoot-Is-Purelib: false\nTag: {}\n".format(PROJECT["version"], wheel_tag())
+    wheel = "Wheel-Version: 1.0\nGenerator: quern {}\nRoot-Is-Purelib: false\nTag: {}\n".format(VERSION, wheel_tag())
     licenses = {"licenses/" + file.name: file.read_bytes() for file in license_files()}
     return {"METADATA": metadata_text(), "WHEEL": wheel.encode(), **licenses}
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # run.sh: gives the tests to prove.
-#   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: programs and .py files on each build, other scripts on the first
+#   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: programs and .py files on each build, other scripts on the first; on a
+#                                                build of one tag (QUERN_TEST_TAG) those that have it
 #   sh tests/run.sh --one TEST                   one test: a program, a .lua, .py or .sh file (what prove calls)
 # Exports QUERN_SOURCE_DIR and QUERN_BUILD_DIR; the latter is the build a program lies in. BUILD/tests/tNNN-name.py is
 # tests/tNNN-name.py on that build's package. QUERN_TEST_JOBS: how many run at a time (default: one per core).
@@ -43,23 +44,44 @@ UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}
 export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 
-set -- "$@" --
-while [ "$1" != -- ]; do
-  folder=$1
-  shift
-  for source in tests/*/t[0-9]*.c; do
-    name=$(basename "$source" .c)
-    [ ! -f "${source%.c}.sh" ] || continue # that script builds and runs it
-    if [ ! -x "$folder/tests/$name" ]; then
-      echo "run.sh: $folder/tests/$name is not built" >&2
-      exit 1
-    fi
-    set -- "$@" "$folder/tests/$name"
+# The day says which part of their cases some tests take; in `full` they take all.
+QUERN_TEST_DAY=${QUERN_TEST_DAY-$(($(date +%s) / 86400))}
+export QUERN_TEST_DAY
+
+# Whether the tag stands in the head of the file.
+has_tag() { sed -n '1,3p' "$2" | grep -q "^[ #-]*[*]* *tags:.* $1\( \|\$\)"; }
+# Whether a test of the file belongs to this pass, on a build of this tag.
+is_wanted() {
+  [ -z "$tag" ] || has_tag "$tag" "$1" || return 1
+  if has_tag long "$1"; then [ $pass = long ]; else [ $pass = rest ]; fi
+}
+
+# The longest first, so that all jobs end together. The tests are put behind the builds.
+n_builds=$#
+for pass in long rest; do
+  build=0
+  while [ $build -lt $n_builds ]; do
+    build=$((build + 1))
+    eval "folder=\${$build}"
+    tag=$(sed -n 's/^QUERN_TEST_TAG:[A-Z]*=//p' "$folder/CMakeCache.txt")
+    for source in tests/*/t[0-9]*.c; do
+      name=$(basename "$source" .c)
+      [ ! -f "${source%.c}.sh" ] || continue # that script builds and runs it
+      is_wanted "$source" || continue
+      if [ ! -x "$folder/tests/$name" ]; then
+        echo "run.sh: $folder/tests/$name is not built" >&2
+        exit 1
+      fi
+      set -- "$@" "$folder/tests/$name"
+    done
+    for script in tests/*/t[0-9]*.py; do
+      if is_wanted "$script"; then set -- "$@" "$folder/tests/$(basename "$script")"; fi
+    done
   done
-  for script in tests/*/t[0-9]*.py; do
-    set -- "$@" "$folder/tests/$(basename "$script")"
+  tag=
+  for script in tests/*/t[0-9]*.lua tests/*/t[0-9]*.sh; do
+    if is_wanted "$script"; then set -- "$@" "$script"; fi
   done
 done
-shift
-set -- "$@" tests/*/t[0-9]*.lua tests/*/t[0-9]*.sh
+shift $n_builds
 exec prove --timer --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"

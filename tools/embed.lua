@@ -18,7 +18,7 @@ local targets = require "gen.targets.all"
 ---------------------------------------------------------------------------------------------------- the model
 
 -- Of a built-in op or function, what is of use after its file was read.
-local OP_FIELDS = { "name", "c_name", "builtin", "moves", "casts", "finds", "index", "file", "line", "place", "inputs", "outputs",
+local OP_FIELDS = { "name", "c_name", "builtin", "kind", "moves", "casts", "finds", "index", "file", "line", "place", "inputs", "outputs",
                     "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of" }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
 

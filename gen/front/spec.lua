@@ -4,6 +4,7 @@
 local source = require "gen.base.source"
 local order = require "gen.base.order"
 local sandbox = require "gen.front.sandbox"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -253,36 +254,10 @@ end
 
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
-  params = "table", result = "string", outputs = "string", moves = "boolean", casts = "boolean string", inputs = "string",
-  grad = "string table boolean", grad_ulp = "table", notes = "string", finds = "string", index = "boolean",
+  params = "table", result = "string", outputs = "string", inputs = "string", grad = "string table boolean", grad_ulp = "table",
+  notes = "string",
 }
-
--- What an op of class dynamic may give of the elements that it finds, by how many inputs; and what is not for it, since there is
--- nothing to compute.
-local FINDS = { items = 2, places = 1 }
-local NOT_OF_FINDERS = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
-
--- What is wrong with an op that finds, or nil.
-local function finder_trouble(state, fields)
-  if not state.builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
-  if not FINDS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
-  for _, field in ipairs(NOT_OF_FINDERS) do
-    if fields[field] ~= nil then return field .. " is not for an op that finds" end
-  end
-end
-
--- What an op has whose elements follow from where they stand, and what is not for it.
-local INDEX_NAMES = { "index", "count" }
-local NOT_OF_INDEX_OPS = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
-
--- What is wrong with an index op, or nil.
-local function index_trouble(state, fields)
-  if not state.builtin then return "index: only the library's own ops may compute from where an element stands" end
-  if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end
-  for _, field in ipairs(NOT_OF_INDEX_OPS) do
-    if fields[field] ~= nil then return field .. " is not for an index op" end
-  end
-end
+for field, field_types in pairs(kinds.schema) do OP_SCHEMA[field] = field_types end
 
 -- What is wrong with a bound of an op: ulp is that of the dtype it computes in.
 local function bound_trouble(types, op, dtype, bound)
@@ -292,9 +267,7 @@ local function bound_trouble(types, op, dtype, bound)
   end
   local is_taken = false
   for _, name in ipairs(op.dtypes) do
-    local of = types.by_name[name]
-    local computed = op.index and of.kind == "float" and "f64" or op.bodies[name] and name or of.compute
-    if computed == dtype and t.kind == "float" then return nil end
+    if kinds.of(op).compute_type(types, op, name) == dtype and t.kind == "float" then return nil end
     is_taken = is_taken or name == dtype
   end
   if is_taken and t.kind == "float" then
@@ -310,7 +283,9 @@ local function parse_outputs(state, at, name, fields, op)
   local types = state.model.types
   local function is_dtype(word) return types.by_name[word] ~= nil and types.by_name[word].kind ~= "bits" end
   if fields.outputs then
-    for _, field in ipairs { "result", "moves", "casts" } do
+    local refused = { "result" }
+    for _, kind in ipairs(kinds.list) do refused[#refused + 1] = kind.no_outputs and kind.mark end
+    for _, field in ipairs(refused) do
       if fields[field] ~= nil then return fail(state, at, "%s: %s is not for an op that names its outputs", name, field) end
     end
     local known = {}
@@ -329,14 +304,13 @@ local function parse_outputs(state, at, name, fields, op)
     end
     return outputs
   end
-  local result = fields.finds == "places" and "i64" or fields.result
+  local kind = kinds.of(op)
+  local result = kind.result and kind.result(fields) or fields.result
   if result and not is_dtype(result) then
     return fail(state, at, "%s: result: unknown dtype '%s'%s", name, source.shown(result),
                 source.suggest(result, types.sets.all))
   end
-  if result and (fields.moves or fields.casts) then
-    return fail(state, at, "%s: result is not for an op that moves or casts", name)
-  end
+  if result and kind.no_result then return fail(state, at, "%s: %s", name, kind.no_result) end
   return { { name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out", type = result } }
 end
 
@@ -350,7 +324,7 @@ local function parse_grad(state, index, op, grad)
     return true
   end
   if grad == true then return fail(state, at, "%s: grad: expected a body, a table of them by input, or false", op.name) end
-  if op.finds or op.casts or #op.outputs > 1 or op.outputs[1].type then
+  if not kinds.of(op).has_derivative or #op.outputs > 1 or op.outputs[1].type then
     return fail(state, at, "%s: grad is for ops of one output, a float", op.name)
   end
   local names, lines = {}, {}
@@ -398,44 +372,37 @@ local function declare_op(state, index, name, fields, default_inputs)
     return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, model.op_of_c_name[c_name].name)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
-  if type(fields.casts) == "string" and fields.casts ~= "saturate" then
-    return fail(state, at, "%s: casts: '%s', expected true or \"saturate\"", name, source.shown(fields.casts))
-  end
-  local trouble = fields.finds and finder_trouble(state, fields) or fields.index and index_trouble(state, fields)
+  local kind = kinds.of_fields(fields)
+  local trouble = kind.trouble and kind.trouble(fields, state.builtin)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
-  if not fields.body and not fields.finds then return fail(state, at, "%s: body is missing", name) end
+  if not fields.body and kind.has_body then return fail(state, at, "%s: body is missing", name) end
   if not fields.dtypes then return fail(state, at, "%s: dtypes is missing", name) end
   if default_inputs and fields.inputs then return fail(state, at, "%s: inputs are given by the declarator", name) end
   if not default_inputs and not fields.inputs then return fail(state, at, "%s: inputs is missing", name) end
   local op = {
-    name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, moves = fields.moves or false,
-    casts = fields.casts or false, finds = fields.finds, index = fields.index or nil, domain = fields.domain,
+    name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, kind = kind.name, domain = fields.domain,
     examples = fields.examples or {}, ulp = fields.ulp or {}, grad_ulp = fields.grad_ulp, file = state.src.name, params = {},
     constants = state.constants, tables = state.tables,
   }
+  if kind.declare then kind.declare(op, fields) end
   op.line = line_at(state, at)
   op.place = string.format("%s:%d", op.file, op.line)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
-  local is_moved = #op.inputs == 1 and type(fields.body) == "string" and fields.body:find("^%s*" .. op.inputs[1].name .. "%s*$")
-  if op.casts and #op.inputs > 0 and not is_moved then
-    return fail(state, at, "%s: what casts has one input, and that is its body", name)
-  end
-  if op.finds and #op.inputs ~= FINDS[op.finds] then
-    return fail(state, at, "%s: finds %s of %d inputs", name, op.finds, FINDS[op.finds])
-  end
+  trouble = kind.check and kind.check(op, fields)
+  if trouble then return fail(state, at, "%s: %s", name, trouble) end
   op.outputs = parse_outputs(state, at, name, fields, op)
   if not op.outputs then return end
   op.assigns = fields.outputs ~= nil -- its body assigns its outputs
   op.dtypes = parse_dtypes(state, at, name, fields.dtypes, model.types)
   if not op.dtypes then return end
-  op.bodies = fields.finds and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
+  op.bodies = not kind.has_body and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
   local taken = {}
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
-  for _, word in ipairs(op.index and INDEX_NAMES or {}) do taken[word] = true end
+  for _, word in ipairs(kind.names or {}) do taken[word] = true end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then

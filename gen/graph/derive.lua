@@ -9,6 +9,7 @@
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
 
@@ -27,7 +28,7 @@ M.NO_SECOND = ": second derivatives go through operators and primitives, not thr
 local RULE = { name = "a rule", builtin = true }
 local source_of_rule = {}
 for op, rules in pairs(M.RULES) do
-  for k, text in ipairs(rules) do
+  for _, text in ipairs(rules) do
     if text ~= "0" then source_of_rule[text] = source.new("the derivative of " .. op, text) end
   end
 end
@@ -181,7 +182,7 @@ end
 
 -- The result of a body that is another's derivative: `scope` is that of the op <op>_backward. Returns nodes of its graph.
 function M.run(scope)
-  local model, types, owner = scope.state.model, scope.state.types, scope.owner
+  local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
   local state = expr.new_state(model, true)
   local env, of_node = {}, {}
@@ -215,7 +216,7 @@ local function float_inputs(op)
 end
 
 local function may_have_one(types, op)
-  if op.finds or op.casts or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
+  if not kinds.of(op).has_derivative or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
   for _, operands in ipairs { op.inputs, op.params } do
     for _, operand in ipairs(operands) do
       if operand.name == "grad" then return false end
@@ -271,7 +272,7 @@ end
 local function make(model, op)
   local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
   local backward = {
-    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, moves = false, casts = false,
+    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
     examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
@@ -305,7 +306,7 @@ function M.backward_of(model, op)
   local name, c_name = op.name .. "_backward", op.c_name .. "_backward"
   if op.backward_failed or op.is_being_derived or not may_have_one(model.types, op) then return nil end
   if model.op_of_name[name] or model.op_of_c_name[c_name] then return nil end
-  op.is_being_derived = true
+  model.derive, op.is_being_derived = M.run, true
   local backward, message = make(model, op)
   op.is_being_derived = nil
   if not backward then

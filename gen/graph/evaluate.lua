@@ -4,6 +4,7 @@
 local arithmetic = require "gen.base.arithmetic"
 local number = require "gen.base.number"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local primitives = require "gen.graph.primitives"
 
 local M = {}
@@ -70,8 +71,11 @@ function M.check_examples(types, op, dag, K)
     local values = {}
     for _, input in ipairs(op.inputs) do values[input.name] = example[input.name] end
     for _, param in ipairs(op.params) do values[param.name] = example[param.name] or param.value end
-    if op.index then values.index, values.count = example.index, example.count end
-    local complete, missing = not op.index or (values.index ~= nil and values.count ~= nil), nil
+    local complete, missing = true, nil
+    for _, name in ipairs(kinds.of(op).names or {}) do
+      values[name] = example[name]
+      complete = complete and values[name] ~= nil
+    end
     for _, input in ipairs(op.inputs) do complete = complete and values[input.name] ~= nil end
     for _, output in ipairs(op.outputs) do missing = missing or example[output.name] == nil and output.name or nil end
     if not complete or missing then

@@ -1,6 +1,7 @@
 -- The manifest of a tree: everything in it, for tools.
 
 local c = require "gen.targets.c.text"
+local kinds = require "gen.kinds.kinds"
 local names_of = require "gen.targets.c.names"
 local number = require "gen.base.number"
 local operands_of = require "gen.targets.operands"
@@ -43,7 +44,7 @@ function M.text(prefix, plan, files, levels, file_of, sections)
       local of_output = {}
       for j, name in ipairs(given[k]) do of_output[j] = c.json_string(name) end
       results[k] = string.format('{"name": "%s", "dtypes": [%s], "dtype": %s}', output.name, table.concat(of_output, ", "),
-                                 c.json_string(output.type or (op.casts or op.index) and "output" or "promoted"))
+                                 c.json_string(output.type or kinds.of(op).output_dtype))
     end
     for k, bound in ipairs(op.domain or {}) do domain[k] = json_number(bound) end
     for _, t in ipairs(types.list) do
@@ -54,7 +55,7 @@ function M.text(prefix, plan, files, levels, file_of, sections)
       c.json_string(op.name), c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc),
       c.json_string(operands_of.formula(op)), c.json_string(operands_of.place(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
-      op.finds and "dynamic" or "basic",
+      kinds.of(op).class,
       table.concat(ulps, ", "), table.concat(domain, ", "))
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],\n  \"kernels\": ["

@@ -1,6 +1,7 @@
 -- What a run makes: options -> ops, dtypes, records of kernels. Makes no text.
 
 local expr = require "gen.graph.expr"
+local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local source = require "gen.base.source"
 local tables = require "gen.products.tables"
@@ -19,7 +20,7 @@ end
 local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
   return function(op, K)
-    if op.finds then return nil end -- there is nothing to compute
+    if not kinds.of(op).has_body then return nil end -- there is nothing to compute
     local key = op.name .. " " .. K
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K)
@@ -63,21 +64,10 @@ function M.wanted_dtypes(model, names, ops, errors)
         wanted[types.by_name[output.type].compute] = true
       end
     end
-    if op.finds then wanted.bool = true end
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if op.index then
-      for _, name in ipairs(op.dtypes) do
-        if wanted[name] then wanted[expr.compute_type(types, op, name)] = true end
-      end
-    end
-    if not op.moves and not op.casts and not op.finds and not op.index and expr.is_floating(types, op) then
-      for name in pairs(wanted) do
-        if expr.is_double(op) then wanted.f64 = true break end
-        if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
-      end
-    end
+    if kinds.of(op).want then kinds.of(op).want(types, op, wanted) end
   end
   return wanted
 end
@@ -170,15 +160,12 @@ function M.plan(model, options)
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
-  local records_of, has_finders, indices, has_indices = {}, false, {}, {}
+  local records_of = {}
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
-    has_finders = has_finders or op.finds ~= nil
-    for _, record in ipairs(op.index and records_of[op.name] or {}) do has_indices[record.K] = true end
   end
-  for _, t in ipairs(model.types.list) do indices[#indices + 1] = has_indices[t.name] and t.name or nil end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted, has_finders, indices) }
+           packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
 return M

@@ -9,6 +9,7 @@ local tables = require "gen.products.tables"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local primitives = require "gen.graph.primitives"
+local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
 local c = require "gen.targets.c.text"
@@ -104,7 +105,7 @@ local function kernels_of_plan(plan)
   end
   for _, op in ipairs(plan.ops) do
     for _, record in ipairs(plan.records_of[op.name]) do
-      local may_be = not (op.finds or op.index or op.backward_of) and record.D == record.K
+      local may_be = kinds.of(op).has_body and not kinds.of(op).names and not op.backward_of and record.D == record.K
       local node = may_be and only_node(plan.dag_for(op, record.K))
       if node then add(node, record.dtypes, record) end
     end
@@ -196,13 +197,28 @@ local function function_rows()
   return rows
 end
 
--- The rules by which they are derived, in postfix order.
+-- What a primitive is to derivatives and to the interpreter. ORDER qn_primitive_role: PLAIN where none is named
+local ROLES = { select = "SELECT", cast = "CONVERT", bits = "BITS", from_bits = "FROM_BITS", lookup = "LOOKUP" }
+
+-- The rules by which they are derived, in postfix order; and by op the number of its rule, from 0.
 local function derivative_rows()
-  local rows = {}
-  for _, op in ipairs(order.keys(derive.RULES)) do
+  local rows, number_of = {}, {}
+  for k, op in ipairs(order.keys(derive.RULES)) do
     local by = {}
-    for k, rule in ipairs(derive.RULES[op]) do by[k] = '"' .. derive.postfix(rule) .. '"' end
-    rows[#rows + 1] = string.format('  {"%s", {%s}},', op, table.concat(by, ", "))
+    for j, rule in ipairs(derive.RULES[op]) do by[j] = '"' .. derive.postfix(rule) .. '"' end
+    rows[k], number_of[op] = string.format("  {{%s}}, /* %s */", table.concat(by, ", "), op), k - 1
+  end
+  return rows, number_of
+end
+
+-- The ops that round to a dtype that is computed in another: by that dtype.
+local function round_rows(list)
+  local rows, seen = {}, {}
+  for _, primitive in ipairs(list) do
+    if primitive.name and not seen[primitive.name] then
+      seen[primitive.name] = true
+      rows[#rows + 1] = string.format('  [%s] = "%s",', tables.dtype_constant(primitive.name), primitive.op)
+    end
   end
   return rows
 end
@@ -210,6 +226,7 @@ end
 -- primitive_table.c. list: of M.of_plan; banner: lines
 function M.table(list, banner)
   local names, declared, arrays, array_of, rows = {}, {}, {}, {}, {}
+  local rules, rule_of = derivative_rows()
   for _, primitive in ipairs(list) do
     local lines, record_names = {}, {}
     for k, record in ipairs(primitive.records) do
@@ -226,10 +243,12 @@ function M.table(list, banner)
       arrays[#arrays + 1] = string.format("static const qn_variant %s[] = {\n%s\n};", array_of[key],
                                           table.concat(lines, "\n"))
     end
-    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, %d, %s},', primitive.op,
+    local rule = rule_of[primitive.op]
+    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, QN_PRIMITIVE_%s, %d, %s, %s},', primitive.op,
                                     tables.dtype_constant(primitive.type),
                                     tables.dtype_constant(primitive.args[#primitive.args]), #primitive.args,
-                                    #primitive.records, array_of[key])
+                                    primitive.name and "CONVERT" or ROLES[primitive.op] or "PLAIN", #primitive.records,
+                                    array_of[key], rule and string.format("&rules[%d]", rule) or "NULL")
   end
   local constants = {}
   for _, name in ipairs(order.keys(expr.CONSTANTS)) do
@@ -245,6 +264,11 @@ function M.table(list, banner)
 ]] .. tables.KERNEL_MACROS .. "\n" .. table.concat(order.sort(names), "\n") .. "\n\n"
     .. table.concat(arrays, "\n") .. [[
 
+
+static const qn_derivative_rule rules[] = {
+]] .. table.concat(rules, "\n") .. [[
+
+};
 
 /* Sorted by operation, type, type of the last argument. */
 static const qn_primitive primitives[] = {
@@ -267,19 +291,23 @@ const qn_primitive *qn_primitive_find(const char *op, uint8_t type, uint8_t arg_
   return NULL;
 }
 
+static const char *const rounds[QN_DTYPE_COUNT] = {
+]] .. table.concat(round_rows(list), "\n") .. [[
+
+};
+
+const qn_primitive *qn_primitive_round(uint8_t dtype, uint8_t arg_type) {
+  return rounds[dtype] ? qn_primitive_find(rounds[dtype], qn_dtype_infos[dtype].compute, arg_type) : NULL;
+}
+
 const qn_function qn_functions[] = {
 ]] .. table.concat(functions, "\n") .. string.format([[
 
 };
 const int32_t qn_n_functions = %d;
 
-const qn_derivative_rule qn_derivative_rules[] = {
-%s
-  {NULL, {NULL, NULL, NULL}},
-};
-
 const qn_named_constant qn_named_constants[] = {
-]], #functions, table.concat(derivative_rows(), "\n")) .. table.concat(constants, "\n") .. string.format([[
+]], #functions) .. table.concat(constants, "\n") .. string.format([[
 
 };
 const int32_t qn_n_named_constants = %d;

@@ -6,6 +6,7 @@ local kernels = require "gen.targets.c.kernels"
 local variants = require "gen.targets.variants"
 local promote = require "gen.front.promote"
 local expr = require "gen.graph.expr"
+local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
 
@@ -156,7 +157,7 @@ function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types
 local function op_definitions(types, op, built, records, cuda_rows)
   local out, rows, bool_in = {}, {}, 0
   local inputs, outputs = M.accepted(types, op, built)
-  local alias = op.finds and 0 or (1 << #op.inputs) - 1
+  local alias = not kinds.of(op).may_alias and 0 or (1 << #op.inputs) - 1
   for k, input in ipairs(op.inputs) do
     local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
@@ -221,7 +222,7 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_the
     .first = {%s},
     .heavy = %d,%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
-    op.finds and "QUERN_CLASS_DYNAMIC" or "QUERN_CLASS_BASIC", #op.inputs, #op.outputs, #op.params, op.c_name,
+    "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", variants.rule(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,

@@ -3,6 +3,7 @@
 
 local order = require "gen.base.order"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -44,7 +45,7 @@ function M.of_record(types, record, names, n_in, inputs, used)
       index = k - 1, short = names[k], name = is_input and "in_" .. names[k] or names[k], dtype = dtype, is_input = is_input,
       element = types.by_name[dtype].c, size = types.by_name[dtype].size, class = record.classes:sub(k, k),
       row = "row_" .. names[k], is_used = not (is_input and used) or used[inputs[k]] or false,
-      is_index = is_input and record.op and record.op.index or false,
+      is_index = is_input and record.op and kinds.of(record.op).has_indices or false,
     }
   end
   return list

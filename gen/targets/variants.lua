@@ -10,6 +10,7 @@
 
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
 
 local M = {}
@@ -24,29 +25,12 @@ M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s"
 M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 
 -- The rule by which an op's inputs become the dtype of its kernels.
-function M.rule(types, op)
-  if op.finds then return op.finds:upper() end
-  if op.casts then return "CAST" end
-  if op.index then return "INDEX" end
-  if op.moves then return "MOVE" end
-  if expr.is_double(op) then return "DOUBLE" end
-  return expr.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
-end
+function M.rule(types, op) return kinds.of(op).rule(types, op) end
 
 -- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
 function M.kernel_dtypes(types, op, wanted)
-  local set, list = {}, {}
-  if op.finds == "places" then return { "bool" } end
-  for _, name in ipairs(types.sets.all) do
-    if wanted[name] then
-      if op.moves or op.casts or op.finds then
-        set["b" .. types.by_name[name].bits] = true
-      else
-        local K = expr.compute_type(types, op, name)
-        if K then set[K] = true end
-      end
-    end
-  end
+  local kind, list = kinds.of(op), {}
+  local set = kind.kernel_dtypes(types, op, wanted, kind)
   for _, t in ipairs(types.list) do
     if set[t.name] then list[#list + 1] = t.name end
   end
@@ -110,63 +94,35 @@ function M.is_allowed(policy, classes)
   return allowed
 end
 
-local function lean_classes(op, heavy, moves)
-  local n, n_out = #op.inputs, #op.outputs
+local function lean_classes(op, heavy)
+  local n, n_out, has_strided_forms = #op.inputs, #op.outputs, kinds.of(op).has_strided_forms
   local contiguous, strided = ("c"):rep(n + n_out), ("s"):rep(n + n_out)
   if heavy then return { contiguous } end
   if n == 0 then return { contiguous, strided } end
   local list = n <= 3 and M.broadcast_classes(n, n_out) or { contiguous }
-  if n == 1 and moves then list[#list + 1] = "bc" end
+  if n == 1 and has_strided_forms then list[#list + 1] = "bc" end
   list[#list + 1] = strided
-  if n == 1 and moves then
+  if n == 1 and has_strided_forms then
     list[#list + 1] = "sc"
     list[#list + 1] = "cs"
   end
   return list
 end
 
--- The kernels of an op that finds: over contiguous blocks, a condition per element, then what is found and how many there are.
-local function of_finder(types, op, wanted)
-  local records = {}
-  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
-    local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
-    local classes = ("c"):rep(#dtypes - 1) .. "b"
-    records[k] = { name = name_of(op.c_name, dtypes, "1", classes), op = op, K = K, D = K, dtypes = dtypes, rank = "1",
-                   classes = classes, heavy = false, weight = 1, template = "find" }
-  end
-  return records
-end
+-- What kinds of op make records of their own with.
+local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag }
 
--- The kernels of an index op: over a block of indices, numbers of the dtype that it computes in.
-local function of_index(types, op, wanted, dag_for)
-  local records = {}
-  for k, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
-    records[k] = { name = name_of(op.c_name, { K, K }, "1", "cc"), op = op, K = K, D = K, dtypes = { K, K }, rank = "1",
-                   classes = "cc", heavy = false, weight = M.weight(dag_for(op, K)), template = "elementwise" }
-  end
-  return records
-end
-
--- The casts that saturate, as far as a plain one would wrap: a kernel each, with its DAG.
-local function of_saturating(types, op, wanted)
-  local records = {}
-  for _, to in ipairs(types.sets.integer) do
-    for _, from in ipairs(types.sets.integer) do
-      local dag = wanted[from] and wanted[to] and saturate.dag(types, from, to)
-      if dag then
-        records[#records + 1] = { name = name_of(op.c_name, { from, to }, "1", "cc"), op = op, K = to, D = to,
-                                  dtypes = { from, to }, rank = "1", classes = "cc", heavy = false, weight = M.weight(dag),
-                                  template = "elementwise", dag = dag }
-      end
-    end
-  end
-  return records
+-- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and others that it keeps
+function kit.record(op, fields)
+  fields.name, fields.op = name_of(op.c_name, fields.dtypes, "1", fields.classes), op
+  fields.rank, fields.heavy = "1", false
+  return fields
 end
 
 -- The dtypes of an op's operands that compute in K: K itself, and those that are only stored.
 local function stored_dtypes(types, op, wanted, K)
   local list = { K }
-  if op.moves or op.casts then return list end
+  if kinds.of(op).is_bits then return list end
   for _, name in ipairs(op.dtypes) do
     if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then list[#list + 1] = name end
   end
@@ -177,9 +133,9 @@ end
 -- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
 -- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
 function M.of_op(types, op, wanted, policy, dag_for)
-  if op.finds then return of_finder(types, op, wanted) end
-  if op.index then return of_index(types, op, wanted, dag_for) end
-  local records = op.casts == "saturate" and of_saturating(types, op, wanted) or {}
+  local kind, records, are_all = kinds.of(op), {}, false
+  if kind.blocks then records, are_all = kind.blocks(kit, types, op, wanted, dag_for) end
+  if are_all then return records end
   local n, n_out = #op.inputs, #op.outputs
   local contiguous = ("c"):rep(n + n_out)
   for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
@@ -211,7 +167,7 @@ function M.of_op(types, op, wanted, policy, dag_for)
       local first = heavy and "1" or "2"
       if ranks and not ranks[first] then first = ranks["1"] and "1" or ranks["2"] and "2" or "1" end
       add(K, first, contiguous)
-      for _, classes in ipairs(lean_classes(op, heavy, op.moves)) do
+      for _, classes in ipairs(lean_classes(op, heavy)) do
         if M.is_allowed(policy, classes) then
           if ranks then
             for _, rank in ipairs { "1", "2", "3", "n" } do
@@ -238,9 +194,9 @@ end
 
 -- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
 -- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
--- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. has_finders: and those that
--- ops that find share; indices: the dtypes that index ops compute in.
-function M.of_packs(types, wanted, has_finders, indices)
+-- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. Then those that the ops of
+-- a kind share. ops: those of the plan; records_of: op name -> their records
+function M.of_packs(types, wanted, ops, records_of)
   local records = {}
   local function add(name, fields)
     fields.name = name
@@ -281,17 +237,17 @@ function M.of_packs(types, wanted, has_finders, indices)
             template = "at", direction = direction })
     end
   end
-  for _, K in ipairs(indices) do
-    add(name_of("pack_index", { "b8", K }, "2", "sc"),
-        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise" })
-  end
-  if has_finders then
-    add(name_of("pack_count", { "bool", "i64" }, "1", "cb"),
-        { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count" })
-    for _, classes in ipairs { "ccc", "ccs" } do
-      add(name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
-          { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate" })
+  for _, kind in ipairs(kinds.list) do
+    local is_met, dtypes = false, {}
+    for _, op in ipairs(kind.packs and ops or {}) do
+      if kinds.of(op) == kind then
+        is_met = true
+        for _, record in ipairs(records_of[op.name]) do dtypes[record.K] = true end
+      end
     end
+    local Ks = {}
+    for _, t in ipairs(types.list) do Ks[#Ks + 1] = dtypes[t.name] and t.name or nil end
+    if is_met then kind.packs(kit, add, Ks) end
   end
   add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),
       { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })

@@ -3,6 +3,7 @@
 local derive = require "gen.graph.derive"
 local evaluate = require "gen.graph.evaluate"
 local files = require "gen.base.files"
+local kinds = require "gen.kinds.kinds"
 local load = require "gen.products.load"
 local measure = require "gen.tools.measure"
 local planning = require "gen.products.plan"
@@ -19,7 +20,7 @@ function M.examples(plan)
   local errors, types = {}, plan.model.types
   for _, op in ipairs(plan.ops) do
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
-      if types.by_name[K].kind ~= "bits" and not op.finds then
+      if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
         end

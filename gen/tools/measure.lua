@@ -7,6 +7,7 @@ local dag_of = require "gen.graph.dag"
 local expr = require "gen.graph.expr"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -173,8 +174,8 @@ function M.subjects(plan, prefix)
   local types, functions, rows, skipped, slopes = plan.model.types, {}, {}, {}, {}
   for _, op in ipairs(plan.ops) do
     local is_measured = false
-    for _, D in ipairs { "f16", "bf16", "f32", "f64" } do
-      if plan.wanted[D] and expr.is_listed(op, D) and not op.moves and not op.casts and not op.index then
+    for _, D in ipairs(types.sets.floating) do
+      if plan.wanted[D] and expr.is_listed(op, D) and kinds.of(op).computes then
         local more, less = op_rows(plan, op, D, expr.compute_type(types, op, D), prefix, functions)
         table.move(more, 1, #more, #rows + 1, rows)
         table.move(less, 1, #less, #skipped + 1, skipped)

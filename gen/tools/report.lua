@@ -3,6 +3,7 @@
 local c = require "gen.targets.c.text"
 local kernels = require "gen.targets.c.kernels"
 local spec = require "gen.front.spec"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -86,8 +87,7 @@ end
 
 -- What an output has, in a word or two. given: the dtypes that it may have of itself
 local function output_text(row, output, given)
-  if row.op.casts then return "any dtype" end
-  if row.op.index then return "the caller's choice" end
+  if kinds.of(row.op).dtypes_words then return kinds.of(row.op).dtypes_words end
   if output.type then return "`" .. output.type .. "`" end
   local is_given = {}
   for _, name in ipairs(given) do is_given[name] = true end

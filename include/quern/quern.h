@@ -209,17 +209,29 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * All functions here may be called from any thread at any time, on one op or plan as well. A call returns when its
  * outputs are written (CPU), or are going to be in stream order (devices).
  *
- * CUDA: tensors of kDLCUDA are all on one device, which computes; managed and pinned memory (kDLCUDAManaged, kDLCUDAHost)
- * joins it, and so do inputs of 0 dimensions on the CPU, whose value is taken when the call is made. `stream` is a
- * cudaStream_t (a CUstream): NULL and 1 are the legacy default stream, 2 is the thread's own; work is put on it, it is
- * never synchronised. The context is the stream's, else the caller's current one if that is of this device, else the
- * device's primary one; the caller's current context is left as it was. A kernel that is not there yet is compiled for
- * the device, which the call waits for, in mode async, too; while the stream is being captured, CAPTURING is returned
- * instead. Where CUDA kernels of the single ops are built ahead (the build option QUERN_CUDA_FATBIN), calls of one op wait
- * for nothing, and an expression goes by those of its steps until its own kernel is compiled, or where none can be, in chunks
- * through quern_call.workspace, memory of that device: quern_op_workspace says how much of it helps, 0 where none does.
- * quern_op_prepare compiles and loads, so that runs can be captured. An item whose address is no multiple of its
- * size: ALIGNMENT, at the launch, since no instruction of a GPU reads it. Errors of the driver: DRIVER, or MEMORY. */
+ * CUDA.
+ *
+ * Devices: all tensors of kDLCUDA in a call are on one device, which computes. Managed and pinned memory (kDLCUDAManaged,
+ * kDLCUDAHost) may join them, and so may inputs of 0 dimensions on the CPU: their value is read when the call is made. The
+ * address of each item must be a multiple of its size, since no instruction of a GPU reads it otherwise.
+ *
+ * Streams: `stream` is a cudaStream_t (a CUstream). NULL and 1 are the legacy default stream, 2 is the calling thread's own.
+ * Work is put on the stream, in order; the stream is never synchronised.
+ *
+ * Contexts: work runs in the stream's CUDA context; else in the caller's current one, if it belongs to this device; else in
+ * the device's primary one. The caller's current context is left as it was.
+ *
+ * Compilation and capture: a kernel that is not there yet is compiled for the device. The call waits for that, in mode async
+ * too. While the stream is being captured nothing is compiled or loaded: CAPTURING. quern_op_prepare compiles and loads, so
+ * that runs of the plan can be captured.
+ *
+ * Fallback and workspace: with CUDA kernels built ahead (the build option QUERN_CUDA_FATBIN) a call of one op waits for
+ * nothing. An expression runs by the built kernels of its steps until its own kernel is compiled, or for good where none can
+ * be. The steps go over chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
+ * quern_op_workspace says how many bytes of it help, 0 where none do.
+ *
+ * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER, or MEMORY, for what
+ * the driver reports. CAPTURING as above. */
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */

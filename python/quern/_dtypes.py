@@ -39,25 +39,26 @@ def result_type(*arrays_and_dtypes):
 
 
 def _promote(a, b):
-    if a == b or b.kind == "b":
-        return a
-    if a.kind == "b":
-        return b
-    if a.kind == "c" or b.kind == "c":
-        wide = any(x.itemsize == 16 or x == _quern.float64 for x in (a, b))
-        return _quern.complex128 if wide else _quern.complex64
-    if (a.kind == "f") != (b.kind == "f"):
-        return a if a.kind == "f" else b
-    if a.kind == "f":
-        if a.itemsize == b.itemsize:  # float16 with bfloat16, two of 8 bits
-            return _quern.float32
-        return a if a.itemsize > b.itemsize else b
-    if a.kind == b.kind:
-        return a if a.itemsize > b.itemsize else b
-    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
-    if unsigned.itemsize == 8:
+    """As the library promotes. Dtypes that it has no ops for, complex and 8-bit floats, promote as the array API has them."""
+    common = _quern._promote(a, b)
+    if common is not None:
+        return common
+    if all(_quern._promote(x, x) is not None for x in (a, b)):
         raise TypeError("result_type: {} and {} promote to nothing; cast one of them".format(a, b))
-    return _quern.dtype("i{}".format(8 * max(signed.itemsize, 2 * unsigned.itemsize)))
+    return _promote_foreign(a, b)
+
+
+def _promote_foreign(a, b):
+    """Of two dtypes, one or both of which the library has no ops for: the wider of the higher kind."""
+    order = "biufc".index
+    if a == b:
+        return a
+    if "c" in (a.kind, b.kind):
+        wide = any(x == _quern.complex128 or x == _quern.float64 for x in (a, b))
+        return _quern.complex128 if wide else _quern.complex64
+    if a.kind == b.kind and a.itemsize == b.itemsize:  # two floats of 8 bits
+        return _quern.float32
+    return max((a, b), key=lambda x: (order(x.kind), x.itemsize))
 
 
 def can_cast(from_, to, /):

@@ -4,7 +4,7 @@
 #define QUERN_PYTHON_ARGUMENTS_H
 
 #include "dtypes.h"
-#include "op.h"
+#include "op_object.h"
 
 typedef struct arguments {
   PyObject *in[OP_MAX_OPERANDS];  /* borrowed; all are there */

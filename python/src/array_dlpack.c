@@ -1,7 +1,12 @@
 /* array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: whoever's tensor as an array. */
+#include "array_dlpack.h"
+
+#include "array_object.h"
+#include "buffer.h"
+#include "capsule.h"
 #include "device_object.h"
 #include "errors.h"
-#include "exchange.h"
+#include "protocol.h"
 
 /* None, True, False as QUERN_COPY_*. -1: an exception. */
 static int copy_of(PyObject *object) {

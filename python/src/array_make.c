@@ -1,8 +1,10 @@
 /* array_make.c: arrays made from nothing or from another one: what array_api.py is written on. */
+#include "array_make.h"
+
+#include "array_object.h"
 #include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "exchange.h"
 
 /* The extents in a tuple. -1: an exception. */
 static int shape_of(PyObject *tuple, int64_t shape[QUERN_MAX_NDIM], int32_t *ndim) {

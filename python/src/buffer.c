@@ -1,6 +1,6 @@
 /* buffer.c: the buffer protocol, both ways: an object's buffer as a managed tensor, and a tensor as a buffer. What is only
  * Python's about it (suboffsets, formats of several fields) has no place in a tensor. */
-#include "limited.h" /* before the system's: it says which of their names there are */
+#include "buffer.h" /* before the system's: limited.h says which of their names there are */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,6 @@
 #include "device_object.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "exchange.h"
 #include "items.h"
 
 int buffer_has(PyObject *object) { return PyObject_CheckBuffer(object); }

@@ -1,9 +1,10 @@
 /* call.c: see call.h. */
 #include "call.h"
 
+#include "call_operand.h"
 #include "errors.h"
 #include "lines.h"
-#include "call_operand.h"
+#include "result.h"
 
 /* From so many items on, other threads of Python run meanwhile: letting go of the GIL and taking it again costs as much as
  * about so many. */

@@ -1,10 +1,12 @@
-/* call_operand.c: see call_operand.h. Results are made in result.c. */
+/* call_operand.c: see call_operand.h. */
 #include "call_operand.h"
 
-#include <stdarg.h>
-
+#include "array_object.h"
+#include "buffer.h"
 #include "errors.h"
+#include "exchange_api.h"
 #include "numpy_array.h"
+#include "protocol.h"
 
 /* ---- Kinds of types ---- */
 
@@ -102,20 +104,6 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
 }
 
 /* ---- Taking ---- */
-
-int operand_fail(const operand *operand, PyObject *exception, const char *format, ...) {
-  int is_output = operand_is_output(operand);
-  int32_t number = operand->index - (is_output ? operand->info->n_in : 0) + 1;
-  va_list rest;
-  va_start(rest, format);
-  PyObject *text = PyUnicode_FromFormatV(format, rest);
-  va_end(rest);
-  if (text)
-    PyErr_Format(exception, "%s: %s %d (%s): %U", operand->info->name, is_output ? "output" : "input", number,
-                 operand->info->args[operand->index].name, text);
-  Py_XDECREF(text);
-  return -1;
-}
 
 static int refuse(const operand *operand, const operand_type *type) {
   if (type->numpy == NUMPY_MASKED)

@@ -1,8 +1,10 @@
 /* capsule.c: managed tensors in PyCapsules, both forms, by the rules of the protocol: a capsule has one of two names until it is
  * consumed and another one afterwards; who consumes it owns the tensor, and if nobody does, the destructor deletes it. The names
  * live as long as the process. */
+#include "capsule.h"
+
 #include "errors.h"
-#include "exchange.h"
+#include "holder.h"
 
 static const char versioned_name[] = "dltensor_versioned", versioned_used[] = "used_dltensor_versioned";
 static const char legacy_name[] = "dltensor", legacy_used[] = "used_dltensor";

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "lines.h"
 #include "op.h"
+#include "op_object.h"
 
 typedef struct context_object {
   PyObject_HEAD

@@ -1,6 +1,8 @@
 /* exchange_api.c: DLPack's C exchange API: other types', found, and that of quern.Array, for callers in C. */
+#include "exchange_api.h"
+
+#include "array_object.h"
 #include "errors.h"
-#include "exchange.h"
 
 static const char attribute_name[] = "__dlpack_c_exchange_api__", capsule_name[] = "dlpack_exchange_api";
 

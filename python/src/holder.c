@@ -1,9 +1,10 @@
-/* holder.c: a managed tensor that several hold; see exchange.h. */
+/* holder.c: a managed tensor that several hold; see holder.h. */
+#include "holder.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "errors.h"
-#include "exchange.h"
 
 struct tensor_holder {
   atomic_size_t count;

@@ -1,6 +1,8 @@
 /* number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
+#include "number.h"
+
 #include "dtypes.h"
-#include "call_operand.h"
+#include "promotion.h"
 
 /* ---- Values ---- */
 
@@ -85,17 +87,11 @@ static int kind_rank(DLDataType type) {
   }
 }
 
-/* As the library promotes; of pairs that it refuses, one. */
+/* Where the library has no common dtype, any will do: the call itself is refused, in the library's words. */
 static DLDataType promote(DLDataType a, DLDataType b) {
-  if (kind_rank(a) != kind_rank(b)) return kind_rank(a) > kind_rank(b) ? a : b;
-  if (a.code == b.code) return a.bits > b.bits ? a : b;
-  if (kind_rank(a) == 1) { /* the one is signed, the other not */
-    uint8_t unsigned_bits = a.code == kDLUInt ? a.bits : b.bits, signed_bits = a.code == kDLInt ? a.bits : b.bits;
-    uint8_t wanted = unsigned_bits < 64 ? (uint8_t)(2 * unsigned_bits) : 64;
-    return (DLDataType){kDLInt, wanted > signed_bits ? wanted : signed_bits, 1};
-  }
-  if (a.bits == b.bits) return (DLDataType){kDLFloat, 32, 1}; /* f16 with bf16 */
-  return a.bits > b.bits ? a : b;
+  DLDataType common;
+  if (a.code == b.code && a.bits == b.bits) return a;
+  return promotion_of(a, b, &common) ? common : a;
 }
 
 /* The dtype of a number beside operands of that dtype. A bool is anything, an int what counts or measures. */

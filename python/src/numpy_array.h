@@ -5,7 +5,7 @@
 #define QUERN_PYTHON_NUMPY_ARRAY_H
 
 #include "dtypes.h"
-#include "call_operand.h"
+#include "operand.h"
 
 /* What a type is to NumPy. */
 typedef enum numpy_kind {

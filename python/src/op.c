@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "arguments.h"
 #include "call.h"
+#include "op_object.h"
 
 static PyTypeObject *op_type; /* for the life of the process */
 

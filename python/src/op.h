@@ -4,26 +4,7 @@
 
 #include <quern/quern.h>
 
-#include "call_operand.h"
 #include "limited.h"
-#include "memo.h"
-
-/* What an op of the library has at most. */
-#define OP_MAX_OPERANDS 32
-#define OP_MAX_PARAMS 16
-
-typedef struct op_object {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
-  PyObject *weak_references;
-  quern_op *op;              /* owned */
-  const quern_op_info *info; /* of op */
-  PyObject *names;           /* tuple of str, interned: inputs, then parameters */
-  PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
-  number_rules numbers;
-  uint8_t may_compile;       /* a call may have to wait for a compiler */
-  memo memo;
-} op_object;
 
 /* A new quern.Op, which takes the op over. NULL: an exception, and the op has been released. */
 PyObject *op_new(quern_op *op, int may_compile);

@@ -1,7 +1,9 @@
 /* protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
  * producer knows. Producers are strangers' code: whatever they return is looked at before it is used. */
+#include "protocol.h"
+
+#include "capsule.h"
 #include "device_object.h"
-#include "exchange.h"
 
 /* Of its type, or of what it is a proxy for. */
 int dlpack_has(PyObject *object) {

@@ -1,10 +1,12 @@
 /* quern_module.c: the extension module quern._quern: puts together what the other files have. */
 #include <quern/quern.h>
 
+#include "array_dlpack.h"
+#include "array_type.h"
 #include "context.h"
 #include "dtypes.h"
-#include "exchange.h"
 #include "op.h"
+#include "promotion.h"
 
 static int add_version(PyObject *module) {
   uint32_t version = quern_version();
@@ -22,7 +24,8 @@ static int execute(PyObject *module) {
     return -1;
   }
   owner = interpreter;
-  return add_version(module) || dtypes_add(module) || array_add(module) || op_add(module) || context_add(module) ? -1 : 0;
+  if (add_version(module) || dtypes_add(module) || promotion_add(module) || array_add(module)) return -1;
+  return op_add(module) || context_add(module) ? -1 : 0;
 }
 
 static PyMethodDef functions[] = {

@@ -1,6 +1,9 @@
-/* result.c: new objects for the results of a call, of the kind of an operand. See call_operand.h. */
+/* result.c: new objects for the results of a call, of the kind of an operand. */
+#include "result.h"
+
 #include <string.h>
 
+#include "array_object.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "numpy_array.h"

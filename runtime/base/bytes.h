@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Allocated with malloc: whoever has it frees `data`. A 0 byte, not counted, follows the last. */
+/* `data` is from malloc, and its owner frees it. A 0 byte, not counted, follows the last. */
 typedef struct qn_bytes {
   char *data;
   size_t size;

@@ -132,3 +132,11 @@ const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, c
   free(path);
   return head;
 }
+
+void qn_module_describe(qn_strbuf *buf, const char *key, const char *file, const char *state) {
+  char path[1024];
+  if (qn_module_path(file, path, sizeof path))
+    qn_strbuf_add(buf, "%s: %s, %s\n", key, state, path);
+  else
+    qn_strbuf_add(buf, "%s: not found: %s\n", key, path);
+}

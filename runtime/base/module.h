@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/strbuf.h"
+
 /* The path of a module ("quern-gen.so") that exists: in QUERN_MODULE_DIR, in quern/ beside this library, beside it, or where
  * it is installed; the first of these. 0: there is none; `path` then holds a sentence that says where it was looked for. */
 int qn_module_path(const char *name, char *path, size_t size);
@@ -13,8 +15,11 @@ int qn_module_path(const char *name, char *path, size_t size);
 int qn_module_is_there(const char *folder, const char *inner, const char *name, char *path, size_t size);
 
 /* Opens a module: local to itself and, where no sanitizer is in the process, preferring its own libraries to whatever the
- * host has. Its interface, whose first members are { uint32_t abi; const char *version; }, must be of these. It stays open for
+ * host has. Its interface begins with { uint32_t abi; const char *version; }, which must be these. It stays open for
  * good. NULL: `why` says what is wrong. */
 const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size);
+
+/* Adds a line to a description: what state a module is in, and where its file is or was looked for. */
+void qn_module_describe(qn_strbuf *buf, const char *key, const char *file, const char *state);
 
 #endif

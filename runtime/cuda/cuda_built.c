@@ -1,6 +1,6 @@
 /* cuda_built.c: see cuda_built.h.
  *
- * The index is read once, at first need, and is one piece of memory from then on: text whose words have ends, kernels, ops, rows.
+ * The index is read once, at first need, and is one piece of memory from then on: text cut into words, kernels, ops, rows.
  * Which file a kernel is in, and whether the driver has refused it, is all that changes, by atomic pointers. */
 #include "cuda/cuda_built.h"
 
@@ -30,7 +30,7 @@ typedef struct built_file {
 typedef struct built_kernel {
   qn_cuda_variant variant; /* without dtypes */
   built_file *file;
-  _Atomic(qn_cuda_image *) image; /* NULL: nobody has asked for it */
+  _Atomic(qn_cuda_image *) image; /* NULL: not asked for yet */
   uint8_t classes[QN_MAX_OPERANDS];
   int32_t n_operands;
 } built_kernel;

@@ -7,7 +7,7 @@
  * finds them again, so that a kernel which is forgotten and wanted again does not count twice.
  *
  * Nothing is locked: threads that load the same at once all do so, the first is everybody's, and what another has loaded in
- * vain, which nobody ever saw, is unloaded. */
+ * vain, which was never published, is unloaded. */
 #include "cuda/cuda_image.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ struct qn_shelf_module {
 };
 
 struct qn_cuda_image {
-  _Atomic(loaded *) loaded; /* NULL: nobody has asked for its kernel */
+  _Atomic(loaded *) loaded; /* NULL: its kernel was not asked for yet */
   qn_cuda_shelf *shelf;     /* NULL: it has code of its own: */
   qn_digest digest;
   qn_cuda_code code; /* behind the image; of a shelf's: only the turn */

@@ -11,7 +11,7 @@
 /* ---- The format ---- */
 
 typedef struct qn_cuda_code {
-  const char *data; /* a cubin; or PTX, whose last byte is 0 */
+  const char *data; /* a cubin; or PTX with a 0 as its last byte */
   size_t size;
   int32_t is_ptx;
   int32_t capability; /* it was made for: 90 */

@@ -49,7 +49,7 @@ static int fail(job *j, const char *function, int result) {
   return 0;
 }
 
-/* For which chip: *is_ptx: it does not know that one, but an older one, from whose PTX the driver makes code. */
+/* The architecture to compile for. *is_ptx: it is an older one than the device's, and the driver makes code of its PTX. */
 static int choose_arch(job *j, int *arch, int *is_ptx) {
   const qn_nvrtc *c = j->nvrtc;
   const int wanted = j->request->capability;

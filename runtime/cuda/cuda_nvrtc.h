@@ -20,7 +20,7 @@ typedef struct qn_nvrtc_request {
  * or a sentence. May be called from any thread. */
 int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why, size_t why_size);
 
-/* Who would compile: version, and path, size and time of its file. 0: not known yet, or nobody. Opens nothing. */
+/* Who would compile: version, and path, size and time of its file. 0: not known yet, or there is none. Opens nothing. */
 int qn_nvrtc_identity(char *text, size_t size);
 
 /* Opens it. 0: it cannot be used, and `why` says why not. */

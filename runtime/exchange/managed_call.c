@@ -23,7 +23,7 @@ static void *consumed(const quern_operand *operand) {
   return operand->form == QUERN_OPERAND_VERSIONED ? operand->of.versioned : NULL;
 }
 
-/* Each once, for as many operands as it may stand. */
+/* Each once, for however many operands it is. */
 static void delete_consumed(const operands *all) {
   for (int32_t k = 0; k < all->n_in + all->n_out; k++) {
     const quern_operand *operand = operand_at(all, k);

@@ -4,7 +4,7 @@
 
 #include "quern/quern.h"
 
-/* Its address is that of a struct on the host, whose memory it is not, but which goes with it. */
+/* A handle: the address of a struct on the host that owns device memory, and is freed with it. */
 typedef struct qn_managed_memory {
   DLDevice device;
   char *data; /* at a multiple of 256 bytes; NULL where there are none */

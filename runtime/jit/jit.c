@@ -1,8 +1,8 @@
 /* jit.c: contexts, and who waits for what; see jit.h.
  *
- * A look into the disk cache is done on the caller's thread, so that a warm process has its code at once; all else on the
+ * The disk cache is polled on the caller's thread, so that a warm process has its code at once; all else on the
  * background thread, in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller
- * may not have. A caller's thread is not cancelled in here: others would wait for its lock, or for the work in its hand. */
+ * may not have. A caller's thread is not cancelled in here: others would wait for its lock, or for its work. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* strdup */
 #endif
@@ -22,28 +22,28 @@
 
 /* ---- Jobs ---- */
 
-static void run_job(qn_jit_job *job) {
+static void run_job(qn_jit_task *job) {
   qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
   qn_work_run(entry);
 }
 
-static void drop_job(qn_jit_job *job, const char *why) {
+static void drop_job(qn_jit_task *job, const char *why) {
   qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
   qn_entry_set_wanted(entry, why);
-  qn_entry_put_down(entry);
-  qn_jit_queue_tell();
+  qn_entry_unref_later(entry);
+  qn_jit_queue_notify();
 }
 
 static void start_job(qn_jit *jit, qn_entry *entry) {
   const char *why;
-  qn_entry_say(entry, "being compiled");
-  entry->job = (qn_jit_job){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_job, .drop = drop_job};
+  qn_entry_set_reason(entry, "being compiled");
+  entry->job = (qn_jit_task){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_job, .drop = drop_job};
   qn_entry_ref(entry);
   if (entry->job.is_urgent && qn_jit_queue_is_here()) { /* a log that the background thread called computes something */
     run_job(&entry->job);
   } else if ((why = qn_jit_queue_add(&entry->job))) {
     qn_entry_set_failed(entry, why);
-    qn_entry_put_down(entry);
+    qn_entry_unref_later(entry);
     if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;
     jit->said_unsaid = 1;
   }
@@ -55,7 +55,7 @@ static void start(qn_jit *jit, qn_entry *entry) {
     return;
   }
   qn_entry_set_making(entry, "being looked for on disk");
-  qn_work_look(entry);
+  qn_work_poll_disk(entry);
   if (entry->state == QN_ENTRY_MAKING) start_job(jit, entry);
 }
 
@@ -69,7 +69,7 @@ static void want(qn_entry *entry, int waits) {
     const int has_work = qn_work_has(entry, &is_mine);
     const int is_under_way = entry->state == QN_ENTRY_MAKING || (is_waiting && has_work);
     if ((jit->mode != QUERN_JIT_SYNC && !waits) || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
-    if (!has_work) qn_jit_queue_hurry(&entry->job);
+    if (!has_work) qn_jit_queue_raise_priority(&entry->job);
     qn_jit_queue_wait();
   }
 }
@@ -99,8 +99,8 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   else
     entry = qn_table_add(&jit->table, request, digest, key);
   if (entry) {
-    if (!entry->capability) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
-    qn_entry_look_frozen(entry);
+    if (entry->target->is_recorded) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
+    qn_entry_poll_frozen(entry);
     want(entry, 0);
   }
   const char *unsaid = jit->unsaid;
@@ -141,7 +141,7 @@ void qn_code_release(qn_code *code) {
   qn_jit_queue_lock();
   qn_entry_unref((qn_entry *)code, &dead);
   qn_jit_queue_unlock();
-  qn_entry_bury(dead);
+  qn_entries_free(dead);
   errno = kept_errno;
 }
 
@@ -198,7 +198,7 @@ qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator) {
 
 static void say_nothing(void *host, int level, const char *text) { (void)host, (void)level, (void)text; }
 
-static int is_of(const qn_jit_job *job, const void *jit) {
+static int is_of(const qn_jit_task *job, const void *jit) {
   const qn_entry *entry = (const qn_entry *)((const char *)job - offsetof(qn_entry, job));
   return entry->table->jit == jit;
 }
@@ -209,14 +209,14 @@ void qn_jit_destroy(qn_jit *jit) {
   qn_entry *dead = NULL;
   qn_jit_queue_lock();
   jit->is_dying = 1;
-  qn_jit_cache_hush(jit->cache); /* before a work can find the context dying: the cache's log goes with it */
+  qn_jit_cache_disable_log(jit->cache); /* before a work can find the context dying: the cache's log goes with it */
   qn_jit_queue_drop(is_of, jit, "its context was released");
   while (qn_work_uses(jit)) qn_jit_queue_wait();
   qn_table_clear(&jit->table, &dead);
   jit->log = (qn_log){say_nothing, NULL}; /* for a work of this thread that is not at its end */
   const int is_last = --jit->references == 0;
   qn_jit_queue_unlock();
-  qn_entry_bury(dead);
+  qn_entries_free(dead);
   if (is_last) qn_work_free(jit);
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;
@@ -240,7 +240,7 @@ quern_status qn_jit_record(qn_jit *jit, const char *path) {
     qn_record_set(&jit->record, absolute);
     for (size_t i = 0; path && i < jit->table.n_buckets; i++) {
       for (const qn_entry *entry = jit->table.buckets[i]; entry; entry = entry->chain) {
-        if (!entry->capability) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
+        if (entry->target->is_recorded) qn_record_add(&jit->record, &recorded, entry->digest, entry->name, entry->key);
       }
     }
     qn_jit_queue_unlock();

@@ -50,7 +50,7 @@ static int is_first_warning(qn_jit_cache *cache) {
   return !atomic_flag_test_and_set(&cache->has_warned);
 }
 
-void qn_jit_cache_hush(qn_jit_cache *cache) {
+void qn_jit_cache_disable_log(qn_jit_cache *cache) {
   if (cache) atomic_flag_test_and_set(&cache->has_warned);
 }
 
@@ -155,7 +155,7 @@ static int is_entry_name(const char *name) {
   return strspn(name, "0123456789abcdef") == N_HEX && strcmp(name + N_HEX, ".qkc") == 0;
 }
 
-/* No other process has that name: if one did, on another machine or under the same number in a container, O_EXCL tells,
+/* No other process has that name: if one did, on another machine or under the same number in a container, O_EXCL fails,
  * and the next one is taken. */
 static void name_temporary(char name[NAME_SIZE]) {
   static atomic_uint count;
@@ -173,7 +173,7 @@ static int is_temporary_name(const char *name) {
 
 /* ---- The folder ---- */
 
-/* As mkdir -p. errno tells why not. */
+/* As mkdir -p. errno says why not. */
 static int make_folder(const char *dir) {
   char *path = strdup(dir);
   if (!path) return 0;
@@ -194,7 +194,7 @@ static int make_folder(const char *dir) {
   return is_made;
 }
 
-/* Opens what is there, or makes it. errno tells why not. */
+/* Opens what is there, or makes it. errno says why not. */
 static int open_or_make(const char *dir, int make) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const int fd = open(dir, flags);
@@ -259,7 +259,7 @@ static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat 
   return data != NULL;
 }
 
-/* 0: errno tells why. */
+/* 0: errno says why. */
 static int write_file(int folder, const char *name, const char *bytes, size_t size) {
   char temporary[NAME_SIZE];
   int fd = -1;
@@ -270,7 +270,7 @@ static int write_file(int folder, const char *name, const char *bytes, size_t si
   }
   if (fd < 0) return 0;
   int why = qn_write_all(fd, bytes, size), is_written = why == 0;
-  if (close(fd) && is_written) { /* where NFS tells that the disk is full */
+  if (close(fd) && is_written) { /* where NFS reports that the disk is full */
     is_written = 0;
     why = errno;
   }
@@ -328,7 +328,7 @@ static DIR *list_folder(int folder) {
   return dir;
 }
 
-/* Brings the folder below its limit, if it is above; removes temporary files that nobody will rename. */
+/* Brings the folder below its limit, if it is above; removes temporary files that are left over. */
 static void evict(int folder) {
   file_list files = {0};
   struct stat st;
@@ -477,7 +477,7 @@ static int is_own_name(const char *name, const qn_cache_parts *parts) {
   return strcmp(name, wanted) == 0;
 }
 
-int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_entry *entry), void *arg) {
+int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_item *entry), void *arg) {
   const int kept_errno = errno, folder = open_folder(cache, 0);
   DIR *dir = folder < 0 ? NULL : list_folder(folder);
   int64_t n = 0;
@@ -487,7 +487,7 @@ int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_
     qn_cache_parts parts;
     if (!is_entry_name(item->d_name) || !read_file(folder, item->d_name, &bytes, &st)) continue;
     if (qn_jit_cache_parse(bytes.data, bytes.size, &parts) && is_own_name(item->d_name, &parts)) {
-      const qn_cache_entry entry = {parts.key, parts.key_size, (int64_t)bytes.size, (int64_t)st.st_mtime};
+      const qn_cache_item entry = {parts.key, parts.key_size, (int64_t)bytes.size, (int64_t)st.st_mtime};
       if (each) each(arg, &entry);
       n++;
     }

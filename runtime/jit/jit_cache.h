@@ -28,7 +28,7 @@ qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log);
 void qn_jit_cache_close(qn_jit_cache *cache);
 
 /* From now on nothing is said to the log. */
-void qn_jit_cache_hush(qn_jit_cache *cache);
+void qn_jit_cache_disable_log(qn_jit_cache *cache);
 
 /* The folder, "" if there is none; and why it is not used, "" if it is, as far as has been seen. Both live as long as
  * the cache. */
@@ -44,15 +44,15 @@ int qn_jit_cache_get(qn_jit_cache *cache, const char *key, size_t key_size, cons
 void qn_jit_cache_put(qn_jit_cache *cache, const char *key, size_t key_size, const char *check, size_t check_size,
                       const char *value, size_t size);
 
-typedef struct qn_cache_entry {
+typedef struct qn_cache_item {
   const char *key; /* key_size bytes, for the call of each() only */
   size_t key_size;
   int64_t bytes;   /* of the file */
   int64_t used;    /* when it was last used, to an hour; seconds of the epoch */
-} qn_cache_entry;
+} qn_cache_item;
 
 /* Calls each(arg, entry) for every sound entry, in no order; returns how many there are. each NULL: counts. */
-int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_entry *entry), void *arg);
+int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_item *entry), void *arg);
 
 /* Removes all entries, sound or not, and what writers have left behind, nothing else; returns how many entries. */
 int64_t qn_jit_cache_clear(qn_jit_cache *cache);

@@ -1,20 +1,17 @@
-/* jit_code.c: see jit_code.h. An entry that nobody refers to can be freed at once: threads find entries under the lock
- * only, and count them before they give it up. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_code.c: keys; see jit_code.h. */
 #include "jit/jit_code.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/isa.h"
-#include "jit/jit_frozen.h"
-
-#define FIRST_BUCKETS 64
-
-/* ---- Keys ---- */
-
-static const char class_letters[] = "cbst"; /* ORDER qn_class */
+void qn_code_class_letters(const qn_code_request *request, char *letters) {
+  const int32_t n = request->n_in + request->n_out;
+  for (int32_t k = 0; k < n; k++) letters[k] = "cbst"[request->classes[k]]; /* ORDER qn_class */
+  letters[n] = 0;
+}
 
 static char *put_dtypes(char *at, const uint8_t *dtypes, int32_t n) {
   for (int32_t k = 0; k < n; k++) {
@@ -29,7 +26,10 @@ static char *put_dtypes(char *at, const uint8_t *dtypes, int32_t n) {
 char *qn_code_key(const qn_code_request *request) {
   const int32_t n = request->n_in + request->n_out;
   const size_t length = strlen(request->canonical);
-  size_t size = length + (size_t)n + sizeof "\n > \n2d \nspecs \ncuda sm_2147483647 i64\n" + 32;
+  char target_line[QN_TARGET_KEY_LINE] = "";
+  const qn_target_kernel kernel = {.capability = request->capability, .is_wide = request->is_wide};
+  if (request->target->key_line) request->target->key_line(&kernel, target_line);
+  size_t size = length + (size_t)n + sizeof "\n > \n2d \nspecs \n" + 32 + sizeof target_line;
   for (int32_t k = 0; k < n; k++) size += strlen(qn_dtype_infos[request->dtypes[k]].name) + 1;
   char *key = malloc(size), *at = key;
   if (!key) return NULL;
@@ -43,223 +43,13 @@ char *qn_code_key(const qn_code_request *request) {
   *at++ = request->rank ? (char)('0' + request->rank) : 'n';
   *at++ = 'd';
   *at++ = ' ';
-  for (int32_t k = 0; k < n; k++) *at++ = class_letters[request->classes[k]];
+  qn_code_class_letters(request, at);
+  at += n;
   const unsigned long long high = request->specs.high, low = request->specs.low;
+  const size_t left = size - (size_t)(at - key);
   if (high || low)
-    at += snprintf(at, size - (size_t)(at - key), "\nspecs %016llx%016llx\n", high, low);
+    snprintf(at, left, "\nspecs %016llx%016llx\n%s", high, low, target_line);
   else
-    at += snprintf(at, size - (size_t)(at - key), "\nspecs -\n");
-  if (request->capability)
-    snprintf(at, size - (size_t)(at - key), "cuda sm_%d%s\n", (int)request->capability, request->is_wide ? " i64" : "");
+    snprintf(at, left, "\nspecs -\n%s", target_line);
   return key;
-}
-
-/* ---- The table ---- */
-
-int qn_table_init(qn_table *table, qn_jit *jit, size_t limit) {
-  *table = (qn_table){.jit = jit, .n_buckets = FIRST_BUCKETS, .limit = limit};
-  table->buckets = calloc(FIRST_BUCKETS, sizeof(qn_entry *));
-  return table->buckets != NULL;
-}
-
-static qn_entry **bucket_of(qn_table *table, qn_digest digest) {
-  return &table->buckets[digest.low & (table->n_buckets - 1)];
-}
-
-qn_entry *qn_table_find(qn_table *table, qn_digest digest, const char *key) {
-  qn_entry *entry = *bucket_of(table, digest);
-  while (entry && !(qn_digest_is_equal(entry->digest, digest) && strcmp(entry->key, key) == 0)) entry = entry->chain;
-  return entry;
-}
-
-static void grow(qn_table *table) {
-  const size_t n_old = table->n_buckets;
-  qn_entry **old = table->buckets, **buckets = calloc(2 * n_old, sizeof(qn_entry *));
-  if (!buckets) return; /* longer chains will do */
-  table->buckets = buckets;
-  table->n_buckets = 2 * n_old;
-  for (size_t i = 0; i < n_old; i++) {
-    for (qn_entry *entry = old[i], *next; entry; entry = next) {
-      next = entry->chain;
-      entry->chain = *bucket_of(table, entry->digest);
-      *bucket_of(table, entry->digest) = entry;
-    }
-  }
-  free(old);
-}
-
-qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_digest digest, const char *key) {
-  const size_t key_size = strlen(key) + 1, canonical_size = strlen(request->canonical) + 1;
-  const int32_t n = request->n_in + request->n_out;
-  qn_entry *entry = calloc(1, sizeof *entry + key_size + canonical_size);
-  if (!entry) return NULL;
-  entry->table = table;
-  entry->references = 1;
-  entry->digest = digest;
-  entry->size = sizeof *entry + key_size + canonical_size;
-  entry->key = memcpy(entry + 1, key, key_size);
-  entry->canonical = memcpy(entry->key + key_size, request->canonical, canonical_size);
-  snprintf(entry->name, sizeof entry->name, "qj_%016llx", (unsigned long long)(digest.high ^ digest.low));
-  entry->n_in = request->n_in;
-  entry->n_out = request->n_out;
-  entry->rank = request->rank;
-  entry->capability = request->capability;
-  entry->is_wide = request->is_wide;
-  memcpy(entry->dtypes, request->dtypes, (size_t)n);
-  for (int32_t k = 0; k < n; k++) entry->classes[k] = class_letters[request->classes[k]];
-  entry->info.tier = "";
-  entry->info.name = entry->name;
-  entry->info.isa = qn_isa_detect();
-  if (table->n_entries >= table->n_buckets) grow(table);
-  entry->chain = *bucket_of(table, digest);
-  *bucket_of(table, digest) = entry;
-  table->n_entries++;
-  table->bytes += entry->size;
-  return entry;
-}
-
-/* ---- Entries that nobody refers to ---- */
-
-static void enter_idle(qn_entry *entry) {
-  qn_table *table = entry->table;
-  entry->older = table->newest;
-  entry->newer = NULL;
-  *(table->newest ? &table->newest->newer : &table->oldest) = entry;
-  table->newest = entry;
-}
-
-static void leave_idle(qn_entry *entry) {
-  qn_table *table = entry->table;
-  *(entry->older ? &entry->older->newer : &table->oldest) = entry->newer;
-  *(entry->newer ? &entry->newer->older : &table->newest) = entry->older;
-}
-
-static void die(qn_entry *entry, qn_entry **dead) {
-  entry->chain = *dead;
-  *dead = entry;
-}
-
-static void evict(qn_table *table, qn_entry **dead) {
-  while (table->bytes > table->limit && table->oldest) {
-    qn_entry *entry = table->oldest, **at = bucket_of(table, entry->digest);
-    leave_idle(entry);
-    while (*at != entry) at = &(*at)->chain;
-    *at = entry->chain;
-    table->n_entries--;
-    table->bytes -= entry->size + entry->info.bytes;
-    die(entry, dead);
-  }
-}
-
-void qn_entry_ref(qn_entry *entry) {
-  if (entry->references++ == 0) leave_idle(entry);
-}
-
-void qn_entry_unref(qn_entry *entry, qn_entry **dead) {
-  if (--entry->references) return;
-  if (entry->table) {
-    enter_idle(entry);
-    evict(entry->table, dead);
-  } else {
-    die(entry, dead);
-  }
-}
-
-void qn_entry_put_down(qn_entry *entry) {
-  if (--entry->references == 0) enter_idle(entry);
-}
-
-void qn_made_free(qn_made made) {
-  qn_object_unload(made.loaded);
-  qn_cuda_image_free(made.image);
-}
-
-void qn_entry_bury(qn_entry *dead) {
-  while (dead) {
-    qn_entry *next = dead->chain;
-    qn_made_free(dead->made);
-    free(dead);
-    dead = next;
-  }
-}
-
-void qn_table_clear(qn_table *table, qn_entry **dead) {
-  for (size_t i = 0; i < table->n_buckets; i++) {
-    for (qn_entry *entry = table->buckets[i], *next; entry; entry = next) {
-      next = entry->chain;
-      entry->table = NULL;
-      if (entry->references == 0) die(entry, dead);
-    }
-  }
-  free(table->buckets);
-  *table = (qn_table){.jit = table->jit};
-}
-
-/* ---- States ---- */
-
-void qn_entry_say(qn_entry *entry, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  vsnprintf(entry->info.reason, sizeof entry->info.reason, format, args);
-  va_end(args);
-  entry->info.reason[strcspn(entry->info.reason, "\n")] = 0;
-}
-
-void qn_entry_set_wanted(qn_entry *entry, const char *why) {
-  entry->state = QN_ENTRY_WANTED;
-  qn_entry_say(entry, "%s", why);
-  atomic_store_explicit(&entry->code.dropped, 1, memory_order_relaxed);
-}
-
-void qn_entry_set_making(qn_entry *entry, const char *how) {
-  entry->state = QN_ENTRY_MAKING;
-  qn_entry_say(entry, "%s", how);
-  atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
-}
-
-void qn_entry_set_failed(qn_entry *entry, const char *why) {
-  entry->state = QN_ENTRY_FAILED;
-  qn_entry_say(entry, "%s", why);
-  atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
-}
-
-static void set_ready(qn_entry *entry, const char *tier) {
-  entry->state = QN_ENTRY_READY;
-  atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
-  entry->info.tier = tier;
-}
-
-void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel) {
-  set_ready(entry, tier);
-  entry->info.isa = isa;
-  atomic_store_explicit(&entry->code.kernel, kernel, memory_order_release);
-}
-
-void qn_entry_set_made(qn_entry *entry, const char *tier, qn_made made, qn_entry **dead) {
-  set_ready(entry, tier);
-  entry->made = made;
-  if (made.loaded) {
-    qn_kernel *kernel;
-    void *address = qn_object_entry(made.loaded);
-    memcpy(&kernel, &address, sizeof kernel); /* no cast makes a function of it */
-    entry->info.bytes = qn_object_size(made.loaded);
-    atomic_store_explicit(&entry->code.kernel, kernel, memory_order_release);
-  } else {
-    entry->info.bytes = qn_cuda_image_size(made.image);
-    atomic_store_explicit(&entry->code.image, made.image, memory_order_release);
-  }
-  entry->table->bytes += entry->info.bytes;
-  evict(entry->table, dead);
-}
-
-void qn_entry_look_frozen(qn_entry *entry) {
-  const unsigned count = qn_jit_frozen_count();
-  if (entry->capability || entry->frozen_seen == count) return;
-  if (entry->state != QN_ENTRY_WANTED && entry->state != QN_ENTRY_FAILED) return;
-  qn_isa isa;
-  qn_kernel *kernel = qn_jit_frozen_find(entry->key, entry->digest, &isa);
-  entry->frozen_seen = count;
-  if (!kernel) return;
-  qn_entry_say(entry, "built ahead");
-  qn_entry_set_ready(entry, "frozen", isa, kernel);
 }

@@ -1,91 +1,59 @@
-/* jit_code.h: a context's kernels as entries of a table: their keys, what state each is in, which of them may be
- * forgotten. All of it under the lock of jit_queue.h. Knows neither disk nor compilers. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_code.h: a kernel that is wanted of run-time compilation: the request, its key, and its code. Knows neither how code is made
+ * nor who keeps it. */
 #ifndef QN_JIT_CODE_H
 #define QN_JIT_CODE_H
 
-#include "cuda/cuda_image.h"
-#include "jit/jit.h"
-#include "jit/jit_queue.h"
-#include "toolchain/object_loader.h"
+#include <stdatomic.h>
 
-typedef enum qn_entry_state {
-  QN_ENTRY_WANTED, /* nothing is under way */
-  QN_ENTRY_MAKING, /* somebody has it in hand, or it is in the queue */
-  QN_ENTRY_READY,
-  QN_ENTRY_FAILED
-} qn_entry_state;
+#include "base/digest.h"
+#include "core/base/kernel_abi.h"
+#include "toolchain/target.h"
 
-/* What a compiler's bytes have become: one of these; none: nothing. */
-typedef struct qn_made {
-  qn_loaded *loaded;    /* for this CPU */
-  qn_cuda_image *image; /* for CUDA devices */
-} qn_made;
-static inline int qn_made_is_any(qn_made made) { return made.loaded || made.image; }
-void qn_made_free(qn_made made);
+/* What is computed, and how its operands lie. */
+typedef struct qn_code_request {
+  const qn_target *target;
+  const char *canonical; /* the expression: expression.h; of an op by itself, its name in the key */
+  const char *op;        /* the op if it is an op by itself (generator.h), else NULL */
+  qn_digest specs;       /* of the specs that its ops come from; {0, 0}: built-in ops only */
+  int32_t n_in, n_out;
+  const uint8_t *dtypes;  /* qn_dtype of the operands, inputs then outputs */
+  const uint8_t *classes; /* qn_class of each */
+  int32_t rank;           /* 1 or 2; of targets with tiles also 3, and 0: any */
+  int32_t capability;     /* of the target's devices, in its numbers; 0: this machine */
+  int32_t is_wide;        /* it counts in 64 bits, where its target has both */
+} qn_code_request;
 
-typedef struct qn_entry {
-  qn_code code;            /* first: a qn_code * is a qn_entry * */
-  struct qn_table *table;  /* NULL: the context is gone */
-  struct qn_entry *chain;  /* the next in its bucket, or among the dead */
-  struct qn_entry *older, *newer; /* among those that nobody refers to */
-  int64_t references;      /* callers', and one for whoever has it in hand */
-  qn_jit_job job;
-  qn_digest digest;        /* of the key */
-  qn_entry_state state;
-  int looked;              /* 1: it is not on disk */
-  unsigned frozen_seen;    /* how many tables of kernels built ahead do not have it */
-  qn_made made;            /* the entry's own */
-  size_t size;             /* of the entry */
-  qn_code_info info;
-  char name[sizeof "qj_" + 16];
-  int32_t n_in, n_out, rank, capability, is_wide;
-  uint8_t dtypes[QN_MAX_OPERANDS];
-  char classes[QN_MAX_OPERANDS + 1];
-  char *key, *canonical;   /* behind the entry */
-} qn_entry;
+/* The kernel's key, four lines that records and tables of kernels built ahead have, too; malloc'ed, NULL for lack of
+ * memory:
+ *   CANONICAL
+ *   DTYPE,DTYPE > DTYPE
+ *   RANKd CLASSES
+ *   specs DIGEST   (32 hex digits; "-": built-in ops only)
+ * with nd for a RANK of 0, and the line that its target adds, if it adds one. */
+char *qn_code_key(const qn_code_request *request);
 
-typedef struct qn_table {
-  qn_jit *jit;
-  qn_entry **buckets;
-  size_t n_buckets, n_entries;
-  qn_entry *oldest, *newest; /* of those that nobody refers to, by when they were released */
-  size_t bytes, limit;       /* of entries and machine code */
-} qn_table;
+/* The letters of operands' classes, in requests to the generator and in keys; with a 0 at the end. */
+void qn_code_class_letters(const qn_code_request *request, char *letters);
 
-/* 0: out of memory. */
-int qn_table_init(qn_table *table, qn_jit *jit, size_t limit);
+/* One kernel's code; counted. */
+typedef struct qn_code {
+  _Atomic(qn_kernel *) kernel; /* the function where this process calls it; NULL until there is one, or for good */
+  _Atomic(void *) image;       /* else what the target has loaded; likewise */
+  atomic_int dropped;          /* 1: wanted, but not being made */
+} qn_code;
 
-/* Takes the table apart: entries that nobody refers to are dead, the others on their own from now on. */
-void qn_table_clear(qn_table *table, qn_entry **dead);
-
-/* NULL: it is not there. */
-qn_entry *qn_table_find(qn_table *table, qn_digest digest, const char *key);
-
-/* A new entry with one reference, the caller's; NULL for lack of memory. */
-qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_digest digest, const char *key);
-
-void qn_entry_ref(qn_entry *entry);
-
-/* What must go now, for the limit's sake or because nobody has it any more, is put on the list of the dead. */
-void qn_entry_unref(qn_entry *entry, qn_entry **dead);
-
-/* The same for who cannot bury: nobody dies yet. The entry has a table. */
-void qn_entry_put_down(qn_entry *entry);
-
-/* Frees the dead: without the lock, since it unmaps memory. */
-void qn_entry_bury(qn_entry *dead);
-
-/* The states. Reasons are cut at the end of their first line. */
-void qn_entry_say(qn_entry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void qn_entry_set_wanted(qn_entry *entry, const char *why);
-void qn_entry_set_making(qn_entry *entry, const char *how);
-void qn_entry_set_failed(qn_entry *entry, const char *why);
-/* A kernel that is not the entry's own; nobody dies of it. */
-void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel);
-/* The entry takes `made`, and counts its bytes. */
-void qn_entry_set_made(qn_entry *entry, const char *tier, qn_made made, qn_entry **dead);
-
-/* Looks among the kernels built ahead, if there are some where it has not looked yet. There are none for CUDA. */
-void qn_entry_look_frozen(qn_entry *entry);
+/* For explain. */
+typedef struct qn_code_info {
+  const char *tier;  /* "frozen", "disk", or a compiler's; "" while there is no code */
+  const char *name;  /* the function's: qj_<16 hex digits>; as long as the code is held */
+  char reason[256];  /* why there is none, or how there is one; one line */
+  qn_isa isa;        /* of a function of this process */
+  double compile_ms; /* what making it took; 0: nothing was compiled */
+  int64_t compiles;  /* how often a compiler was asked for it */
+  size_t bytes;      /* of memory that its machine code takes; 0: built ahead */
+  int failed;        /* 1: there is none, and none will be made */
+} qn_code_info;
 
 #endif

@@ -21,7 +21,7 @@
 static struct queue {
   pthread_mutex_t lock;
   pthread_cond_t work, news; /* for the thread; for who waits for what it does */
-  qn_jit_job *first;
+  qn_jit_task *first;
   int has_thread, stopping;
   unsigned generation; /* counts forks: a thread of another generation is not this process's */
   pthread_t thread;
@@ -31,7 +31,7 @@ static struct queue {
 static _Thread_local int is_here; /* this is the background thread */
 
 static void drop_all(const char *why) {
-  qn_jit_job *job = queue.first, *next;
+  qn_jit_task *job = queue.first, *next;
   queue.first = NULL;
   for (; job; job = next) {
     next = job->next;
@@ -81,7 +81,7 @@ void qn_jit_queue_keep_library(void) {
 void qn_jit_queue_lock(void) { pthread_mutex_lock(&queue.lock); }
 void qn_jit_queue_unlock(void) { pthread_mutex_unlock(&queue.lock); }
 void qn_jit_queue_wait(void) { pthread_cond_wait(&queue.news, &queue.lock); }
-void qn_jit_queue_tell(void) { pthread_cond_broadcast(&queue.news); }
+void qn_jit_queue_notify(void) { pthread_cond_broadcast(&queue.news); }
 
 /* ---- The thread ---- */
 
@@ -92,7 +92,7 @@ static void *work(void *unused) {
   pthread_mutex_lock(&queue.lock);
   const unsigned generation = queue.generation;
   while (!queue.stopping && queue.generation == generation) {
-    qn_jit_job *job = queue.first;
+    qn_jit_task *job = queue.first;
     if (!job) {
       pthread_cond_wait(&queue.work, &queue.lock);
       continue;
@@ -109,14 +109,14 @@ static int make_thread(void) {
          qn_thread_start(&queue.thread, 0, work, NULL); /* a program with much thread-local memory */
 }
 
-static void put(qn_jit_job *job) {
-  qn_jit_job **at = &queue.first;
+static void put(qn_jit_task *job) {
+  qn_jit_task **at = &queue.first;
   while (*at && (!job->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
   job->next = *at;
   *at = job;
 }
 
-const char *qn_jit_queue_add(qn_jit_job *job) {
+const char *qn_jit_queue_add(qn_jit_task *job) {
   if (queue.stopping) return "the process ends";
   if (!queue.has_thread) queue.has_thread = make_thread();
   if (!queue.has_thread) return "no thread could be made";
@@ -125,8 +125,8 @@ const char *qn_jit_queue_add(qn_jit_job *job) {
   return NULL;
 }
 
-void qn_jit_queue_hurry(qn_jit_job *job) {
-  qn_jit_job **at = &queue.first;
+void qn_jit_queue_raise_priority(qn_jit_task *job) {
+  qn_jit_task **at = &queue.first;
   while (*at && *at != job) at = &(*at)->next;
   if (!*at || job->is_urgent) return;
   *at = job->next;
@@ -138,10 +138,10 @@ int qn_jit_queue_is_ending(void) { return queue.stopping; }
 
 int qn_jit_queue_is_here(void) { return is_here; }
 
-void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), const void *arg, const char *why) {
-  qn_jit_job **at = &queue.first;
+void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *job, const void *arg), const void *arg, const char *why) {
+  qn_jit_task **at = &queue.first;
   while (*at) {
-    qn_jit_job *job = *at;
+    qn_jit_task *job = *at;
     if (is_meant(job, arg)) {
       *at = job->next;
       job->drop(job, why);
@@ -152,7 +152,7 @@ void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), 
 }
 
 /* When the process ends: a job under way is waited for. By its priority after the library's other
- * destructors: a compiler's hurries the job up. */
+ * destructors: a compiler's ends its part of the task early. */
 __attribute__((destructor(101))) static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&queue.lock);

@@ -4,17 +4,17 @@
 #define QN_JIT_QUEUE_H
 
 /* A job is a part of what it is about; the queue links it and owns nothing of it. */
-typedef struct qn_jit_job {
-  struct qn_jit_job *next;
+typedef struct qn_jit_task {
+  struct qn_jit_task *next;
   int is_urgent; /* somebody waits for it */
   /* On the background thread, in the default floating point environment. The lock is held when it is called and when it
    * returns; in between it is given up for whatever takes time. */
-  void (*run)(struct qn_jit_job *job);
+  void (*run)(struct qn_jit_task *job);
   /* The job will not run. Called with the lock held, which it keeps. why: a few words, static. */
-  void (*drop)(struct qn_jit_job *job, const char *why);
-} qn_jit_job;
+  void (*drop)(struct qn_jit_task *job, const char *why);
+} qn_jit_task;
 
-/* From now on the library stays in the process, whoever closes it: dlclose calls destructors under the loader's lock,
+/* From now on the library stays in the process even if it is closed: dlclose calls destructors under the loader's lock,
  * and would wait for a job that waits for that lock to open a module. To be called without the lock, before the first
  * job is added. */
 void qn_jit_queue_keep_library(void);
@@ -24,16 +24,16 @@ void qn_jit_queue_keep_library(void);
 void qn_jit_queue_lock(void);
 void qn_jit_queue_unlock(void);
 
-/* Until somebody tells news; may return early. To be called with the lock held, like all that follows. */
+/* Until the next qn_jit_queue_notify; may return early. To be called with the lock held, like all that follows. */
 void qn_jit_queue_wait(void);
-void qn_jit_queue_tell(void);
+void qn_jit_queue_notify(void);
 
 /* Adds a job behind all others, an urgent one behind the urgent ones, and makes the thread if there is none. NULL, or
  * why it will not be run (then it is not in the queue); static. */
-const char *qn_jit_queue_add(qn_jit_job *job);
+const char *qn_jit_queue_add(qn_jit_task *job);
 
 /* A job that waits in the queue is urgent from now on. */
-void qn_jit_queue_hurry(qn_jit_job *job);
+void qn_jit_queue_raise_priority(qn_jit_task *job);
 
 /* Whether the process ends: a host's log is not to be called any more. */
 int qn_jit_queue_is_ending(void);
@@ -42,7 +42,7 @@ int qn_jit_queue_is_ending(void);
 int qn_jit_queue_is_here(void);
 
 /* Drops the jobs that is_meant(job, arg) is true of and that have not begun. */
-void qn_jit_queue_drop(int (*is_meant)(const qn_jit_job *job, const void *arg), const void *arg, const char *why);
+void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *job, const void *arg), const void *arg, const char *why);
 
 /* What is called in a forked child, with the lock held, after its queue was dropped: the thread that forked is the only
  * one there; the background thread, if it is not that one, is gone with the job it was at. One function. */

@@ -24,7 +24,7 @@ char *qn_record_absolute(const char *path);
 
 void qn_record_free(qn_record *record);
 
-/* Records into another file from now on, in which nothing stands yet; takes the path, NULL: none. */
+/* Records into another file from now on, as if that were empty; takes the path, NULL: none. */
 void qn_record_set(qn_record *record, char *path);
 
 /* Blocks on their way to a file. */

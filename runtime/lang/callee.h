@@ -2,9 +2,9 @@
 #ifndef QN_CALLEE_H
 #define QN_CALLEE_H
 
-#include "lang/expression.h"
+#include "lang/instruction.h"
 
-/* What the name `token` stands for: *call is an OP, a FUNCTION or a GRAD, without arguments yet. Errors: NOTFOUND with the nearest
+/* The callee of that name: *call is an OP, a FUNCTION or a GRAD, without arguments yet. Errors: NOTFOUND with the nearest
  * name, SYNTAX, UNSUPPORTED. */
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/status.h"
+
 #define MAX_STACK 8
 
 typedef struct walk {
@@ -123,21 +125,20 @@ static int32_t of_select(walk *w, int32_t value) {
 }
 
 static int32_t of_primitive(walk *w, int32_t value) {
-  const char *op = value_of(w, value)->primitive->op;
+  const qn_primitive *primitive_of = value_of(w, value)->primitive;
   const int32_t n = value_of(w, value)->n_args, grad = w->grads[argument(w, value, 0)];
   const uint8_t type = type_of(w, value);
+  const qn_derivative_rule *rule = primitive_of->derivative;
   int32_t sum = -1;
-  if (strcmp(op, "bits") == 0) return grad < 0 ? -1 : refuse(w, "as_i32 and as_i64");
-  if (!is_float(w, value) || strcmp(op, "from_bits") == 0) return -1;
-  if (strcmp(op, "select") == 0) return of_select(w, value);
-  if (strcmp(op, "cast") == 0 || strncmp(op, "round_", 6) == 0)
+  if (primitive_of->role == QN_PRIMITIVE_BITS) return grad < 0 ? -1 : refuse(w, "as_i32 and as_i64");
+  if (!is_float(w, value) || primitive_of->role == QN_PRIMITIVE_FROM_BITS) return -1;
+  if (primitive_of->role == QN_PRIMITIVE_SELECT) return of_select(w, value);
+  if (primitive_of->role == QN_PRIMITIVE_CONVERT)
     return grad < 0 || type_of(w, grad) == type ? grad : primitive(w, "cast", type, 1, &grad);
-  const qn_derivative_rule *rule = qn_derivative_rules;
-  while (rule->op && strcmp(rule->op, op) != 0) rule++;
   for (int32_t k = 0; k < n && !w->wrong && !w->failed; k++) {
     const int32_t of_argument = w->grads[argument(w, value, k)];
     if (of_argument < 0) continue;
-    if (!rule->op || !rule->by[k]) return refuse(w, op);
+    if (!rule || !rule->by[k]) return refuse(w, primitive_of->op);
     if (*rule->by[k]) sum = plus(w, sum, by_rule(w, rule->by[k], value, of_argument));
   }
   return sum;

@@ -1,490 +1,10 @@
-/* expression.c: the grammar of the expression language, its names, and the canonical text. See expression.h.
- *
- * Statements are read by descent, expressions by two stacks in one loop, so that no nest takes more of a host's small stack.
- * Nothing is allocated while parsing: all sizes follow from the number of tokens. */
+/* expression.c: an expression as its op keeps it: names, code and the canonical text in one piece of memory. See expression.h. */
 #include "lang/expression.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/callee.h"
-
-#define MAX_DEPTH 200
-#define MAX_CHAIN 2000
-#define NOWHERE UINT32_MAX
-
-/* A binary operator whose right operand is being read. */
-typedef struct waiting {
-  uint8_t sign, level;
-  uint16_t chain; /* how many of its level stand in a row up to it */
-  uint32_t at;
-} waiting;
-
-/* What has been begun, and whose end has not been read. The first two end with the operand that they stand before. */
-typedef enum nest_kind { IN_PREFIX, IN_CAST, IN_PARENTHESES, IN_CALL, IN_FIRST_BRANCH, IN_SECOND_BRANCH } nest_kind;
-
-typedef struct nest {
-  nest_kind kind;
-  int32_t n_outside;     /* how many operators waited when it began: they are not its own */
-  const qn_token *token; /* of a call the name, else what begins it */
-  qn_instruction call;
-  int32_t n_args; /* that have been read */
-} nest;
-
-typedef struct parser {
-  quern_ctx *ctx;
-  quern_status status;
-  qn_source source;
-  qn_token *tokens; /* the last one is END */
-  int32_t n_tokens, next;
-  uint32_t comparison; /* where the operator of the last operand is if that is a comparison without parentheses */
-  waiting *waiting; /* the outermost first */
-  int32_t n_waiting;
-  nest *nests; /* likewise */
-  int32_t depth; /* of nests */
-  int32_t *names; /* by hash: the first token of each variable's name, plus 1; 0: free */
-  uint32_t names_mask;
-  qn_instruction *code;
-  int32_t n_code, held, stack;
-  const quern_op **ops;
-  int32_t n_ops, n_in, n_out, n_params, n_variables;
-  int has_grad;
-  int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS], out[QN_MAX_OPERANDS]; /* tokens; -1: the result */
-  int32_t out_variables[QN_MAX_OPERANDS];
-} parser;
-
-/* Records an error and returns 0, as every function here does whose parser has failed. */
-#define FAIL(p, code, at, ...) ((p)->status = qn_syntax_fail(&(p)->source, code, at, __VA_ARGS__), 0)
-#define WRONG(p, at, ...) FAIL(p, QUERN_E_SYNTAX, at, __VA_ARGS__)
-
-/* A token in a message. */
-#define SHOWN(p, token) (int)((token)->size > 40 ? 40 : (token)->size), (p)->source.text + (token)->at
-
-/* ---- Tokens ---- */
-
-static qn_token *peek(parser *p, int32_t offset) {
-  int32_t at = p->next + offset;
-  return &p->tokens[at < p->n_tokens ? at : p->n_tokens - 1];
-}
-
-static qn_token *take(parser *p) {
-  qn_token *token = peek(p, 0);
-  if (p->next < p->n_tokens - 1) p->next++;
-  return token;
-}
-
-static int is_sign(const qn_token *token, qn_sign sign) { return token->kind == QN_TOKEN_SIGN && token->sign == sign; }
-
-static int is_word(const parser *p, const qn_token *token, const char *word) {
-  return token->kind == QN_TOKEN_NAME && token->size == strlen(word) &&
-         memcmp(p->source.text + token->at, word, token->size) == 0;
-}
-
-static int is_type(const parser *p, const qn_token *token) {
-  return token->kind == QN_TOKEN_NAME && (token->dtype != QN_DTYPE_NONE || is_word(p, token, "T"));
-}
-
-static int accept(parser *p, qn_sign sign) {
-  if (!is_sign(peek(p, 0), sign)) return 0;
-  take(p);
-  return 1;
-}
-
-/* "expected WHAT WHERE WHOSE, found ..."; whose: a token or NULL */
-static int missing(parser *p, const char *what, const char *where, const qn_token *whose, const qn_token *found) {
-  const qn_token none = {.size = 0};
-  if (!whose) whose = &none;
-  if (found->kind == QN_TOKEN_END)
-    return WRONG(p, found->at, "expected %s%s%.*s, found the end", what, where, SHOWN(p, whose));
-  return WRONG(p, found->at, "expected %s%s%.*s, found '%.*s'", what, where, SHOWN(p, whose), SHOWN(p, found));
-}
-
-static int expect(parser *p, qn_sign sign, const char *where, const qn_token *whose) {
-  if (accept(p, sign)) return 1;
-  const char what[] = {'\'', qn_syntax_signs[sign][0], '\'', 0};
-  return missing(p, what, where, whose, peek(p, 0));
-}
-
-/* T is what an op's body is instantiated for. */
-static int refuse_T(parser *p, const qn_token *token) {
-  return token->dtype == QN_DTYPE_NONE ? WRONG(p, token->at, "T has no meaning here: write a dtype") : 1;
-}
-
-static int refuse_rare(parser *p, const qn_token *token) {
-  return WRONG(p, token->at, "rare belongs to the body of an op");
-}
-
-/* Which names are dtypes'. */
-static void find_types(parser *p) {
-  for (int32_t i = 0; i < p->n_tokens; i++) {
-    qn_token *token = &p->tokens[i];
-    token->dtype = QN_DTYPE_NONE;
-    if (token->kind != QN_TOKEN_NAME || token->size > 4) continue;
-    for (uint8_t d = 0; d < QN_DTYPE_COUNT; d++)
-      if (qn_dtype_infos[d].kind != QN_KIND_BITS && is_word(p, token, qn_dtype_infos[d].name)) token->dtype = d;
-  }
-}
-
-/* ---- Code ---- */
-
-/* Adds an instruction that takes `n` values off the stack and puts `made` on it. */
-static qn_instruction *emit(parser *p, qn_code_kind kind, uint8_t what, uint32_t at, int32_t n, int32_t made) {
-  qn_instruction *instruction = &p->code[p->n_code++];
-  qn_assert(p->n_code <= p->n_tokens);
-  *instruction = (qn_instruction){.kind = (uint8_t)kind, .what = what, .n_args = (uint16_t)n, .at = at};
-  p->held += made - n;
-  if (p->held > p->stack) p->stack = p->held;
-  return instruction;
-}
-
-/* ---- Names ---- */
-
-/* The place in the table of a token's name, or of where it would be. */
-static int32_t *name_place(parser *p, const qn_token *token) {
-  const char *name = p->source.text + token->at;
-  uint32_t hash = 2166136261u;
-  for (uint32_t i = 0; i < token->size; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-  for (hash ^= hash >> 15;; hash++) {
-    int32_t *place = &p->names[hash & p->names_mask];
-    if (!*place) return place;
-    const qn_token *first = &p->tokens[*place - 1];
-    if (first->size == token->size && memcmp(p->source.text + first->at, name, token->size) == 0) return place;
-  }
-}
-
-/* Gives a name its meaning, at the token where it first stands. */
-static void name_define(parser *p, int32_t *place, qn_token *token, char letter, int32_t number) {
-  *place = (int32_t)(token - p->tokens) + 1;
-  token->renamed = (uint8_t)letter;
-  token->variable = number;
-}
-
-static const qn_named_constant *find_constant(const parser *p, const qn_token *token) {
-  for (int32_t k = 0; k < qn_n_named_constants; k++)
-    if (is_word(p, token, qn_named_constants[k].name)) return &qn_named_constants[k];
-  return NULL;
-}
-
-/* Words and constants that no variable may be called. */
-static int check_variable(parser *p, const qn_token *token) {
-  if (is_word(p, token, "rare")) return refuse_rare(p, token);
-  if (is_word(p, token, "return") || is_word(p, token, "param") || is_word(p, token, "lookup"))
-    return WRONG(p, token->at, "'%.*s' cannot be a variable's name", SHOWN(p, token));
-  if (memchr(p->source.text + token->at, '.', token->size))
-    return WRONG(p, token->at, "unknown name '%.*s': only a function may have a namespace", SHOWN(p, token));
-  return 1;
-}
-
-static int check_operands(parser *p, uint32_t at) {
-  if (p->n_in + p->n_out < QN_MAX_OPERANDS) return 1;
-  return FAIL(p, QUERN_E_LIMIT, at, "more than %d inputs and outputs", QN_MAX_OPERANDS);
-}
-
-/* A name where a value is expected. */
-static int reference(parser *p, qn_token *token) {
-  if (!check_variable(p, token)) return 0;
-  int32_t *place = name_place(p, token);
-  const qn_named_constant *constant = *place ? NULL : find_constant(p, token);
-  if (constant) {
-    emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1)->v.number = (qn_number){.is_float = 1, .v.f = constant->value};
-    return 1;
-  }
-  if (!*place) {
-    if (!check_operands(p, token->at)) return 0;
-    p->in[p->n_in] = (int32_t)(token - p->tokens);
-    name_define(p, place, token, 'x', p->n_in++);
-  }
-  token->renamed = p->tokens[*place - 1].renamed;
-  token->variable = p->tokens[*place - 1].variable;
-  qn_code_kind kind = token->renamed == 'x' ? QN_CODE_INPUT : token->renamed == 'p' ? QN_CODE_PARAM : QN_CODE_VARIABLE;
-  emit(p, kind, 0, token->at, 0, 1)->v.index = token->variable;
-  return 1;
-}
-
-/* A name that a statement gives a meaning; *place: where it is kept. */
-static int new_name(parser *p, const qn_token *token, int32_t **place) {
-  if (!check_variable(p, token)) return 0;
-  *place = name_place(p, token);
-  if (**place && p->tokens[**place - 1].renamed == 'x')
-    return WRONG(p, token->at, "'%.*s' is an input: it was read before", SHOWN(p, token));
-  if (**place) return WRONG(p, token->at, "'%.*s' is already defined", SHOWN(p, token));
-  if (!find_constant(p, token)) return 1;
-  return WRONG(p, token->at, "'%.*s' is a constant: choose another name", SHOWN(p, token));
-}
-
-/* ---- Functions ---- */
-
-/* Each op is listed once. */
-static void note_op(parser *p, const quern_op *op) {
-  for (int32_t k = 0; k < p->n_ops; k++)
-    if (p->ops[k] == op) return;
-  p->ops[p->n_ops++] = op;
-}
-
-/* A derivative may need the backward op of each op: a call has tokens enough for both. */
-static void note_backward_ops(parser *p) {
-  for (int32_t k = 0; k < p->n_ops && p->has_grad; k++) {
-    const char *name = p->ops[k]->builtin->info.backward;
-    const quern_op *backward = name ? qn_registry_find(p->ctx, name) : NULL;
-    if (backward && backward->builtin) note_op(p, backward);
-  }
-}
-
-/* ---- Expressions ----
- * At each token one of two things is so: an operand must come next, or one has just been read. In the first state begin_operand
- * reads a number, a name, or the beginning of what an operand is inside of: a sign, a cast, '(', a call. In the second go_on
- * reads an operator, a '?', or what ends a nest. Nests that have begun are in p->nests, operators without their right operands
- * in p->waiting; code is emitted, in postfix order, as soon as an operation has its operands. So for -(a + b) * c:
- *   read      nests   waiting   code
- *   - (       - (
- *   a + b     - (     +         a b
- *   )                           a b + -
- *   * c               *         a b + - c
- *   the end                     a b + - c * */
-
-/* FAILED is 0, as everywhere here. */
-typedef enum state { FAILED, WANTS_OPERAND, HAS_OPERAND } state;
-
-static nest *innermost(const parser *p) { return p->depth ? &p->nests[p->depth - 1] : NULL; }
-
-/* Begins one more level, if there are not too many. */
-static state begin_nest(parser *p, nest_kind kind, const qn_token *token) {
-  if (p->depth == MAX_DEPTH) return FAIL(p, QUERN_E_LIMIT, token->at, "nested deeper than %d", MAX_DEPTH);
-  p->nests[p->depth++] = (nest){.kind = kind, .n_outside = p->n_waiting, .token = token};
-  return WANTS_OPERAND;
-}
-
-/* ---- Operands ---- */
-
-static state end_call(parser *p) {
-  const nest *nest = &p->nests[--p->depth];
-  p->status = qn_callee_check(&p->source, nest->token, &nest->call, nest->n_args);
-  if (p->status) return FAILED;
-  if (nest->call.kind == QN_CODE_GRAD) {
-    /* in postfix order what ends with an input is nothing else */
-    if (p->code[p->n_code - 1].kind != QN_CODE_INPUT)
-      return WRONG(p, nest->call.at, "grad(expression, x): x must be an input");
-    p->has_grad = 1;
-  }
-  emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1)->v = nest->call.v;
-  return HAS_OPERAND;
-}
-
-/* `token` is the name; its '(' comes next. */
-static state begin_call(parser *p, const qn_token *token) {
-  qn_instruction call;
-  p->status = qn_callee_find(p->ctx, &p->source, token, &call);
-  if (p->status) return FAILED;
-  if (call.kind == QN_CODE_OP) note_op(p, call.v.op);
-  if (!begin_nest(p, IN_CALL, token)) return FAILED;
-  innermost(p)->call = call;
-  take(p);
-  return accept(p, QN_SIGN_CLOSE) ? end_call(p) : WANTS_OPERAND;
-}
-
-static int is_prefix(const qn_token *token) {
-  return is_sign(token, QN_SIGN_SUB) || is_sign(token, QN_SIGN_ADD) || is_sign(token, QN_SIGN_NOT) ||
-         is_sign(token, QN_SIGN_INVERT);
-}
-
-static state begin_operand(parser *p) {
-  qn_token *token = take(p);
-  if (token->kind == QN_TOKEN_NUMBER) {
-    qn_instruction *instruction = emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1);
-    p->status = qn_syntax_number(&p->source, token, &instruction->v.number);
-    return p->status == QUERN_OK ? HAS_OPERAND : FAILED;
-  }
-  if (token->kind == QN_TOKEN_NAME) {
-    if (is_type(p, token))
-      return refuse_T(p, token) && WRONG(p, token->at, "type '%.*s' where a value is expected", SHOWN(p, token));
-    if (is_word(p, token, "rare")) return refuse_rare(p, token);
-    if (is_sign(peek(p, 0), QN_SIGN_OPEN)) return begin_call(p, token);
-    return reference(p, token) ? HAS_OPERAND : FAILED;
-  }
-  if (is_sign(token, QN_SIGN_OPEN) && is_type(p, peek(p, 0)) && is_sign(peek(p, 1), QN_SIGN_CLOSE)) {
-    if (!refuse_T(p, peek(p, 0))) return FAILED;
-    p->next += 2;
-    return begin_nest(p, IN_CAST, token);
-  }
-  if (is_sign(token, QN_SIGN_OPEN)) return begin_nest(p, IN_PARENTHESES, token);
-  if (is_prefix(token)) return begin_nest(p, IN_PREFIX, token);
-  return missing(p, "a value", "", NULL, token);
-}
-
-/* The operand that has been read is that of the signs and casts before it, the nearest first. */
-static void end_prefixes(parser *p) {
-  for (const nest *nest; (nest = innermost(p)) && nest->kind <= IN_CAST; p->depth--) {
-    if (nest->kind == IN_CAST)
-      emit(p, QN_CODE_CAST, nest->token[1].dtype, nest->token->at, 1, 1);
-    else
-      emit(p, QN_CODE_UNARY, nest->token->sign, nest->token->at, 1, 1);
-  }
-  p->comparison = NOWHERE;
-}
-
-/* ---- Operators ---- */
-
-/* How tightly a binary operator binds; 0: it is none. ORDER SIGN */
-static int level_of(const qn_token *token) {
-  static const uint8_t levels[] = {1, 2, 3, 4, 5, 6, 6, 7, 7, 7, 7, 8, 8, 9, 9, 10, 10, 10};
-  _Static_assert(sizeof levels == QN_SIGN_REMAINDER + 1, "one for each binary operator");
-  return token->kind == QN_TOKEN_SIGN && token->sign < sizeof levels ? levels[token->sign] : 0;
-}
-
-static int is_comparison(uint8_t sign) { return sign >= QN_SIGN_EQ && sign <= QN_SIGN_GE; }
-
-/* The last waiting operator has its right operand. */
-static int end_operator(parser *p) {
-  const waiting op = p->waiting[--p->n_waiting];
-  if (is_comparison(op.sign) && p->comparison != NOWHERE)
-    return WRONG(p, p->comparison, "chained comparison: write a < b && b < c");
-  emit(p, QN_CODE_BINARY, op.sign, op.at, 2, 1);
-  if (op.chain > MAX_CHAIN) return FAIL(p, QUERN_E_LIMIT, op.at, "more than %d operators in one chain", MAX_CHAIN);
-  p->comparison = is_comparison(op.sign) ? op.at : NOWHERE;
-  return 1;
-}
-
-/* Takes the operator that follows an operand. Those of this nest that wait and bind as tightly have their right operands now;
- * HAS_OPERAND: no operator follows, and all of them have. */
-static state take_operator(parser *p) {
-  const nest *nest = innermost(p);
-  const int32_t n_outside = nest ? nest->n_outside : 0;
-  const qn_token *token = peek(p, 0);
-  const int level = level_of(token);
-  int chain = 1;
-  while (p->n_waiting > n_outside && p->waiting[p->n_waiting - 1].level >= level) {
-    if (p->waiting[p->n_waiting - 1].level == level) chain = p->waiting[p->n_waiting - 1].chain + 1;
-    if (!end_operator(p)) return FAILED;
-  }
-  if (!level) return HAS_OPERAND;
-  if (token->sign == QN_SIGN_REMAINDER)
-    return WRONG(p, token->at, "'%%' is no operator: remainder(x, y) has the sign of y, fmod(x, y) that of x");
-  if (is_comparison(token->sign) && p->comparison != NOWHERE)
-    return WRONG(p, token->at, "chained comparison: write a < b && b < c");
-  p->waiting[p->n_waiting++] = (waiting){token->sign, (uint8_t)level, (uint16_t)chain, token->at};
-  take(p);
-  return WANTS_OPERAND;
-}
-
-/* ---- The whole of one ---- */
-
-/* What stands in the innermost nest, '( )', a call or the first branch, has been read up to the sign that ends or divides it. */
-static state end_part(parser *p) {
-  nest *nest = innermost(p);
-  if (nest->kind == IN_FIRST_BRANCH) {
-    nest->kind = IN_SECOND_BRANCH;
-    return expect(p, QN_SIGN_COLON, " in '? :'", NULL) ? WANTS_OPERAND : FAILED;
-  }
-  if (nest->kind == IN_PARENTHESES) {
-    p->depth--;
-    return expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? HAS_OPERAND : FAILED;
-  }
-  nest->n_args++;
-  if (accept(p, QN_SIGN_COMMA)) return WANTS_OPERAND;
-  return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
-}
-
-/* From behind an operand to where the next one must come; HAS_OPERAND: to the end of the whole expression. */
-static state go_on(parser *p) {
-  for (;;) {
-    end_prefixes(p);
-    state state = take_operator(p);
-    if (state != HAS_OPERAND) return state;
-    const qn_token *question = peek(p, 0);
-    if (accept(p, QN_SIGN_QUESTION)) return begin_nest(p, IN_FIRST_BRANCH, question);
-    for (const nest *nest; (nest = innermost(p)) && nest->kind == IN_SECOND_BRANCH; p->depth--)
-      emit(p, QN_CODE_SELECT, 0, nest->token->at, 3, 1);
-    if (!p->depth) return HAS_OPERAND;
-    state = end_part(p);
-    if (state != HAS_OPERAND) return state;
-  }
-}
-
-static int expression(parser *p) {
-  state state = WANTS_OPERAND;
-  while (state == WANTS_OPERAND) {
-    state = begin_operand(p);
-    if (state == HAS_OPERAND) state = go_on(p);
-  }
-  return state == HAS_OPERAND;
-}
-
-/* ---- Statements ---- */
-
-/* The value on the stack goes to a variable, which is an output if it has no type of its own. name: -1: the result */
-static int assign(parser *p, int32_t name, uint8_t dtype, uint32_t at) {
-  if (dtype == QN_DTYPE_NONE) {
-    if (!check_operands(p, at)) return 0;
-    p->out[p->n_out] = name;
-    p->out_variables[p->n_out++] = p->n_variables;
-  }
-  emit(p, QN_CODE_ASSIGN, dtype, at, 1, 0)->v.index = p->n_variables++;
-  return 1;
-}
-
-/* [ type ] name = expression ; */
-static int assignment(parser *p) {
-  qn_token *name = take(p);
-  uint8_t dtype = QN_DTYPE_NONE;
-  if (is_type(p, name)) {
-    if (!refuse_T(p, name)) return 0;
-    dtype = name->dtype;
-    name = take(p);
-  }
-  if (name->kind != QN_TOKEN_NAME || is_type(p, name)) return missing(p, "a name", "", NULL, name);
-  if (!expect(p, QN_SIGN_ASSIGN, " after ", name) || !expression(p)) return 0;
-  int32_t *place;
-  if (!new_name(p, name, &place)) return 0;
-  name_define(p, place, name, 'v', p->n_variables);
-  if (!assign(p, (int32_t)(name - p->tokens), dtype, name->at)) return 0;
-  return peek(p, 0)->kind == QN_TOKEN_END || expect(p, QN_SIGN_SEMICOLON, " after the value of ", name);
-}
-
-static int param(parser *p) {
-  take(p);
-  qn_token *name = take(p);
-  if (is_type(p, name)) return missing(p, "a name", " after param", NULL, name);
-  int32_t *place;
-  if (!new_name(p, name, &place)) return 0;
-  if (p->n_params == QN_MAX_PARAMS) return FAIL(p, QUERN_E_LIMIT, name->at, "more than %d params", QN_MAX_PARAMS);
-  p->params[p->n_params] = (int32_t)(name - p->tokens);
-  name_define(p, place, name, 'p', p->n_params++);
-  return peek(p, 0)->kind == QN_TOKEN_END || expect(p, QN_SIGN_SEMICOLON, " after param", NULL);
-}
-
-/* The bare expression or the return at the end. where, last: for the messages */
-static int result(parser *p, const char *where, const char *last) {
-  const uint32_t at = peek(p, 0)->at;
-  if (!expression(p)) return 0;
-  if (peek(p, 0)->kind != QN_TOKEN_END && !expect(p, QN_SIGN_SEMICOLON, where, NULL)) return 0;
-  if (peek(p, 0)->kind != QN_TOKEN_END) return WRONG(p, peek(p, 0)->at, "nothing may follow %s", last);
-  for (int32_t k = 0; k < p->n_in + p->n_out; k++)
-    if (is_word(p, &p->tokens[k < p->n_in ? p->in[k] : p->out[k - p->n_in]], "out"))
-      return WRONG(p, at, "the result is an output named out, and there is one of that name");
-  return assign(p, -1, QN_DTYPE_NONE, at);
-}
-
-/* All but the name that may stand before it. */
-static int body(parser *p) {
-  while (peek(p, 0)->kind != QN_TOKEN_END) {
-    const qn_token *token = peek(p, 0), *second = peek(p, 1);
-    int is_result = 0, fine;
-    if (is_word(p, token, "return")) {
-      take(p);
-      is_result = fine = result(p, " after return", "return");
-    } else if (is_word(p, token, "param") && second->kind == QN_TOKEN_NAME) {
-      fine = param(p);
-    } else if (is_type(p, token) || (token->kind == QN_TOKEN_NAME && is_sign(second, QN_SIGN_ASSIGN))) {
-      fine = assignment(p);
-    } else {
-      is_result = fine = result(p, " after the expression", "the result");
-    }
-    if (!fine) return 0;
-    if (is_result) return 1;
-  }
-  if (p->n_out) return 1;
-  return WRONG(p, p->source.size, "there is no output: write an expression, or y = ...");
-}
+#include "lang/parse.h"
 
 /* ---- Canonical text ---- */
 
@@ -494,10 +14,10 @@ static size_t put(char *out, size_t at, const char *text, size_t size) {
 }
 
 /* Writes it, where out is not NULL, with its end. Returns its bytes, the end not counted. */
-static size_t write_canonical(const parser *p, char *out) {
+static size_t write_canonical(const qn_parsed *p, char *out) {
   size_t size = 0;
   int32_t first = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0, end = p->n_tokens - 1;
-  if (is_sign(&p->tokens[end - 1], QN_SIGN_SEMICOLON)) end--;
+  if (qn_token_is_sign(&p->tokens[end - 1], QN_SIGN_SEMICOLON)) end--;
   for (int32_t i = first; i < end; i++) {
     const qn_token *token = &p->tokens[i];
     if (i > first) size = put(out, size, " ", 1);
@@ -528,13 +48,13 @@ static const char *keep_text(const char *text, size_t size, char **at) {
   return copy;
 }
 
-static size_t names_bytes(const parser *p, int32_t n, const int32_t *tokens) {
+static size_t names_bytes(const qn_parsed *p, int32_t n, const int32_t *tokens) {
   size_t bytes = 0;
   for (int32_t k = 0; k < n; k++) bytes += (tokens[k] < 0 ? strlen("out") : p->tokens[tokens[k]].size) + 1;
   return bytes;
 }
 
-static const char *const *keep_names(const parser *p, int32_t n, const int32_t *tokens, const char **list, char **at) {
+static const char *const *keep_names(const qn_parsed *p, int32_t n, const int32_t *tokens, const char **list, char **at) {
   for (int32_t k = 0; k < n; k++) {
     if (tokens[k] < 0)
       list[k] = keep_text("out", strlen("out"), at);
@@ -544,12 +64,12 @@ static const char *const *keep_names(const parser *p, int32_t n, const int32_t *
   return list;
 }
 
-static quern_status no_memory(const parser *p) {
+static quern_status no_memory(const qn_parsed *p) {
   return qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)p->source.name_size, p->source.name);
 }
 
 /* All of it in one allocation. */
-static quern_status keep(const parser *p, qn_expression **expression) {
+static quern_status keep(const qn_parsed *p, qn_expression **expression) {
   const size_t canonical = write_canonical(p, NULL), n_names = (size_t)(p->n_in + p->n_out + p->n_params);
   const size_t code_bytes = (size_t)p->n_code * sizeof p->code[0], ops_bytes = (size_t)p->n_ops * sizeof p->ops[0];
   const size_t out_bytes = (size_t)p->n_out * sizeof(int32_t);
@@ -578,39 +98,16 @@ static quern_status keep(const parser *p, qn_expression **expression) {
   return QUERN_OK;
 }
 
-/* Parses the tokens in scratch memory, whose sizes follow from their number. */
-static quern_status parse_tokens(parser *p, qn_expression **expression) {
-  const size_t n = (size_t)p->n_tokens;
-  size_t n_places = 4;
-  while (n_places < n + n / 2) n_places *= 2; /* every second token at most is a variable */
-  const size_t code_bytes = n * sizeof p->code[0], ops_bytes = n * sizeof p->ops[0], waiting_bytes = n * sizeof p->waiting[0];
-  const size_t nests_bytes = MAX_DEPTH * sizeof p->nests[0];
-  char *scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + n_places * sizeof p->names[0]), *at = scratch;
-  if (!scratch) return no_memory(p);
-  p->nests = (nest *)at;
-  p->code = (qn_instruction *)(at += nests_bytes);
-  p->ops = (const quern_op **)(at += code_bytes);
-  p->waiting = (waiting *)(at += ops_bytes);
-  p->names = (int32_t *)(at += waiting_bytes);
-  p->names_mask = (uint32_t)n_places - 1;
-  memset(p->names, 0, n_places * sizeof p->names[0]);
-  p->next = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0;
-  find_types(p);
-  const int is_read = body(p);
-  if (is_read) note_backward_ops(p);
-  quern_status status = is_read ? keep(p, expression) : p->status;
-  free(scratch);
-  return status;
-}
-
 quern_status qn_expression_parse(quern_ctx *ctx, const char *text, qn_expression **expression) {
-  parser p = {.ctx = ctx, .comparison = NOWHERE, .source = {.text = text, .name = "expression", .name_size = 10}};
+  qn_parsed p = {.source = {.text = text, .name = "expression", .name_size = 10}};
   p.source.size = (uint32_t)strnlen(text, QN_SYNTAX_MAX_BYTES + 1);
   const size_t n = p.source.size <= QN_SYNTAX_MAX_BYTES ? p.source.size : 0; /* too long: refused before any token */
   p.tokens = malloc((n + 1) * sizeof p.tokens[0]);
   if (!p.tokens) return no_memory(&p);
   quern_status status = qn_syntax_scan(&p.source, p.tokens, &p.n_tokens);
-  if (status == QUERN_OK) status = parse_tokens(&p, expression);
+  if (status == QUERN_OK) status = qn_parse(ctx, &p);
+  if (status == QUERN_OK) status = keep(&p, expression);
+  qn_parse_free(&p);
   free(p.tokens);
   return status;
 }

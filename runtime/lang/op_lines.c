@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/dtype_name.h"
+
 #define MAX_WORD 63
 #define MAX_TABLE (1 << 20)
 
@@ -19,12 +21,8 @@ static int read_word(qn_op_lines *lines, char word[MAX_WORD + 1]) {
 static int read_type(qn_op_lines *lines, uint8_t *type) {
   char word[MAX_WORD + 1];
   if (!read_word(lines, word)) return 0;
-  for (uint8_t t = 0; t < QN_DTYPE_COUNT; t++)
-    if (strcmp(qn_dtype_infos[t].name, word) == 0) {
-      *type = t;
-      return 1;
-    }
-  return 0;
+  *type = qn_dtype_of_name(word, strlen(word));
+  return *type != QN_DTYPE_NONE;
 }
 
 static int read_number(qn_op_lines *lines, int base, uint64_t *number) {
@@ -53,7 +51,7 @@ static int read_primitive(qn_op_lines *lines, qn_op_line *line) {
   return 1;
 }
 
-/* What stands behind the first word of a line. */
+/* The line behind its first word. */
 static int read_rest(qn_op_lines *lines, qn_op_line *line) {
   switch (line->kind) {
     case QN_OP_LINE_IN: return read_type(lines, &line->type);

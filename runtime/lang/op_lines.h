@@ -28,7 +28,7 @@ typedef struct qn_op_line {
   int32_t args[QN_OP_LINE_MAX_ARGS]; /* of a PRIM: values defined before */
 } qn_op_line;
 
-/* Where a reader stands: {text, 0} to begin with. */
+/* A reader's position: {text, 0} to begin with. */
 typedef struct qn_op_lines {
   const char *at;
   int32_t n_values; /* that have been defined */

@@ -20,7 +20,7 @@
 
 #define SHOWN_COLUMNS 160
 
-/* The longest message; name, place, line and caret stand around it in a sentence of QN_STATUS_BYTES. */
+/* The longest message; with name, place, line and caret it fits a sentence of QN_STATUS_BYTES. */
 #define MESSAGE_BYTES 512
 
 quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...) {

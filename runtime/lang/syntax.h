@@ -65,6 +65,10 @@ typedef struct qn_token {
   int32_t variable; /* and its number */
 } qn_token;
 
+static inline int qn_token_is_sign(const qn_token *token, qn_sign sign) {
+  return token->kind == QN_TOKEN_SIGN && token->sign == sign;
+}
+
 /* tokens: room for source->size + 1. Sets source->name if the text begins with one. Errors: SYNTAX, LIMIT. */
 quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_tokens);
 

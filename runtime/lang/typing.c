@@ -25,7 +25,7 @@ typedef struct operand {
   qn_number number; /* NUMBER */
 } operand;
 
-/* A node of a weak tree. Branches stand in the order in which they are made: arguments first. */
+/* A node of a weak tree. Branches are in the order in which they are made: arguments first. */
 typedef struct branch {
   const char *op; /* NULL: a leaf */
   int32_t n_args, args[2];
@@ -80,7 +80,7 @@ static const char *sign_text(const typing *t) { return qn_syntax_signs[t->at->wh
 
 /* There is no room for a value. */
 static int32_t no_room(typing *t) {
-  if (t->values.exceeded) return FAIL_AS(t, QUERN_E_LIMIT, "more than %d values", QN_TYPING_MAX_VALUES) - 1;
+  if (t->values.exceeded) return FAIL_AS(t, QUERN_E_LIMIT, "more than %d values", QN_MAX_VALUES) - 1;
   t->status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", t->expression->name);
   return -1;
 }
@@ -114,6 +114,15 @@ static int32_t binary(typing *t, const char *op, uint8_t type, int32_t a, int32_
 static int32_t converted(typing *t, int32_t value, uint8_t type) {
   if (value < 0 || type_of(t, value) == type) return value;
   return unary(t, "cast", type, value);
+}
+
+/* A number of a dtype that is computed in another type. */
+static int32_t rounded(typing *t, int32_t value, uint8_t dtype) {
+  const uint8_t from = type_of(t, value);
+  const qn_primitive *round = qn_primitive_round(dtype, from);
+  if (!round)
+    return FAIL_AS(t, QUERN_E_UNSUPPORTED, "this build has no kernel for %s of %s", dtype_name(dtype), dtype_name(from)) - 1;
+  return add(t, (qn_value){.kind = QN_VALUE_PRIMITIVE, .type = round->type, .primitive = round, .n_args = 1}, &value);
 }
 
 /* ---- Weak operands become values ---- */
@@ -369,7 +378,7 @@ static int type_select(typing *t, const operand *x, operand *made) {
 static int cast_to(typing *t, int32_t value, uint8_t dtype, operand *made) {
   if (value < 0) return 0;
   if (compute_of(dtype) == dtype) return gives(converted(t, value, dtype), dtype, made);
-  return gives(unary(t, dtype == QN_F16 ? "round_f16" : "round_bf16", compute_of(dtype), value), dtype, made);
+  return gives(rounded(t, value, dtype), dtype, made);
 }
 
 static int type_cast(typing *t, const operand *x, operand *made) {

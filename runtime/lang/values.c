@@ -71,7 +71,7 @@ int32_t qn_values_add(qn_values *all, const qn_value *like, const int32_t *args)
   if (!reserve_args(all, n) || (all->n_values == all->room_values && !grow_values(all))) return -1;
   uint16_t *place = place_of(all, like, args);
   if (*place) return *place - 1;
-  all->exceeded = all->n_values == QN_TYPING_MAX_VALUES;
+  all->exceeded = all->n_values == QN_MAX_VALUES;
   if (all->exceeded) return -1;
   qn_value *value = &all->values[all->n_values];
   *value = *like;

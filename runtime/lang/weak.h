@@ -1,5 +1,5 @@
-/* weak.h: numbers without a dtype, and what is computed of them alone: the same results as gen/graph/expr.lua gives, whose numbers
- * are Lua's: integers of 64 bits that wrap, and doubles. Of syntax it knows numbers and signs only. To be called in the default
+/* weak.h: numbers without a dtype, and what is computed of them alone: the same results as gen/graph/expr.lua gives: integers
+ * of 64 bits that wrap, and doubles. Of syntax it knows numbers and signs only. To be called in the default
  * floating point environment. */
 #ifndef QN_WEAK_H
 #define QN_WEAK_H

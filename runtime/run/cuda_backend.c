@@ -12,6 +12,7 @@
 #include "cuda/cuda_built.h"
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_image.h"
+#include "cuda/cuda_target.h"
 #include "run/cuda_steps.h"
 #include "run/extension.h"
 #include "run/fused_ops.h"
@@ -184,14 +185,14 @@ static quern_status prepare_here(const quern_op *op, const qn_decision *decision
   quern_status status;
   choose(op, decision, facts, &choice);
   if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
-  qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  qn_code *code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 0);
   const int is_there = code && image_of(code);
   if (!is_there && qn_cuda_is_capturing(scope->driver, stream)) {
     if (prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
     if (prepare_steps(op, decision, facts, scope, call, &choice, NULL, run, &status)) return status;
     return refuse_capturing(name, "compiled");
   }
-  if (!is_there) code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 1);
+  if (!is_there) code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 1);
   if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
   if (!image_of(code) && prepare_built(op, decision, scope, stream, &choice, run, &status)) {
     if (status == QUERN_OK) stand_by(op, decision, &choice, code, run);
@@ -315,7 +316,7 @@ __attribute__((noinline)) static quern_status launch_waiting(const attempt *at, 
   quern_status status;
   if (launch_steps(at, run, &status)) return status;
   if (qn_cuda_is_capturing(at->scope->driver, at->stream)) return refuse_capturing(name, "compiled");
-  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 1);
+  if (!code) code = qn_cuda_code_of(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 1);
   if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
   if (!image_of(code)) qn_code_wait(code);
   return image_of(code) ? launch_image(at, run, image_of(code)) : refuse_made(name, code);
@@ -325,7 +326,7 @@ static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
   const qn_cuda_variant *built = run->detail;
   const qn_code *code = run->kernel;
   if (!code && built) return launch_image(at, run, qn_cuda_built_image(built));
-  if (!code) code = qn_fused_ops_cuda_code(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 0);
+  if (!code) code = qn_cuda_code_of(at->op, at->decision->specialised, &run->launch.form, at->facts->capability, 0);
   qn_cuda_image *image = code ? image_of(code) : NULL;
   if (!image) return built ? launch_built(at, built) : launch_waiting(at, run);
   quern_status status = launch_image(at, run, image), by_steps;
@@ -359,7 +360,7 @@ static quern_status workspace(const quern_op *op, const qn_decision *decision, c
     return QUERN_OK;
   }
   choose(op, decision, facts, &choice);
-  const qn_code *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice.form, facts->capability, 0);
+  const qn_code *code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 0);
   if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
   return QUERN_OK;
 }
@@ -394,7 +395,7 @@ static quern_status look(const quern_op *op, const qn_decision *decision, const 
   *code = NULL;
   choose(op, decision, facts, choice);
   if (choice->is_exact && prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
-  *code = qn_fused_ops_cuda_code(op, decision->specialised, &choice->form, facts->capability, 1);
+  *code = qn_cuda_code_of(op, decision->specialised, &choice->form, facts->capability, 1);
   if (!*code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", op->info->name);
   if (image_of(*code)) return prepare_made(op, decision, scope, stream, choice, *code, run);
   if (prepare_built(op, decision, scope, stream, choice, run, &status)) return status;

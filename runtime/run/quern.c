@@ -83,7 +83,7 @@ quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op *
 
 void quern_free(void *memory) { free(memory); }
 
-/* The dtypes of the operands of a call whose shapes do not matter. */
+/* The dtypes of the operands of a call; shapes do not matter. */
 static quern_status read_dtypes(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, uint8_t *dtypes) {
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     int32_t index = k < info->n_in ? k : k - info->n_in;
@@ -140,7 +140,7 @@ typedef struct listing {
   int is_short; /* there was no memory for an entry */
 } listing;
 
-static void list_entry(void *arg, const qn_cache_entry *entry) {
+static void list_entry(void *arg, const qn_cache_item *entry) {
   listing *listing = arg;
   char *key = malloc(entry->key_size + 1);
   listing->is_short |= !key;

@@ -23,7 +23,7 @@ typedef struct quern_clang_host {
   void (*failed)(const char *message);
   /* The process exits, and LLVM's own destructors have not run so far: from here on nothing is compiled. */
   void (*ending)(void);
-  /* Somebody used this LLVM before, another copy perhaps. Its handlers are set once a host knows that nobody did. */
+  /* Somebody used this LLVM before, another copy perhaps. Its handlers are set once a host knows that there was no such user. */
   int is_shared;
 } quern_clang_host;
 

@@ -29,14 +29,14 @@ typedef struct job {
   const char *name, *text; /* load_spec, program */
   size_t size;
   const quern_gen_request *request; /* source */
-  int32_t *turn;                    /* source */
+  int32_t *items_per_thread;                    /* source */
   quern_gen_kind kind;
   quern_gen_answer *answer;
 } job;
 
 static void *allocate(void *owner, void *memory, size_t old_size, size_t size) {
   quern_gen_state *state = owner;
-  if (!memory) old_size = 0; /* it tells the kind of object then */
+  if (!memory) old_size = 0; /* it is the kind of object then */
   if (size > old_size && size - old_size > MOST_BYTES - state->used) return NULL;
   void *result = size || memory ? state->resize(memory, size) : NULL;
   if (!result && size) {
@@ -189,7 +189,7 @@ static int run_open(lua_State *lua) {
 }
 
 static void push_request(lua_State *lua, const quern_gen_request *request) {
-  lua_createtable(lua, 0, 8);
+  lua_createtable(lua, 0, 9);
   lua_pushstring(lua, request->symbol);
   lua_setfield(lua, -2, "symbol");
   lua_pushstring(lua, request->canonical);
@@ -198,8 +198,10 @@ static void push_request(lua_State *lua, const quern_gen_request *request) {
   lua_setfield(lua, -2, "classes");
   lua_pushinteger(lua, request->rank);
   lua_setfield(lua, -2, "rank");
-  lua_pushboolean(lua, request->is_cuda);
-  lua_setfield(lua, -2, "is_cuda");
+  lua_pushstring(lua, request->target); /* nil of NULL, as all of these */
+  lua_setfield(lua, -2, "target");
+  lua_pushstring(lua, request->op);
+  lua_setfield(lua, -2, "op");
   lua_pushboolean(lua, request->is_wide);
   lua_setfield(lua, -2, "is_wide");
   lua_pushinteger(lua, request->n_in);
@@ -243,7 +245,7 @@ static int run_request(lua_State *lua) {
   size_t size;
   const char *text = lua_tolstring(lua, -3, &size);
   job->kind = QUERN_GEN_OK;
-  if (text && job->turn) *job->turn = (int32_t)lua_tointeger(lua, -2);
+  if (text && job->items_per_thread) *job->items_per_thread = (int32_t)lua_tointeger(lua, -2);
   if (!text) {
     job->kind = kind_of(lua_tostring(lua, -2));
     text = lua_tolstring(lua, -1, &size);
@@ -335,8 +337,8 @@ static quern_gen_kind program(quern_gen_state *state, const char *op, const char
 }
 
 static quern_gen_kind source(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer,
-                             int32_t *turn) {
-  job job = {.state = state, .method = "source", .request = request, .turn = turn, .answer = answer};
+                             int32_t *items_per_thread) {
+  job job = {.state = state, .method = "source", .request = request, .items_per_thread = items_per_thread, .answer = answer};
   protect(&job, run_request);
   return job.kind;
 }

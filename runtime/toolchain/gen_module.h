@@ -8,7 +8,7 @@
 
 #include "build_id.h" /* generated: QN_BUILD_ID */
 
-#define QUERN_GEN_ABI 2
+#define QUERN_GEN_ABI 3
 #define QUERN_GEN_VERSION QN_BUILD_ID /* the module is of the same sources, or it is not used */
 #define QUERN_GEN_SYMBOL "quern_gen_module"
 
@@ -34,11 +34,12 @@ typedef struct quern_gen_answer {
 } quern_gen_answer;
 
 typedef struct quern_gen_request {
-  const char *symbol, *canonical;
+  const char *symbol, *op, *canonical; /* op, canonical: one of them may be NULL */
   const char *const *dtypes;
   int32_t n_in, n_out;
   const char *classes;
-  int32_t rank, is_cuda, is_wide;
+  int32_t rank, is_wide;
+  const char *target;
 } quern_gen_request;
 
 typedef struct quern_gen_state quern_gen_state;
@@ -57,7 +58,8 @@ typedef struct quern_gen_interface {
   void (*forget)(quern_gen_state *state);
   /* As qn_generator_program and qn_generator_source of generator.h. */
   quern_gen_kind (*program)(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer);
-  quern_gen_kind (*source)(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer, int32_t *turn);
+  quern_gen_kind (*source)(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer,
+                           int32_t *items_per_thread);
 } quern_gen_interface;
 
 #endif

@@ -181,14 +181,14 @@ typedef struct request {
   const char *name, *text;
   size_t size;
   const quern_gen_request *source;
-  int32_t *turn;
+  int32_t *items_per_thread;
 } request;
 
 static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_gen_answer *answer) {
   switch (request->what) {
     case LOAD_SPEC: return module->load_spec(state, request->name, request->text, request->size, answer);
     case PROGRAM: return module->program(state, request->name, request->text, answer);
-    default: return module->source(state, request->source, answer, request->turn);
+    default: return module->source(state, request->source, answer, request->items_per_thread);
   }
 }
 
@@ -229,12 +229,13 @@ quern_status qn_generator_program(qn_generator *generator, const char *op, const
 }
 
 quern_status qn_generator_source(qn_generator *generator, const qn_source_request *wanted, qn_bytes *source,
-                                 int32_t *turn) {
+                                 int32_t *items_per_thread) {
   int32_t unwanted;
-  const quern_gen_request names = {.symbol = wanted->symbol, .canonical = wanted->canonical, .dtypes = wanted->dtypes,
-                                   .n_in = wanted->n_in, .n_out = wanted->n_out, .classes = wanted->classes,
-                                   .rank = wanted->rank, .is_cuda = wanted->is_cuda, .is_wide = wanted->is_wide};
-  const request request = {.what = SOURCE, .source = &names, .turn = turn ? turn : &unwanted};
+  const quern_gen_request names = {.symbol = wanted->symbol, .op = wanted->op, .canonical = wanted->canonical,
+                                   .dtypes = wanted->dtypes, .n_in = wanted->n_in, .n_out = wanted->n_out,
+                                   .classes = wanted->classes, .rank = wanted->rank, .target = wanted->target, .is_wide = wanted->is_wide};
+  const request request = {.what = SOURCE, .source = &names,
+                           .items_per_thread = items_per_thread ? items_per_thread : &unwanted};
   return call(generator, &request, source);
 }
 

@@ -31,20 +31,21 @@ quern_status qn_generator_program(qn_generator *generator, const char *op, const
 
 typedef struct qn_source_request {
   const char *symbol;        /* the function's name */
+  const char *op;            /* an op that copies, casts or computes from indices, by itself: its bits pass unchanged, which no
+                                expression can say; of an index op the one input is the indices. NULL: the expression */
   const char *canonical;     /* the expression: expression.h */
   const char *const *dtypes; /* names of the operands' dtypes as the tensors have them, inputs then outputs */
   int32_t n_in, n_out;
-  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, in CUDA alone */
-  int32_t rank;        /* 1 or 2; in CUDA also 3, and 0: any */
-  int32_t is_cuda;     /* 1: a CUDA kernel. Its canonical may also be an op that moves or casts, called with its own inputs and
-                          without a blank: astype(x), full(), copy(x), where(condition,x,y): bits are moved then; or one that
-                          computes from indices, which are its one input: arange() */
-  int32_t is_wide;     /* CUDA: it counts in 64 bits */
+  const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, of targets with tiles */
+  int32_t rank;        /* 1 or 2; of targets with tiles also 3, and 0: any */
+  const char *target;  /* the name of a qn_target (target.h); NULL: "c" */
+  int32_t is_wide;     /* it counts in 64 bits, where its target has both */
 } qn_source_request;
 
-/* The text of that kernel: in C it includes kernel.h, in CUDA it stands alone. *turn (may be NULL): the slots that a thread of a
- * CUDA kernel takes at a time, else 1. Errors: UNSUPPORTED, LIMIT (the graph after inlining; the arguments of a launch), SYNTAX,
- * NOTFOUND, DTYPE, MEMORY. */
-quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source, int32_t *turn);
+/* The text of that kernel: in C it includes kernel.h, else it is complete. *items_per_thread (may be NULL): of targets with
+ * threads, else 1. Errors: UNSUPPORTED (also: an op by itself in C), LIMIT (the graph after inlining; the arguments of a launch),
+ * SYNTAX, NOTFOUND, DTYPE, MEMORY. */
+quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source,
+                                 int32_t *items_per_thread);
 
 #endif

@@ -36,7 +36,7 @@
 
 static atomic_int is_ending; /* the process, or the library leaves it */
 
-__attribute__((destructor)) static void hurry(void) {
+__attribute__((destructor)) static void end_compiles(void) {
   atomic_store(&is_ending, 1);
 }
 

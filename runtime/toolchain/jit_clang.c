@@ -2,8 +2,8 @@
  *
  * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is
  * left standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by
- * who needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, whose lock
- * another thread would wait for. */
+ * who needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, and another
+ * thread would wait for that lock. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
 #endif
@@ -97,7 +97,7 @@ static void failed(const char *message) {
   tier.current = NULL;
   tier.has_thread = 0;
   tier.is_over = 1;
-  pthread_detach(tier.thread); /* it stands here for good: nobody can join it */
+  pthread_detach(tier.thread); /* it is parked here for good, and cannot be joined */
   pthread_mutex_unlock(&tier.lock);
 }
 
@@ -238,7 +238,7 @@ static int is_in_process(const char *path, size_t size) {
 
 /* Whether LLVM was in the process before this library opened it: what the first to ask finds. */
 static int is_llvm_shared(void) {
-  static atomic_int answer; /* 0: nobody asked; 1: no; 2: yes */
+  static atomic_int answer; /* 0: not asked yet; 1: no; 2: yes */
   int expected = 0;
   if (!atomic_load(&answer)) {
     const int found = 1 + is_in_process(QN_CLANG_LIBRARIES, strcspn(QN_CLANG_LIBRARIES, ":"));
@@ -310,6 +310,11 @@ int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *
 
 const char *qn_clang_state(void) {
   return atomic_load(&state);
+}
+
+int qn_clang_may_compile(void) {
+  const char *now = atomic_load(&state);
+  return now != trouble[0] && now != trouble[1];
 }
 
 /* *text begins with a file's path: adds its size and time, or that it is not there, and goes to the end. 0: that does not

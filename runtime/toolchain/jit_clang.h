@@ -23,8 +23,11 @@ int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *
 /* "ready", "not loaded yet", or why it cannot be used; static. */
 const char *qn_clang_state(void);
 
+/* 0: it cannot be used, for good. 1: it can, or that is not known yet. */
+int qn_clang_may_compile(void);
+
 /* Who would compile: versions, and path, size and time of the files that would do it, found without opening them. 0:
- * nobody. */
+ * there is none. */
 int qn_clang_identity(char *text, size_t size);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct qn_loaded qn_loaded;
 /* Maps the code of `bytes` (not kept, any alignment) and finds the function `symbol`. NULL: refused, and `why` holds a
  * sentence. Loaded are x86-64 code and read-only data, aligned up to 4096, that refer to each other by PC32 and PLT32
  * relocations; an object that writes to itself or needs anything from outside is refused, and so is every object where the
- * system grants no executable memory. Bytes that are no such object do no harm, whoever made them; what a loaded function
+ * system grants no executable memory. Bytes that are no such object do no harm; what a loaded function
  * does is its maker's affair. errno is kept. */
 qn_loaded *qn_object_load(const void *bytes, size_t size, const char *symbol, char *why, size_t why_size);
 

@@ -101,8 +101,8 @@ static qn_spec_op *make_op(reader *r) {
   if (op) read_op(r, op, &bytes, &n_args, &n_params);
   return op;
 }
-_Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays stand behind it");
-_Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays stand behind each other");
+_Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays follow it");
+_Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays follow each other");
 
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops) {
   reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t100: from DLTensor to nest: what is refused and with which words; normalisation against an index-by-index walk; the
  * aliasing law against sets of bytes; hostile descriptors. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t110: slices run once each, on the pool or on the host's threads; nesting, forks, many callers, the floating point
  * environment, signals. Runs under TSan as well. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t220-alias: the law of aliasing. An output at the very addresses of an input works, for each pair and op; anything
  * else that shares memory is OVERLAP and nothing is written; what only looks as if it shared memory is served. */

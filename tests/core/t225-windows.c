@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t225-windows: inputs made of overlapping windows beside a transposed one. A window's step may equal the extent of a tile:
  * the last, shorter tile of a row must not be taken for one that lies in a run. */

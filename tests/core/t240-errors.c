@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t240-errors: every status code that this version can give, with its sentence; hostile descriptors; struct sizes. After
  * each refusal: outputs untouched, out-parameters hold nothing, the sentence names op and argument. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t250-plan: prepare once, run often: same bits as a call, other pointers, other parameters, many threads at once,
  * overlap checked in each run, plans that outlive their op and context. */

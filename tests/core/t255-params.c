@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t255-params: parameters are numbers of any kind that take the dtype of the operands: defaults, partial lists, every
  * kind of scalar against every dtype, extremes, NaN. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t260-threads: many threads calling; the host's parallel_for in every manner it may behave; the threads option; results
  * equal to the bit for any number of threads; small work stays on the caller; nested calls. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t265-fork: a process that has used its threads forks: the child computes, alone, the same bits, and may fork and exit;
  * the parent goes on. Also while other threads are inside of calls. */

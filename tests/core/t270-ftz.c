@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads
  *
  * t270-ftz: a host that flushes subnormals, rounds toward zero or unmasks exceptions gets the same bits, and its
  * environment back, status flags apart: in calls, plans and slices on the host's threads. */

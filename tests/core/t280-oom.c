@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads-full
  *
  * t280-oom: the n-th allocation of the library fails, for every n, and every allocation from the n-th on: each function
  * succeeds in full or fails with MEMORY and a sentence, outputs are right or untouched, nothing leaks, nothing crashes.

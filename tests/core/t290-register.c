@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t290-register: ops of the host's own: found, described, called and planned like any other; overrides of built-in ops
  * that decline by code; names and structs copied; release called once, when nothing refers to the op any more. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t295-infer: what can be asked without computing: infer, workspace, explain, describe, count, at, find. */
 #include "tensors.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads-full
  *
  * t593-frugal: what expressions take of memory and stack: many of them, made and released, interpreted and compiled; a call on
  * a small stack; a large call. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t820-dynamic: nonzero and compress against the plainest loops: every dtype, layouts of all kinds, broadcast, sizes around
  * blocks, densities, threads, every level; shapes that are inferred, measured, wrong; what overlaps; inputs that another

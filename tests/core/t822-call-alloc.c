@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t822-call-alloc: quern_op_call_alloc, for ops of every class: results, what an allocator is asked for, allocators that fail
  * or give something else, each tensor deleted once; and registered ops of class dynamic, measured and called. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t730-cuda-driver: opening CUDA's driver and compiler, what is said where they are not as they should be, forks and threads;
  * against the fakes of tests/cuda, each case in a process of its own. Then the fakes themselves: a kernel's text is compiled,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t740: from a nest to a launch: on random nests, the packed arguments are read as the CUDA kernels read them (templates
  * elementwise.cu.in, transpose.cu.in, kernel_slots.h), and every element must be met once, at the right place in every operand;

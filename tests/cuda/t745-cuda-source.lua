@@ -72,12 +72,12 @@ end
 
 local kernels, refused = {}, {}
 local function ask(request)
-  request.symbol, request.is_cuda = string.format("qc_source_%d", #kernels + 1), true
+  request.symbol, request.target = string.format("qc_source_%d", #kernels + 1), "cuda"
   request.classes, request.rank, request.is_wide = random_shape(request.n_in, #request.dtypes)
   if request.is_index then request.classes = "b" .. (math.random(2) == 1 and "c" or "s") end
   local text, turn, message = served:source(request)
   if not text then
-    refused[#refused + 1] = request.canonical .. ": " .. tostring(message)
+    refused[#refused + 1] = (request.op or request.canonical) .. ": " .. tostring(message)
     return nil
   end
   kernels[#kernels + 1] = { request = request, text = text, turn = turn }
@@ -114,33 +114,33 @@ local dtypes = {}
 for _, t in ipairs(types.list) do
   if t.built and t.kind ~= "bits" then dtypes[#dtypes + 1] = t.name end
 end
-local function ask_op(name, canonical, n_in, list, params, is_index)
-  local kernel = ask { canonical = canonical, n_in = n_in, dtypes = list, is_index = is_index }
+local function ask_op(name, n_in, list, params, is_index)
+  local kernel = ask { op = name, n_in = n_in, dtypes = list, is_index = is_index }
   if kernel then kernel.op, kernel.params = name, params or {} end
 end
 for _, from in ipairs(dtypes) do
-  ask_op("full", "full()", 0, { from }, { one_of(from) })
-  ask_op("copy", "copy(x)", 1, { from, from })
-  ask_op("where", "where(condition,x,y)", 3, { "bool", from, from, from })
+  ask_op("full", 0, { from }, { one_of(from) })
+  ask_op("copy", 1, { from, from })
+  ask_op("where", 3, { "bool", from, from, from })
   for _, to in ipairs(dtypes) do
-    ask_op("astype", "astype(x)", 1, { from, to })
-    ask_op("saturate_cast", "saturate_cast(x)", 1, { from, to })
+    ask_op("astype", 1, { from, to })
+    ask_op("saturate_cast", 1, { from, to })
   end
 end
 for name, op in pairs { arange = model.op_of_name.arange, linspace = model.op_of_name.linspace } do
   for _, out in ipairs(op.dtypes) do
     local params, is_float = {}, types.by_name[out].kind == "float"
     for k = 1, #op.params do params[k] = is_float and number.f64_bits(k + 0.0) or k end
-    for _ = 1, 3 do ask_op(name, name .. "()", 1, { variants_cuda.INDEX_DTYPE, out }, params, true) end
+    for _ = 1, 3 do ask_op(name, 1, { variants_cuda.INDEX_DTYPE, out }, params, true) end
   end
 end
 for _, list in ipairs { "bool f16 f32 f32", "bool f16 bf16 f64", "bool bool i32 i64", "bool u8 f16 f16", "bool i32 i32 f32",
                         "bool f32 f64 f64" } do
-  ask_op("where", "where(condition,x,y)", 3, split(list))
+  ask_op("where", 3, split(list))
 end
-ask_op("copy", "copy(x)", 1, { "bool", "f32" })
-ask_op("copy", "copy(x)", 1, { "f32", "f64" })
-ask_op("copy", "copy(x)", 1, { "i64", "bf16" })
+ask_op("copy", 1, { "bool", "f32" })
+ask_op("copy", 1, { "f32", "f64" })
+ask_op("copy", 1, { "i64", "bf16" })
 tap.ok(#refused == 0 and #kernels > 100, "%d kernels", #kernels)
 for _, said in ipairs(refused) do tap.diag("%s", said) end
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t748-cuda-image: contexts as a call finds and leaves them, what a device is like, NVRTC from text to image, images that are
  * damaged, and loading them: on the fakes of tests/cuda, each case in a process of its own, with a driver that has libraries

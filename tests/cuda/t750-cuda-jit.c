@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t750-cuda-jit: CUDA kernels from a key to an image: compiled by NVRTC in the background, kept in memory and on disk, waited
  * for, forgotten; what keeps them from being made; forks, threads and contexts that end. On the fakes of tests/cuda, each case
@@ -8,12 +9,14 @@
 #include "runtime/core/simt/launch.h"
 #include "runtime/cuda/cuda_image.h"
 #include "runtime/cuda/cuda_nvrtc.h"
+#include "runtime/cuda/cuda_target.h"
 #include "cuda_parts.h"
 
 enum { H = 90 };
 
 static qn_code_request cuda_request(const char *canonical, int32_t capability) {
   qn_code_request request = request_of(canonical);
+  request.target = &qn_cuda_target;
   request.capability = capability;
   return request;
 }
@@ -82,7 +85,8 @@ static int loads_and_runs(const qn_code *code, int n) {
 
 static void has_keys(void) {
   static const uint8_t dtypes[] = {QN_F16, QN_BOOL, QN_F64}, classes[] = {QN_CLASS_TILED, QN_CLASS_BROADCAST, QN_CLASS_STRIDED};
-  qn_code_request request = {.canonical = "x0 + x1", .specs = {1, 2}, .n_in = 2, .n_out = 1, .dtypes = dtypes, .classes = classes,
+  qn_code_request request = {.target = &qn_cuda_target, .canonical = "x0 + x1", .specs = {1, 2}, .n_in = 2, .n_out = 1,
+                             .dtypes = dtypes, .classes = classes,
                              .rank = 0, .capability = 100, .is_wide = 1};
   char *key = qn_code_key(&request);
   CHECK(!strcmp(key, "x0 + x1\nf16,bool > f64\nnd tbs\nspecs 00000000000000010000000000000002\ncuda sm_100 i64\n"));
@@ -91,7 +95,7 @@ static void has_keys(void) {
   key = qn_code_key(&request);
   CHECK(!strcmp(key, "x0 + x1\nf16,bool > f64\n3d tbs\nspecs -\ncuda sm_2147483647\n"));
   free(key);
-  request.capability = 0, request.rank = 1;
+  request.target = &qn_cpu_target, request.capability = 0, request.rank = 1;
   key = qn_code_key(&request);
   CHECK(!strcmp(key, "x0 + x1\nf16,bool > f64\n1d tbs\nspecs -\n"));
   free(key);

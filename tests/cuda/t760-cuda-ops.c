@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: long
  *
  * t760-cuda-ops: every op of the library on CUDA tensors of every dtype and layout: the bytes must be those that the CPU gives,
  * those around the outputs included. Without a GPU, by the fake driver, some cases of each op and of each layout, until it was

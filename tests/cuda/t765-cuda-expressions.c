@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads-full
  *
  * t765-cuda-expressions: random expressions on CUDA tensors give the bytes that the interpreter gives on the CPU; conversions
  * of all f16 and bf16 give what the CPU gives. With QUERN_TEST_GPU=1 also conversions of all f32 and i32 to all dtypes, and

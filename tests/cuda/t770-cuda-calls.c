@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t770-cuda-calls: calls and plans on CUDA tensors as hosts make them: on any stream and from many threads, inside captures, on
  * several devices, with managed and pinned memory, of index ops, in forked children; what they leave as they found it, what they

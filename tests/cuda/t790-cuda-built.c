@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads-full
  *
  * t790-cuda-built: CUDA kernels built ahead: ops run by them with no compiler at all, by more general ones until there is a
  * kernel for the very layout; what they are loaded from, and what is wrong with that. On the fakes of tests/cuda. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t800-managed: managed tensors out, in and made anew: what they say, and that every deleter and every release is called
  * once, on every path. Calls on them are t801's. */

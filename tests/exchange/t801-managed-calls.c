@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t801-managed-calls: quern_op_call_managed: operands of every form, flags obeyed, each deleter called once on every path; and
  * descriptors at random, through all ways in. */

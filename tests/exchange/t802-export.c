@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t802-export: quern_managed_export: when the memory itself is given and when a copy, of any item and any layout, on the host
  * and between it and CUDA devices; what the copy says, when the owner is released, what is refused and why; and new tensors on a

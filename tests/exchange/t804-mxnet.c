@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t804-mxnet: beside an array library as MXNet is (mxnet_style.h): its arrays computed on in place, by what they hand out, and
  * its arrays made from Quern's tensors, with one memory throughout, nothing copied, nothing left over. */

@@ -27,7 +27,7 @@ static void check_typed(const qn_expression *e, const uint8_t *dtypes) {
     check_failure(status);
     return;
   }
-  REQUIRE(typed->n_out == e->n_out && typed->n_values <= QN_TYPING_MAX_VALUES);
+  REQUIRE(typed->n_out == e->n_out && typed->n_values <= QN_MAX_VALUES);
   for (int32_t i = 0; i < typed->n_values; i++) {
     const qn_value *v = &typed->values[i];
     REQUIRE(v->type <= QN_F64 && v->first_arg + v->n_args + v->n_params <= typed->n_args);

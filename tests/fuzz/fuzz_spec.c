@@ -66,7 +66,8 @@ static void use_op(qn_generator *g, const qn_builtin *rule) {
     text.data = NULL;
     for (int32_t k = 0; k < info->n_in; k++) dtypes[k] = rule->bool_in >> k & 1 ? "bool" : name;
     dtypes[info->n_in] = rule->bool_out ? "bool" : name;
-    const qn_source_request request = {"qj_0", call, dtypes, info->n_in, 1, &"ccccccccc"[8 - info->n_in], 1, 0, 0};
+    const qn_source_request request = {.symbol = "qj_0", .canonical = call, .dtypes = dtypes, .n_in = info->n_in, .n_out = 1,
+                                       .classes = &"ccccccccc"[8 - info->n_in], .rank = 1};
     status = qn_generator_source(g, &request, &text, NULL);
     if (status) {
       REQUIRE(status == QUERN_E_LIMIT || status == QUERN_E_DTYPE); /* a parameter's default that the dtype has not */

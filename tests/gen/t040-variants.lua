@@ -1,6 +1,8 @@
+-- tags: long
 -- t040-variants: the whole matrix that --variants full writes. Every kernel of every rank, class and level is called
 -- directly on a problem of its own rank and compared with loops that share nothing with the templates; the filters
--- --rank and --class leave what they name, and the contiguous kernel that serves the rest. Calls find the kernels of f16.
+-- --rank and --class leave what they name, and the contiguous kernel that serves the rest. Calls find the kernels of f16. A day has
+-- one of the levels.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -33,8 +35,11 @@ if not ok then tap.diag("%s", text) end
 -- One C program that calls every kernel of the ops themselves.
 local SIZE = { bool = 1, f16 = 2, f32 = 4, i64 = 8, b8 = 1, b16 = 2, b32 = 4, b64 = 8 }
 local calls, declarations, n_kernels = {}, {}, 0
+local part = tap.test_part(3)
+local level = part and ({ [0] = "v2", "v3", "v4" })[part]
 for _, kernel in ipairs(kernels_of "full") do
-  if (kernel.op == "add" or kernel.op == "where" or kernel.op == "relu") and kernel.isa ~= "generic" then
+  if (kernel.op == "add" or kernel.op == "where" or kernel.op == "relu") and (kernel.isa == "generic") == (level ~= nil) then
+    if level then kernel.isa = level end
     n_kernels = n_kernels + 1
     declarations[#declarations + 1] = string.format("whole_qn_kernel %s;", kernel.name)
     local sizes = {}
@@ -153,12 +158,14 @@ int main(void) {
 local file = assert(io.open(folder .. "/full/program.c", "w"))
 file:write(program)
 file:close()
-ok, text = run(string.format("sh %s/tests/support/build-tree.sh gcc %s/full %s/objects -std=c11 -O1 -Wall -Wextra -Werror", root, folder, folder))
+ok, text = run(string.format("%s sh %s/tests/support/build-tree.sh gcc %s/full %s/objects -std=c11 -O1 -Wall -Wextra -Werror%s",
+                             level and "QUERN_TREE_LEVEL=" .. level or "", root, folder, folder, level and " -DWHOLE_QN_ONE_LEVEL" or ""))
 tap.ok(ok, "it compiles without a warning")
 if not ok then tap.diag("%s", text:sub(1, 2000)) end
 ok, text = run(string.format("gcc -std=gnu11 -O1 -I%s/full -I%s/full/core %s/full/program.c %s/objects/*.o -o %s/program -pthread && %s/program",
                              folder, folder, folder, folder, folder, folder))
-tap.ok(ok and n_kernels > 1000, "%d kernels of all ranks, classes and levels give what plain loops give", n_kernels)
+tap.ok(ok and n_kernels > 1000, "%d kernels of all ranks, classes and %s give what plain loops give", n_kernels,
+       level or "levels")
 if not ok then tap.diag("%s", text:sub(1, 3000)) end
 
 ok = generate("some", "--variants full --ops add --dtypes f32 --rank 1,n --class contiguous,s")

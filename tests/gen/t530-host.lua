@@ -559,27 +559,30 @@ for _, row in ipairs {
   tap.ok(not got and got_kind == row[2] and type(got_message) == "string", "%s: %s", row[1][1], row[2])
 end
 
-local function cuda_of(canonical_text, dtypes, n_in, classes, rank, is_wide)
-  return s:source { symbol = "qj_0", canonical = canonical_text, dtypes = split(dtypes), n_in = n_in, classes = classes, rank = rank,
-                    is_cuda = true, is_wide = is_wide }
+local function cuda_of(canonical_text, dtypes, n_in, classes, rank, is_wide, op)
+  return s:source { symbol = "qj_0", op = op, canonical = canonical_text, dtypes = split(dtypes), n_in = n_in, classes = classes,
+                    rank = rank, target = "cuda", is_wide = is_wide }
 end
+local function op_of(op, dtypes, n_in, classes, rank) return cuda_of(nil, dtypes, n_in, classes, rank, false, op) end
 local turn
 text, turn = cuda_of("v0 = x0 * x1 + 1 ; v1 = v0 > 0", "f16 f32 f16 bool", 2, "cbcc", 2)
 tap.has_str(text, 'extern "C" __global__ void __launch_bounds__(256, 1) qj_0(const __grid_constant__ q_args_4_2_0 a)', "a CUDA kernel")
 tap.is(turn, 4, "  its turn")
 tap.is(text:find '#include "kernel_', nil, "  stands alone")
 tap.has_str(cuda_of("x0 + x1", "f16 f16 f16", 2, "tsc", 0, true), "tile_x0", "  of any rank, tiled and strided")
-tap.has_str(cuda_of("where(condition,x,y)", "bool f16 f32 f64", 3, "cccc", 1), "q_cast_f32_f64(q_from_f32(", "an op that moves")
-tap.has_str(cuda_of("astype(x)", "f32 f32", 1, "cc", 1), "q_canon_f32(", "a cast of NaN alone")
-tap.has_str(cuda_of("full()", "f16", 0, "c", 1), "const u16 p_value = (u16)a.param[0];", "a fill")
+tap.has_str(op_of("where", "bool f16 f32 f64", 3, "cccc", 1), "q_cast_f32_f64(q_from_f32(", "an op that moves")
+tap.has_str(op_of("astype", "f32 f32", 1, "cc", 1), "q_canon_f32(", "a cast of NaN alone")
+tap.has_str(op_of("full", "f16", 0, "c", 1), "const u16 p_value = (u16)a.param[0];", "a fill")
 for _, row in ipairs {
   { { "x0", "f32 f32", 1, "tc", 1 }, "bug" }, { { "x0", "f32 f32", 1, "ct", 2 }, "bug" }, { { "x0", "f32 f32", 1, "cb", 2 }, "bug" },
   { { "x0", "f32 f32", 1, "cc", 4 }, "bug" }, { { "astype(y)", "f32 f32", 1, "cc", 1 }, "syntax" },
-  { { "astype(x)", "f32 f33", 1, "cc", 1 }, "dtype" }, { { "copy(x)", "f32 f32 f32", 2, "ccc", 1 }, "dtype" },
-  { { "where(condition,x,y)", "f32 f32 f32 f32", 3, "cccc", 1 }, "dtype" }, { { "x0 +", "f32 f32", 1, "cc", 1 }, "syntax" },
+  { { "astype(x)", "f32 f32", 1, "cc", 1 }, "syntax" },
+  { { nil, "f32 f33", 1, "cc", 1, false, "astype" }, "dtype" }, { { nil, "f32 f32 f32", 2, "ccc", 1, false, "copy" }, "dtype" },
+  { { nil, "f32 f32 f32 f32", 3, "cccc", 1, false, "where" }, "dtype" }, { { nil, "f32 f32", 1, "cc", 1, false, "exp" }, "unsupported" },
+  { { nil, "f32 f32", 1, "cc", 1, false, "expp" }, "notfound" }, { { "x0 +", "f32 f32", 1, "cc", 1 }, "syntax" },
 } do
-  local got, got_kind, got_message = cuda_of(table.unpack(row[1]))
-  tap.ok(not got and got_kind == row[2] and type(got_message) == "string", "CUDA, %s: %s", row[1][1], row[2])
+  local got, got_kind, got_message = cuda_of(table.unpack(row[1], 1, 7))
+  tap.ok(not got and got_kind == row[2] and type(got_message) == "string", "CUDA, %s: %s", row[1][1] or row[1][7], row[2])
 end
 
 tap.diag "specs"

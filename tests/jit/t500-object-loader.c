@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t500: objects that the system's compiler makes are loaded and run, or refused with the reason; cut, flipped and
  * forged ones do no harm; what is mapped is never writable and executable, and is unmapped. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t510: what is put is got, by any number of processes and threads; damaged, forged and foreign files are misses; a
  * folder that cannot be trusted or written to is one warning; the folder stays below its limit. Runs under TSan as
@@ -758,7 +759,7 @@ typedef struct listing {
   int n, seen, bad;
 } listing;
 
-static void count_entry(void *arg, const qn_cache_entry *e) {
+static void count_entry(void *arg, const qn_cache_item *e) {
   listing *l = arg;
   l->n++;
   if (e->key_size == 4 && memcmp(e->key, "key", 3) == 0) l->seen |= 1 << (e->key[3] - '0');

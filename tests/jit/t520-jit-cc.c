@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t520: a C compiler of the host's choice. GCC and Clang make kernels of the built ones' bits for each level; what
  * programs that are no compilers do is told; nothing is left behind, and nothing of the host changes or is handed on. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t535-generator: the generator at run time as the library sees it: specs that come in whole or not at all, hostile ones
  * among them; programs of all built-in ops, of primitives that the library has; sources that are the same whatever the host
@@ -414,8 +415,8 @@ static void check_sources(qn_generator *g) {
     if (!wanted[e]) bail("%s", quern_last_error());
   }
   const char *const mixed[] = {"bool", "f16", "f32", "f64"};
-  qn_source_request request = {.symbol = "qj_0", .canonical = "where(condition,x,y)", .dtypes = mixed, .n_in = 3, .n_out = 1,
-                               .classes = "cbcc", .rank = 0, .is_cuda = 1, .is_wide = 1};
+  qn_source_request request = {.symbol = "qj_0", .op = "where", .dtypes = mixed, .n_in = 3, .n_out = 1,
+                               .classes = "cbcc", .rank = 0, .target = "cuda", .is_wide = 1};
   qn_bytes of_cuda;
   int32_t turn = 0;
   s = qn_generator_source(g, &request, &of_cuda, &turn);
@@ -423,11 +424,13 @@ static void check_sources(qn_generator *g) {
   ok(turn == 2 && strstr(of_cuda.data, "extern \"C\" __global__") && strstr(of_cuda.data, "qj_0(") &&
          strstr(of_cuda.data, "QUERN_KERNEL_SLOTS_H"), "a CUDA kernel");
   free(of_cuda.data);
-  request.canonical = "astype(x)", request.n_in = 1, request.classes = "cc";
+  request.op = "astype", request.n_in = 1, request.classes = "cc";
   is_int(qn_generator_source(g, &request, &of_cuda, NULL), QUERN_OK, "  of a cast");
   free(of_cuda.data);
-  request.is_cuda = 0, request.rank = 1;
-  is_int(qn_generator_source(g, &request, &of_cuda, &turn), QUERN_E_SYNTAX, "  in C it has none");
+  request.target = "c", request.rank = 1;
+  is_int(qn_generator_source(g, &request, &of_cuda, &turn), QUERN_E_UNSUPPORTED, "  in C it has none");
+  request.op = NULL, request.canonical = "astype(x)";
+  is_int(qn_generator_source(g, &request, &of_cuda, &turn), QUERN_E_SYNTAX, "  and is no expression");
   char *text = source(g, "acme.swish ( x0 , 2 )", "bf16", 1, 1, &s);
   ok(text && strstr(text, "q_bf16_f32"), "an op of a spec");
   free(text);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t560: a kernel that is wanted is found or made: one compile however many ask, at once or in the background, from disk
  * by who would make it, built ahead; failures are remembered, memory is given back, what was wanted is recorded. */
@@ -18,13 +19,13 @@
 static void test_keys(void) {
   static const uint8_t dtypes[] = {QN_F16, QN_BOOL, QN_F32, QN_I64};
   static const uint8_t classes[] = {QN_CLASS_CONTIGUOUS, QN_CLASS_BROADCAST, QN_CLASS_CONTIGUOUS, QN_CLASS_STRIDED};
-  qn_code_request request = {.canonical = "v0 = x0 ; x1 ? 1 : 2", .n_in = 2, .n_out = 2, .dtypes = dtypes,
-                             .classes = classes, .rank = 2};
+  qn_code_request request = {.target = &qn_cpu_target, .canonical = "v0 = x0 ; x1 ? 1 : 2", .n_in = 2, .n_out = 2,
+                             .dtypes = dtypes, .classes = classes, .rank = 2};
   char *key = qn_code_key(&request);
   is_str(key, "v0 = x0 ; x1 ? 1 : 2\nf16,bool > f32,i64\n2d cbcs\nspecs -\n", "a key");
   free(key);
-  request = (qn_code_request){.canonical = "PI", .specs = {1, 0xabc}, .n_out = 1, .dtypes = dtypes, .classes = classes,
-                              .rank = 1};
+  request = (qn_code_request){.target = &qn_cpu_target, .canonical = "PI", .specs = {1, 0xabc}, .n_out = 1, .dtypes = dtypes,
+                              .classes = classes, .rank = 1};
   key = qn_code_key(&request);
   is_str(key, "PI\n > f16\n1d c\nspecs 00000000000000010000000000000abc\n", "a key without inputs, of a spec's op");
   free(key);
@@ -338,7 +339,7 @@ static void write_text(const char *path, const char *text, mode_t mode) {
 static char disk_key[1000];
 static size_t disk_key_size;
 
-static void note_key(void *arg, const qn_cache_entry *entry) {
+static void note_key(void *arg, const qn_cache_item *entry) {
   (void)arg;
   disk_key_size = entry->key_size;
   memcpy(disk_key, entry->key, entry->key_size < sizeof disk_key ? entry->key_size : 0);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t565: what goes on while a kernel is being compiled: the process ends, forks, closes the library, its context is
  * released, by another thread or by the log that the compile calls; a thread that waits for it is cancelled. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t590-tiers: ops from expressions, as a host uses them: outputs, parameters, dtypes, layouts, aliases; first interpreted and
  * then compiled, with the same bits. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t591-compiles: when expressions are compiled: plans before and after, held compilers, many threads, QUERN_JIT; how often a
  * compiler runs; what may be released when, the process with it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads-full
  *
  * t592-fused-oom: as t280, for ops made at run time: the n-th request for memory that the library makes is refused, for
  * every n, and every one from the n-th on, while expressions are read, interpreted, compiled, recorded, kept on disk,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t595-disk: the disk cache from end to end: this program runs itself again and again, each time a fresh process that
  * computes one expression and says how. Cold and warm, many at once, after damage, for other levels, dtypes, layouts,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads
  *
  * t597-spec-contexts: specs that arrive at run time, and the context they come into: what is there already never changes, what
  * fails leaves nothing; names that the host has taken; hostile texts; many threads, small stacks; no module. */

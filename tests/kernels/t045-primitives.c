@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t045-primitives.c: the table of primitives. Which there are is stated here once more; each is run at every level
  * this machine has, in all its variants, on special and random values, unaligned, in place, at several sizes, and

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory long
  *
  * t205-outputs: ops of several outputs: by one call, over dtypes, layouts, sizes, in place, streamed, planned, against ref.c;
  * each output in an expression, interpreted and compiled; the ops of dsl/parts.lua told again as a spec's, bit for bit; what is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t206-index: ops whose elements follow from where they stand: arange and linspace, in every dtype and layout, called and
  * planned, on one thread and several, against integers modulo 2^64, libc's fma and 113 bits; what is refused. */

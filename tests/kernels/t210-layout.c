@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t210-layout: any rank, any strides, byte_offset, every alignment, operands between unmapped pages, empty tensors,
  * tensors of more than 2^31 elements. Few ops, all ways to lie in memory. */

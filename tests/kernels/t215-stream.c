@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t215-stream: results too large for the cache go past it by another path, but for those of heavy ops: the same bits as from
  * calls on small parts, at every alignment, in rows with a pitch, with periodic operands, and not a byte beside them. */

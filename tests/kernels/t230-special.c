@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t230-special: special values. All pairs of them through every float op and dtype against ref.c; NaN in every form and
  * its one form at the outputs; corners of the integers; conversions at their edges; bool bytes other than 0 and 1. What the

@@ -1,3 +1,4 @@
+-- tags: long
 -- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
 -- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a
 -- vector body, a tail, a strided or transposed layout, in place, or on another thread. QUERN_TEST_SEED repeats a run.
@@ -13,7 +14,7 @@ local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 local seed = tap.test_seed()
 math.randomseed(seed, 350)
-local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or 40
+local n_ops = tonumber(os.getenv "QUERN_TEST_DAGS" or "") or (os.getenv "QUERN_TEST_EXHAUSTIVE" == "1" and 40 or 16)
 local spec, names, bodies = random_bodies.spec(n_ops)
 local spec_file = folder .. "/dags.lua"
 local file = assert(io.open(spec_file, "w"))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads-full
  *
  * t540-expression: the C reader of the expression language: grammar and precedence, names and canonical text, every refusal
  * with its status and place, the limits exactly at and one beyond, a registered op's place in it, locale and errno, lack of

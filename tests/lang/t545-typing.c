@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t545-typing: what expressions mean for given dtypes: promotion, weak numbers and parameters, casts and rounding, ops with
  * their rules, conditions, shifts; each refusal with its words. A table of expression, dtypes and what comes of them; the

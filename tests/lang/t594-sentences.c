@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t594-sentences: what is said of an op from an expression, by describe and explain; of a context; and of what is no
  * expression or no call of one. */

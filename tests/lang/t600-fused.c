@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory threads-full long
  *
  * t600-fused: random expressions on tensors of random dtypes and layouts, in every way that they can run here: interpreted,
  * compiled by Clang in process, compiled by cc. All of them must give the bits that the plainest evaluation gives, element

@@ -18,7 +18,7 @@ local ORDERS = {
                 "runtime/core/kinds", "runtime/core/call", "runtime/tree", "runtime/base", "runtime/lang", "runtime/toolchain",
                 "runtime/cuda", "runtime/jit", "runtime/run", "runtime/exchange" } },
   { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
-    folders = { "gen/base", "gen/front", "gen/graph", "gen/kinds", "gen/targets", "gen/targets/c", "gen/targets/cuda",
+    folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/cuda",
                 "gen/targets/all.lua", "gen/products",
                 "gen/tools", "gen", "tools", "build.lua" } },
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c", folders = { "python/src" } },

@@ -95,9 +95,9 @@ cmake -S later -B later/build -G Ninja -DCMAKE_PREFIX_PATH="$root" >said 2>&1
 try 'the installed generator makes a tree' lua5.4 "$root/share/quern/build.lua" generate --prefix acme --ops add --dtypes f32 --out tree
 
 # ---- the spec in README
-awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >swish.lua
-try "README's spec passes check" lua5.4 "$source/build.lua" check swish.lua
-grep -q 'acme.swish takes' said; ok $? '  and defines acme.swish'
+awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >softsign.lua
+try "README's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
+grep -q 'acme.softsign takes' said; ok $? '  and defines acme.softsign'
 sed -n 's/^| `\([a-z0-9_]*\)` |.*/\1/p' "$source/OPS.md" >ops
 python3 -c '
 import json
@@ -105,9 +105,14 @@ have = {o["name"] for o in json.load(open("project/build/list.json")) if not o["
 said = set(open("ops").read().split())
 assert have == said, have ^ said' >said 2>&1
 ok $? 'OPS.md names every op'
-for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen)/[a-z0-9_./-]*`' "$source/README.md" "$source/HACKING.md" | cut -d'`' -f2); do
+for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen|docs|bench|python)/[a-z0-9_./-]*`' "$source"/*.md "$source/docs/architecture.md" \
+  "$source"/docs/internals/*.md | cut -d'`' -f2); do
   [ -e "$source/$word" ] || ls "$source/$word".* >/dev/null 2>&1 || echo "$word"
 done >said
-[ ! -s said ]; ok $? 'every file that README and HACKING name is there'
+for link in $(grep -oE '\]\([^)#:]+' "$source"/*.md "$source"/docs/*.md "$source"/docs/internals/*.md | sed "s|^$source/||; s|:](|:|"); do
+  case $link in *:http*) continue ;; esac
+  [ -e "$source/$(dirname "${link%%:*}")/${link#*:}" ] || echo "$link"
+done >>said
+[ ! -s said ]; ok $? 'every file that a document names or links to is there'
 
 done_testing

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
  *
  * t570: .npy files: what every header says, every header that lies, round trips in each version, order and dtype, files that
  * are cut short, changed in one bit, longer than their header says, or no files at all. */

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """Calls of ops from Python: what is given by place and by name, outputs, dtypes, results, layouts, attributes of an Op."""
 
 import array

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory threads
 """Contexts, expressions and specs from Python, and the exceptions that the library's status codes become."""
 
 import array

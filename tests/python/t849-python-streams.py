@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """Streams of calls on a CUDA device, on the fake driver: the one that is named, the one that a producer with the C exchange API
 works on, and what producers of capsules are told."""
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """quern.Array: attributes, values of all dtypes, repr, conversion to numbers, the buffer protocol both ways, weak references."""
 
 import array

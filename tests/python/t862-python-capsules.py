@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """The capsules of quern.Array.__dlpack__, by the letter of DLPack: names, forms, versions, flags, who deletes, what each argument
 does, and what it must not."""
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """quern.from_dlpack of whatever there may be behind __dlpack__: producers from before versions, and those that break the protocol
 in one place: each is served or refused with the reason, and its deleter is called once."""
 

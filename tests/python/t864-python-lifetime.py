@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory threads
 """Who keeps memory alive, and until when: producers that are gone, deleters on threads that Python does not know, an interpreter
 that ends while arrays, capsules and tensors in C's hands live; and 10^6 exchanges that leave nothing behind."""
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: memory
 """DLPack's C exchange API of quern.Array, called as C would: by its function pointers."""
 
 import ctypes

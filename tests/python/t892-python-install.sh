@@ -34,7 +34,8 @@ export PKG_CONFIG_LIBDIR PIP_CONFIG_FILE PIP_NO_INDEX PIP_DISABLE_PIP_VERSION_CH
 
 try 'the library is installed' cmake --install "$build" --prefix "$work/its prefix"
 prefix=$work/its\ prefix
-mkdir "a copy" && cp -R "$source/python" "$source/LICENSE" "a copy/"
+mkdir -p "a copy/include/quern" && cp -R "$source/python" "$source/LICENSE" "a copy/"
+cp "$source/include/quern/quern.h" "a copy/include/quern/" # the version
 copy=$work/a\ copy/python
 rm -f "$copy/quern/_quern.abi3.so" "$copy/quern/__init__.pyi" # of an editable install
 listing() { (cd "$copy" && find . -type f | sort | xargs -d '\n' cksum); }
@@ -56,7 +57,7 @@ assert memoryview(quern.add(x, 1.0)).tolist() == [0, 1, 2, 3]
 print(quern.__version__)
 PY
 works() { (cd / && env -i "$work/environment/bin/python" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$copy/pyproject.toml")
+version=$(sed -n 's/^#define QUERN_VERSION_[A-Z]* *//p' "$source/include/quern/quern.h" | paste -sd.)
 [ -n "$version" ] && grep -q "^project(quern VERSION $version " "$source/CMakeLists.txt"
 ok $? "the package's version is the library's: $version"
 

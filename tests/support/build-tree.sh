@@ -3,7 +3,8 @@
 #
 # build-tree.sh: compiles a generated tree by its sources.txt alone, as someone without CMake would.
 #   sh tests/support/build-tree.sh COMPILER TREE OUT [FLAG]...   leaves the objects in OUT; link OUT/*.o and -lpthread
-# The tree's own flags are left out unless QUERN_TREE_FLAGS=1: they change speed, never bits.
+# The tree's own flags are left out unless QUERN_TREE_FLAGS=1: they change speed, never bits. QUERN_TREE_LEVEL: the one level that
+# kernels are compiled for; give the tree's QN_ONE_LEVEL along.
 set -eu
 compiler=$1 tree=$2 out=$3
 shift 3
@@ -14,12 +15,14 @@ case $(uname -m) in
   x86_64) levels='v2 v3 v4' ;;
   *) levels=generic ;;
 esac
+levels=${QUERN_TREE_LEVEL:-$levels}
 {
   sed -n 's/^core //p' "$list" | while read -r file; do
     printf '%s\0' "$file" "$(echo "$file" | tr / _).o" ''
   done
   for level in $levels; do
     flags=$(sed -n "s/^flags $level //p" "$list")
+    [ -z "${QUERN_TREE_LEVEL-}" ] || flags="$flags -UQN_ISA"
     case "$compiler" in
       *gcc*) gcc=$(flags_of gcc) ;;
       *) gcc= ;;

@@ -17,6 +17,7 @@
 #include "runtime/core/base/isa.h"
 #include "runtime/core/base/status.h"
 #include "runtime/jit/jit.h"
+#include "runtime/toolchain/cpu_target.h"
 #include "runtime/toolchain/jit_cc.h"
 #include "runtime/toolchain/jit_clang.h"
 #include "tap.h"
@@ -142,7 +143,7 @@ static const uint8_t three_f32[] = {QN_F32, QN_F32, QN_F32};
 static const uint8_t three_contiguous[] = {QN_CLASS_CONTIGUOUS, QN_CLASS_CONTIGUOUS, QN_CLASS_CONTIGUOUS};
 
 static inline qn_code_request request_of(const char *canonical) {
-  return (qn_code_request){.canonical = canonical, .n_in = 2, .n_out = 1, .dtypes = three_f32,
+  return (qn_code_request){.target = &qn_cpu_target, .canonical = canonical, .n_in = 2, .n_out = 1, .dtypes = three_f32,
                            .classes = three_contiguous, .rank = 1};
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -250,6 +251,15 @@ static void read_seed(void) {
 uint64_t test_seed(void) {
   pthread_once(&seed_once, read_seed);
   return seed_value;
+}
+
+int test_part(int n) {
+  static int printed;
+  const char *all = getenv("QUERN_TEST_EXHAUSTIVE"), *text = getenv("QUERN_TEST_DAY");
+  if (all && *all == '1') return -1;
+  const long day = text && *text ? strtol(text, NULL, 10) : (long)(time(NULL) / 86400);
+  if (!__atomic_exchange_n(&printed, 1, __ATOMIC_RELAXED)) diag("QUERN_TEST_DAY=%ld: its part of the cases", day);
+  return (int)(day % n);
 }
 
 void rng_seed(rng *r, uint64_t salt) {

@@ -75,6 +75,10 @@ uint64_t rng_below(rng *r, uint64_t n); /* in [0, n), n > 0, without bias */
 int64_t rng_range(rng *r, int64_t low, int64_t high); /* both ends included */
 double rng_unit(rng *r);                /* in [0, 1), 53 bits */
 
+/* Cases that are cut in n parts, one for each day: the part of this run, in [0, n), is said once. QUERN_TEST_DAY=k repeats it: days
+ * since 1970. -1: all parts, with QUERN_TEST_EXHAUSTIVE=1. */
+int test_part(int n);
+
 #ifdef __cplusplus
 }
 #endif

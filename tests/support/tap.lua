@@ -182,6 +182,16 @@ function M.test_seed()
   return seed
 end
 
+-- The part of this run, in [0, n), of cases that are cut in n, one for each day; nil: all. The mirror of test_part in tap.h.
+local day_printed
+function M.test_part(n)
+  if os.getenv "QUERN_TEST_EXHAUSTIVE" == "1" then return nil end
+  local day = math.tointeger(tonumber(os.getenv "QUERN_TEST_DAY" or "")) or os.time() // 86400
+  if not day_printed then M.diag("QUERN_TEST_DAY=%d: its part of the cases", day) end
+  day_printed = true
+  return day % n
+end
+
 local function splitmix64(state)
   state = state + 0x9e3779b97f4a7c15
   local z = state

@@ -2,7 +2,7 @@
  *
  * ref.h: what each op must give, written out once more in the plainest way: one element at a time, in 113-bit
  * arithmetic, indices by multiplication. Shares no code and no table with the generator, the templates or the runtime;
- * sources are the laws of HACKING.md and C Annex F. Knows DLTensor, not the library. */
+ * sources are docs/internals/arithmetic.md and C Annex F. Knows DLTensor, not the library. */
 #ifndef QUERN_TESTS_REF_H
 #define QUERN_TESTS_REF_H
 

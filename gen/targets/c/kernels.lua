@@ -260,7 +260,7 @@ end
 
 -- What an op gives of the elements that it finds in a block.
 local function find_values(types, record)
-  local what = record.op.finds
+  local what = record.gives
   return { name = record.name, what = what,
            element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
 end

@@ -5,6 +5,7 @@ local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
+local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -13,15 +14,12 @@ local M = {}
 
 M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/simt/launch.h
 
--- The op that a text is a call of with its own inputs, without a blank, if it moves or casts: astype(x), full(), copy(x),
--- where(condition,x,y); or computes from indices: arange(). No canonical text is written so.
-local function op_itself(model, text)
-  local name, words = text:match "^([%w_]+)%(([%w_,]*)%)$"
+-- The op of that name, which moves or casts or computes from indices; or nil, message, kind.
+local function op_itself(model, name)
   local op = model.op_of_name[name]
-  if not op or not (op.moves or op.casts or op.index) then return nil end
-  local names = {}
-  for k, input in ipairs(op.inputs) do names[k] = input.name end
-  return words == table.concat(names, ",") and op or nil
+  if not op then return nil, string.format("no op '%s'", name), "notfound" end
+  if kinds.of(op).has_own_entry then return op end
+  return nil, string.format("%s: it is compiled as an expression", name), "unsupported"
 end
 
 -- What a moving op's inputs promote to, or nil and a message.
@@ -51,7 +49,8 @@ end
 
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
-  if op.index then return entry_of_index(model, op, request) end
+  local kind = kinds.of(op)
+  if kind.has_indices then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
     return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
@@ -61,12 +60,12 @@ local function entry_of_op(model, op, request)
     if not t or not t.built or t.kind == "bits" then return nil, string.format("%s: no dtype '%s'", op.name, name), "dtype" end
   end
   local record, out = { op = op }, dtypes[n_in + 1]
-  if op.casts and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
+  if kind.dag and n_in == 1 and variants_cuda.changes(types, dtypes[1], out) then
     record.dtypes, record.from, record.to = dtypes, dtypes[1], out
-    return { record = record, dag = op.casts == "saturate" and saturate.dag(types, dtypes[1], out) or nil }
+    return { record = record, dag = kind.dag({ saturate = saturate.dag }, types, op, dtypes[1], out) }
   end
   local moved, message = out, nil
-  if op.moves then moved, message = moved_dtype(types, op, dtypes) end
+  if kind.promotes then moved, message = moved_dtype(types, op, dtypes) end
   if not moved then return nil, message, "dtype" end
   local bits = promote.bits_dtype(types.by_name[moved])
   for k, name in ipairs(dtypes) do
@@ -74,8 +73,8 @@ local function entry_of_op(model, op, request)
     if name == moved and not is_condition then dtypes[k] = bits end
   end
   record.dtypes, record.moved = dtypes, moved
-  local dag, why, kind = expr.op_dag(model, op, bits)
-  if not dag then return nil, why, kind end
+  local dag, why, trouble = expr.op_dag(model, op, bits)
+  if not dag then return nil, why, trouble end
   return { record = record, dag = dag }
 end
 
@@ -86,14 +85,17 @@ local function is_sound(request, n)
 end
 
 -- request: as service.lua has it, with in_dtypes, out_dtypes, and rank 0 for any; templates, headers: what kernels_cuda.sources
--- has read. Returns the text, slots of a thread's turn; or nil, message, kind
+-- has read. Returns the text, items per thread; or nil, message, kind
 function M.text(model, banner, request, templates, headers)
   local n = #request.dtypes
   if not is_sound(request, n) then
     return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
   end
-  local op, entry, message, kind = op_itself(model, request.canonical), nil, nil, nil
-  if op then
+  local entry, message, kind
+  if request.op then
+    local op
+    op, message, kind = op_itself(model, request.op)
+    if not op then return nil, message, kind end
     entry, message, kind = entry_of_op(model, op, request)
   else
     entry, message, kind = host.entry(model, request)

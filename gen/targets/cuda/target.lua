@@ -5,6 +5,7 @@ local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.cuda.build"
 local fatbin = require "gen.targets.cuda.fatbin"
 local kernels = require "gen.targets.cuda.kernels"
+local kinds = require "gen.kinds.kinds"
 local source = require "gen.targets.cuda.source"
 local tree = require "gen.targets.cuda.tree"
 
@@ -16,7 +17,7 @@ M.is_basic = false
 M.in_single = false
 
 function M.refusal(op)
-  return op.finds and "runs on the CPU only: its output's shape depends on values; leave it out, or generate for c as well"
+  return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values; leave it out, or generate for c as well"
 end
 
 local function library_files(job)

@@ -4,6 +4,7 @@
 local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
 local kernels_cuda = require "gen.targets.cuda.kernels"
+local kinds = require "gen.kinds.kinds"
 local names = require "gen.targets.c.names"
 local operands_of = require "gen.targets.operands"
 local promote = require "gen.front.promote"
@@ -43,10 +44,10 @@ end
 local function served_dtypes(plan, op, record)
   local types, bits = plan.model.types, nil
   for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
-  if not bits or op.index then return { record.dtypes } end
+  if not bits or kinds.of(op).has_indices then return { record.dtypes } end
   local list = {}
   for _, name in ipairs(op.dtypes) do
-    local is_own = op.moves or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
+    local is_own = kinds.of(op).promotes or #op.inputs == 0 or not variants_cuda.changes(types, name, name)
     if plan.wanted[name] and promote.bits_dtype(types.by_name[name]) == bits and is_own then
       local dtypes = {}
       for k, dtype in ipairs(record.dtypes) do dtypes[k] = dtype == bits and name or dtype end

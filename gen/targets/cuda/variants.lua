@@ -14,6 +14,7 @@
 -- full: rank 1, 2, 3 and n in every combination of classes and both widths.
 
 local expr = require "gen.graph.expr"
+local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
 local variants = require "gen.targets.variants"
 
@@ -94,8 +95,8 @@ end
 -- a floating op also takes integers, as f32; one of f64 alone all. An index op need not give what it computes in.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
-  if op.index and not expr.is_listed(op, K) then list = {} end
-  if op.moves or op.casts then return list end
+  if kinds.of(op).cuda_operands and not expr.is_listed(op, K) then list = {} end
+  if kinds.of(op).is_bits then return list end
   for _, name in ipairs(op.dtypes) do
     if wanted[name] and name ~= K and expr.compute_type(types, op, name) == K then
       list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
@@ -114,32 +115,20 @@ local function stored(types, op, K, wanted)
 end
 
 -- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
-function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end
+M.changes = kinds.changes
 
--- Its conversions, for an op that casts: a kernel for each pair of dtypes that are not the same bits.
-local function conversions(types, op, wanted, policy)
-  local records = {}
-  for _, from in ipairs(types.sets.all) do
-    for _, to in ipairs(types.sets.all) do
-      if wanted[from] and wanted[to] and M.changes(types, from, to) then
-        local shapes = policy.variants == "full" and full_shapes(1, 1, policy) or lean_shapes(1, 1, false, policy.ranks)
-        for _, shape in ipairs(kept(shapes, policy)) do
-          records[#records + 1] = M.record(op.c_name, {
-            op = op, K = to, D = to, dtypes = { from, to }, rank = shape[1], classes = shape[2], is_wide = shape[3],
-            from = from, to = to, weight = 1, dag = op.casts == "saturate" and saturate.dag(types, from, to) or nil,
-          })
-        end
-      end
-    end
-  end
-  return records
-end
+-- What kinds of op make records of their own with.
+local kit = { record = M.record, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
 function M.of_op(types, op, wanted, policy, dag_for)
   local records, n, n_out = {}, #op.inputs, #op.outputs
-  if op.finds then return records end -- it runs on the CPU
-  if op.casts and n == 1 then records = conversions(types, op, wanted, policy) end
+  local kind = kinds.of(op)
+  if kind.only_cpu then return records end
+  if kind.cuda_records then
+    local shapes = policy.variants == "full" and full_shapes(1, 1, policy) or lean_shapes(1, 1, false, policy.ranks)
+    records = kind.cuda_records(kit, types, op, wanted, kept(shapes, policy))
+  end
   for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do
     local weight = variants.weight(dag_for(op, K))
     local heavy = weight > variants.HEAVY_NODES
@@ -148,7 +137,7 @@ function M.of_op(types, op, wanted, policy, dag_for)
     for _, one in ipairs(stored(types, op, K, wanted)) do
       for _, shape in ipairs(shapes) do
         local dtypes, classes = table.move(one.dtypes, 1, #one.dtypes, 1, {}), shape[2]
-        if op.index then dtypes, classes = { M.INDEX_DTYPE, one.D }, "b" .. classes end
+        if kind.cuda_operands then dtypes, classes = kind.cuda_operands(kit, one.D, classes) end
         records[#records + 1] = M.record(op.c_name, {
           op = op, K = K, D = one.D, dtypes = dtypes, rank = shape[1], classes = classes, is_wide = shape[3], heavy = heavy,
           weight = weight,

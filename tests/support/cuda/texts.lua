@@ -110,13 +110,17 @@ function M.kernel_row(record, of)
     of.slot, of.turn, #params > 0 and table.concat(params, ", ") or "0")
 end
 
+-- The op that gives what an entry's kernel has to give: bits of a dtype cast to itself are moved.
+function M.row_op(entry)
+  local record = entry.record
+  return record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
+end
+
 -- The row for an entry.
 function M.row(model, entry)
   local record = entry.record
   local slot, turn = kernels_cuda.slots(model.types, record, #record.op.inputs)
-  -- bits of a dtype cast to itself are moved
-  local op_name = record.op.casts and #record.dtypes == 2 and not record.from and "copy" or record.op.name
-  return M.kernel_row(record, { n_out = #record.op.outputs, op = op_name, slot = record.template == "transpose" and 0 or slot, turn = turn,
+  return M.kernel_row(record, { n_out = #record.op.outputs, op = M.row_op(entry), slot = record.template == "transpose" and 0 or slot, turn = turn,
                                 params = entry.params, is_index = record.op.index })
 end
 

@@ -1,0 +1,275 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops, whose bodies are inlined.
+
+local number_of = require "gen.base.number"
+local kinds = require "gen.kinds.kinds"
+local op_types = require "gen.graph.op_types"
+local primitives = require "gen.graph.primitives"
+local scope = require "gen.graph.scope"
+local source = require "gen.base.source"
+local weak_of = require "gen.graph.weak"
+
+local Scope, node_of, dtype_of, is_weak = scope.Scope, scope.node_of, scope.dtype_of, weak_of.is_weak
+
+---------------------------------------------------------------------------------------------------- primitives
+
+function Scope:primitive(name, values, node)
+  local types, dag, func = self.state.types, self.state.dag, primitives.functions[name]
+  if #values ~= func.arguments then
+    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, func.arguments, func.arguments == 1 and "" or "s", #values)
+  end
+  local takes = func.takes
+  if takes then
+    local meet
+    values, meet = self:unify_all(values, node, function(dtype)
+      local kind = types.by_name[dtype].kind
+      if kind == "bool" then self:fail(node, "%s of bool: cast it first, (i32)x", name) end
+      if kind == "float" and takes == "integer" then self:fail(node, "%s of %s: it takes integers", name, dtype) end
+      return kind == "integer" and takes == "float" and "f32" or dtype
+    end)
+    if takes == "whole" and types.by_name[meet].kind == "integer" then return values[1] end
+    return self:make(name, func.result or meet, values)
+  end
+  local value = self:settle(values[1], node)
+  if func.is_trusted and not self.trusted then
+    self:fail(node, "%s is for the library's own math; write %s", name, (name:gsub("raw", "as")))
+  end
+  local result = func.as
+  if types.by_name[result].bits ~= types.by_name[dtype_of(value)].bits or self:kind(value) == "bool" then
+    self:fail(node, "%s of %s: the sizes differ", name, dtype_of(value))
+  end
+  if self:kind(value) == "float" and types.by_name[result].kind == "integer" then
+    return dag:make(func.node, result, { value })
+  end
+  if types.by_name[result].kind == "float" and self:kind(value) == "float" then return value end
+  if types.by_name[result].kind == "float" then return dag:make("from_bits", result, { value }) end
+  return dag:make("cast", result, { value })
+end
+
+function Scope:lookup(node)
+  if #node.args ~= 2 then self:fail(node, "lookup takes a table and an index") end
+  local name = node.args[1].kind == "name" and node.args[1].name
+  local list = name and self.tables and self.tables[name]
+  if not list then
+    self:fail(node.args[1], "unknown table '%s'%s", source.shown(name or "?"), source.suggest(name or "", self.tables or {}))
+  end
+  local index, t = self:eval(node.args[2]), self.state.types.by_name[list.type]
+  index = is_weak(index) and self:strong(index, t.bits == 64 and "i64" or "i32", node) or index
+  local it = self.state.types.by_name[index.type]
+  if it.kind ~= "integer" or it.bits ~= t.bits then
+    self:fail(node, "the index of %s table %s must be a %d-bit integer", list.type, name, t.bits)
+  end
+  return self.state.dag:make("lookup", list.type, { index }, { name = list.place .. ":" .. name, table = list })
+end
+
+---------------------------------------------------------------------------------------------------- functions and ops
+
+-- A function of dsl/math (or of a spec) inlined.
+function Scope:call_func(func, values, node)
+  if #values ~= #func.args then
+    self:fail(node, "%s takes %d argument%s, got %d", func.name, #func.args, #func.args == 1 and "" or "s", #values)
+  end
+  local generic, where = {}, {}
+  for k, arg in ipairs(func.args) do
+    if arg.type then
+      values[k] = is_weak(values[k]) and self:strong(values[k], arg.type, node) or values[k]
+      if values[k].type ~= arg.type then
+        self:fail(node, "%s: argument %s is %s, expected %s", func.name, arg.name, values[k].type, arg.type)
+      end
+    else
+      generic[#generic + 1], where[#where + 1] = values[k], k
+    end
+  end
+  local T
+  if #generic > 0 then
+    generic, T = self:unify_all(generic, node)
+    if not func.bodies[T] and not func.bodies.any then
+      -- a float function of an integer computes in f32
+      if self.state.types.by_name[T].kind ~= "float" and func.bodies.f32 then
+        T = "f32"
+        for k = 1, #generic do generic[k] = self:cast(generic[k], T) end
+      else
+        self:fail(node, "%s is not defined for %s", func.name, T)
+      end
+    end
+    for k, value in ipairs(generic) do values[where[k]] = value end
+  end
+  if self.state.exact and self.state.exact[func.name] then
+    return self.state.dag:node("exact", T, values, { name = func.name })
+  end
+  local env = {}
+  for k, arg in ipairs(func.args) do env[arg.name] = values[k] end
+  local body = func.bodies[T or ""] or func.bodies.any
+  if not body then
+    T = func.result or "f32"
+    body = func.bodies[T]
+    if not body then self:fail(node, "%s has no body for this call", func.name) end
+  end
+  local result = self:inline(func, body, env, values, T, node)
+  local wanted = func.result or T
+  if wanted and is_weak(result) then result = self:strong(result, wanted, node) end
+  if wanted and result.type ~= wanted then
+    self:fail(node, "%s gives %s, declared %s", func.name, result.type, wanted)
+  end
+  return result
+end
+
+-- A weak value as a parameter of an op that computes in a type: a lone number that an integer cannot hold saturates.
+function Scope:param(op, param, value, type_name, node)
+  local t = self.state.types.by_name[type_name]
+  if not is_weak(value) then
+    self:fail(node, "%s: %s is a parameter: a number%s, no operand", op.name, param.name, self.keeps_dtypes and " or a param" or "")
+  end
+  if value.tree or t.kind == "float" then return node_of(self:strong(value, type_name, node)) end
+  if t.kind == "bool" then return self.state.dag:constant(type_name, value.weak ~= 0 and 1 or 0) end
+  local number = weak_of.saturated(t, value.weak, value.is_pattern)
+  if not number then
+    self:fail(node, "%s: parameter %s is %s, which is no %s", op.name, param.name, number_of.text(value.weak), type_name)
+  end
+  return self.state.dag:constant(type_name, number)
+end
+
+-- What a body gives for an output, in the type that it must have. wanted: of the output
+function Scope:given(owner, value, wanted, node)
+  local type_name = self.state.types.by_name[wanted].compute
+  if is_weak(value) then value = self:strong(value, type_name, node) end
+  if value.type ~= type_name then self:fail(node, "%s: the body gives %s, declared %s", owner, value.type, wanted) end
+  return value
+end
+
+-- An operand of an op with kernels of D, which is computed in another type: a number of D, in that type.
+function Scope:operand(value, D)
+  local node = node_of(value)
+  if node.op == "input" and dtype_of(value) == D then return node end
+  return node_of(self:cast(value, D))
+end
+
+-- An op used inside a body or an expression: its promotion, then its body. which: of its outputs
+function Scope:call_op(op, values, node, which)
+  local types = self.state.types
+  local n_in, n_params = #op.inputs, #op.params
+  if #values < n_in or #values > n_in + n_params then
+    self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d", op.name, n_in, n_in == 1 and "" or "s",
+              n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
+  end
+  local kind = kinds.of(op)
+  if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  local nodes, operands, where = {}, {}, {}
+  for k, input in ipairs(op.inputs) do
+    if input.type == "bool" then
+      nodes[k] = self:condition(values[k], node)
+    else
+      operands[#operands + 1], where[#where + 1] = values[k], k
+    end
+  end
+  if #op.outputs > 1 and not which then
+    local words = {}
+    for k, output in ipairs(op.outputs) do words[k] = string.format("%s.%s(...)", op.name, output.name) end
+    self:fail_as("syntax", node, "%s has %d outputs: write %s", op.name, #words, table.concat(words, " or "))
+  end
+  local D, K, T
+  local function finally(dtype)
+    K = op_types.compute_type(types, op, dtype)
+    if K and types.by_name[dtype].kind ~= "float" and op_types.is_floating(types, op) then dtype = "f32" end
+    if not K or (self.keeps_dtypes and not types.by_name[dtype].built) then
+      self:fail(node, "%s does not take %s", op.name, dtype)
+    end
+    T = types.by_name[K].compute
+    return dtype
+  end
+  if op_types.is_double(op) then
+    K, T, D = "f64", "f64", "f64"
+    for k, value in ipairs(operands) do
+      operands[k] = is_weak(value) and self:strong(value, D, node) or self:promoted(value, D)
+    end
+  else
+    operands, D = self:unify_all(operands, node, finally)
+  end
+  for k, value in ipairs(operands) do
+    local given = values[where[k]]
+    nodes[where[k]] = K == T and node_of(value) or self:operand(is_weak(given) and value or given, D)
+  end
+  local env = {}
+  for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
+  for k, param in ipairs(op.params) do
+    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
+    env[param.name] = nodes[n_in + k]
+  end
+  if self.state.exact and self.state.exact[op.name] then
+    return self:typed(self.state.dag:node("exact", K, nodes, { name = op.name }), D)
+  end
+  return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op.outputs[which or 1].type or D)
+end
+
+-- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded.
+function Scope:call_body(op, K, env, nodes, which, node)
+  local body, output = op_types.body_of(self.state.types, op, K), op.outputs[which]
+  if not body then self:fail(node, "%s has no body for %s", op.name, K) end
+  local result = self:inline(op, body, env, nodes, K, node)
+  if op.assigns then result = result[which] end
+  return node_of(self:cast(self:given(op.name, result, output.type or K, node), output.type or K))
+end
+
+-- The scope of a body: what its names mean (env), and its type.
+function Scope:of_body(owner, body, env, T)
+  return setmetatable({ state = self.state, source = body, env = env, T = T, default_type = T, owner = owner,
+                        constants = owner.constants, tables = owner.tables, trusted = owner.builtin }, Scope)
+end
+
+-- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
+function Scope:inline(owner, body, env, values, T, node)
+  local state = self.state
+  if state.has_units then
+    local list = {}
+    for k, output in ipairs(owner.outputs or { { type = owner.result } }) do
+      local unit = { owner = owner, body = body, env = env, T = T, at = node, which = k }
+      list[k] = state.dag:node("call", state.types.by_name[output.type or T].compute, values,
+                               { name = string.format("%s %s %d", owner, T, k), unit = unit })
+    end
+    return owner.assigns and list or list[1]
+  end
+  local key = { tostring(owner), T or "" }
+  for _, value in ipairs(values) do key[#key + 1] = value.id end
+  key = table.concat(key, " ")
+  if state.inlined[key] then return state.inlined[key] end
+  if state.active[owner] then self:fail(node, "%s calls itself", owner.name) end
+  if state.depth >= scope.MAX_INLINE_DEPTH then self:fail_as("limit", node, "calls nested deeper than %d", scope.MAX_INLINE_DEPTH) end
+  state.active[owner], state.depth = true, state.depth + 1
+  local result = self:of_body(owner, body, env, T):run(owner.assigns and owner.outputs)
+  state.active[owner], state.depth = nil, state.depth - 1
+  state.inlined[key] = result
+  return result
+end
+
+-- canonical(x) in the library's own math: x, which where no rare block runs is a number or the one NaN, so that kernels need
+-- not look.
+function Scope:canonical(node)
+  if #node.args ~= 1 then self:fail(node, "canonical takes 1 argument") end
+  local value = self:eval(node.args[1])
+  value.is_canonical = true
+  return value
+end
+
+function Scope:eval_call(node)
+  if node.name == "lookup" then return self:lookup(node) end
+  if node.name == "canonical" and self.trusted then return self:canonical(node) end
+  local values = {}
+  for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
+  local model = self.state.model
+  local func = model.func_of_name[node.name]
+  local op, which = op_types.op_called(model, node.name)
+  if primitives.functions[node.name] then
+    return self:primitive(node.name, values, node)
+  end
+  if func and not func.builtin and self.trusted then func = nil end
+  if func then return self:call_func(func, values, node) end
+  if op and op ~= self.owner then return self:call_op(op, values, node, which) end
+  if op then self:fail(node, "%s calls itself", node.name) end
+  local known = {}
+  for name, row in pairs(primitives.functions) do known[name] = self.trusted or not row.is_trusted or name == "lookup" or nil end
+  self:fail(node, "unknown function '%s'%s", source.shown(node.name),
+            source.suggest(node.name, model.op_of_name, known, model.func_of_name))
+end
+
+return Scope

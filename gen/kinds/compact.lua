@@ -1,0 +1,72 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kind compact (`finds`): the output has as many elements as a condition holds for. items: the second input's items there,
+-- every bit kept; places: their indices. Nothing is computed: there is no body. It runs on the CPU.
+
+local copy = require "gen.kinds.copy"
+local source = require "gen.base.source"
+
+local M = {}
+
+M.name, M.mark, M.schema = "compact", "finds", { finds = "string" }
+M.class = "dynamic"
+M.is_bits = true
+M.has_body, M.may_alias = false, false
+M.only_cpu = true
+
+local N_INPUTS = { items = 2, places = 1 }
+local EXCLUDED = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
+
+-- What is wrong with its fields, or nil.
+function M.trouble(fields, is_builtin)
+  if not is_builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
+  if not N_INPUTS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
+  for _, field in ipairs(EXCLUDED) do
+    if fields[field] ~= nil then return field .. " is not for an op that finds" end
+  end
+end
+
+function M.declare(op, fields) op.finds = fields.finds end
+
+-- What is wrong with the op, or nil.
+function M.check(op)
+  local n = N_INPUTS[op.finds]
+  return #op.inputs ~= n and string.format("finds %s of %d inputs", op.finds, n) or nil
+end
+
+-- The dtype of the output, where it has one of its own.
+function M.result(fields) return fields.finds == "places" and "i64" or nil end
+
+-- Why it is no part of an expression.
+function M.refusal() return "its output's shape depends on values; call it by itself" end
+
+function M.kernel_dtypes(types, op, wanted)
+  return op.finds == "places" and { bool = true } or copy.kernel_dtypes(types, op, wanted)
+end
+
+function M.rule(_, op) return op.finds:upper() end
+
+function M.want(_, _, wanted) wanted.bool = true end
+
+-- Its kernels: over contiguous blocks, a condition per element, then what is found and how many there are.
+function M.blocks(kit, types, op, wanted)
+  local records = {}
+  for k, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
+    records[k] = kit.record(op, { K = K, D = K, dtypes = dtypes, classes = ("c"):rep(#dtypes - 1) .. "b", weight = 1,
+                                  template = "find", gives = op.finds })
+  end
+  return records, true
+end
+
+-- What its ops share: kernels that count conditions and make coordinates of places.
+function M.packs(kit, add)
+  add(kit.name_of("pack_count", { "bool", "i64" }, "1", "cb"),
+      { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count" })
+  for _, classes in ipairs { "ccc", "ccs" } do
+    add(kit.name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
+        { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate" })
+  end
+end
+
+return M

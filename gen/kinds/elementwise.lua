@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kind elementwise: each element of the outputs is computed of the inputs' elements at its place. What the other kinds do not
+-- say of themselves they have from here.
+
+local M = {}
+
+M.name = "elementwise"
+M.class = "basic" -- quern_op_info's
+M.output_dtype = "promoted" -- what documentation says the dtype of an output is, where it has none of its own
+M.computes = true -- its kernels compute in dtypes, and are measured; others see bits, or nothing
+M.has_body = true
+M.has_derivative = true
+M.may_alias = true -- an output may be an input's memory
+M.may_be_added = true -- by a spec, at run time
+
+-- Whether an op's spec lists a dtype. It may take others too, computed in f32 or f64: see compute_type.
+function M.is_listed(op, dtype)
+  for _, name in ipairs(op.dtypes) do
+    if name == dtype then return true end
+  end
+  return false
+end
+
+-- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
+function M.is_double(op) return (op.kind or M.name) == M.name and #op.dtypes == 1 and op.dtypes[1] == "f64" end
+
+-- Whether an op takes floats only.
+function M.is_floating(types, op)
+  for _, name in ipairs(op.dtypes) do
+    if types.by_name[name].kind ~= "float" then return false end
+  end
+  return true
+end
+
+-- What an op's kernels compute in when its promoted dtype is T, or nil when it does not take T: T itself where a body is
+-- keyed by it (values are computed in T's compute type, operands and results are numbers of T), else T's compute type.
+function M.compute_type(types, op, T)
+  local t = types.by_name[T]
+  if M.is_double(op) then return "f64" end
+  if not M.is_listed(op, T) then
+    -- float-only functions of integers and bool: f32
+    if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and M.is_listed(op, "f32") then return "f32" end
+    return nil
+  end
+  return op.bodies[T] and T or t.compute
+end
+
+-- The kernel dtypes of an op for the wanted dtypes (set of names), as a set.
+function M.kernel_dtypes(types, op, wanted, kind)
+  local set = {}
+  for _, name in ipairs(types.sets.all) do
+    local K = wanted[name] and kind.compute_type(types, op, name)
+    if K then set[K] = true end
+  end
+  return set
+end
+
+-- The rule by which an op's inputs become the dtype of its kernels: a name of qn_rule.
+function M.rule(types, op)
+  if M.is_double(op) then return "DOUBLE" end
+  return M.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
+end
+
+-- Adds to the wanted dtypes what the op's kernels need of others.
+function M.want(types, op, wanted)
+  if not M.is_floating(types, op) then return end
+  for name in pairs(wanted) do
+    if M.is_double(op) then wanted.f64 = true break end
+    if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
+  end
+end
+
+return M

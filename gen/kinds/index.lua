@@ -1,0 +1,67 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kind index (`index = true`): elements follow from their places. No inputs; a body has two more names, `index`, the number
+-- of the element in row-major order, and `count`, how many there are. Floats are computed in f64, integers in i64; the dtype is
+-- the output's.
+
+local elementwise = require "gen.kinds.elementwise"
+
+local M = {}
+
+M.name, M.mark, M.schema = "index", "index", { index = "boolean" }
+M.has_body, M.may_alias, M.has_own_entry = true, true, true
+M.has_indices = true -- its kernels read the indices of elements, as an operand
+M.output_dtype, M.dtypes_words = "output", "the caller's choice"
+M.names = { "index", "count" }
+
+local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
+
+-- What is wrong with its fields, or nil.
+function M.trouble(fields, is_builtin)
+  if not is_builtin then return "index: only the library's own ops may compute from where an element stands" end
+  if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end
+  for _, field in ipairs(EXCLUDED) do
+    if fields[field] ~= nil then return field .. " is not for an index op" end
+  end
+end
+
+function M.declare(op) op.index = true end
+
+-- Why it is no part of an expression.
+function M.refusal() return "its elements follow from where they stand; call it by itself" end
+
+function M.compute_type(types, op, T)
+  return elementwise.is_listed(op, T) and (types.by_name[T].kind == "float" and "f64" or "i64") or nil
+end
+
+function M.rule() return "INDEX" end
+
+function M.want(types, op, wanted)
+  for _, name in ipairs(op.dtypes) do
+    if wanted[name] then wanted[M.compute_type(types, op, name)] = true end
+  end
+end
+
+-- Its kernels: over a block of indices, numbers of the dtype that it computes in.
+function M.blocks(kit, types, op, wanted, dag_for)
+  local records = {}
+  for k, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    records[k] = kit.record(op, { K = K, D = K, dtypes = { K, K }, classes = "cc", weight = kit.weight(dag_for(op, K)),
+                                  template = "elementwise" })
+  end
+  return records, true
+end
+
+-- What its ops share: kernels that make indices, in each of the dtypes computed in. add: (name, fields); Ks: these, in order
+function M.packs(kit, add, Ks)
+  for _, K in ipairs(Ks) do
+    add(kit.name_of("pack_index", { "b8", K }, "2", "sc"),
+        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise" })
+  end
+end
+
+-- The operands of its kernels on CUDA. The class of the indices is b, whatever their strides: they do not keep an output from
+-- being written in rows.
+function M.cuda_operands(kit, D, classes) return { kit.INDEX_DTYPE, D }, "b" .. classes end
+
+return M

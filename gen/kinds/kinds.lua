@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kinds of op, and the kind of an op: op.kind is its name. A kind is a file; nothing outside this folder asks for a kind by
+-- name. Knows dtypes and specs' fields, no graphs; `kit` is what a target's variants lend it.
+--
+--   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
+--   class                 quern_op_info's: basic, dynamic
+--   computes              its kernels compute in dtypes, and are measured
+--   is_bits               its kernels see bits of a size
+--   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
+--   has_indices, promotes           its operands: see index.lua, copy.lua
+--   output_dtype, dtypes_words      what documents and reports say
+--   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
+--   names                 what a body has beyond inputs and params
+--   refusal(op)           why it is no part of an expression; nil: it may be
+--   compute_type, kernel_dtypes, rule, want       dtypes: see elementwise.lua
+--   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
+--   packs(kit, add, Ks)                           records that its ops share
+--   cuda_records, cuda_operands                   the same for CUDA
+
+local elementwise = require "gen.kinds.elementwise"
+
+local M = {}
+
+-- The first whose mark a spec has is an op's kind.
+M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
+
+local of_name = {}
+for _, kind in ipairs(M.list) do
+  of_name[kind.name] = kind
+  -- flags are each kind's own
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "rule" } do kind[key] = kind[key] or elementwise[key] end
+end
+
+-- The kind of an op. One that is no spec's has none.
+function M.of(op) return of_name[op.kind] or elementwise end
+
+-- The kind that a spec's fields tell.
+function M.of_fields(fields)
+  for _, kind in ipairs(M.list) do
+    if not kind.mark or fields[kind.mark] then return kind end
+  end
+end
+
+-- Whether a cast changes anything.
+M.changes = require "gen.kinds.cast".changes
+
+-- What specs may have of the kinds' fields: name -> types.
+M.schema = {}
+for _, kind in ipairs(M.list) do
+  for field, types in pairs(kind.schema or {}) do M.schema[field] = types end
+end
+
+return M

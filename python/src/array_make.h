@@ -1,0 +1,13 @@
+/* array_make.h: arrays made from nothing or from another one. */
+#ifndef QUERN_PYTHON_ARRAY_MAKE_H
+#define QUERN_PYTHON_ARRAY_MAKE_H
+
+#include "limited.h"
+
+/* Array.T: the dimensions in the opposite order. */
+PyObject *array_transposed(PyObject *self, void *unused);
+
+/* Adds _empty and _unstack to the module. -1: an exception. */
+int array_make_add(PyObject *module);
+
+#endif

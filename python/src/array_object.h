@@ -1,0 +1,30 @@
+/* array_object.h: a quern.Array as a C object: its tensor, and how one is made. Its Python type is in array_type.c. */
+#ifndef QUERN_PYTHON_ARRAY_OBJECT_H
+#define QUERN_PYTHON_ARRAY_OBJECT_H
+
+#include <quern/dlpack_exchange.h>
+
+#include "holder.h"
+#include "limited.h"
+
+/* One instance. Its memory belongs to the holder, which other objects may share. */
+typedef struct array {
+  PyObject_HEAD
+  tensor_holder *holder;
+  PyObject *weak_references;
+} array;
+
+/* A new quern.Array that takes the managed tensor over (one that quern_managed_import, _wrap or _alloc made). NULL: the tensor
+ * has been deleted. */
+PyObject *array_new(struct DLManagedTensorVersioned *managed);
+int array_check(PyObject *object); /* quern.Array, which has no subclasses */
+
+/* Its tensor and flags, borrowed as long as the array lives. */
+struct DLManagedTensorVersioned *array_managed(PyObject *array);
+tensor_holder *array_holder(PyObject *array);
+
+/* Says which type array_new makes instances of: once, for the life of the process. NULL before. */
+void array_set_type(PyTypeObject *type);
+PyTypeObject *array_get_type(void);
+
+#endif

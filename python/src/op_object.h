@@ -1,0 +1,28 @@
+/* op_object.h: quern.Op as a C object: what the binding of arguments and the call read. Its Python type is in op.c. */
+#ifndef QUERN_PYTHON_OP_OBJECT_H
+#define QUERN_PYTHON_OP_OBJECT_H
+
+#include <quern/quern.h>
+
+#include "limited.h"
+#include "memo.h"
+#include "number.h"
+
+/* What an op of the library has at most. */
+#define OP_MAX_OPERANDS 32
+#define OP_MAX_PARAMS 16
+
+typedef struct op_object {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject *weak_references;
+  quern_op *op;              /* owned */
+  const quern_op_info *info; /* of op */
+  PyObject *names;           /* tuple of str, interned: inputs, then parameters */
+  PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
+  number_rules numbers;
+  uint8_t may_compile;       /* a call may have to wait for a compiler */
+  memo memo;
+} op_object;
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parse.h: the grammar of the expression language: tokens -> instructions, and the names of inputs, outputs and parameters.
+ * Knows no dtype rules. */
+#ifndef QN_PARSE_H
+#define QN_PARSE_H
+
+#include "lang/instruction.h"
+
+/* What a text says. Names are tokens: their numbers. */
+typedef struct qn_parsed {
+  qn_source source;
+  qn_token *tokens; /* the last one is END; names of variables are marked as `renamed` */
+  int32_t n_tokens;
+  qn_instruction *code;
+  const quern_op **ops; /* those it calls, each once, and where it has a grad their backward ops */
+  int32_t n_code, n_ops;
+  int32_t n_in, n_out, n_params, n_variables;
+  int32_t stack;        /* the most operands that the code holds at a time */
+  int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
+  int32_t out[QN_MAX_OPERANDS]; /* -1: the result, which has no name */
+  int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
+  void *scratch;        /* memory of code and ops */
+} qn_parsed;
+
+/* Fills in all but `source`, `tokens` and `n_tokens`, which qn_syntax_scan has given. Free it in any case. Ops are looked up in
+ * `ctx`. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */
+quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed);
+void qn_parse_free(qn_parsed *parsed);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * specialise.c: see specialise.h. Specialisations are only ever added, at the head of a list, without a lock; they go with the
+ * op. */
+#include "run/specialise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/op/resolve.h"
+#include "core/tensor/tensor.h"
+#include "lang/typing.h"
+#include "run/op_text.h"
+
+static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
+
+/* ---- What an expression is ---- */
+
+int qn_specialise_is_free(const qn_builtin *builtin) {
+  return builtin && (builtin->rule == QN_RULE_CAST || builtin->rule == QN_RULE_INDEX);
+}
+
+quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **expression) {
+  qn_expression *known = atomic_load_explicit(&fused->expression, memory_order_acquire), *made = NULL;
+  *expression = known;
+  if (known) return QUERN_OK;
+  char *text = qn_op_text_call(fused->op.info);
+  if (!text) return no_memory(fused->op.info->name);
+  quern_status status = qn_expression_parse(fused->op.ctx, text, &made);
+  free(text);
+  if (status) return status;
+  if (!atomic_compare_exchange_strong(&fused->expression, &known, made)) { /* another thread was quicker */
+    qn_expression_free(made);
+    made = known;
+  }
+  *expression = made;
+  return QUERN_OK;
+}
+
+/* ---- Specialising ---- */
+
+/* The op that moves values, if the text is nothing but a call of one on its inputs in order: then promotion is the op's, too, and
+ * what is of the promoted dtype already keeps its bits, as in a call of the op itself. */
+static const qn_builtin *moving_builtin(const qn_expression *expression, const uint8_t *dtypes) {
+  const qn_instruction *code = expression->code;
+  const int32_t n_in = expression->n_in;
+  if (expression->n_code != n_in + 2 || code[n_in].kind != QN_CODE_OP) return NULL; /* the assignment follows it */
+  const qn_builtin *builtin = code[n_in].v.op->builtin;
+  if (builtin->rule != QN_RULE_MOVE || !builtin->n_variants) return NULL;
+  for (int32_t k = 0; k < n_in; k++) {
+    if (code[k].kind != QN_CODE_INPUT || code[k].v.index != k) return NULL;
+    if (builtin->bool_in >> k & 1 && dtypes[k] != QN_BOOL) return NULL;
+  }
+  return builtin;
+}
+
+/* Whether all the expression does is to call one built op on its inputs as they are, and give what it gives. */
+static const qn_builtin *single_builtin(const qn_expression *expression, const qn_typed *typed) {
+  const qn_value *last = &typed->values[typed->n_values - 1];
+  if (last->kind != QN_VALUE_OP || typed->n_values != expression->n_in + typed->n_out) return NULL;
+  const qn_builtin *builtin = last->op->builtin;
+  if (!builtin->n_variants || builtin->info.n_out != typed->n_out) return NULL;
+  for (int32_t out = 0; out < typed->n_out; out++) {
+    const qn_value *value = &typed->values[typed->out[out]];
+    if (value->op != last->op || value->index != out || value->n_params || value->n_args != expression->n_in) return NULL;
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const qn_value *arg = &typed->values[typed->args[value->first_arg + k]];
+      if (arg->kind != QN_VALUE_INPUT || arg->index != k) return NULL;
+    }
+  }
+  return builtin;
+}
+
+/* A result may be stored in any dtype of its own kind or a higher one. */
+static quern_status check_outputs(const qn_fused_op *fused, const qn_specialisation *own) {
+  const quern_op_info *info = fused->op.info;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    uint8_t given = own->dtypes[info->n_in + k], result = own->results[k];
+    if (qn_dtype_infos[given].kind >= qn_dtype_infos[result].kind) continue;
+    return qn_tensor_fail(QUERN_E_DTYPE, info->name, &info->args[info->n_in + k], k,
+                          "dtype %s cannot take a result of dtype %s; give it dtype %s, or cast in the expression",
+                          qn_dtype_infos[given].name, qn_dtype_infos[result].name, qn_dtype_infos[result].name);
+  }
+  return QUERN_OK;
+}
+
+void qn_specialisation_free(qn_specialisation *specialisation) {
+  if (!specialisation) return;
+  qn_interpreter_free(specialisation->interpreted);
+  free(specialisation);
+}
+
+/* `typed` for the inputs' dtypes, made into all that a call needs. */
+static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *expression, const qn_typed *typed,
+                               qn_specialisation *own) {
+  qn_specialised *specialised = &own->specialised;
+  memcpy(own->results, typed->out_dtypes, (size_t)typed->n_out);
+  quern_status status = check_outputs(fused, own);
+  if (status) return status;
+  specialised->dtypes = own->dtypes;
+  specialised->n_nodes = typed->n_values;
+  const qn_builtin *builtin = moving_builtin(expression, own->dtypes);
+  if (!builtin) builtin = single_builtin(expression, typed);
+  if (builtin) {
+    own->built = builtin;
+    specialised->is_built = 1;
+    specialised->heavy = builtin->heavy;
+    return qn_resolve(builtin, own->dtypes, &specialised->signature);
+  }
+  status = qn_interpreter_build(expression, typed, fused->generator, &own->interpreted);
+  if (status) return status;
+  const qn_interpreted *interpreted = own->interpreted;
+  specialised->heavy = interpreted->heavy;
+  specialised->n_slots = interpreted->n_slots;
+  specialised->slots = interpreted->slots;
+  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program};
+  memcpy(specialised->signature.value, interpreted->value, sizeof interpreted->value);
+  return QUERN_OK;
+}
+
+/* For an op that no expression can say. */
+static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) {
+  const int is_index = qn_registry_is_index(&fused->op);
+  qn_specialised *specialised = &own->specialised;
+  own->built = fused->op.builtin;
+  specialised->dtypes = own->dtypes;
+  specialised->is_built = 1;
+  specialised->n_nodes = 1;
+  specialised->n_slots = fused->op.info->n_params + is_index; /* the count of elements */
+  return is_index ? qn_resolve_index(own->built, own->dtypes[1], &specialised->signature)
+                  : qn_resolve(own->built, own->dtypes, &specialised->signature);
+}
+
+static quern_status fill_expression(qn_fused_op *fused, qn_specialisation *own) {
+  const qn_expression *expression;
+  qn_typed *typed = NULL;
+  quern_status status = qn_specialise_expression(fused, &expression);
+  if (status == QUERN_OK) status = qn_typing_run(expression, own->dtypes, &typed);
+  if (status == QUERN_OK) status = fill_typed(fused, expression, typed, own);
+  qn_typing_free(typed);
+  return status;
+}
+
+static const qn_specialisation *find_made(qn_fused_op *fused, const uint8_t *dtypes, int32_t n) {
+  const qn_specialisation *at = atomic_load_explicit(&fused->specialisations, memory_order_acquire);
+  while (at && memcmp(at->dtypes, dtypes, (size_t)n) != 0) at = at->next;
+  return at;
+}
+
+static quern_status make(qn_fused_op *fused, const uint8_t *dtypes, int32_t n, const qn_specialisation **out) {
+  qn_specialisation *made = calloc(1, sizeof *made);
+  if (!made) return no_memory(fused->op.info->name);
+  memcpy(made->dtypes, dtypes, (size_t)n);
+  quern_status status = qn_specialise_is_free(fused->op.builtin) ? fill_free(fused, made) : fill_expression(fused, made);
+  if (status) {
+    qn_specialisation_free(made);
+    return status;
+  }
+  made->next = atomic_load(&fused->specialisations);
+  do {
+    const qn_specialisation *other = find_made(fused, dtypes, n);
+    if (other) { /* another thread was quicker */
+      qn_specialisation_free(made);
+      *out = other;
+      return QUERN_OK;
+    }
+  } while (!atomic_compare_exchange_weak_explicit(&fused->specialisations, &made->next, made, memory_order_release,
+                                                  memory_order_relaxed));
+  *out = made;
+  return QUERN_OK;
+}
+
+quern_status qn_specialise(const quern_op *op, const uint8_t *dtypes, const qn_specialised **specialised) {
+  qn_fused_op *fused = qn_fused_op_of(op);
+  int32_t n = qn_fused_op_n_operands(fused);
+  const qn_specialisation *own = find_made(fused, dtypes, n);
+  if (!own) {
+    quern_status status = make(fused, dtypes, n, &own);
+    if (status) return status;
+  }
+  *specialised = &own->specialised;
+  return QUERN_OK;
+}
+
+quern_status qn_specialise_infer(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes) {
+  qn_fused_op *fused = qn_fused_op_of(op);
+  const quern_op_info *info = fused->op.info;
+  const qn_specialisation *at = atomic_load_explicit(&fused->specialisations, memory_order_acquire);
+  while (at && memcmp(at->dtypes, in_dtypes, (size_t)info->n_in) != 0) at = at->next;
+  if (at) {
+    memcpy(out_dtypes, at->results, (size_t)info->n_out);
+    return QUERN_OK;
+  }
+  const qn_expression *expression;
+  qn_typed *typed;
+  quern_status status = qn_specialise_expression(fused, &expression);
+  if (status == QUERN_OK) status = qn_typing_run(expression, in_dtypes, &typed);
+  if (status) return status;
+  memcpy(out_dtypes, typed->out_dtypes, (size_t)info->n_out);
+  qn_typing_free(typed);
+  return QUERN_OK;
+}
