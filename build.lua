@@ -103,8 +103,9 @@ function commands.generate()
                           variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
                           library = "flag" }, 0)
   if not options.out then usage "generate wants --out DIR" end
-  for word in (options.target or "c"):gmatch "[^,]+" do
-    if word ~= "c" and word ~= "cuda" then usage("--target: '" .. word .. "', expected c, cuda or both") end
+  local targets = table.concat(main.TARGETS, ",")
+  for word in (options.target or ""):gmatch "[^,]+" do
+    if not ("," .. targets .. ","):find("," .. word .. ",", 1, true) then usage("--target: '" .. word .. "', expected some of " .. targets) end
   end
   options.specs = options.spec
   if options.scan then

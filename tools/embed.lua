@@ -10,11 +10,10 @@ package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
 local emit = require "gen.base.files"
-local kernels = require "gen.targets.c.kernels"
-local kernels_cuda = require "gen.targets.cuda.kernels"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
-local tree = require "gen.products.tree"
+local banner = require "gen.targets.c.banner"
+local targets = require "gen.targets.all"
 
 ---------------------------------------------------------------------------------------------------- the model
 
@@ -137,11 +136,10 @@ local function read(name)
   files[name] = assert(emit.read(root .. "/" .. name))
   return files[name]
 end
-kernels.sources(read, kernels.FORMS)
-kernels_cuda.sources(read)
+for _, target in ipairs(targets.list) do target.sources(read) end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
-local out = { table.concat(tree.c_banner("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }
+local out = { table.concat(banner.c("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }
 local rows = {}
 for k, name in ipairs(order.keys(files)) do
   local bytes = files[name]

@@ -122,7 +122,7 @@ local function row_head(record, name, dtypes)
     constants[k] = upper(dtype)
     classes[k] = CLASS[record.classes:sub(k, k)]
   end
-  return string.format("{\"%s\", (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s", name, table.concat(constants, ", "),
+  return string.format("{QN_SPELLED(%s), (const uint8_t[]){%s}, (const uint8_t[]){%s}, %s", name, table.concat(constants, ", "),
                        table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
 end
 
@@ -134,9 +134,10 @@ function M.variant_row(record)
   return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), M.function_name(record))
 end
 
--- A qn_cuda_variant's. dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
-function M.cuda_row(record, dtypes, name, turn)
-  return string.format("%s, %d, %d, (const void *)%s}", row_head(record, name, dtypes), record.is_wide and 1 or 0, turn, name)
+-- A qn_cuda_variant's. row: dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
+local function cuda_row(row)
+  return string.format("%s, %d, %d, (const void *)%s}", row_head(row.record, row.name, row.dtypes), row.record.is_wide and 1 or 0,
+                       row.turn, row.name)
 end
 
 -- A parameter's default as a quern_scalar.
@@ -193,7 +194,7 @@ local function op_definitions(types, op, built, records, cuda_rows)
   local params, variant_rows, cuda_lines = {}, {}, {}
   for k, param in ipairs(op.params) do params[k] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
   for k, record in ipairs(records) do variant_rows[k] = "  " .. M.variant_row(record) .. "," end
-  for k, row in ipairs(cuda_rows or {}) do cuda_lines[k] = "  " .. row .. "," end
+  for k, row in ipairs(cuda_rows or {}) do cuda_lines[k] = "  " .. cuda_row(row) .. "," end
   define("quern_param_info", "params", params, "")
   define("qn_variant", "variants", variant_rows, "\n")
   define("qn_cuda_variant", "cuda_variants", cuda_lines, "\n")

@@ -1,7 +1,7 @@
 -- What the compiler makes of a tree's kernels: seconds and bytes of machine code, file by file. Runs the compiler that CC names, else
 -- cc, one file after another, at every level, with the flags of the tree's CMakeLists.txt; keeps no objects.
 
-local tree = require "gen.products.tree"
+local build = require "gen.targets.c.build"
 local order = require "gen.base.order"
 
 local M = {}
@@ -20,13 +20,13 @@ compile() {
 }
 ]]
 
--- files: names as they are in the tree. Returns { compiler, flags, rows = name -> { seconds, bytes } } of all levels together, or nil
+-- files: names as they are in the build. Returns { compiler, flags, rows = name -> { seconds, bytes } } of all levels together, or nil
 -- where nothing could be compiled.
 function M.measure(folder, files)
-  local script = { string.format(SCRIPT, "'" .. folder:gsub("'", "'\\''") .. "'", tree.GCC_FLAGS, tree.COMMON_FLAGS) }
+  local script = { string.format(SCRIPT, "'" .. folder:gsub("'", "'\\''") .. "'", build.GCC_FLAGS, build.COMMON_FLAGS) }
   for _, name in ipairs(order.keys(files)) do
     local short = name:match "^kernels/(.*%.c)$"
-    for _, row in ipairs(short and tree.LEVEL_FLAGS or {}) do
+    for _, row in ipairs(short and build.LEVEL_FLAGS or {}) do
       script[#script + 1] = string.format("compile %s %s '%s'\n", row.level, short, row.flags)
     end
   end

@@ -134,4 +134,39 @@ for _, name in ipairs { "add_f32_f32_f32_2d_ccc", "maximum_f32_f32_f32_2d_ccc", 
   tap.is(code["qk_" .. name], "qk_" .. name, "%s has code of its own", name)
 end
 
+-- A tree's names: identifiers and words of comments change, strings do not
+local names = require "gen.targets.c.names"
+for _, row in ipairs {
+  { "quern_call *qn_x = QN_Y(qk_add, QUERN_OK);", "acme_call *acme_qn_x = ACME_QN_Y(acme_qk_add, ACME_OK);" },
+  { [[f("quern_x \" qn_y", 'q', "/*"); qn_z]], [[f("quern_x \" qn_y", 'q', "/*"); acme_qn_z]] },
+  { "/* \"quern_x\", don't */ qn_y // it's qn_z\nqn_w('\\'')", "/* \"acme_x\", don't */ acme_qn_y // it's acme_qn_z\nacme_qn_w('\\'')" },
+  { "xquern_a _qn_b quern qc_add_f32 q_lookup", "xquern_a _qn_b quern qc_add_f32 q_lookup" },
+  { "#error don't\nqn_a", "#error don't\nacme_qn_a" }, { "a / qn_b / \"/\" / qn_c", "a / acme_qn_b / \"/\" / acme_qn_c" },
+} do
+  tap.is(names.rename(row[1], "acme"), row[2], "renamed: %s", row[1])
+  tap.is(names.rename(row[1], "quern"), row[1], "  not for the library")
+end
+-- No string of the core has a name of the library, which a tree would not have.
+local pipe_of_core, in_strings = assert(io.popen("cd '" .. root .. "' && grep -rnE '\"[^\"]*\\b(quern|QUERN|qn|QN|qk)_[^\"]*\"' runtime/core runtime/tree")), {}
+for line in pipe_of_core:lines() do
+  local code = line:gsub("/%*.*", "")
+  for text in code:gmatch '"([^"]*)"' do
+    if (" " .. text):find "[^%w_]quern_" or (" " .. text):find "[^%w_]QUERN_" then in_strings[#in_strings + 1] = line end
+  end
+end
+pipe_of_core:close()
+tap.is(table.concat(in_strings, "\n"), "", "the core spells names in strings by QN_SPELLED")
+
+-- Templates within templates
+local template = require "gen.base.template"
+local others = {
+  ["f/around.in"] = "$param n\n{\n  $include inner.in\n$inside\n}\n", ["f/inner.in"] = "$for x in list\n${x}\n$end\n$param list\n",
+}
+local parsed = template.parse("f/a.in", "$param v\n$within around.in\n  v${v};\n$within around.in\n    w;\n$end\n$end\n",
+                              function(name) return others[name] end)
+tap.is(template.render(parsed, { v = 1, n = 2, list = { "p", "q" } }), "{\n  p\n  q\n  v1;\n{\n  p\n  q\n    w;\n}\n}\n", "a template around others")
+tap.ok(not pcall(template.render, parsed, { v = 1, n = 2 }), "what an included one takes has to be given")
+tap.ok(not pcall(template.render, template.parse("f/around.in", others["f/around.in"], function(name) return others[name] end),
+                 { n = 1, list = {} }), "$inside of nothing is a bug")
+
 tap.done_testing()

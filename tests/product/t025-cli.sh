@@ -74,6 +74,30 @@ says '20 more'
 run 1 'nothing is written where a spec is wrong' generate --out o --spec two.lua
 [ ! -e o ]; ok $? '  not even the folder'
 
+# ---- what is asked for and yields nothing
+run 1 'an op of none of the dtypes' generate --out o --ops add,bitwise_and --dtypes f32
+says 'bitwise_and takes none of the dtypes asked for, but bool, i8'
+run 1 'a dtype of none of the ops' generate --out o --ops bitwise_and --dtypes i32,f32
+says '--dtypes: f32: none of the ops asked for takes it'
+printf 'unary "acme.whole" { doc = "d", dtypes = { "i32" }, body = [[ x + 1 ]] }\n' >whole.lua
+run 1 'an op of a spec of none of the dtypes' generate --out o --spec whole.lua --ops add --dtypes f32
+says 'acme.whole takes none of the dtypes asked for, but i32'
+[ ! -e o ]; ok $? 'none of these writes anything'
+
+# ---- a spec's ops need not be named again
+cat >swish.lua <<'LUA'
+unary "acme.swish" { doc = "x times its logistic; quern_swish, qn_x, QUERN_SWISH.", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
+LUA
+run 0 "README's command" generate --out own --prefix acme --ops gelu,add,clip --dtypes f16,f32 --spec swish.lua
+for op in acme_swish gelu add clip; do
+  [ -f "own/kernels/op_$op.c" ]; ok $? "  has $op"
+done
+[ ! -e own/kernels/op_acme_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
+grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/op_table.c; ok $? '  with its own words, whatever the prefix'
+run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
+[ -f all/kernels/op_acme_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
+rm -rf own all
+
 # ---- what it writes
 run 0 'a tree' generate --out tree --prefix acme --ops add,abs --dtypes f32,i32 --report
 grep -q '^add ' said; ok $? '--report names the ops'

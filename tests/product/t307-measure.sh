@@ -122,7 +122,7 @@ says '^acme.steps_backward: by x: ok: '
 # Each function whose exact value is known, by its name; sums of powers where they are more than the larger operand.
 {
   SOURCE=$source LUA_PATH="$source/?.lua;;" lua5.4 -e '
-    local main, measure, order = require "gen.main", require "gen.measure", require "gen.order"
+    local main, measure, order = require "gen.main", require "gen.tools.measure", require "gen.base.order"
     local model = main.load(os.getenv "SOURCE", {})
     local sums, pair = "abs(x), abs(y)", "x, y"
     local arguments = { pow = pair, atan2 = pair, hypot = pair, logaddexp = sums, logaddexp2 = sums, floor_divide = pair,

@@ -5,6 +5,7 @@ local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
+local names = require "gen.targets.c.names"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
@@ -187,7 +188,7 @@ local function elementwise_values(types, record, dag, tables)
   local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
   local apart = apart_text(operands, outputs)
   local values = {
-    name = record.name, rank = record.rank, params = params, strides = kept(strides, operands),
+    rank = record.rank, params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
     outputs = values_of(types, outputs, dag, emitter, apart), search = {}, ivdep = ivdep, ivdep_main = ivdep_main,
   }
@@ -238,7 +239,7 @@ local function pack_values(types, record)
   end
   local ivdep, ivdep_main = loop_pragmas(record, {})
   return {
-    name = record.name, rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
+    rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
     outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
@@ -250,7 +251,7 @@ end
 local function lookup_values(types, record)
   local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
   return {
-    name = record.name, element = item.c, index = index.c,
+    element = item.c, index = index.c,
     -- as the items of a constant table are counted in C: by an int, which widens a narrower index
     mask = index.bits < 32 and "i32" or index.c,
     value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
@@ -289,8 +290,8 @@ local function description(record, dag, place)
   return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
 end
 
--- One kernel's function. templates: of M.sources; tables: list -> C name
-function M.kernel(types, record, dag, templates, tables)
+-- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
+function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
     name, values = elementwise_values(types, record, dag, tables)
@@ -304,6 +305,7 @@ function M.kernel(types, record, dag, templates, tables)
     values = pack_values(types, record)
   end
   local comment = description(record, dag, M.FOLDER .. name .. ".c.in")
+  values.name = names.kernel(record.name, prefix or names.LIBRARY)
   values.comment = record.op and c.comment_lines(comment) or { comment }
   return template.render(templates[name], template.chosen(templates[name], values))
 end
@@ -333,8 +335,8 @@ function M.tables(dags, form)
 end
 
 -- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag,
--- text): whether a kernel's text is needed, of share.lua, or nil: each is
-function M.file(types, banner, entries, templates, is_own)
+-- text): whether a kernel's text is needed, of share.lua, or nil: each is; prefix: as of M.kernel
+function M.file(types, banner, entries, templates, is_own, prefix)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
@@ -343,7 +345,7 @@ function M.file(types, banner, entries, templates, is_own)
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   local n_before = #out
   for _, entry in ipairs(entries) do
-    local text = M.kernel(types, entry.record, entry.dag, templates, table_names)
+    local text = M.kernel(types, entry.record, entry.dag, templates, table_names, prefix)
     if not is_own or is_own(entry.record, entry.dag, text) then out[#out + 1] = text end
   end
   if #out == n_before then return nil end

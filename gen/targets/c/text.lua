@@ -33,15 +33,12 @@ function M.comment_lines(text)
   return lines
 end
 
--- A string literal for any bytes. What begins like a name of ours is written so that the renaming of a tree leaves it.
+-- A string literal for any bytes.
 function M.string(text)
   text = text:gsub('[%z\1-\31"\\\127-\255]', function(c)
     if c == '"' then return '\\"' elseif c == "\\" then return "\\\\" elseif c == "\n" then return "\\n" end
     return string.format("\\%03o", c:byte())
   end)
-  for _, word in ipairs { "quern", "QUERN", "qn", "QN", "qk" } do
-    text = text:gsub("%f[%w_]" .. word .. "_", word .. "\\137")
-  end
   return '"' .. text:gsub("%?", "\\?") .. '"'
 end
 

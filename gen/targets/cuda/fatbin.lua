@@ -2,24 +2,17 @@
 -- of, one per op and per group of primitives, and the index by which runtime/cuda/cuda_built.c finds them. The library knows no kernel
 -- by itself: the index says all of it. Makes texts by name, opens no files.
 
+local banner = require "gen.targets.c.banner"
+local build = require "gen.targets.cuda.build"
 local cuda = require "gen.targets.cuda.tree"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local order = require "gen.base.order"
-local tree = require "gen.products.tree"
 local variants_cuda = require "gen.targets.cuda.variants"
 
 local M = {}
 
 M.FOLDER = "cuda/"
 M.INDEX = M.FOLDER .. "kernels.txt"
-M.CHIPS = { 80, 90, 100 } -- each runs on later chips of its generation, too
-
--- nvcc's flags but for the names of files.
-function M.flags()
-  local flags = { "-std=c++17 -fatbin" }
-  for _, chip in ipairs(M.CHIPS) do flags[#flags + 1] = string.format("-gencode arch=compute_%d,code=sm_%d", chip, chip) end
-  return table.concat(flags, " ")
-end
 
 -- A primitive's twin for CUDA, for contiguous registers and single values.
 local function entry_of(entry)
@@ -32,21 +25,21 @@ local function entry_of(entry)
   }) }
 end
 
--- list of { stem, text, entries, op or nil }. primitive_files: what primitives.of_plan says that no op has
-function M.sources(plan, primitive_files, templates, headers)
+-- list of { stem, text, entries, op or nil }, of the ops' kernels and of plan.primitive_files, those that no op has
+function M.sources(plan, templates, headers)
   local list = {}
   for _, file in ipairs(cuda.files(plan, "quern", templates, headers)) do
     list[#list + 1] = { stem = file.name:match "([%w_]+)%.cu$", text = file.text, entries = file.entries, op = file.op }
   end
-  for _, file in ipairs(primitive_files) do
+  for _, file in ipairs(plan.primitive_files) do
     local entries = {}
     for _, entry in ipairs(file.entries) do
       if entry.dag then entries[#entries + 1] = entry_of(entry) end -- a lookup's table is the host's memory
     end
     if #entries > 0 then
-      local banner = tree.c_banner "CUDA kernels of one operation each, for expressions"
+      local head = banner.c "CUDA kernels of one operation each, for expressions"
       list[#list + 1] = { stem = file.name:match "([%w_]+)%.c$", entries = entries,
-                          text = kernels_cuda.file(plan.model.types, banner, entries, templates, headers) }
+                          text = kernels_cuda.file(plan.model.types, head, entries, templates, headers) }
     end
   end
   return list
@@ -93,7 +86,7 @@ end
 --   end
 function M.index(plan, sources, build_id)
   local types = plan.model.types
-  local lines = { "quern-cuda 2 " .. build_id, "chips " .. table.concat(M.CHIPS, " ") }
+  local lines = { "quern-cuda 2 " .. build_id, "chips " .. table.concat(build.CHIPS, " ") }
   local n, number_of = 0, {}
   for _, file in ipairs(sources) do
     lines[#lines + 1] = "file " .. file.stem

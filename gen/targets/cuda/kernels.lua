@@ -8,6 +8,7 @@ local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 local operands_of = require "gen.targets.operands"
+local names_of = require "gen.targets.c.names"
 local kernels = require "gen.targets.c.kernels"
 
 local M = {}
@@ -193,7 +194,7 @@ local function values_of(types, entry, comment, tables)
   local columns = record.template == "transpose" and M.tile_columns(types, record)
   with_loads(record, list, V, columns)
   local values = {
-    name = record.name, comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
+    comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
     columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
     params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
@@ -235,8 +236,8 @@ local function values_of(types, entry, comment, tables)
   return values
 end
 
--- One kernel's text. templates: name -> parsed; tables: list -> name
-function M.kernel(types, entry, templates, tables)
+-- One kernel's text. templates: name -> parsed; tables: list -> name; prefix: before its name, or nil: the library's
+function M.kernel(types, entry, templates, tables, prefix)
   local record = entry.record
   local file = "templates/cuda/" .. record.template .. ".cu.in"
   local op = record.op
@@ -249,7 +250,9 @@ function M.kernel(types, entry, templates, tables)
     comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
       V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
   end
-  return template.render(templates[record.template], template.chosen(templates[record.template], values_of(types, entry, comment, tables)))
+  local values = values_of(types, entry, comment, tables)
+  values.name = names_of.kernel(record.name, prefix or names_of.LIBRARY)
+  return template.render(templates[record.template], template.chosen(templates[record.template], values))
 end
 
 -- The definitions that kernels refer to: structs of arguments, constant tables. Returns lines, and list -> table's name
@@ -268,16 +271,17 @@ local function definitions(entries)
   return lines, names
 end
 
--- A file of kernels. banner: lines; entries: list of { record, dag or nil }; headers: name -> text, or nil for the kernels alone
-function M.file(types, banner, entries, templates, headers)
+-- A file of kernels. banner: lines; entries: list of { record, dag or nil }; headers: name -> text, or nil for the kernels alone;
+-- prefix: as of M.kernel
+function M.file(types, banner, entries, templates, headers, prefix)
   local out = { table.concat(banner, "\n") }
   if #banner == 0 then out = {} end
   for _, name in ipairs(headers and M.HEADERS or {}) do
-    out[#out + 1] = (headers[name]:gsub('\n#include "kernel_%l+%.h"', ""))
+    out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end
   local lines, tables = definitions(entries)
   table.move(lines, 1, #lines, #out + 1, out)
-  for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables) end
+  for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables, prefix) end
   return table.concat(out, "\n")
 end
 

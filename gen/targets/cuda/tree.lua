@@ -1,14 +1,14 @@
 -- What a tree has for CUDA: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
 -- texts by name, opens no files.
 
+local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
 local kernels_cuda = require "gen.targets.cuda.kernels"
+local kinds = require "gen.kinds.kinds"
+local names = require "gen.targets.c.names"
 local operands_of = require "gen.targets.operands"
 local promote = require "gen.front.promote"
-local tables = require "gen.products.tables"
-local tree = require "gen.products.tree"
 local variants_cuda = require "gen.targets.cuda.variants"
-local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -24,32 +24,7 @@ function M.entries(plan, op)
   return entries
 end
 
--- Ops that find run on the CPU: a plan for CUDA alone goes without them (left_out), or says so where they were asked for by name.
--- Returns errors.
-function M.leave_out(plan, is_asked)
-  local kept, errors = {}, {}
-  plan.left_out = {}
-  for _, op in ipairs(plan.ops) do
-    table.insert(kinds.of(op).only_cpu and plan.left_out or kept, op)
-    if kinds.of(op).only_cpu and is_asked then
-      errors[#errors + 1] = string.format("--target cuda: %s runs on the CPU only: its output's shape depends on values; leave "
-                                            .. "it out, or generate for c as well", op.name)
-    end
-  end
-  plan.ops = kept
-  return errors
-end
-
 function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end
-
--- The name of a kernel under the prefix. The header's own names begin with qc_ as well and stay as they are: a file stands alone.
-local function renamed(name, prefix) return prefix == "quern" and name or prefix .. "_" .. name end
-
-local function rename(text, entries, prefix)
-  local of_kernel = {}
-  for _, entry in ipairs(entries) do of_kernel[entry.record.name] = renamed(entry.record.name, prefix) end
-  return (tree.rename(text, prefix):gsub("%f[%w_]qc_[%w_]+", of_kernel))
-end
 
 -- One file per op. Returns list of { name, text, op, entries }
 function M.files(plan, prefix, templates, headers)
@@ -57,9 +32,9 @@ function M.files(plan, prefix, templates, headers)
   for _, op in ipairs(plan.ops) do
     local entries = M.entries(plan, op)
     if #entries > 0 then
-      local banner = tree.c_banner("CUDA kernels of " .. op.name, operands_of.place(op))
-      local text = kernels_cuda.file(plan.model.types, banner, entries, templates, headers)
-      files[#files + 1] = { name = M.file_name(op), text = rename(text, entries, prefix), op = op, entries = entries }
+      local head = banner.c("CUDA kernels of " .. op.name, operands_of.place(op))
+      local text = kernels_cuda.file(plan.model.types, head, entries, templates, headers, prefix)
+      files[#files + 1] = { name = M.file_name(op), text = text, op = op, entries = entries }
     end
   end
   return files
@@ -104,19 +79,19 @@ function M.rows(plan, file)
   return rows
 end
 
--- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> initialisers of
--- qn_cuda_variant, by dtypes }
+-- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> list of { record, dtypes, name,
+-- turn }, sorted by dtypes }
 function M.table_rows(plan, prefix, files)
   local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
   for _, file in ipairs(files) do
-    local lines = {}
-    for _, entry in ipairs(file.entries) do table.insert(result.functions, renamed(entry.record.name, prefix)) end
+    local rows = {}
+    for _, entry in ipairs(file.entries) do table.insert(result.functions, names.kernel(entry.record.name, prefix)) end
     for k, row in ipairs(M.rows(plan, file)) do
       local record = row.record
       local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)
-      lines[k] = tables.cuda_row(record, row.dtypes, renamed(record.name, prefix), turn)
+      rows[k] = { record = record, dtypes = row.dtypes, name = names.kernel(record.name, prefix), turn = turn }
     end
-    result.rows_of[file.op.name] = lines
+    result.rows_of[file.op.name] = rows
   end
   return result
 end
@@ -130,7 +105,7 @@ function M.manifest_rows(plan, prefix, files)
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
       local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.op.inputs)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
-        .. '"slot": %d, "turn": %d, "file": "%s"}', renamed(record.name, prefix), c.json_string(file.op.name),
+        .. '"slot": %d, "turn": %d, "file": "%s"}', names.kernel(record.name, prefix), c.json_string(file.op.name),
         table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
     end
   end

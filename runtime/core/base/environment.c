@@ -4,6 +4,8 @@
 #endif
 #include "core/base/environment.h"
 
+#include "core/base/spelled.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +19,11 @@ const char *qn_environment_get(const char *name) {
 }
 
 const char *qn_environment_isa(void) {
-  return qn_environment_get("QUERN_ISA");
+  return qn_environment_get(QN_SPELLED(QUERN_ISA));
 }
 
 int32_t qn_environment_threads(void) {
-  const char *text = qn_environment_get("QUERN_NUM_THREADS");
+  const char *text = qn_environment_get(QN_SPELLED(QUERN_NUM_THREADS));
   int32_t n = 0;
   if (!text || strlen(text) > 4) return 0;
   for (; *text; text++) {
@@ -33,7 +35,7 @@ int32_t qn_environment_threads(void) {
 
 int qn_environment_log(void) {
   static const char *const levels[] = {"error", "warning", "info", "debug"};
-  const char *text = qn_environment_get("QUERN_LOG");
+  const char *text = qn_environment_get(QN_SPELLED(QUERN_LOG));
   if (!text) return -1;
   for (int i = 0; i < 4; i++) {
     if (strcmp(text, levels[i]) == 0 || (text[0] == '0' + i && text[1] == 0)) return i;

@@ -29,6 +29,7 @@
 #include "core/base/environment.h"
 #include "core/base/float_env.h"
 #include "core/base/log.h"
+#include "core/base/spelled.h"
 #include "core/base/thread.h"
 
 #define MAX_WORKERS 255
@@ -369,7 +370,8 @@ void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t
         atomic_load_explicit(&pool.n_workers, memory_order_relaxed) <
             atomic_load_explicit(&pool.most_workers, memory_order_relaxed) &&
         !atomic_load_explicit(&pool.stopping, memory_order_relaxed) && !grow(most)) {
-      qn_log_say(&slices->log, QN_LOG_WARNING, "quern_op_call: no more threads than %d could be made, and no more will be tried",
+      qn_log_say(&slices->log, QN_LOG_WARNING,
+                 QN_SPELLED(quern_op_call) ": no more threads than %d could be made, and no more will be tried",
                  atomic_load(&pool.n_workers) + 1);
     }
     if (atomic_load_explicit(&pool.n_workers, memory_order_relaxed) == 0) {

@@ -42,7 +42,7 @@ static quern_status take_struct(const char *what, const char *type, const void *
 static quern_status take_call(const char *op, const quern_call **call, quern_call *own) {
   if (!*call || (*call)->size == sizeof(quern_call)) return QUERN_OK;
   memset(own, 0, sizeof *own);
-  quern_status status = take_struct(op, "quern_call", *call, sizeof(size_t), own, sizeof *own);
+  quern_status status = take_struct(op, QN_SPELLED(quern_call), *call, sizeof(size_t), own, sizeof *own);
   *call = own;
   return status;
 }
@@ -50,11 +50,11 @@ static quern_status take_call(const char *op, const quern_call **call, quern_cal
 static quern_status take_options(const quern_options **options, quern_options *own) {
   if (!*options) return QUERN_OK;
   memset(own, 0, sizeof *own);
-  quern_status status = take_struct("ctx", "quern_options", *options, sizeof(size_t), own, sizeof *own);
+  quern_status status = take_struct("ctx", QN_SPELLED(quern_options), *options, sizeof(size_t), own, sizeof *own);
   *options = own;
   if (status) return status;
   if (own->jit < QUERN_JIT_DEFAULT || own->jit > QUERN_JIT_ASYNC)
-    return qn_status_fail(QUERN_E_ARGUMENT, "ctx: options.jit is %d, none of QUERN_JIT_*", own->jit);
+    return qn_status_fail(QUERN_E_ARGUMENT, "ctx: options.jit is %d, none of " QN_SPELLED(QUERN_JIT_) "*", own->jit);
   if (own->threads < 0) return qn_status_fail(QUERN_E_ARGUMENT, "ctx: options.threads is %d", own->threads);
   return QUERN_OK;
 }
@@ -154,7 +154,7 @@ static quern_status check_shape_sizes(const quern_op_info *info, const char *nam
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
     const quern_shape *element = qn_shape_at(shapes, k);
-    status = check_size(info->name, "quern_shape", element->size, sizeof(quern_shape));
+    status = check_size(info->name, QN_SPELLED(quern_shape), element->size, sizeof(quern_shape));
     if (status == QUERN_OK && element->size != shapes->size)
       status = qn_status_fail(QUERN_E_VERSION, "%s: %s[%d].size differs from %s[0].size", info->name, name, k, name);
   }
@@ -264,7 +264,7 @@ static quern_status check_def(const quern_op_def *def) {
                           def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of QUERN_CLASS_*", def->name, def->op_class);
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "*", def->name, def->op_class);
   if (def->n_in < 0 || def->n_out < 1 || def->n_in > QN_MAX_OPERANDS - def->n_out || def->n_out > QN_MAX_OPERANDS)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs and %d outputs; one output at least, %d operands in all at most",
                           def->name, def->n_in, def->n_out, QN_MAX_OPERANDS);
@@ -281,7 +281,7 @@ quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def) {
   quern_op_def own = {0};
   if (!def) return refuse_null("op_register", "the definition");
   /* All up to `call` is required; what follows may be missing. */
-  quern_status status = take_struct("op_register", "quern_op_def", def, offsetof(quern_op_def, infer), &own, sizeof own);
+  quern_status status = take_struct("op_register", QN_SPELLED(quern_op_def), def, offsetof(quern_op_def, infer), &own, sizeof own);
   if (status == QUERN_OK) status = check_def(&own);
   if (status) return status;
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;

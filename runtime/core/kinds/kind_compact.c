@@ -363,6 +363,6 @@ static const char *compact_instead(const quern_op_info *info) {
 }
 
 const qn_kind qn_kind_compact = {
-    .name = "compact", .not_planned = "its output's shape depends on values, which a plan does not know; call it with quern_op_call",
+    .name = "compact", .not_planned = "its output's shape depends on values, which a plan does not know; call it with " QN_SPELLED(quern_op_call),
     .not_in_expressions = compact_instead, .infer = infer_compact, .measure = measure_compact, .call = call_compact,
     .explain = explain_compact};

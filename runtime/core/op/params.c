@@ -142,7 +142,8 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
     return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
                           info->name, k + 1, name, computed_in(dtype));
   if (scalar->kind < 0 || scalar->kind > QUERN_C128)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s): kind %d is none of QUERN_I64, U64, F64, C128", info->name,
+    return qn_status_fail(QUERN_E_ARGUMENT,
+                          "%s: parameter %d (%s): kind %d is none of " QN_SPELLED(QUERN_I64) ", U64, F64, C128", info->name,
                           k + 1, name, scalar->kind);
   const char *wrong = qn_params_number(scalar, dtype, slot);
   if (!wrong) return QUERN_OK;

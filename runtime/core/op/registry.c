@@ -123,7 +123,7 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
 static void say_unknown(const quern_options *options) {
   const qn_log log = {options ? options->log : NULL, options ? options->host : NULL};
   const char *cap = qn_isa_unknown_cap();
-  if (cap) qn_log_say(&log, QN_LOG_WARNING, "QUERN_ISA is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
+  if (cap) qn_log_say(&log, QN_LOG_WARNING, QN_SPELLED(QUERN_ISA) " is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
 }
 
 quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ctx) {

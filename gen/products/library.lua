@@ -1,0 +1,47 @@
+-- What the library has beside a tree's files: the kernels of primitives, the tables by which its runtime finds them, and what
+-- that is compiled with.
+
+local banner = require "gen.targets.c.banner"
+local digest = require "gen.base.digest"
+local files = require "gen.base.files"
+local primitive_kernels = require "gen.products.primitive_kernels"
+local tables = require "gen.products.tables"
+local targets = require "gen.targets.all"
+local version = require "gen.base.version"
+
+local M = {}
+
+-- What the code of an expression depends on, in one number: the same sources give the same on every machine.
+function M.build_id(root)
+  local parts = {}
+  local function add(folder, suffix)
+    for _, name in ipairs(files.list_all(root .. "/" .. folder, suffix)) do
+      local text = assert(files.read(root .. "/" .. folder .. "/" .. name))
+      parts[#parts + 1] = string.format("%s/%s %d\n%s", folder, name, #text, text)
+    end
+  end
+  for _, folder in ipairs { "dsl", "gen" } do add(folder, ".lua") end
+  for _, suffix in ipairs { ".c.in", ".cu.in", ".h" } do add("templates", suffix) end
+  for part in assert(files.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
+    parts[#parts + 1] = part
+  end
+  return digest.hex(table.concat(parts, "\n"))
+end
+
+-- Adds the kernels that no op has to a plan: primitive_files ({ name, entries }) and what table.c says of them (primitives).
+function M.complete(plan) plan.primitives, plan.primitive_files = primitive_kernels.of_plan(plan) end
+
+-- Adds the files of the runtime to a job, when the kernels have their texts.
+function M.add(job)
+  local headers = {}
+  for _, target in ipairs(targets.list) do
+    for _, header in ipairs(target.run_time_headers(job.read)) do headers[#headers + 1] = header end
+  end
+  job.put("runtime", "runtime/kernel_headers.c", primitive_kernels.headers(headers, banner.c "what kernels made at run time include"))
+  job.put("runtime", "runtime/primitive_table.c", primitive_kernels.table(job.plan.primitives, banner.c "the table of primitives"))
+  job.put(nil, "runtime/build_id.h", table.concat(banner.c "what the generated code was made from", "\n")
+    .. string.format('\n#define QN_BUILD_ID "%s"\n#define QN_NUMERICS %d\n', job.build_id(), version.NUMERICS))
+  job.put(nil, "quern/ops.h", tables.ops_header(job.plan.ops, banner.c "the typed functions of the ops"))
+end
+
+return M

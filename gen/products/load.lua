@@ -1,0 +1,62 @@
+-- Spec files -> a model: the built-in ones, and those that a user names. What is wrong comes back as a list of strings.
+
+local sandbox = require "gen.front.sandbox"
+local spec = require "gen.front.spec"
+local expr = require "gen.graph.expr"
+local derive = require "gen.graph.derive"
+local files = require "gen.base.files"
+
+local M = {}
+
+-- A reader of files under a root, which notes in `inputs` what it has read: path under the root -> text.
+function M.reader(root, inputs)
+  return function(name)
+    inputs[#inputs + 1] = root .. "/" .. name
+    return assert(files.read(root .. "/" .. name))
+  end
+end
+
+-- What the built-in specs declare. root: the folder of build.lua. Returns model, inputs (files read), errors
+function M.builtin_model(root)
+  local inputs = {}
+  local read = M.reader(root, inputs)
+  local model = spec.new_model("dsl/types.lua", read "dsl/types.lua")
+  model.primitives = expr.PRIMITIVES
+  for name in read "include/quern/quern.h":gmatch "%f[%w_]quern_([%l%d_]+)" do model.api_names[name] = true end
+  local names = {}
+  for _, name in ipairs(files.list(root .. "/dsl/math", ".lua")) do names[#names + 1] = "dsl/math/" .. name end
+  for _, name in ipairs(files.list(root .. "/dsl", ".lua")) do
+    if name ~= "types.lua" then names[#names + 1] = "dsl/" .. name end
+  end
+  local errors = {}
+  for _, name in ipairs(names) do
+    for _, message in ipairs(spec.load(model, name, read(name), { builtin = true })) do errors[#errors + 1] = message end
+  end
+  if #errors == 0 then derive.complete(model) end
+  return model, inputs, errors
+end
+
+-- The built-in ops and those of the files given. Returns model, inputs, errors.
+function M.load(root, spec_files)
+  local model, inputs, errors = M.builtin_model(root)
+  for _, name in ipairs(spec_files or {}) do
+    local text, why = files.read(name, sandbox.MAX_BYTES + 1)
+    if text then
+      inputs[#inputs + 1] = name
+      local first = #model.ops + 1
+      for _, message in ipairs(spec.load(model, name, text)) do errors[#errors + 1] = message end
+      if #errors == 0 then derive.complete(model, first) end
+    else
+      errors[#errors + 1] = why
+    end
+  end
+  return model, inputs, errors
+end
+
+-- The sources of the generator itself are inputs of all that it writes.
+function M.add_generator(root, inputs)
+  for _, name in ipairs(files.list_all(root .. "/gen", ".lua")) do inputs[#inputs + 1] = root .. "/gen/" .. name end
+  inputs[#inputs + 1] = root .. "/build.lua"
+end
+
+return M

@@ -1,0 +1,39 @@
+-- The text of one kernel by its name, or of all of an op.
+
+local library = require "gen.products.library"
+local load = require "gen.products.load"
+local planning = require "gen.products.plan"
+local source = require "gen.base.source"
+local spec = require "gen.front.spec"
+local targets = require "gen.targets.all"
+
+local M = {}
+
+-- A kernel's name may be as in a tree or in an object, with a prefix or a level. Returns the text, or nil and errors.
+function M.text(root, name, specs)
+  local model, inputs, errors = load.load(root, specs)
+  if #errors > 0 then return nil, errors end
+  local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
+  if prefix then spec.put_under_prefix(model, prefix) end
+  local read, plan = load.reader(root, inputs), nil
+  for _, target in ipairs(targets.list) do
+    local bare, known = target.bare_name(name), nil
+    for _, variants in ipairs(bare and { "lean", "full" } or {}) do
+      plan, errors = planning.plan(model, { variants = variants })
+      if not plan then return nil, errors end
+      library.complete(plan)
+      local text, there = target.show(plan, bare, read)
+      if text then return text end
+      known = known or there
+    end
+    if bare then return nil, { string.format("no kernel '%s'%s", source.shown(name), source.suggest(bare, known)) } end
+  end
+  if not model.op_of_name[name] then
+    return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
+  end
+  plan, errors = planning.plan(model, { ops = name })
+  if not plan then return nil, errors end
+  return targets.cpu.show_op(plan, read)
+end
+
+return M

@@ -1,0 +1,35 @@
+-- The targets, in the order in which products ask them: all that is outside their folders of what targets there are.
+--
+-- A target is a table:
+--   name              what --target and a request at run time say
+--   build             how its sources are compiled: KINDS, NOTES, flags(prefix, is_library), CMAKE (build.lua)
+--   is_basic          the library has it in any case
+--   in_single         --single can hold its kernels
+--   core_folder       the folder of runtime/core that a tree has for it alone
+--   refusal(op)       why it has no kernels of an op; nil: it has
+--   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
+--                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
+--                     file, device_table = what op_table.c says of them besides, section = { key, rows } of the manifest }.
+--                     job: plan, prefix, is_library, is_asked (by --target), read(path), list(folder, suffix), put, build_id()
+--   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
+--   show(plan, name, read)   the text of one kernel, or nil and the names that there are
+--   sources(read)     what source needs, read once; read is told every file of it
+--   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
+--   run_time_headers(read)   what such texts include: list of { name, text }
+-- The first is the CPU's, whose kernels every expression can have: it has file (a file of given entries) and headers, too.
+
+local M = {}
+
+M.list = { (require "gen.targets.c.target"), (require "gen.targets.cuda.target") }
+M.cpu = M.list[1]
+
+M.by_name, M.core_folders = {}, {}
+for _, target in ipairs(M.list) do M.by_name[target.name], M.core_folders[target.core_folder] = target, true end
+
+function M.names()
+  local names = {}
+  for k, target in ipairs(M.list) do names[k] = target.name end
+  return names
+end
+
+return M

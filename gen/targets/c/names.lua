@@ -1,0 +1,80 @@
+-- The names of a tree: those of the library under an author's prefix. A kernel's name is made of parts; the library's own C
+-- sources are read as tokens, in which identifiers change, and words of comments, and no string. (What a source says of a name
+-- in a string it spells by QN_SPELLED, which takes an identifier.) Pure.
+
+local source = require "gen.base.source"
+
+local M = {}
+
+M.LIBRARY = "quern"
+
+-- What is wrong with a prefix; nil: nothing. The library's own are taken.
+function M.prefix_trouble(prefix, is_library)
+  local is_ours = prefix == M.LIBRARY or prefix:find "^q[nkcj]?$"
+  if prefix:find "^[a-z][a-z0-9_]*$" and #prefix <= 32 and (is_library or not is_ours) then return nil end
+  return string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, qj, q", source.shown(prefix))
+end
+
+-- A kernel's function.
+function M.kernel(name, prefix) return prefix == M.LIBRARY and name or prefix .. "_" .. name end
+
+-- An identifier of the library.
+function M.identifier(name, prefix)
+  if prefix == M.LIBRARY then return name end
+  local head, tail = name:match "^([%a]+)_(.*)$"
+  if head == "quern" then return prefix .. "_" .. tail end
+  if head == "QUERN" then return prefix:upper() .. "_" .. tail end
+  if head == "qn" or head == "qk" then return prefix .. "_" .. name end
+  if head == "QN" then return prefix:upper() .. "_" .. name end
+  return name
+end
+
+-- Where the string or character that begins at `at` ends; a line without its end is text (an apostrophe after #error).
+local function end_of_string(text, at)
+  local quote, k = text:sub(at, at), at + 1
+  while k <= #text do
+    local char = text:sub(k, k)
+    if char == "\\" then
+      k = k + 1
+    elseif char == quote then
+      return k
+    elseif char == "\n" then
+      return at
+    end
+    k = k + 1
+  end
+  return at
+end
+
+-- C text with the library's identifiers under the prefix.
+function M.rename(text, prefix)
+  if prefix == M.LIBRARY then return text end
+  local out, from, at = {}, 1, 1
+  local function words(last)
+    out[#out + 1] = text:sub(from, last):gsub("%f[%w_][%a_][%w_]*", function(name) return M.identifier(name, prefix) end)
+    from = last + 1
+  end
+  while true do
+    local first = text:find("[\"'/]", at)
+    if not first then break end
+    local is_line, is_block = text:sub(first, first + 1) == "//", text:sub(first, first + 1) == "/*"
+    if is_line or is_block then
+      local _, last = text:find(is_line and "\n" or "*/", first + 2, true)
+      at = (last or #text) + 1
+    elseif text:sub(first, first) == "/" then
+      at = first + 1
+    else
+      local last = end_of_string(text, first)
+      if last > first then
+        words(first - 1)
+        out[#out + 1] = text:sub(first, last)
+        from = last + 1
+      end
+      at = last + 1
+    end
+  end
+  words(#text)
+  return table.concat(out)
+end
+
+return M

@@ -1,0 +1,126 @@
+-- The target c: kernels for the CPU, of which the library and a tree have one file per op, one of what packs, and the headers
+-- that they include. (The keys of a target: gen/targets/all.lua.)
+
+local banner = require "gen.targets.c.banner"
+local build = require "gen.targets.c.build"
+local kernels = require "gen.targets.c.kernels"
+local names = require "gen.targets.c.names"
+local share = require "gen.targets.c.share"
+local variants = require "gen.targets.variants"
+local host = require "gen.graph.host"
+
+local M = {}
+
+M.name = "c"
+M.build = build
+M.is_basic = true   -- the library has it in any case
+M.in_single = true
+M.core_folder = "cpu"
+M.sources = function(read) return kernels.sources(read, kernels.FORMS) end
+
+function M.refusal() return nil end
+
+---------------------------------------------------------------------------------------------------- files
+
+-- The files of kernels, in order: { name, banner, entries }.
+local function files_of(plan)
+  local files = {}
+  for _, op in ipairs(plan.ops) do
+    local entries = {}
+    for k, record in ipairs(plan.records_of[op.name]) do
+      entries[k] = { record = record, dag = record.dag or plan.dag_for(op, record.K) }
+    end
+    files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
+                          banner = banner.c("kernels of " .. op.name, kernels.place(op)) }
+  end
+  local entries = {}
+  for k, record in ipairs(plan.packs) do entries[k] = { record = record } end
+  files[#files + 1] = { name = "kernels/pack.c", entries = entries, banner = banner.c "kernels that convert and move" }
+  for _, file in ipairs(plan.primitive_files or {}) do
+    files[#files + 1] = { name = file.name, entries = file.entries, banner = banner.c "kernels of one operation each, for expressions" }
+  end
+  return files
+end
+
+-- The headers that kernels include, under a prefix: name -> text.
+function M.headers(job)
+  local headers = {}
+  for _, name in ipairs(job.list("templates/c", ".h")) do
+    headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
+      .. names.rename(job.read("templates/c/" .. name), job.prefix)
+  end
+  return headers
+end
+
+-- A file of kernels with a text of its own for each, for entries that no plan has.
+function M.file(types, head, entries, read) return kernels.file(types, head, entries, M.sources(read)) end
+
+-- The target's part of a tree or of the library: see all.lua.
+function M.files(job)
+  local plan, file_of = job.plan, {}
+  local templates, is_own = kernels.sources(job.read, kernels.FORMS, kernels.MOVERS), share.new(plan.model.types)
+  for _, file in ipairs(files_of(plan)) do
+    local text = kernels.file(plan.model.types, file.banner, file.entries, templates, is_own, job.prefix)
+    if text then job.put("kernel", file.name, text) end -- without one, its kernels are all others' code
+    for _, entry in ipairs(file.entries) do file_of[entry.record.name] = file.name end
+  end
+  for name, text in pairs(M.headers(job)) do job.put(nil, name, text) end
+  if job.is_library then job.put(nil, "runtime/level_flags.h", build.header()) end
+  return { has_records = true, levels = variants.ISAS, file_of = function(record) return file_of[(record.code or record).name] end }
+end
+
+-- What texts made at run time include, for their compiler: list of { name, text }.
+function M.run_time_headers(read)
+  local headers = {}
+  for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
+    headers[k] = { name = name, text = read("templates/c/" .. name) }
+  end
+  return headers
+end
+
+---------------------------------------------------------------------------------------------------- one kernel
+
+-- A kernel's name without what a tree has before it and a compiler behind it; nil: it is no name of this target's.
+function M.bare_name(name)
+  local bare = name:match "^[%w_]-(qk_[%w_]+)$"
+  return bare and bare:gsub("_v[234]$", "") or nil
+end
+
+-- The text of one kernel of a plan by its name, or nil and the names that there are.
+function M.show(plan, name, read)
+  local templates, known = kernels.sources(read, kernels.FORMS, kernels.MOVERS), {}
+  for _, file in ipairs(files_of(plan)) do
+    for _, entry in ipairs(file.entries) do
+      known[#known + 1] = entry.record.name
+      if entry.record.name == name then
+        local lines, tables = kernels.tables { entry.dag }
+        return (#lines > 0 and table.concat(lines, "\n") .. "\n\n" or "")
+          .. kernels.kernel(plan.model.types, entry.record, entry.dag, templates, tables)
+      end
+    end
+  end
+  return nil, known
+end
+
+-- The text of all kernels of a plan's first op.
+function M.show_op(plan, read)
+  local file = files_of(plan)[1]
+  return kernels.file(plan.model.types, file.banner, file.entries, kernels.sources(read, kernels.FORMS, kernels.MOVERS))
+end
+
+-- The text of a kernel at run time, and its items per thread; or nil, message, kind. sources: of M.sources; request: see
+-- gen/service.lua
+function M.source(model, head, request, sources)
+  local n = #request.dtypes
+  local is_sound = request.symbol:find "^[a-z_][a-z0-9_]*$" and (request.rank == 1 or request.rank == 2)
+    and #request.classes == n and request.classes:find "^[cbs]*$" and not request.classes:find("b", request.n_in + 1, true)
+  if request.op then return nil, request.op .. ": it has no C kernel of its own at run time", "unsupported" end
+  if not is_sound then
+    return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
+  end
+  local entry, message, kind = host.entry(model, request)
+  if not entry then return nil, message, kind end
+  return kernels.file(model.types, head, { entry }, sources), 1
+end
+
+return M

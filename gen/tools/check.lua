@@ -1,0 +1,82 @@
+-- A spec file of others, checked through all stages, and how accurate its ops are.
+
+local derive = require "gen.graph.derive"
+local evaluate = require "gen.graph.evaluate"
+local files = require "gen.base.files"
+local kinds = require "gen.kinds.kinds"
+local load = require "gen.products.load"
+local measure = require "gen.tools.measure"
+local planning = require "gen.products.plan"
+local sandbox = require "gen.front.sandbox"
+local spec = require "gen.front.spec"
+local tables = require "gen.products.tables"
+local tree = require "gen.products.tree"
+local variants = require "gen.targets.variants"
+
+local M = {}
+
+-- The examples of the plan's ops, in every type that they compute in.
+function M.examples(plan)
+  local errors, types = {}, plan.model.types
+  for _, op in ipairs(plan.ops) do
+    for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
+      if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
+        for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
+          errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
+        end
+      end
+    end
+  end
+  return errors
+end
+
+-- A spec file's own ops, checked through all stages but writing, and their examples.
+function M.spec(root, file)
+  local model, _, errors = load.load(root, {})
+  if #errors > 0 then return nil, errors end
+  local before = #model.ops
+  local text, why = files.read(file, sandbox.MAX_BYTES + 1)
+  if not text then return nil, { why } end
+  errors = spec.load(model, file, text)
+  if #errors > 0 then return nil, errors end
+  derive.complete(model, before + 1)
+  local names = {}
+  for k = before + 1, #model.ops do names[#names + 1] = model.ops[k].name end
+  if #names == 0 then return {} end
+  local plan
+  plan, errors = planning.plan(model, { ops = table.concat(names, ",") })
+  if not plan then return nil, errors end
+  errors = M.examples(plan)
+  if #errors > 0 then return nil, errors end
+  local rows = {}
+  for _, op in ipairs(plan.ops) do
+    local inputs = tables.accepted(model.types, op, plan.wanted)
+    rows[#rows + 1] = { op = op, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
+  end
+  return rows
+end
+
+-- How accurate the ops are that M.spec has found in a spec, as text given to `write`. Returns whether all declared bounds hold,
+-- or nil, errors where that could not be seen.
+function M.measure(root, file, checked, write)
+  local names, prefix = {}, "measured"
+  for k, row in ipairs(checked) do names[k] = row.op.name end
+  if #names == 0 then return true end
+  local result, errors = tree.generate(root, { specs = { file }, ops = table.concat(names, ","), prefix = prefix, single = true,
+                                            dtypes = "f16,bf16,f32,f64" })
+  if not result then return nil, errors end
+  local skipped, n_rows
+  result.files["subjects.h"], skipped, n_rows = measure.subjects(result.plan, prefix)
+  for _, message in ipairs(skipped) do write(message .. "\n") end
+  if n_rows == 0 then return true end
+  local folder, why = measure.folder()
+  if not folder then return nil, { why } end
+  local counts, holds
+  counts, why = files.write(folder, result.files)
+  if counts then holds, why = measure.run(root, folder, prefix, write) end
+  measure.remove(folder)
+  if holds == nil then return nil, { why } end
+  return holds
+end
+
+return M

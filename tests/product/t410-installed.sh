@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, from an installed prefix that was moved
+# elsewhere, without the source tree. What it writes is what the source tree's generator writes.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${QUERN_BUILD_DIR:-$source/build}
+if [ ! -e "$build/libquern.so" ]; then
+  skip_all 'the library is not built here'
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern t410.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
+
+try 'cmake --install with --prefix' cmake --install "$build" --prefix "$work/installed"
+mv installed moved
+generator=moved/share/quern
+[ -e "$generator/build.lua" ]; ok $? 'the generator is there'
+! grep -rlF "$source" "$generator" >said; ok $? '  without a path of the source tree'
+ours() { lua5.4 "$work/$generator/build.lua" "$@"; }
+theirs() { lua5.4 "$source/build.lua" "$@"; }
+# same NAME ARGUMENT...: both write the same into a folder
+same() {
+  name=$1
+  shift
+  rm -rf one two
+  ours "$@" --out one >said 2>why && theirs "$@" --out two >said 2>why
+  ok $? "$name"
+  rm -f one/*.d two/*.d
+  [ -e one/manifest.json ] && diff -r one two >said 2>&1
+  ok $? '  as from the source tree'
+}
+
+cat >mine.lua <<'END'
+unary "acme.swish" { doc = "x times its logistic.", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
+END
+cat >app.c <<'END'
+QUERN_KERNEL(bias_relu, y = maximum(x + b, 0))
+END
+printf 'quern-record 1\nkernel qj_1\nx0 + x1\nf32,f32 > f32\n1d ccc\nspecs -\nend\n' >record
+
+same 'generate, with a spec' generate --prefix acme --ops add,nonzero --dtypes f32 --spec mine.lua
+[ -e one/kernels/op_acme_swish.c ]; ok $? "  has the spec's op"
+try '  compiles' sh "$source/tests/support/build-tree.sh" cc one objects -std=c11 -O1
+same 'generate --variants full' generate --variants full --rank 2 --prefix acme --ops negative --dtypes f32
+same 'generate --single' generate --single --prefix acme --ops add --dtypes f32
+same 'generate --target cuda' generate --target cuda --prefix acme --ops add --dtypes f32
+same 'generate --target c,cuda' generate --target c,cuda --prefix acme --ops add,gelu --dtypes f32
+[ -e one/core/cuda_tree.c ]; ok $? '  has what launches its kernels'
+same 'generate --library' generate --library --target c,cuda --ops add --dtypes f32
+same 'generate --scan' generate --scan app.c --dtypes f32
+same 'freeze' freeze --record record --prefix frozen
+try 'generate --report' ours generate --out reported --ops negative --dtypes f32 --report
+grep -q '^negative ' said; ok $? '  reports'
+try 'check' ours check mine.lua
+echo 'unary "acme.sq" { doc = "x squared.", dtypes = { "f32" }, body = [[ x * x ]] }' >exact.lua
+try 'check --measure' ours check --measure exact.lua
+grep -q '^acme.sq f32: ok: ' said; ok $? '  measures'
+for arguments in 'list' 'list --json' 'list --markdown' 'show negative' 'show qk_add_f32_f32_f32_2d_ccc' 'show qc_add_f32_f32_f32_2d_ccc'; do
+  # (the words are split on purpose)
+  ours $arguments >one.txt 2>why && theirs $arguments >two.txt 2>why && cmp one.txt two.txt >said 2>&1
+  ok $? "$arguments"
+done
+try 'new' ours new acme.thing
+[ -s acme_thing.lua ]; ok $? '  writes a spec'
+try '  that passes check' ours check acme_thing.lua
+commands=$(sed -n 's/^function commands\.\([a-z]*\)().*/\1/p' "$source/build.lua" | sort | tr '\n' ' ')
+[ "$commands" = 'check freeze generate list new show ' ]; ok $? 'these are all commands'
+
+done_testing
