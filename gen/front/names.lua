@@ -74,8 +74,8 @@ function M.clash(ops, prefix)
     if other then
       local first, second = other, op
       if first.builtin == false then first, second = second, first end
-      return string.format("%s: %s: under --prefix %s its C name %s_%s is that of op %s: rename it, or leave one of them out", second.place,
-                           second.name, prefix, prefix, op.c_name, first.name)
+      return string.format("%s: %s: under --prefix %s its C name %s_%s is that of op %s: rename it, or leave one of them out",
+                           second.place, second.name, prefix, prefix, op.c_name, first.name)
     end
     taken[op.c_name] = op
   end
