@@ -32,6 +32,19 @@ local function integer_of(types, signed, bits)
   end
 end
 
+-- Whether a float dtype has every number of another.
+local function holds(x, y) return x.exponent >= y.exponent and x.digits >= y.digits end
+
+-- The least float dtype that has every number of both: one of them, or, as for f16 with bf16, a third.
+local function float_of_both(types, x, y)
+  local least
+  for _, name in ipairs(types.sets.floating) do
+    local t = types.by_name[name]
+    if holds(t, x) and holds(t, y) and (not least or t.bits < least.bits) then least = t end
+  end
+  return least and least.name
+end
+
 -- The dtype two operands meet in, or nil and the reason. a, b: names
 function M.common(types, a, b)
   if a == b then return a end
@@ -40,11 +53,7 @@ function M.common(types, a, b)
   if x.kind == "bool" then return b end
   if y.kind == "bool" then return a end
   if x.kind ~= y.kind then return x.kind == "float" and a or b end
-  if x.kind == "float" then
-    -- f16 with bf16: neither holds the other
-    if x.bits == y.bits then return "f32" end
-    return x.bits > y.bits and a or b
-  end
+  if x.kind == "float" then return float_of_both(types, x, y) end
   if (x.signed or false) == (y.signed or false) then return x.bits > y.bits and a or b end
   local signed, unsigned = x, y
   if not x.signed then signed, unsigned = y, x end

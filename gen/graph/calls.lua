@@ -17,7 +17,8 @@ local Scope, node_of, dtype_of, is_weak = scope.Scope, scope.node_of, scope.dtyp
 function Scope:primitive(name, values, node)
   local types, dag, func = self.state.types, self.state.dag, primitives.functions[name]
   if #values ~= func.arguments then
-    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, func.arguments, func.arguments == 1 and "" or "s", #values)
+    self:fail_as("syntax", node, "%s takes %d argument%s, got %d", name, func.arguments,
+                 func.arguments == 1 and "" or "s", #values)
   end
   local takes = func.takes
   if takes then

@@ -14,7 +14,8 @@ local function apply(node, v, types)
   if node.op == "const" then return t.kind == "float" and number.float_value(node.value, t) or node.value end
   if row.fold and t.kind ~= "float" then return arithmetic.normal(row.fold(v[1], v[2], t), t) end
   local f = type(row.evaluate) == "table" and row.evaluate[t.kind] or row.evaluate
-  return arithmetic.normal(f(v[1], v[2], v[3], { type = t, of = types.by_name[node.args[1].type], node = node, types = types }), t)
+  local at = { type = t, of = types.by_name[node.args[1].type], node = node, types = types }
+  return arithmetic.normal(f(v[1], v[2], v[3], at), t)
 end
 
 -- A number as a value of a type, or nil where it is none.

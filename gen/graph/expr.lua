@@ -15,7 +15,8 @@ require "gen.graph.bodies"
 
 local M = {}
 
-M.CONSTANTS, M.MAX_INLINE_DEPTH, M.MAX_STEPS, M.Scope = scope_of.CONSTANTS, scope_of.MAX_INLINE_DEPTH, scope_of.MAX_STEPS, scope_of.Scope
+M.CONSTANTS, M.Scope = scope_of.CONSTANTS, scope_of.Scope
+M.MAX_INLINE_DEPTH, M.MAX_STEPS = scope_of.MAX_INLINE_DEPTH, scope_of.MAX_STEPS
 M.op_called, M.is_listed, M.compute_type = op_types.op_called, op_types.is_listed, op_types.compute_type
 M.is_double, M.is_floating, M.body_of = op_types.is_double, op_types.is_floating, op_types.body_of
 

@@ -95,7 +95,8 @@ function Scope:cast(value, type_name)
   local types, node = self.state.types, node_of(value)
   local t = types.by_name[type_name]
   if t.compute ~= type_name then
-    if types.by_name[node.type].kind == "float" and node.type ~= "f64" then node = node_of(self:cast(node, t.compute)) end
+    local from = types.by_name[node.type]
+    if from.kind == "float" and from.digits <= types.by_name[t.compute].digits then node = node_of(self:cast(node, t.compute)) end
     return self:typed(self.state.dag:make("round", t.compute, { node }, { name = type_name }), type_name)
   end
   if node.type == type_name then return node end

@@ -20,12 +20,12 @@ end
 
 ---------------------------------------------------------------------------------------------------- numbers to constants
 
--- A number as an f64 that is rounded to the type once: an integer to f32 not by way of f64, so what f64 cannot hold of it is
--- folded into the last bit. A float is left as it is: -0.0 + 0.0 is another number.
+-- A number as an f64 that is rounded to the type once: an integer to a narrower one not by way of f64, so what f64 cannot hold
+-- of it is folded into the last bit. A float is left as it is: -0.0 + 0.0 is another number.
 function M.rounded(t, number, is_pattern)
   if is_pattern then return M.rounded(t, number >> 1 | number & 1) * 2.0 end
   if math.type(number) == "float" then return number end
-  if t.bits > 32 or (number > -0x20000000000000 and number < 0x20000000000000) then return number + 0.0 end
+  if t.digits >= 53 or (number > -0x20000000000000 and number < 0x20000000000000) then return number + 0.0 end
   local kept = number & ~0x7ff
   return (kept == number and kept or kept | 0x800) + 0.0
 end

@@ -24,13 +24,15 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- The first whose mark a spec has is an op's kind.
-M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
+M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
+           elementwise }
 
 local of_name = {}
 for _, kind in ipairs(M.list) do
   of_name[kind.name] = kind
-  -- flags are each kind's own
-  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "rule" } do kind[key] = kind[key] or elementwise[key] end
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "rule" } do -- flags are each kind's own
+    kind[key] = kind[key] or elementwise[key]
+  end
 end
 
 -- The kind of an op. One that is no spec's has none.

@@ -191,7 +191,8 @@ local function function_rows()
     if not func.is_trusted then
       local result = func.as or func.result
       rows[#rows + 1] = string.format('  {"%s", %d, QN_FUNCTION_%s, %s},', name, func.arguments,
-                                      func.as and "AS" or func.takes:upper(), result and tables.dtype_constant(result) or "QN_DTYPE_NONE")
+                                      func.as and "AS" or func.takes:upper(),
+                                      result and tables.dtype_constant(result) or "QN_DTYPE_NONE")
     end
   end
   return rows

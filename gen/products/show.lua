@@ -4,6 +4,7 @@ local library = require "gen.products.library"
 local load = require "gen.products.load"
 local planning = require "gen.products.plan"
 local source = require "gen.base.source"
+local spec = require "gen.front.spec"
 local targets = require "gen.targets.all"
 
 local M = {}
@@ -12,6 +13,8 @@ local M = {}
 function M.text(root, name, specs)
   local model, inputs, errors = load.load(root, specs)
   if #errors > 0 then return nil, errors end
+  local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
+  if prefix then spec.put_under_prefix(model, prefix) end
   local read, plan = load.reader(root, inputs), nil
   for _, target in ipairs(targets.list) do
     local bare, known = target.bare_name(name), nil

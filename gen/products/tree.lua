@@ -13,6 +13,7 @@ local notice = require "gen.products.notice"
 local order = require "gen.base.order"
 local planning = require "gen.products.plan"
 local single = require "gen.products.single"
+local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 
@@ -147,7 +148,7 @@ end
 function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs)
   local prefix = options.prefix or names.LIBRARY
-  if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) end
+  if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
   local list, is_asked = chosen_targets(options, errors)
   if #errors > 0 then return nil, errors end
@@ -156,6 +157,7 @@ function M.generate(root, options)
   if not plan then return nil, errors end
   errors = {}
   leave_out(plan, list, options.ops ~= nil, errors)
+  if #errors == 0 then errors[1] = spec.clash(plan.ops, prefix) end
   check_names(plan, prefix, errors)
   if #errors > 0 then return nil, errors end
   load.add_generator(root, inputs)

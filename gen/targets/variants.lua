@@ -222,19 +222,22 @@ function M.of_packs(types, wanted, ops, records_of)
       end
     end
   end
-  for _, bits in ipairs { 8, 16, 32, 64 } do
-    local b, log2 = "b" .. bits, ({ [8] = 0, [16] = 1, [32] = 2, [64] = 3 })[bits]
-    for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
-      add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
-          { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise" })
-    end
-    add(name_of("pack_transpose", { b, b }, "2", "sc"),
-        { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
-    for _, direction in ipairs { "gather", "scatter" } do
-      local classes = direction == "gather" and "scc" or "ccs"
-      add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
-          { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
-            template = "at", direction = direction })
+  for _, t in ipairs(types.list) do
+    if t.kind == "bits" then
+      local b, log2 = t.name, 0
+      while 1 << log2 < t.size do log2 = log2 + 1 end
+      for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
+        add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
+            { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise" })
+      end
+      add(name_of("pack_transpose", { b, b }, "2", "sc"),
+          { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
+      for _, direction in ipairs { "gather", "scatter" } do
+        local classes = direction == "gather" and "scc" or "ccs"
+        add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
+            { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
+              template = "at", direction = direction })
+      end
     end
   end
   for _, kind in ipairs(kinds.list) do

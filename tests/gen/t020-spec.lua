@@ -212,6 +212,31 @@ refuses('unary "acme.a" { doc = "d", params = { x = 1 }, dtypes = floating, body
         "a parameter called as an input")
 refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' stands twice", "an input twice")
 
+tap.diag("names under a prefix")
+local function generated(text, ops, prefix)
+  write(folder .. "/p.lua", text)
+  local result, errors = main.generate(source_dir, { specs = { folder .. "/p.lua" }, ops = ops, prefix = prefix, dtypes = "f32" })
+  return result and result.files, table.concat(errors or {}, "\n")
+end
+local SWISH = 'unary "acme.swish" { doc = "d", dtypes = floating, body = "x * sigmoid(x)" }\n'
+local swish = generated(SWISH, "acme.swish,acme.swish_backward,add", "acme")
+local header = swish and swish["acme.h"] or ""
+tap.ok(header:find("acme_status acme_swish(", 1, true) and header:find("acme_status acme_swish_backward(", 1, true)
+       and not header:find "acme_acme_", "an op of the prefix's namespace has the prefix once, so does its derivative")
+tap.ok(swish and swish["kernels/op_swish.c"], "and so has the file of its kernels")
+local other = generated(SWISH, "acme.swish", "mine")
+tap.ok(other and other["mine.h"]:find("mine_status mine_acme_swish(", 1, true), "under another prefix it keeps its namespace")
+tap.has_str(main.show(source_dir, "acme_qk_swish_f32_f32_1d_cc_v3", { folder .. "/p.lua" }) or "", "Q_NAME(qk_swish_f32_f32_1d_cc)",
+            "show finds a symbol of such a tree")
+local GELU = 'unary "acme.gelu" { doc = "d", dtypes = floating, body = "x" }'
+local both, why = generated(GELU, "acme.gelu,gelu", "acme")
+tap.ok(not both, "an op that has the C name of a built-in one beside it is refused")
+tap.has_str(why, "acme.gelu: under --prefix acme its C name acme_gelu is that of op gelu", "which is said")
+tap.ok(generated(GELU, "acme.gelu", "acme") and generated(GELU, "acme.gelu,gelu", "mine"), "alone, or under another prefix, it is not")
+local _, taken = generated('unary "acme.version" { doc = "d", dtypes = floating, body = "x" }', "acme.version", "acme")
+tap.has_str(taken, "acme.version: under --prefix acme: 'version' cannot be an op's name: the library uses version itself",
+            "nor may it have the name of a function of the tree")
+
 tap.diag("bodies")
 local function deep(open, n, close) return open:rep(n) .. "x" .. close:rep(n) end
 for _, row in ipairs {

@@ -89,13 +89,13 @@ cat >swish.lua <<'LUA'
 unary "acme.swish" { doc = "x times its logistic; quern_swish, qn_x, QUERN_SWISH.", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
 LUA
 run 0 "README's command" generate --out own --prefix acme --ops gelu,add,clip --dtypes f16,f32 --spec swish.lua
-for op in acme_swish gelu add clip; do
+for op in swish gelu add clip; do
   [ -f "own/kernels/op_$op.c" ]; ok $? "  has $op"
 done
-[ ! -e own/kernels/op_acme_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
+[ ! -e own/kernels/op_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
 grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/op_table.c; ok $? '  with its own words, whatever the prefix'
 run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
-[ -f all/kernels/op_acme_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
+[ -f all/kernels/op_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
 rm -rf own all
 
 # ---- what it writes
@@ -262,7 +262,7 @@ run 0 'new' new acme.swishy
 run 0 'its spec passes check' check acme_swishy.lua
 grep -q 'acme.swishy takes' said; ok $? '  which says what the op takes'
 run 0 'and generates' generate --out swishy --prefix acme --spec acme_swishy.lua --ops acme.swishy --dtypes f32
-grep -q 'acme_acme_swishy' swishy/acme.h; ok $? '  a typed function'
+grep -q 'quern_status acme_swishy(\|acme_status acme_swishy(' swishy/acme.h; ok $? '  a typed function'
 cp acme_swishy.lua kept.lua
 run 1 'new does not overwrite' new acme.swishy
 cmp -s acme_swishy.lua kept.lua; ok $? '  the file is as it was'

@@ -86,7 +86,7 @@ int main(void) {
   b.data = y;
   if (pebble_gelu(&a, &b, NULL)) return 1;
   eat(y);
-  if (pebble_pebble_mish(&a, &b, NULL)) return 1;
+  if (pebble_mish(&a, &b, NULL)) return 1;
   eat(y);
   if (pebble_multiply(&a, &b, &b, NULL)) return 1;
   eat(y);

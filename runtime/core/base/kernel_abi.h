@@ -10,7 +10,7 @@
 
 /* Operands of one op, inputs and outputs together; its parameters. */
 #define QN_MAX_OPERANDS 32
-#define QN_MAX_OUTPUTS 8 /* of an op with dtype rules; ORDER MAX_OUTPUTS of gen/front/spec.lua */
+#define QN_MAX_OUTPUTS 8 /* of an op with dtype rules; ORDER MAX_OUTPUTS of gen/front/declare_op.lua */
 #define QN_MAX_PARAMS 16
 
 /* A kernel runs two nested loops, n[0] inner and n[1] outer, over operands (inputs, then outputs) at ptr[k] with byte

@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Fields of declarations: a table against its schema, and lists of names.
+
+local names = require "gen.front.names"
+local order = require "gen.base.order"
+local places = require "gen.front.places"
+local source = require "gen.base.source"
+
+local M = {}
+
+local fail = places.fail
+
+-- Checks a table against a schema { field = "types, separated by blanks" }; unknown fields are named with the nearest known one.
+function M.check_fields(state, index, what, fields, schema)
+  local at = state.tokens[index].at
+  if type(fields) ~= "table" then
+    fail(state, at, "%s: expected a table { ... }", what)
+    return false
+  end
+  local keys = {}
+  for key in pairs(fields) do keys[#keys + 1] = tostring(key) end
+  order.sort(keys)
+  for _, key in ipairs(keys) do
+    local wanted, value = schema[key], fields[key]
+    if not wanted then
+      local place = at
+      for k = index, #state.tokens do
+        if state.tokens[k].text == key then
+          place = state.tokens[k].at
+          break
+        end
+      end
+      fail(state, place, "%s: unknown field '%s'%s", what, source.shown(key), source.suggest(key, schema))
+      return false
+    end
+    if not (" " .. wanted .. " "):find(" " .. type(value) .. " ", 1, true) then
+      fail(state, at, "%s: field '%s' is a %s, expected %s", what, key, type(value), (wanted:gsub(" ", " or ")))
+      return false
+    end
+  end
+  return true
+end
+
+-- "bool condition, x, y" -> { { name, type }, ... }
+function M.parse_names(state, at, what, text, types)
+  local model = state.model
+  local list, seen = {}, {}
+  if text:find "^%s*$" then return list end
+  for item in (text .. ","):gmatch "([^,]*)," do
+    local kind, name = item:match "^%s*([%w_]+)%s+([%w_]+)%s*$"
+    if not name then name = item:match "^%s*([%w_]+)%s*$" end
+    if not name or not names.is_free_name(name) or names.TYPED_FUNCTION[name] or names.is_word_of_bodies(model, name) then
+      fail(state, at, "%s: '%s' is not a name", what, source.shown(item))
+      return nil
+    end
+    if seen[name] then
+      fail(state, at, "%s: '%s' stands twice", what, name)
+      return nil
+    end
+    if kind and not types[kind] then
+      fail(state, at, "%s: unknown type '%s'%s", what, source.shown(kind), source.suggest(kind, types))
+      return nil
+    end
+    seen[name] = true
+    list[#list + 1] = { name = name, type = kind }
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Names that a spec may give: of ops, in the spec and in C, of functions, operands and parameters. Knows no declarations.
+
+local source = require "gen.base.source"
+
+local M = {}
+
+-- Names that C, C++ or CUDA take for themselves, or that a header may define as a macro.
+local RESERVED = {}
+for word in ([[auto break case char const continue default do double else enum extern float for goto if inline int long
+  register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+  alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class compl concept consteval constexpr
+  constinit const_cast co_await co_return co_yield decltype delete dynamic_cast explicit export false friend mutable
+  namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast requires
+  static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
+  typeof complex imaginary generic main errno linux unix stdin stdout stderr nan near far
+  warpsize griddim blockdim blockidx threadidx half]]):gmatch "[%w_]+" do
+  RESERVED[word] = true
+end
+
+local function is_name(name)
+  return type(name) == "string" and #name <= 64 and name:find "^[a-z][a-z0-9_]*$" ~= nil
+end
+
+-- A name that may stand in C as it is: an input, an output, a parameter, a function.
+function M.is_free_name(name)
+  return is_name(name) and not RESERVED[name] and not name:find "_t$" and not name:find "^q[nk]?_"
+    and not name:find "^quern_"
+end
+
+-- Words that mean something in a body already: types, statements.
+function M.is_word_of_bodies(model, name)
+  return model.types.by_name[name] ~= nil or name == "rare" or name == "param" or name == "lookup" or name == "canonical"
+end
+
+-- Names of an op's operands that the typed functions need for themselves.
+M.TYPED_FUNCTION = { out = true, call = true, ins = true, outs = true }
+
+-- Whether `name` may be an op's: [a-z][a-z0-9_]*, with a namespace before it or not. Returns its C name, or nil and why.
+-- api_names: words that stand behind the prefix in the public header
+function M.op_c_name(name, api_names)
+  local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
+  if not M.is_free_name(base or name) or (namespace and not M.is_free_name(namespace)) then
+    return nil, string.format("'%s' cannot be an op's name: [a-z][a-z0-9_]*, at most 64, no word of C, C++ or CUDA",
+                              source.shown(name))
+  end
+  local c_name = name:gsub("%.", "_")
+  if name == "grad" then return nil, "'grad' cannot be an op's name: it is the derivative of an expression" end
+  if api_names[c_name] or c_name:find "^q[nk]?_" or c_name:find "^builtin_" or c_name:find "^pack_" then
+    return nil, string.format("'%s' cannot be an op's name: the library uses %s itself", name, c_name)
+  end
+  return c_name
+end
+
+-- The C names of a model's ops in a tree of a prefix: an op whose namespace is the prefix has it once, acme.swish is acme_swish.
+-- Returns what is wrong, or nil.
+function M.put_under_prefix(model, prefix)
+  for _, op in ipairs(model.ops) do
+    local base = op.name:match("^" .. prefix .. "%.([a-z][a-z0-9_]*)$")
+    if base then
+      local c_name, why = M.op_c_name(base, model.api_names)
+      if not c_name then return string.format("%s: %s: under --prefix %s: %s", op.place, op.name, prefix, why) end
+      op.c_name = c_name
+    end
+  end
+end
+
+-- What is wrong with ops that are to be in one tree, or nil: two of them have one C name.
+function M.clash(ops, prefix)
+  local taken = {}
+  for _, op in ipairs(ops) do
+    local other = taken[op.c_name]
+    if other then
+      local first, second = other, op
+      if first.builtin == false then first, second = second, first end
+      return string.format("%s: %s: under --prefix %s its C name %s_%s is that of op %s: rename it, or leave one of them out",
+                           second.place, second.name, prefix, prefix, op.c_name, first.name)
+    end
+    taken[op.c_name] = op
+  end
+end
+
+return M
