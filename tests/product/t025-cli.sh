@@ -89,13 +89,13 @@ cat >swish.lua <<'LUA'
 unary "acme.swish" { doc = "x times its logistic; quern_swish, qn_x, QUERN_SWISH.", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
 LUA
 run 0 "README's command" generate --out own --prefix acme --ops gelu,add,clip --dtypes f16,f32 --spec swish.lua
-for op in acme_swish gelu add clip; do
+for op in swish gelu add clip; do
   [ -f "own/kernels/op_$op.c" ]; ok $? "  has $op"
 done
-[ ! -e own/kernels/op_acme_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
+[ ! -e own/kernels/op_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
 grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/op_table.c; ok $? '  with its own words, whatever the prefix'
 run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
-[ -f all/kernels/op_acme_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
+[ -f all/kernels/op_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
 rm -rf own all
 
 # ---- what it writes
