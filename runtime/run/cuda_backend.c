@@ -224,7 +224,8 @@ static quern_status device_address(const quern_op_info *info, int32_t k, const q
   static const int attributes[] = {QN_CUDA_POINTER_DEVICE_POINTER};
   qn_cuda_address seen = 0;
   void *values[] = {&seen};
-  const qn_cuda_result result = scope->driver->pointer_attributes(1, attributes, values, (qn_cuda_address)(uintptr_t)qn_ref_address(ref));
+  const qn_cuda_address ptr = (qn_cuda_address)(uintptr_t)qn_ref_address(ref);
+  const qn_cuda_result result = scope->driver->pointer_attributes(1, attributes, values, ptr);
   *address = seen;
   if (result == 0 && seen) return QUERN_OK;
   return qn_tensor_fail(QUERN_E_DEVICE, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in,

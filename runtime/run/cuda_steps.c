@@ -25,7 +25,7 @@ static const qn_program *program_of(const qn_decision *decision) {
 }
 
 /* The dtype in which the program has an operand. */
-static uint8_t value_of(const qn_decision *decision, int32_t k) { return decision->specialised->signature.value[k]; }
+static uint8_t value_of(const qn_decision *decision, int32_t k) { return decision->specialised->signature.compute_dtypes[k]; }
 static uint8_t value_size(const qn_decision *decision, int32_t k) { return qn_dtype_infos[value_of(decision, k)].size; }
 
 /* Kernels of the program have the operand where it is: in one piece, in its dtype; an output: not before an input is read. */

@@ -8,12 +8,12 @@
 /* How an operand gets to the kernel, or from it. */
 static void add_operand(qn_strbuf *buf, const quern_op_info *info, const qn_job *job, int32_t k) {
   static const char *const words[] = {
-      [QN_WAY_IN_PLACE] = "in place", [QN_WAY_CONVERT] = "", [QN_WAY_ONE] = "one value",
-      [QN_WAY_FILL] = "one value spread", [QN_WAY_ROWS] = "rows copied", [QN_WAY_STRIDED] = "moved",
-      [QN_WAY_AT] = "moved", [QN_WAY_POSITION] = "counted", [QN_WAY_STREAM] = "streamed"};
+      [QN_PACKING_IN_PLACE] = "in place", [QN_PACKING_CONVERT] = "", [QN_PACKING_ONE] = "one value",
+      [QN_PACKING_FILL] = "one value spread", [QN_PACKING_ROWS] = "rows copied", [QN_PACKING_STRIDED] = "moved",
+      [QN_PACKING_AT] = "moved", [QN_PACKING_POSITION] = "counted", [QN_PACKING_STREAM] = "streamed"};
   const qn_operand *operand = &job->operand[k];
   char name[QN_TENSOR_ARG_CHARS];
-  const char *word = words[operand->way];
+  const char *word = words[operand->packing];
   const int32_t arg = k - job->nest->n_positions;
   if (arg < 0)
     qn_strbuf_add(buf, "the elements' indices: %s", word);
@@ -21,7 +21,8 @@ static void add_operand(qn_strbuf *buf, const quern_op_info *info, const qn_job 
     qn_strbuf_add(buf, "%s: %s", qn_tensor_arg_text(&info->args[arg], k < job->n_in ? arg : k - job->n_in, name), word);
   if (operand->mover) qn_strbuf_add(buf, " by %s", operand->mover->name);
   if (operand->convert) {
-    uint8_t from = k < job->n_in ? operand->dtype : operand->value, to = k < job->n_in ? operand->value : operand->dtype;
+    const uint8_t own = operand->dtype, compute = operand->compute_dtype;
+    const uint8_t from = k < job->n_in ? own : compute, to = k < job->n_in ? compute : own;
     qn_strbuf_add(buf, "%sconverted from %s to %s", *word ? ", " : "", qn_dtype_infos[from].name, qn_dtype_infos[to].name);
   }
   qn_strbuf_add(buf, "\n");
@@ -40,8 +41,8 @@ void qn_cpu_explain_job(qn_strbuf *buf, const quern_op_info *info, const qn_job 
            job->streamed ? "yes" : "no");
   if (job->path == QN_PATH_DIRECT) return;
   qn_strbuf_add(buf, "box:");
-  for (int32_t j = job->box_rank - 1; j >= 0; j--)
-    qn_strbuf_add(buf, " %lld%s", (long long)job->chunk[job->box_dim[j]], j ? " x" : "");
-  qn_strbuf_add(buf, job->box_rank ? "\n" : " 1\n");
+  for (int32_t j = job->tile_rank - 1; j >= 0; j--)
+    qn_strbuf_add(buf, " %lld%s", (long long)job->chunk[job->tile_dim[j]], j ? " x" : "");
+  qn_strbuf_add(buf, job->tile_rank ? "\n" : " 1\n");
   for (int32_t k = 0; k < job->n_operands; k++) add_operand(buf, info, job, k);
 }

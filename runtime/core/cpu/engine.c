@@ -1,7 +1,7 @@
 /* engine.c: runs jobs. See engine.h.
  *
- * The block machine works on one box at a time: load the inputs into blocks, compute, store the outputs. A kernel is one
- * step on blocks (or on tensors, where an operand lies as the kernel wants it). All loads of a box come before its first
+ * The block machine works on one tile at a time: load the inputs into blocks, compute, store the outputs. A kernel is one
+ * step on blocks (or on tensors, where an operand lies as the kernel wants it). All loads of a tile come before its first
  * store, and kernels load an index before they store it, so an output may be the very tensor of an input. */
 #include "core/cpu/engine.h"
 
@@ -16,8 +16,8 @@ typedef struct run {
   const void *params;
   int32_t n_slices;
   int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
-  int64_t n_boxes; /* BLOCKS */
-  int64_t skew;    /* BLOCKS: box boundaries of dimension 0 lie so many items before multiples of its chunk */
+  int64_t n_tiles; /* BLOCKS */
+  int64_t skew;    /* BLOCKS: tile boundaries of dimension 0 lie so many items before multiples of its chunk */
 } run;
 
 /* Part `i` of `n` of [0, total), cut at multiples of `multiple`. */
@@ -50,7 +50,7 @@ static int64_t items_to_line(const qn_job *job, const char *output) {
 static void stream_row(const run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
-  _Alignas(64) char area[QN_AREA];
+  _Alignas(64) char scratch[QN_SCRATCH];
   char *ptr[QN_MAX_OPERANDS];
   int64_t piece[3] = {job->chunk[0], 1, 0};
   const int64_t head = items_to_line(job, row[job->n_in]);
@@ -58,10 +58,10 @@ static void stream_row(const run *run, char *const *row, const int64_t (*stride)
   for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
     if (piece[0] > n - i) piece[0] = n - i;
     for (int32_t k = 0; k < job->n_in; k++) ptr[k] = row[k] + i * stride[k][0];
-    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = area + job->operand[k].block;
+    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = scratch + job->operand[k].block;
     run->kernel(ptr, stride, piece, run->params);
     for (int32_t k = job->n_in; k < job->n_operands; k++) {
-      char *copy[2] = {area + job->operand[k].block, row[k] + i * job->operand[k].size};
+      char *copy[2] = {scratch + job->operand[k].block, row[k] + i * job->operand[k].size};
       const int64_t size[3] = {piece[0] * job->operand[k].size, 1, 0};
       job->operand[k].move(copy, byte_stride, size, NULL);
     }
@@ -125,7 +125,7 @@ static void direct_slice(void *arg, int64_t i) {
 /* Of a position's, too, which is no address. */
 static char *moved_by(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
-/* Where a slice stands: the box's place in the grid, its first item in every dimension and operand. */
+/* Where a slice stands: the tile's place in the grid, its first item in every dimension and operand. */
 typedef struct place {
   int64_t at[QUERN_MAX_NDIM];
   int64_t begin[QUERN_MAX_NDIM];
@@ -134,30 +134,30 @@ typedef struct place {
 
 static int64_t skew_along(const run *run, int32_t d) { return d == 0 ? run->skew : 0; }
 
-static int64_t boxes_along(const run *run, int32_t d) {
+static int64_t tiles_along(const run *run, int32_t d) {
   const qn_job *job = run->job;
   return (job->nest->n[d] + skew_along(run, d) + job->chunk[d] - 1) / job->chunk[d];
 }
 
-static int64_t box_begin(const run *run, int32_t d, int64_t at) {
+static int64_t tile_begin(const run *run, int32_t d, int64_t at) {
   int64_t begin = at * run->job->chunk[d] - skew_along(run, d);
   return begin > 0 ? begin : 0;
 }
 
-static int64_t box_end(const run *run, int32_t d, int64_t at) {
+static int64_t tile_end(const run *run, int32_t d, int64_t at) {
   int64_t end = (at + 1) * run->job->chunk[d] - skew_along(run, d), n = run->job->nest->n[d];
   return end < n ? end : n;
 }
 
-static void place_set(const run *run, place *place, int64_t box) {
+static void place_set(const run *run, place *place, int64_t tile) {
   const qn_nest *nest = run->job->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = run->ptr[k];
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = run->job->order[i];
-    int64_t count = boxes_along(run, d);
-    place->at[d] = box % count;
-    box /= count;
-    place->begin[d] = box_begin(run, d, place->at[d]);
+    int64_t count = tiles_along(run, d);
+    place->at[d] = tile % count;
+    tile /= count;
+    place->begin[d] = tile_begin(run, d, place->at[d]);
     for (int32_t k = 0; k < nest->n_operands; k++)
       place->ptr[k] = moved_by(place->ptr[k], place->begin[d] * nest->stride[k][d]);
   }
@@ -167,9 +167,9 @@ static void place_next(const run *run, place *place) {
   const qn_nest *nest = run->job->nest;
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = run->job->order[i];
-    int wraps = box_end(run, d, place->at[d]) == nest->n[d];
+    int wraps = tile_end(run, d, place->at[d]) == nest->n[d];
     place->at[d] = wraps ? 0 : place->at[d] + 1;
-    int64_t begin = box_begin(run, d, place->at[d]), moved = begin - place->begin[d];
+    int64_t begin = tile_begin(run, d, place->at[d]), moved = begin - place->begin[d];
     place->begin[d] = begin;
     if (moved)
       for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = moved_by(place->ptr[k], moved * nest->stride[k][d]);
@@ -177,35 +177,35 @@ static void place_next(const run *run, place *place) {
   }
 }
 
-static void box_measure(const run *run, const place *place, qn_box *box) {
-  box->count = 1;
-  for (int32_t j = 0; j < box->rank; j++) {
-    int32_t d = box->dim[j];
-    box->n[j] = box_end(run, d, place->at[d]) - place->begin[d];
-    box->count *= box->n[j];
+static void tile_measure(const run *run, const place *place, qn_tile *tile) {
+  tile->count = 1;
+  for (int32_t j = 0; j < tile->rank; j++) {
+    int32_t d = tile->dim[j];
+    tile->n[j] = tile_end(run, d, place->at[d]) - place->begin[d];
+    tile->count *= tile->n[j];
   }
-  box->row = box->rank ? box->n[0] : 1;
+  tile->row = tile->rank ? tile->n[0] : 1;
 }
 
-/* What a block holds already: an operand that is broadcast over the outer dimensions is packed once for many boxes. */
+/* What a block holds already: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
 typedef struct packed {
   const char *from;
   int64_t row, count;
 } packed;
 
 /* Of the first n_in inputs. */
-static void load(const run *run, int32_t n_in, const place *place, const qn_box *box, packed *packed, char *area) {
+static void load(const run *run, int32_t n_in, const place *place, const qn_tile *tile, packed *packed, char *scratch) {
   const qn_job *job = run->job;
   for (int32_t k = 0; k < n_in; k++) {
     const qn_operand *operand = &job->operand[k];
-    if (operand->way == QN_WAY_IN_PLACE) continue;
+    if (operand->packing == QN_PACKING_IN_PLACE) continue;
     const char *from = place->ptr[k];
-    /* A box that is shorter along its last dimension holds the first items of a longer one. */
-    if (packed[k].from == from && packed[k].row == box->row && packed[k].count >= box->count) continue;
-    qn_pack_load(operand, job->nest->stride[k], box, from, area);
+    /* A tile that is shorter along its last dimension holds the first items of a longer one. */
+    if (packed[k].from == from && packed[k].row == tile->row && packed[k].count >= tile->count) continue;
+    qn_pack_load(operand, job->nest->stride[k], tile, from, scratch);
     packed[k].from = from;
-    packed[k].row = box->row;
-    packed[k].count = box->count;
+    packed[k].row = tile->row;
+    packed[k].count = tile->count;
   }
 }
 
@@ -215,53 +215,53 @@ typedef struct registers {
   int64_t stride[QN_MAX_OPERANDS][2];
 } registers;
 
-static void registers_set(const qn_job *job, registers *registers, char *area) {
+static void registers_set(const qn_job *job, registers *registers, char *scratch) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     const qn_operand *operand = &job->operand[k];
-    registers->ptr[k] = area + operand->block;
-    registers->stride[k][0] = operand->broadcast ? 0 : operand->value_size;
-    /* From row to row, where the kernel runs in rows; a block's own depends on the box at hand. */
-    registers->stride[k][1] = job->rows && operand->way == QN_WAY_IN_PLACE ? job->nest->stride[k][job->box_dim[1]] : 0;
+    registers->ptr[k] = scratch + operand->block;
+    registers->stride[k][0] = operand->broadcast ? 0 : operand->compute_size;
+    /* From row to row, where the kernel runs in rows; a block's own depends on the tile at hand. */
+    registers->stride[k][1] = job->rows && operand->packing == QN_PACKING_IN_PLACE ? job->nest->stride[k][job->tile_dim[1]] : 0;
   }
 }
 
-/* Where a register of a program is, for the box at hand. */
-static char *register_at(const run *run, const place *place, const qn_register *reg, char *area) {
+/* Where a register of a program is, for the tile at hand. */
+static char *register_at(const run *run, const place *place, const qn_register *reg, char *scratch) {
   const qn_job *job = run->job;
   const qn_operand *operand;
   switch (reg->kind) {
     case QN_REGISTER_OPERAND:
       operand = &job->operand[reg->index];
-      return operand->way == QN_WAY_IN_PLACE ? place->ptr[reg->index] : area + operand->block;
-    case QN_REGISTER_TEMP: return area + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
-    case QN_REGISTER_ONE: return area + job->ones + 8 * reg->index;
+      return operand->packing == QN_PACKING_IN_PLACE ? place->ptr[reg->index] : scratch + operand->block;
+    case QN_REGISTER_TEMP: return scratch + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
+    case QN_REGISTER_ONE: return scratch + job->ones + 8 * reg->index;
     case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(job->program->constants + reg->index);
     default: return (char *)(uintptr_t)((const uint64_t *)run->params + reg->index);
   }
 }
 
-/* The steps of a program over one box. */
-static void compute_program(const run *run, const place *place, const qn_box *box, char *area) {
+/* The steps of a program over one tile. */
+static void compute_program(const run *run, const place *place, const qn_tile *tile, char *scratch) {
   const qn_program *program = run->job->program;
   for (int32_t i = 0; i < program->n_steps; i++) {
     const qn_step *step = &program->steps[i];
-    const int64_t extent[3] = {step->single ? 1 : box->count, 1, 0};
+    const int64_t extent[3] = {step->single ? 1 : tile->count, 1, 0};
     char *ptr[QN_MAX_OPERANDS];
     int64_t stride[QN_MAX_OPERANDS][2];
     for (int32_t k = 0; k < step->n_registers; k++) {
-      ptr[k] = register_at(run, place, &step->registers[k], area);
+      ptr[k] = register_at(run, place, &step->registers[k], scratch);
       stride[k][0] = step->registers[k].step;
       stride[k][1] = 0;
     }
-    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, area));
+    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, scratch));
   }
 }
 
-static void compute(const run *run, const place *place, const qn_box *box, registers *registers) {
+static void compute(const run *run, const place *place, const qn_tile *tile, registers *registers) {
   const qn_job *job = run->job;
-  int64_t extent[3] = {job->rows ? box->row : box->count, job->rows ? box->n[1] : 1, 0};
+  int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
-    if (job->operand[k].way == QN_WAY_IN_PLACE)
+    if (job->operand[k].packing == QN_PACKING_IN_PLACE)
       registers->ptr[k] = place->ptr[k];
     else if (job->rows)
       registers->stride[k][1] = extent[0] * registers->stride[k][0];
@@ -280,43 +280,43 @@ static void compute(const run *run, const place *place, const qn_box *box, regis
   }
 }
 
-static void store(const run *run, const place *place, const qn_box *box, char *area) {
+static void store(const run *run, const place *place, const qn_tile *tile, char *scratch) {
   const qn_job *job = run->job;
   for (int32_t k = job->n_in; k < job->n_operands; k++)
-    if (job->operand[k].way != QN_WAY_IN_PLACE)
-      qn_pack_store(&job->operand[k], job->nest->stride[k], box, area, place->ptr[k]);
+    if (job->operand[k].packing != QN_PACKING_IN_PLACE)
+      qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, place->ptr[k]);
 }
 
-/* Before the first box of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
-static void begin_boxes(const qn_job *job, qn_box *box, packed *packed, char *area) {
-  box->rank = job->box_rank;
-  box->dim = job->box_dim;
-  for (int32_t j = 0; j < box->rank; j++) box->n[j] = job->chunk[box->dim[j]];
-  box->row = box->rank ? box->n[0] : 1;
+/* Before the first tile of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
+static void begin_tiles(const qn_job *job, qn_tile *tile, packed *packed, char *scratch) {
+  tile->rank = job->tile_rank;
+  tile->dim = job->tile_dim;
+  for (int32_t j = 0; j < tile->rank; j++) tile->n[j] = job->chunk[tile->dim[j]];
+  tile->row = tile->rank ? tile->n[0] : 1;
   for (int32_t k = 0; k < job->n_operands; k++) {
     packed[k] = (struct packed){.count = 0};
-    if (job->operand[k].way == QN_WAY_AT) qn_pack_index(&job->operand[k], job->nest->stride[k], box, area);
+    if (job->operand[k].packing == QN_PACKING_AT) qn_pack_index(&job->operand[k], job->nest->stride[k], tile, scratch);
   }
 }
 
-static void run_boxes(const run *run, int64_t first, int64_t end) {
+static void run_tiles(const run *run, int64_t first, int64_t end) {
   const qn_job *job = run->job;
-  _Alignas(64) char area[QN_AREA];
+  _Alignas(64) char scratch[QN_SCRATCH];
   packed packed[QN_MAX_OPERANDS];
   registers registers;
   place place;
-  qn_box box;
-  begin_boxes(job, &box, packed, area);
-  registers_set(job, &registers, area);
+  qn_tile tile;
+  begin_tiles(job, &tile, packed, scratch);
+  registers_set(job, &registers, scratch);
   place_set(run, &place, first);
   for (int64_t i = first;;) {
-    box_measure(run, &place, &box);
-    load(run, job->n_in, &place, &box, packed, area);
+    tile_measure(run, &place, &tile);
+    load(run, job->n_in, &place, &tile, packed, scratch);
     if (job->program)
-      compute_program(run, &place, &box, area);
+      compute_program(run, &place, &tile, scratch);
     else
-      compute(run, &place, &box, &registers);
-    store(run, &place, &box, area);
+      compute(run, &place, &tile, &registers);
+    store(run, &place, &tile, scratch);
     if (++i == end) break;
     place_next(run, &place);
   }
@@ -325,11 +325,11 @@ static void run_boxes(const run *run, int64_t first, int64_t end) {
 
 static void blocks_slice(void *arg, int64_t i) {
   const run *run = arg;
-  int64_t n = run->n_slices, first = part_start(run->n_boxes, i, n, 1), end = part_start(run->n_boxes, i + 1, n, 1);
-  if (first < end) run_boxes(run, first, end);
+  int64_t n = run->n_slices, first = part_start(run->n_tiles, i, n, 1), end = part_start(run->n_tiles, i + 1, n, 1);
+  if (first < end) run_tiles(run, first, end);
 }
 
-/* How far before multiples of the chunk the boxes of a streamed output begin, for each to begin with a cache line. */
+/* How far before multiples of the chunk the tiles of a streamed output begin, for each to begin with a cache line. */
 static int64_t stream_skew(const qn_job *job, char *const *ptr) {
   uintptr_t misaligned = (uintptr_t)ptr[job->n_in] % 64;
   int64_t size = job->operand[job->n_in].size;
@@ -337,34 +337,34 @@ static int64_t stream_skew(const qn_job *job, char *const *ptr) {
   return (int64_t)misaligned / size % job->chunk[0];
 }
 
-static int64_t count_boxes(const run *run) {
+static int64_t count_tiles(const run *run) {
   int64_t n = 1;
-  for (int32_t d = 0; d < run->job->nest->rank; d++) n *= boxes_along(run, d);
+  for (int32_t d = 0; d < run->job->nest->rank; d++) n *= tiles_along(run, d);
   return n;
 }
 
 void qn_engine_walk(const qn_job *job, char *const *inputs, int32_t n_in, int64_t i, int64_t n,
-                    int (*visit)(void *arg, const qn_engine_box *box), void *arg) {
+                    int (*visit)(void *arg, const qn_engine_tile *tile), void *arg) {
   const run run = {.job = job, .ptr = inputs};
-  const int64_t n_boxes = count_boxes(&run), first = part_start(n_boxes, i, n, 1), end = part_start(n_boxes, i + 1, n, 1);
-  _Alignas(64) char area[QN_AREA];
+  const int64_t n_tiles = count_tiles(&run), first = part_start(n_tiles, i, n, 1), end = part_start(n_tiles, i + 1, n, 1);
+  _Alignas(64) char scratch[QN_SCRATCH];
   packed packed[QN_MAX_OPERANDS];
   char *ptr[QN_MAX_OPERANDS];
   place place;
-  qn_box box;
+  qn_tile tile;
   if (first == end) return;
-  begin_boxes(job, &box, packed, area);
+  begin_tiles(job, &tile, packed, scratch);
   place_set(&run, &place, first);
-  qn_engine_box visited = {.ptr = ptr, .room = area + job->room};
+  qn_engine_tile visited = {.ptr = ptr, .room = scratch + job->room};
   for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
   for (int64_t at = first;;) {
-    box_measure(&run, &place, &box);
-    load(&run, n_in, &place, &box, packed, area);
+    tile_measure(&run, &place, &tile);
+    load(&run, n_in, &place, &tile, packed, scratch);
     for (int32_t k = 0; k < n_in; k++)
-      ptr[k] = job->operand[k].way == QN_WAY_IN_PLACE ? place.ptr[k] : area + job->operand[k].block;
-    visited.count = box.count;
+      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place.ptr[k] : scratch + job->operand[k].block;
+    visited.count = tile.count;
     if (!visit(arg, &visited) || ++at == end) return;
-    visited.first += box.count;
+    visited.first += tile.count;
     place_next(&run, &place);
   }
 }
@@ -390,9 +390,9 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const
     return;
   }
   run.skew = stream_skew(job, ptr);
-  run.n_boxes = count_boxes(&run);
+  run.n_tiles = count_tiles(&run);
   if (n_slices > 1)
     qn_slices_run(slices, n_slices, blocks_slice, &run);
   else
-    run_boxes(&run, 0, run.n_boxes);
+    run_tiles(&run, 0, run.n_tiles);
 }

@@ -15,7 +15,7 @@
  * they gain. Bytes of the widest output in a piece of a row, where a direct kernel is streamed (add of f32: 4.2 ms with 512,
  * 6.2 with 1024). */
 #define PIECE_BYTES 512
-/* Elements of a streamed box, which costs more than a piece (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
+/* Elements of a streamed tile, which costs more than a piece (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
 
 /* A slice is worth a thread's waking from so much work on. */
@@ -111,7 +111,7 @@ static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, in
   return !n_strided || !any_transposed_dim(job);
 }
 
-/* ---- Boxes ---- */
+/* ---- Tiles ---- */
 
 /* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. If `most` allows it, of a
  * multiple of items. */
@@ -123,86 +123,87 @@ static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
   return chunk;
 }
 
-static void choose_linear_boxes(qn_job *job, int64_t block) {
+static void choose_linear_tiles(qn_job *job, int64_t block) {
   const qn_nest *nest = job->nest;
   int64_t room = block;
-  job->box_rank = 0;
+  job->tile_rank = 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     int64_t chunk = 1;
     if (room > 1) chunk = even_chunk(nest->n[d], room, d == 0 || job->streamed ? CACHE_LINE : 1);
     job->chunk[d] = chunk;
     job->order[d] = d;
-    if (chunk > 1) job->box_dim[job->box_rank++] = d;
+    if (chunk > 1) job->tile_dim[job->tile_rank++] = d;
     room = chunk == nest->n[d] ? room / chunk : 1;
   }
 }
 
-/* A tile's rows are so long, */
-#define TILE_ROW 64
+/* The rows of a transposed tile are so long, */
+#define TRANSPOSED_ROW 64
 /* and there are as many of them as two cache lines of the first output have items: lines are fetched in pairs. */
-static int64_t tile_rows(const qn_job *job) { return 2 * CACHE_LINE / job->operand[job->n_in].size; }
+static int64_t transposed_rows(const qn_job *job) { return 2 * CACHE_LINE / job->operand[job->n_in].size; }
 
-/* Boxes of two dimensions, so that a transposed operand's cache lines, along `other`, are used in full. They are walked
+/* Tiles of two dimensions, so that a transposed operand's cache lines, along `other`, are used in full. They are walked
  * along `other`: the pages and half-used lines of the transposed operand, many short rows, then serve the next tile, too
  * (3000 x 3000 f32: 0.8 ns an element against 1.6 the other way or with tiles one line high). */
-static void choose_tiles(qn_job *job, int32_t other, int64_t block) {
+static void choose_transposed_tiles(qn_job *job, int32_t other, int64_t block) {
   const qn_nest *nest = job->nest;
-  int64_t rows = min_i64(nest->n[other], min_i64(tile_rows(job), block));
+  int64_t rows = min_i64(nest->n[other], min_i64(transposed_rows(job), block));
   int32_t at = 0;
   for (int32_t d = 0; d < nest->rank; d++) job->chunk[d] = 1;
   job->chunk[other] = rows;
-  job->chunk[0] = even_chunk(nest->n[0], min_i64(TILE_ROW, block / rows), 1);
+  job->chunk[0] = even_chunk(nest->n[0], min_i64(TRANSPOSED_ROW, block / rows), 1);
   job->order[at++] = other;
   for (int32_t d = 0; d < nest->rank; d++)
     if (d != other) job->order[at++] = d;
-  job->box_rank = 0;
-  if (job->chunk[0] > 1) job->box_dim[job->box_rank++] = 0;
-  if (rows > 1) job->box_dim[job->box_rank++] = other;
+  job->tile_rank = 0;
+  if (job->chunk[0] > 1) job->tile_dim[job->tile_rank++] = 0;
+  if (rows > 1) job->tile_dim[job->tile_rank++] = other;
 }
 
-/* Over a whole box: the operand's items are adjacent, or all one. */
+/* Over a whole tile: the operand's items are adjacent, or all one. */
 static int is_linear(const qn_job *job, int32_t k) {
   int64_t expected = job->operand[k].size;
-  for (int32_t j = 0; j < job->box_rank; j++) {
-    int32_t d = job->box_dim[j];
+  for (int32_t j = 0; j < job->tile_rank; j++) {
+    int32_t d = job->tile_dim[j];
     if (job->nest->stride[k][d] != expected) return 0;
-    /* A box at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
-    if (j + 1 < job->box_rank && job->chunk[d] != job->nest->n[d]) return 0;
+    /* A tile at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
+    if (j + 1 < job->tile_rank && job->chunk[d] != job->nest->n[d]) return 0;
     expected *= job->chunk[d];
   }
   return 1;
 }
 
 static int is_uniform(const qn_job *job, int32_t k) {
-  for (int32_t j = 0; j < job->box_rank; j++)
-    if (job->nest->stride[k][job->box_dim[j]]) return 0;
-  return job->box_rank > 0;
+  for (int32_t j = 0; j < job->tile_rank; j++)
+    if (job->nest->stride[k][job->tile_dim[j]]) return 0;
+  return job->tile_rank > 0;
 }
 
-static int64_t box_stride(const qn_job *job, int32_t k, int32_t j) {
-  return j < job->box_rank ? job->nest->stride[k][job->box_dim[j]] : 0;
+static int64_t tile_stride(const qn_job *job, int32_t k, int32_t j) {
+  return j < job->tile_rank ? job->nest->stride[k][job->tile_dim[j]] : 0;
 }
-static int64_t box_extent(const qn_job *job, int32_t j) { return j < job->box_rank ? job->chunk[job->box_dim[j]] : 1; }
+static int64_t tile_extent(const qn_job *job, int32_t j) { return j < job->tile_rank ? job->chunk[job->tile_dim[j]] : 1; }
 
-static int has_rows(const qn_job *job, int32_t k) { return box_stride(job, k, 0) == job->operand[k].size; }
+static int has_rows(const qn_job *job, int32_t k) { return tile_stride(job, k, 0) == job->operand[k].size; }
 
-/* The kernel may run over the rows of a box where they are long enough and some operand is then used as it lies. */
+/* The kernel may run over the rows of a tile where they are long enough and some operand is then used as it lies. */
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
   if (job->program || job->in_order) return 0;
   const qn_variant *variant = &signature->variants[0];
-  if (job->box_rank != 2 || box_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
+  if (job->tile_rank != 2 || tile_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
-    if (job->operand[k].dtype == job->operand[k].value && has_rows(job, k) && !is_linear(job, k)) return 1;
+    if (job->operand[k].dtype == job->operand[k].compute_dtype && has_rows(job, k) && !is_linear(job, k)) return 1;
   return 0;
 }
 
 /* An operand that the kernel could take as a broadcast one. In rows it may change from row to row. */
 static int may_broadcast(const qn_job *job, int32_t k) {
   if (k >= job->n_in) return 0;
-  return is_uniform(job, k) || (job->rows && box_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].value);
+  if (is_uniform(job, k)) return 1;
+  return job->rows && tile_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].compute_dtype;
 }
 
-/* The variant for boxes: operands of the dtypes computed in, contiguous, and as many broadcast ones as can be. */
+/* The variant for tiles: operands of the dtypes computed in, contiguous, and as many broadcast ones as can be. */
 static const qn_variant *block_variant(const qn_signature *signature, const qn_job *job) {
   const uint8_t *dtypes = signature->variants[0].dtypes;
   const qn_variant *best = NULL;
@@ -224,42 +225,42 @@ static const qn_variant *block_variant(const qn_signature *signature, const qn_j
   return best;
 }
 
-/* ---- Ways ---- */
+/* ---- Packing modes ---- */
 
-/* Whether every offset inside a box fits an entry of the table. */
+/* Whether every offset inside a tile fits an entry of the table. */
 static int fits_table(const qn_job *job, int32_t k) {
   int64_t reach = 0;
-  for (int32_t j = 0; j < job->box_rank; j++) {
-    int64_t stride = qn_tensor_magnitude(box_stride(job, k, j));
+  for (int32_t j = 0; j < job->tile_rank; j++) {
+    int64_t stride = qn_tensor_magnitude(tile_stride(job, k, j));
     if (stride > INT32_MAX) return 0; /* no sum below can overflow then */
-    reach += stride * (box_extent(job, j) - 1);
+    reach += stride * (tile_extent(job, j) - 1);
   }
   return reach <= INT32_MAX;
 }
 
-static void use_mover(qn_operand *operand, qn_way way, const qn_variant *mover) {
-  operand->way = (uint8_t)way;
+static void use_mover(qn_operand *operand, qn_packing packing, const qn_variant *mover) {
+  operand->packing = (uint8_t)packing;
   operand->mover = mover;
   operand->move = mover ? qn_job_kernel(mover, NULL) : NULL;
 }
 
 /* How items move that neither lie as the kernel wants them nor in rows that can be converted. */
-static void choose_move(qn_job *job, int32_t k, int tiles) {
+static void choose_move(qn_job *job, int32_t k, int is_transposed) {
   qn_operand *operand = &job->operand[k];
   int is_output = k >= job->n_in, log2 = log2_size(operand->size);
-  int64_t row = box_extent(job, 0), stride = box_stride(job, k, 0);
+  int64_t row = tile_extent(job, 0), stride = tile_stride(job, k, 0);
   if (!is_output && is_uniform(job, k))
-    use_mover(operand, QN_WAY_FILL, qn_packs.fill[log2]);
+    use_mover(operand, QN_PACKING_FILL, qn_packs.fill[log2]);
   else if (stride == operand->size && row * operand->size >= CACHE_LINE)
-    use_mover(operand, QN_WAY_ROWS, NULL);
-  else if (!is_output && job->box_rank == 2 && row >= 8 && box_extent(job, 1) >= 8 && box_stride(job, k, 1) == operand->size)
-    use_mover(operand, QN_WAY_STRIDED, qn_packs.transpose[log2]);
+    use_mover(operand, QN_PACKING_ROWS, NULL);
+  else if (!is_output && job->tile_rank == 2 && row >= 8 && tile_extent(job, 1) >= 8 && tile_stride(job, k, 1) == operand->size)
+    use_mover(operand, QN_PACKING_STRIDED, qn_packs.transpose[log2]);
   else if (!is_output && stride == 0 && row >= QN_ROW_WORTHWHILE)
-    use_mover(operand, QN_WAY_STRIDED, qn_packs.fill[log2]);
-  else if (row < QN_ROW_WORTHWHILE && !tiles && fits_table(job, k))
-    use_mover(operand, QN_WAY_AT, is_output ? qn_packs.scatter_at[log2] : qn_packs.gather_at[log2]);
+    use_mover(operand, QN_PACKING_STRIDED, qn_packs.fill[log2]);
+  else if (row < QN_ROW_WORTHWHILE && !is_transposed && fits_table(job, k))
+    use_mover(operand, QN_PACKING_AT, is_output ? qn_packs.scatter_at[log2] : qn_packs.gather_at[log2]);
   else
-    use_mover(operand, QN_WAY_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
+    use_mover(operand, QN_PACKING_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
 }
 
 /* A program's output is written to the tensor only when no input, which may be that very tensor, is read any more. */
@@ -269,7 +270,7 @@ static int may_be_in_place(const qn_job *job, int32_t k) {
 
 /* What converts between tensor and block, or NULL. */
 static qn_kernel *conversion(const qn_job *job, int32_t k) {
-  const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].value;
+  const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].compute_dtype;
   const int is_output = k >= job->n_in;
   if (dtype == value) return NULL;
   const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
@@ -277,54 +278,54 @@ static qn_kernel *conversion(const qn_job *job, int32_t k) {
   return qn_job_kernel(is_output ? qn_packs.convert[value][dtype] : qn_packs.convert[dtype][value], NULL);
 }
 
-static void choose_way(qn_job *job, int32_t k, int tiles) {
+static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
   qn_operand *operand = &job->operand[k];
-  int is_output = k >= job->n_in, same = operand->dtype == operand->value, linear = is_linear(job, k);
-  int rows = has_rows(job, k) && job->box_rank == 2 && box_extent(job, 0) >= QN_ROW_WORTHWHILE;
-  use_mover(operand, QN_WAY_IN_PLACE, NULL);
+  int is_output = k >= job->n_in, same = operand->dtype == operand->compute_dtype, linear = is_linear(job, k);
+  int rows = has_rows(job, k) && job->tile_rank == 2 && tile_extent(job, 0) >= QN_ROW_WORTHWHILE;
+  use_mover(operand, QN_PACKING_IN_PLACE, NULL);
   if (k < job->nest->n_positions) {
     operand->convert = NULL;
     operand->broadcast = 0;
-    use_mover(operand, QN_WAY_POSITION, job->position);
+    use_mover(operand, QN_PACKING_POSITION, job->position);
     return;
   }
   operand->convert = conversion(job, k);
   operand->broadcast = job->variant && job->variant->classes[k] == QN_CLASS_BROADCAST;
   if (is_output && job->streamed && linear)
-    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+    use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
   else if (operand->broadcast)
-    operand->way = same ? QN_WAY_IN_PLACE : QN_WAY_ONE;
+    operand->packing = same ? QN_PACKING_IN_PLACE : QN_PACKING_ONE;
   else if (same && (linear || (job->rows && has_rows(job, k))) && may_be_in_place(job, k))
-    operand->way = QN_WAY_IN_PLACE;
+    operand->packing = QN_PACKING_IN_PLACE;
   else if (!same && (linear || rows))
-    operand->way = QN_WAY_CONVERT;
+    operand->packing = QN_PACKING_CONVERT;
   else
-    choose_move(job, k, tiles);
+    choose_move(job, k, is_transposed);
 }
 
 static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
-/* Gives each operand its places in the area; returns the bytes taken. */
+/* Gives each operand its places in the scratch; returns the bytes taken. */
 static int64_t lay_out(qn_job *job) {
   int64_t elements = 1, used = 0;
-  for (int32_t j = 0; j < job->box_rank; j++) elements *= box_extent(job, j);
+  for (int32_t j = 0; j < job->tile_rank; j++) elements *= tile_extent(job, j);
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
-    if (operand->way == QN_WAY_IN_PLACE) continue;
-    int64_t items = operand->way == QN_WAY_ONE ? 1 : elements;
+    if (operand->packing == QN_PACKING_IN_PLACE) continue;
+    int64_t items = operand->packing == QN_PACKING_ONE ? 1 : elements;
     operand->block = (uint16_t)used;
-    used += round_up(items * operand->value_size);
-    if (operand->way >= QN_WAY_FILL && operand->convert) {
+    used += round_up(items * operand->compute_size);
+    if (operand->packing >= QN_PACKING_FILL && operand->convert) {
       operand->staging = (uint16_t)used;
       used += round_up(items * operand->size);
     } else {
       operand->staging = operand->block;
     }
-    if (operand->way == QN_WAY_AT) {
+    if (operand->packing == QN_PACKING_AT) {
       operand->table = (uint16_t)used;
       used += round_up(items * 4);
     }
-    if (used > QN_AREA) return used; /* too large: the places do not matter */
+    if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
   job->room = (uint16_t)used;
   if (!job->program) return used + round_up(job->room_size * elements);
@@ -338,17 +339,18 @@ static int64_t lay_out(qn_job *job) {
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
   int32_t other = job->streamed || job->in_order ? 0 : any_transposed_dim(job);
   job->path = QN_PATH_BLOCKS;
-  int64_t largest = other ? TILE_ROW * tile_rows(job) : job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
+  int64_t largest = job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
+  if (other) largest = TRANSPOSED_ROW * transposed_rows(job);
   for (int64_t block = largest;; block /= 2) {
     if (other)
-      choose_tiles(job, other, block);
+      choose_transposed_tiles(job, other, block);
     else
-      choose_linear_boxes(job, block);
+      choose_linear_tiles(job, block);
     job->rows = 0;
     job->rows = (uint8_t)are_rows_worthwhile(job, signature);
     job->variant = job->program ? NULL : block_variant(signature, job);
-    for (int32_t k = 0; k < job->n_operands; k++) choose_way(job, k, other != 0);
-    if (lay_out(job) <= QN_AREA) break;
+    for (int32_t k = 0; k < job->n_operands; k++) choose_packing(job, k, other != 0);
+    if (lay_out(job) <= QN_SCRATCH) break;
     qn_assert(block > 1);
   }
   if (!job->program) job->kernel = qn_job_kernel(job->variant, &job->isa);
@@ -371,8 +373,8 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     picoseconds += 20 * job->operand[k].size;
     if (job->path != QN_PATH_BLOCKS) continue;
-    if (job->operand[k].way > QN_WAY_CONVERT) picoseconds += 250;
-    if (job->operand[k].way == QN_WAY_CONVERT) picoseconds += 40;
+    if (job->operand[k].packing > QN_PACKING_CONVERT) picoseconds += 250;
+    if (job->operand[k].packing == QN_PACKING_CONVERT) picoseconds += 40;
   }
   return min_i64(job->nest->n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
 }
@@ -385,7 +387,7 @@ static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
 }
 
 /* Whether the outputs leave the cache anyway and can be written past it: their lines need not be read first. Not in place: then
- * they have been. They must be contiguous over a box or a piece, as they are within runs of QN_BLOCK elements or more. */
+ * they have been. They must be contiguous over a tile or a piece, as they are within runs of QN_BLOCK elements or more. */
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
@@ -411,19 +413,19 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
     operand->dtype = dtypes[k];
-    operand->value = signature->value[k];
+    operand->compute_dtype = signature->compute_dtypes[k];
     operand->size = qn_dtype_infos[operand->dtype].size;
-    operand->value_size = qn_dtype_infos[operand->value].size;
-    same &= operand->dtype == operand->value;
+    operand->compute_size = qn_dtype_infos[operand->compute_dtype].size;
+    same &= operand->dtype == operand->compute_dtype;
   }
   return same;
 }
 
-/* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a box takes
+/* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a tile takes
  * several. */
 static int may_go_direct(const qn_job *job, int n_strided) {
   const int32_t n_out = job->n_operands - job->n_in;
-  return !job->streamed || (n_strided == 0 && inner_extent(job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_AREA);
+  return !job->streamed || (n_strided == 0 && inner_extent(job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_SCRATCH);
 }
 
 /* The outputs' blocks lie one behind the other. */
@@ -431,7 +433,7 @@ static void plan_pieces(qn_job *job) {
   uint8_t largest = 1;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     qn_operand *operand = &job->operand[o];
-    use_mover(operand, QN_WAY_STREAM, qn_packs.stream);
+    use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
     operand->block = (uint16_t)((o - job->n_in) * PIECE_BYTES);
     if (operand->size > largest) largest = operand->size;
   }

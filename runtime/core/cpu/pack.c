@@ -1,15 +1,15 @@
-/* pack.c: boxes to blocks and back. See pack.h. */
+/* pack.c: tiles to blocks and back. See pack.h. */
 #include "core/cpu/pack.h"
 
 #include <string.h>
 
 #include "core/base/status.h"
 
-/* The far side of a move: a box in a tensor. The near side is dense. */
-static int64_t stride_along(const qn_box *box, const int64_t *stride, int32_t j) {
-  return j < box->rank ? stride[box->dim[j]] : 0;
+/* The far side of a move: a tile in a tensor. The near side is dense. */
+static int64_t stride_along(const qn_tile *tile, const int64_t *stride, int32_t j) {
+  return j < tile->rank ? stride[tile->dim[j]] : 0;
 }
-static int64_t extent_along(const qn_box *box, int32_t j) { return j < box->rank ? box->n[j] : 1; }
+static int64_t extent_along(const qn_tile *tile, int32_t j) { return j < tile->rank ? tile->n[j] : 1; }
 
 /* One row of a two-operand kernel. */
 static void run_row(qn_kernel *kernel, const char *from, int64_t from_size, char *to, int64_t to_size, int64_t n) {
@@ -21,13 +21,13 @@ static void run_row(qn_kernel *kernel, const char *from, int64_t from_size, char
 
 /* Converts between tensor and block row by row, or in one go where the rows are adjacent. `far` has the items of far_size
  * bytes, `near` those of near_size. */
-static void convert_rows(qn_kernel *kernel, const qn_box *box, const int64_t *stride, char *far, int64_t far_size, char *near,
+static void convert_rows(qn_kernel *kernel, const qn_tile *tile, const int64_t *stride, char *far, int64_t far_size, char *near,
                          int64_t near_size, int is_store) {
-  int64_t row = box->row, n_rows = 1, step = stride_along(box, stride, 1);
-  if (box->rank == 2 && step != row * far_size)
-    n_rows = box->n[1];
+  int64_t row = tile->row, n_rows = 1, step = stride_along(tile, stride, 1);
+  if (tile->rank == 2 && step != row * far_size)
+    n_rows = tile->n[1];
   else
-    row = box->count; /* boxes of more dimensions are converted where they are linear only */
+    row = tile->count; /* tiles of more dimensions are converted where they are linear only */
   for (int64_t i = 0; i < n_rows; i++, far += step, near += row * near_size) {
     if (is_store)
       run_row(kernel, near, near_size, far, far_size, row);
@@ -36,124 +36,125 @@ static void convert_rows(qn_kernel *kernel, const qn_box *box, const int64_t *st
   }
 }
 
-/* A place in the outer dimensions of a box, and its offset in the tensor. */
+/* A place in the outer dimensions of a tile, and its offset in the tensor. */
 typedef struct odometer {
   int64_t offset;
   int64_t at[QUERN_MAX_NDIM];
 } odometer;
 
-static void odometer_start(odometer *odometer, const qn_box *box) {
+static void odometer_start(odometer *odometer, const qn_tile *tile) {
   odometer->offset = 0;
-  for (int32_t j = 0; j < box->rank; j++) odometer->at[j] = 0;
+  for (int32_t j = 0; j < tile->rank; j++) odometer->at[j] = 0;
 }
 
 /* Moves on by one in the dimensions from `first` up; 0 after the last. */
-static int odometer_next(odometer *odometer, const qn_box *box, const int64_t *stride, int32_t first) {
-  for (int32_t j = first; j < box->rank; j++) {
-    int64_t step = stride[box->dim[j]];
-    if (++odometer->at[j] < box->n[j]) {
+static int odometer_next(odometer *odometer, const qn_tile *tile, const int64_t *stride, int32_t first) {
+  for (int32_t j = first; j < tile->rank; j++) {
+    int64_t step = stride[tile->dim[j]];
+    if (++odometer->at[j] < tile->n[j]) {
       odometer->offset += step;
       return 1;
     }
     odometer->at[j] = 0;
-    odometer->offset -= step * (box->n[j] - 1);
+    odometer->offset -= step * (tile->n[j] - 1);
   }
   return 0;
 }
 
-static void copy_rows(const qn_box *box, const int64_t *stride, char *far, char *near, int64_t size, int is_store) {
-  size_t bytes = (size_t)(box->row * size);
+static void copy_rows(const qn_tile *tile, const int64_t *stride, char *far, char *near, int64_t size, int is_store) {
+  size_t bytes = (size_t)(tile->row * size);
   odometer rows;
-  odometer_start(&rows, box);
+  odometer_start(&rows, tile);
   do {
     char *row = far + rows.offset;
     memcpy(is_store ? row : near, is_store ? near : row, bytes);
     near += bytes;
-  } while (odometer_next(&rows, box, stride, 1));
+  } while (odometer_next(&rows, tile, stride, 1));
 }
 
-static void move_strided(qn_kernel *kernel, const qn_box *box, const int64_t *stride, char *far, char *near, int64_t size,
+static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *stride, char *far, char *near, int64_t size,
                          int is_store) {
-  const int64_t extent[3] = {box->row, extent_along(box, 1), 0};
-  const int64_t far_stride[2] = {stride_along(box, stride, 0), stride_along(box, stride, 1)};
-  const int64_t near_stride[2] = {size, box->row * size};
+  const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
+  const int64_t far_stride[2] = {stride_along(tile, stride, 0), stride_along(tile, stride, 1)};
+  const int64_t near_stride[2] = {size, tile->row * size};
   const int64_t strides[2][2] = {{is_store ? near_stride[0] : far_stride[0], is_store ? near_stride[1] : far_stride[1]},
                                  {is_store ? far_stride[0] : near_stride[0], is_store ? far_stride[1] : near_stride[1]}};
   odometer parts;
-  odometer_start(&parts, box);
+  odometer_start(&parts, tile);
   do {
     char *part = far + parts.offset;
     char *const ptr[2] = {is_store ? near : part, is_store ? part : near};
     kernel(ptr, strides, extent, NULL);
     near += extent[0] * extent[1] * size;
-  } while (odometer_next(&parts, box, stride, 2));
+  } while (odometer_next(&parts, tile, stride, 2));
 }
 
 /* Its kernel counts positions from an address that no memory is at. ORDER INDEX_ORIGIN of kernel_pack.h */
 #define POSITION_ORIGIN ((uintptr_t)1 << 61)
 
-static void write_positions(const qn_operand *operand, const qn_box *box, const int64_t *stride, const char *first, char *block) {
+static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, const char *first,
+                            char *block) {
   char *far = (char *)((uintptr_t)first + POSITION_ORIGIN);
-  move_strided(operand->move, box, stride, far, block, operand->value_size, 0);
+  move_strided(operand->move, tile, stride, far, block, operand->compute_size, 0);
 }
 
-void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area) {
-  int32_t *offset = (int32_t *)(void *)(area + operand->table);
-  int64_t step = stride_along(box, stride, 0);
+void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch) {
+  int32_t *offset = (int32_t *)(void *)(scratch + operand->table);
+  int64_t step = stride_along(tile, stride, 0);
   odometer rows;
-  odometer_start(&rows, box);
+  odometer_start(&rows, tile);
   do {
-    for (int64_t i = 0; i < box->row; i++) *offset++ = (int32_t)(rows.offset + i * step);
-  } while (odometer_next(&rows, box, stride, 1));
+    for (int64_t i = 0; i < tile->row; i++) *offset++ = (int32_t)(rows.offset + i * step);
+  } while (odometer_next(&rows, tile, stride, 1));
 }
 
-static void move_at(const qn_operand *operand, const qn_box *box, char *far, char *near, char *area, int is_store) {
-  char *const ptr[3] = {is_store ? near : far, area + operand->table, is_store ? far : near};
+static void move_at(const qn_operand *operand, const qn_tile *tile, char *far, char *near, char *scratch, int is_store) {
+  char *const ptr[3] = {is_store ? near : far, scratch + operand->table, is_store ? far : near};
   const int64_t dense[2] = {operand->size, 0};
   const int64_t stride[3][2] = {{is_store ? dense[0] : 0, 0}, {4, 0}, {is_store ? 0 : dense[0], 0}};
-  const int64_t extent[3] = {box->count, 1, 0};
+  const int64_t extent[3] = {tile->count, 1, 0};
   operand->move(ptr, stride, extent, NULL);
 }
 
-static void fill(const qn_operand *operand, const qn_box *box, const char *value, char *near) {
+static void fill(const qn_operand *operand, const qn_tile *tile, const char *value, char *near) {
   char *const ptr[2] = {(char *)(uintptr_t)value, near};
   const int64_t stride[2][2] = {{0, 0}, {operand->size, 0}};
-  const int64_t extent[3] = {box->count, 1, 0};
+  const int64_t extent[3] = {tile->count, 1, 0};
   operand->move(ptr, stride, extent, NULL);
 }
 
-void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_box *box, const char *from, char *area) {
+void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, const char *from, char *scratch) {
   char *far = (char *)(uintptr_t)from; /* only read */
-  char *block = area + operand->block, *staging = area + operand->staging;
-  switch (operand->way) {
-    case QN_WAY_CONVERT:
-      convert_rows(operand->convert, box, stride, far, operand->size, block, operand->value_size, 0);
+  char *block = scratch + operand->block, *staging = scratch + operand->staging;
+  switch (operand->packing) {
+    case QN_PACKING_CONVERT:
+      convert_rows(operand->convert, tile, stride, far, operand->size, block, operand->compute_size, 0);
       return;
-    case QN_WAY_ONE: run_row(operand->convert, from, operand->size, block, operand->value_size, 1); return;
-    case QN_WAY_POSITION: write_positions(operand, box, stride, far, block); return;
-    case QN_WAY_FILL: fill(operand, box, from, staging); break;
-    case QN_WAY_ROWS: copy_rows(box, stride, far, staging, operand->size, 0); break;
-    case QN_WAY_STRIDED: move_strided(operand->move, box, stride, far, staging, operand->size, 0); break;
-    default: qn_assert(operand->way == QN_WAY_AT); move_at(operand, box, far, staging, area, 0);
+    case QN_PACKING_ONE: run_row(operand->convert, from, operand->size, block, operand->compute_size, 1); return;
+    case QN_PACKING_POSITION: write_positions(operand, tile, stride, far, block); return;
+    case QN_PACKING_FILL: fill(operand, tile, from, staging); break;
+    case QN_PACKING_ROWS: copy_rows(tile, stride, far, staging, operand->size, 0); break;
+    case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, far, staging, operand->size, 0); break;
+    default: qn_assert(operand->packing == QN_PACKING_AT); move_at(operand, tile, far, staging, scratch, 0);
   }
-  if (operand->convert) run_row(operand->convert, staging, operand->size, block, operand->value_size, box->count);
+  if (operand->convert) run_row(operand->convert, staging, operand->size, block, operand->compute_size, tile->count);
 }
 
-void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area, char *to) {
-  char *block = area + operand->block, *staging = area + operand->staging;
-  if (operand->way == QN_WAY_CONVERT) {
-    convert_rows(operand->convert, box, stride, to, operand->size, block, operand->value_size, 1);
+void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch, char *to) {
+  char *block = scratch + operand->block, *staging = scratch + operand->staging;
+  if (operand->packing == QN_PACKING_CONVERT) {
+    convert_rows(operand->convert, tile, stride, to, operand->size, block, operand->compute_size, 1);
     return;
   }
-  if (operand->convert) run_row(operand->convert, block, operand->value_size, staging, operand->size, box->count);
-  switch (operand->way) {
-    case QN_WAY_ROWS: copy_rows(box, stride, to, staging, operand->size, 1); return;
-    case QN_WAY_STRIDED: move_strided(operand->move, box, stride, to, staging, operand->size, 1); return;
-    case QN_WAY_STREAM: {
+  if (operand->convert) run_row(operand->convert, block, operand->compute_size, staging, operand->size, tile->count);
+  switch (operand->packing) {
+    case QN_PACKING_ROWS: copy_rows(tile, stride, to, staging, operand->size, 1); return;
+    case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, to, staging, operand->size, 1); return;
+    case QN_PACKING_STREAM: {
       /* Counted in bytes. */
-      run_row(operand->move, staging, 1, to, 1, box->count * operand->size);
+      run_row(operand->move, staging, 1, to, 1, tile->count * operand->size);
       return;
     }
-    default: qn_assert(operand->way == QN_WAY_AT); move_at(operand, box, to, staging, area, 1);
+    default: qn_assert(operand->packing == QN_PACKING_AT); move_at(operand, tile, to, staging, scratch, 1);
   }
 }

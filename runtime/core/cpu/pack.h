@@ -1,28 +1,28 @@
-/* pack.h: items between a box of a tensor and an L1 block, either way: copied, gathered, scattered, transposed, spread,
- * streamed, converted. Knows nests and boxes, no ops. */
+/* pack.h: items between a tile of a tensor and an L1 block, either way: copied, gathered, scattered, transposed, spread,
+ * streamed, converted. Knows nests and tiles, no ops. */
 #ifndef QN_PACK_H
 #define QN_PACK_H
 
 #include "core/cpu/job.h"
 
-/* The box at hand. A block holds its items densely, the first dimension innermost. */
-typedef struct qn_box {
+/* The tile at hand. A block holds its items densely, the first dimension innermost. */
+typedef struct qn_tile {
   int32_t rank;
-  const int32_t *dim; /* [rank], dimensions of the nest; job->box_dim */
+  const int32_t *dim; /* [rank], dimensions of the nest; job->tile_dim */
   int64_t row;        /* items along the first dimension, 1 if there is none */
   int64_t count;      /* items in all */
   int64_t n[QUERN_MAX_NDIM]; /* [rank] */
-} qn_box;
+} qn_tile;
 
-/* Writes the byte offsets of the box's items for an operand of way AT to its table. stride: the operand's row of the nest.
- * An offset depends on the box's inner extents only, so the table of a full box serves one that is shorter along its last
+/* Writes the byte offsets of the tile's items for an operand packed by AT to its table. stride: the operand's row of the nest.
+ * An offset depends on the tile's inner extents only, so the table of a full tile serves one that is shorter along its last
  * dimension. */
-void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area);
+void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch);
 
-/* Fills the operand's block from `from`, the box's first item in the tensor. Not for IN_PLACE. */
-void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_box *box, const char *from, char *area);
+/* Fills the operand's block from `from`, the tile's first item in the tensor. Not for IN_PLACE. */
+void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, const char *from, char *scratch);
 
 /* The way back: from the operand's block to `to`. */
-void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_box *box, char *area, char *to);
+void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch, char *to);
 
 #endif

@@ -174,7 +174,8 @@ __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op,
     decision->sizes[k] = operands.tensor[k].size;
     decision->byte_offset[k] = operands.tensor[k].ref.offset;
   }
-  qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in, nest);
+  qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in,
+                      nest);
   nest->has_handles = decision->backend->has_handles;
   if (nest->n_elements == 0) return QUERN_OK;
   if (operands.has_data) {

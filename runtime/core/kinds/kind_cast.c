@@ -19,7 +19,7 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   signature->program = NULL;
   signature->param = to;
   signature->n_variants = 1;
-  for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->value[k] = dtypes[k];
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->compute_dtypes[k] = dtypes[k];
   for (int32_t i = builtin->first[to]; i < builtin->first[to + 1]; i++) { /* the op's own for these two dtypes */
     signature->variants = &builtin->variants[i];
     if (signature->variants->dtypes[0] == dtypes[0]) return QUERN_OK;
@@ -37,7 +37,8 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
 
 static const char *cast_instead(const quern_op_info *info) {
   if (info->n_in == 0) return "write the number";
-  return strcmp(info->name, "saturate_cast") == 0 ? "a cast wraps; clip before it: (i8)clip(x, -128, 127)" : "write a cast, (f32)x";
+  if (strcmp(info->name, "saturate_cast") == 0) return "a cast wraps; clip before it: (i8)clip(x, -128, 127)";
+  return "write a cast, (f32)x";
 }
 
 const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .not_in_expressions = cast_instead, .resolve = resolve_cast,

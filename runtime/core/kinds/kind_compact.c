@@ -55,7 +55,7 @@ static quern_status resolve_inputs(const qn_builtin *builtin, const uint8_t *dty
   signature->position = NULL;
   signature->program = NULL;
   signature->param = promoted;
-  for (int32_t k = 0; k < builtin->info.n_in; k++) signature->value[k] = k == 0 ? QN_BOOL : promoted;
+  for (int32_t k = 0; k < builtin->info.n_in; k++) signature->compute_dtypes[k] = k == 0 ? QN_BOOL : promoted;
   qn_resolve_variants(builtin, gives_indices(builtin) ? QN_BOOL : qn_dtype_infos[promoted].bits_dtype, signature);
   return QUERN_OK;
 }
@@ -157,11 +157,11 @@ typedef struct share {
   int64_t left; /* rows */
 } share;
 
-static int count_box(void *arg, const qn_engine_box *box) {
+static int count_tile(void *arg, const qn_engine_tile *tile) {
   share *share = arg;
   int64_t n;
-  char *const ptr[2] = {box->ptr[0], (char *)&n};
-  const int64_t stride[2][2] = {{1, 0}, {0, 0}}, extent[3] = {box->count, 1, 0};
+  char *const ptr[2] = {tile->ptr[0], (char *)&n};
+  const int64_t stride[2][2] = {{1, 0}, {0, 0}}, extent[3] = {tile->count, 1, 0};
   share->finding->count(ptr, stride, extent, NULL);
   share->left += n;
   return 1;
@@ -170,17 +170,17 @@ static int count_box(void *arg, const qn_engine_box *box) {
 static void count_slice(void *arg, int64_t i) {
   finding *finding = arg;
   share share = {.finding = finding};
-  qn_engine_walk(&finding->call->job, finding->call->ptr, 1, i, finding->n_slices, count_box, &share);
+  qn_engine_walk(&finding->call->job, finding->call->ptr, 1, i, finding->n_slices, count_tile, &share);
   finding->begin[i + 1] = share.left;
 }
 
-/* Runs the op's kernel over a box: what it finds goes to `to`, which has room for a whole box. Returns how many that are. */
-static int64_t find(const compact *call, const qn_engine_box *box, char *to) {
+/* Runs the op's kernel over a tile: what it finds goes to `to`, which has room for a whole tile. Returns how many that are. */
+static int64_t find(const compact *call, const qn_engine_tile *tile, char *to) {
   const int32_t n_in = call->job.n_in;
   char *ptr[MOST_INPUTS + 2];
   int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
-  const int64_t extent[3] = {box->count, 1, 0};
-  for (int32_t k = 0; k < n_in; k++) ptr[k] = box->ptr[k];
+  const int64_t extent[3] = {tile->count, 1, 0};
+  for (int32_t k = 0; k < n_in; k++) ptr[k] = tile->ptr[k];
   for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->job.room_size; /* of items, or of places */
   ptr[n_in] = to;
   ptr[n_in + 1] = (char *)&n;
@@ -193,36 +193,36 @@ static void take(share *share, int64_t n) {
   share->left -= n;
 }
 
-static int fill_items(void *arg, const qn_engine_box *box) {
+static int fill_items(void *arg, const qn_engine_tile *tile) {
   share *share = arg;
   const finding *finding = share->finding;
   const int64_t size = finding->call->job.room_size;
-  const int is_direct = !finding->scatter && share->left >= box->count; /* the kernel may write as many as it looks at */
-  int64_t n = find(finding->call, box, is_direct ? share->to : box->room);
+  const int is_direct = !finding->scatter && share->left >= tile->count; /* the kernel may write as many as it looks at */
+  int64_t n = find(finding->call, tile, is_direct ? share->to : tile->room);
   if (n > share->left) n = share->left;
   if (finding->scatter && n) {
-    char *const ptr[2] = {box->room, share->to};
+    char *const ptr[2] = {tile->room, share->to};
     const int64_t stride[2][2] = {{size, 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
     finding->scatter(ptr, stride, extent, NULL);
   } else if (!is_direct) {
-    memcpy(share->to, box->room, (size_t)(n * size));
+    memcpy(share->to, tile->room, (size_t)(n * size));
   }
   take(share, n);
   return share->left > 0;
 }
 
 /* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
-static int fill_places(void *arg, const qn_engine_box *box) {
+static int fill_places(void *arg, const qn_engine_tile *tile) {
   share *share = arg;
   const finding *finding = share->finding;
   const compact *call = finding->call;
-  int64_t n = find(call, box, box->room), rest = box->first;
+  int64_t n = find(call, tile, tile->room), rest = tile->first;
   if (n > share->left) n = share->left;
   for (int32_t d = call->ndim - 1; d >= 0 && n; d--) {
     const int64_t whole = call->shape[d], begin = rest % whole, room = whole - begin;
     const int64_t reciprocal = whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0;
     const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, reciprocal};
-    char *const ptr[3] = {box->room, box->room, share->to + d * finding->stride[1]};
+    char *const ptr[3] = {tile->room, tile->room, share->to + d * finding->stride[1]};
     const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
     finding->coordinate(ptr, stride, extent, params);
     rest /= whole;
@@ -237,7 +237,7 @@ static void fill_slice(void *arg, int64_t i) {
   share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
-  int (*fill)(void *arg, const qn_engine_box *box) = columns_of(call) < 0 ? fill_items : fill_places;
+  int (*fill)(void *arg, const qn_engine_tile *tile) = columns_of(call) < 0 ? fill_items : fill_places;
   qn_engine_walk(&call->job, call->ptr, call->job.n_in, i, finding->n_slices, fill, &share);
 }
 
@@ -363,6 +363,7 @@ static const char *compact_instead(const quern_op_info *info) {
 }
 
 const qn_kind qn_kind_compact = {
-    .name = "compact", .not_planned = "its output's shape depends on values, which a plan does not know; call it with " QN_SPELLED(quern_op_call),
+    .name = "compact",
+    .not_planned = "its output's shape depends on values, which a plan does not know; call it with " QN_SPELLED(quern_op_call),
     .not_in_expressions = compact_instead, .infer = infer_compact, .measure = measure_compact, .call = call_compact,
     .explain = explain_compact};

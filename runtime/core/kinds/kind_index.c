@@ -30,8 +30,8 @@ static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtyp
   signature->program = NULL;
   signature->position = qn_index_packs[is_float];
   signature->param = is_float ? QN_F64 : QN_B64;
-  signature->value[0] = signature->value[1] = is_float ? QN_F64 : QN_I64;
-  qn_resolve_variants(builtin, signature->value[0], signature);
+  signature->compute_dtypes[0] = signature->compute_dtypes[1] = is_float ? QN_F64 : QN_I64;
+  qn_resolve_variants(builtin, signature->compute_dtypes[0], signature);
   return QUERN_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backend.h: what computes on devices of one type. The CPU's is core/cpu; those of other targets stand in folders of their own. */
+ * backend.h: what computes on devices of one type. The CPU's is core/cpu; other targets have folders of their own. */
 #ifndef QN_BACKEND_H
 #define QN_BACKEND_H
 
@@ -22,7 +22,7 @@ typedef struct qn_backend {
 
   /* For all of these the decision's nest has elements, and `call` is of this library's size, or NULL. */
 
-  /* Prepares and launches at the decision's own places. To be called, like `launch`, in the default floating point environment. */
+  /* Prepares and launches at the decision's own places. To be called, as `launch`, in the default floating point environment. */
   quern_status (*call)(const qn_decision *decision, const quern_call *call);
   /* *run: for free(). */
   quern_status (*prepare)(const qn_decision *decision, const quern_call *call, qn_run **run);

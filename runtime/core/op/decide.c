@@ -27,7 +27,8 @@ quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decisio
 
 quern_status qn_decide_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
   if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
-  if (!(decision->op = decision->backend->stand_in(op))) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
+  decision->op = decision->backend->stand_in(op);
+  if (!decision->op) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
   return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* program.h: several kernels that run one after the other over one box of elements: what the blocked interpreter runs. Made
- * above the core, for an expression and its dtypes; the engine lays out its registers in a slice's area and runs it.
+/* program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made
+ * above the core, for an expression and its dtypes; the engine lays out its registers in a slice's scratch and runs it.
  * Never changed after it is made; knows no shapes. */
 #ifndef QN_PROGRAM_H
 #define QN_PROGRAM_H
@@ -9,14 +9,14 @@
 typedef enum qn_register_kind {
   QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
   QN_REGISTER_TEMP,     /* a block of the slice's own */
-  QN_REGISTER_ONE,      /* one value of 8 bytes at most, in the slice's area */
+  QN_REGISTER_ONE,      /* one value of 8 bytes at most, in the slice's scratch */
   QN_REGISTER_CONSTANT, /* at constants + index */
   QN_REGISTER_SLOT      /* a parameter of the call, converted */
 } qn_register_kind;
 
 typedef struct qn_register {
   uint8_t kind;
-  uint8_t step; /* bytes from item to item; 0: one item for the whole box */
+  uint8_t step; /* bytes from item to item; 0: one item for the whole tile */
   int32_t index;
 } qn_register;
 
@@ -25,7 +25,7 @@ typedef struct qn_step {
   const qn_variant *variant;
   const qn_register *registers; /* [n_registers]: the kernel's operands, those it writes last */
   uint8_t n_registers, n_out;
-  uint8_t single; /* runs over one item: what it computes is the same for the whole box */
+  uint8_t single; /* runs over one item: what it computes is the same for the whole tile */
   qn_register params; /* where its parameters begin: CONSTANT, ONE or SLOT */
 } qn_step;
 

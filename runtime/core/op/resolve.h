@@ -12,7 +12,7 @@ typedef struct qn_signature {
   uint8_t computes;            /* 1: the kernels take any NaN for one, and store the canonical one; 0: they may move bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
-  uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
+  uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
   const qn_variant *position;  /* writes the positions of elements, "sc", rank 2, for a nest that has them; else NULL */
   const struct qn_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
 } qn_signature;
@@ -31,8 +31,8 @@ quern_status qn_resolve_stored(const quern_op_info *info, int32_t k, uint8_t res
 /* The kernels of one kernel dtype. */
 void qn_resolve_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_signature *signature);
 
-/* The whole of it where inputs promote: parameters are converted to `param`; kernels take and give `value`, but for conditions and
- * outputs of a dtype of their own, and are those of kernel_dtype. dtypes: of the inputs, then of the outputs. */
+/* The whole of it where inputs promote: parameters are converted to `param`; kernels take and give `value`, but for conditions
+ * and outputs of a dtype of their own, and are those of kernel_dtype. dtypes: of the inputs, then of the outputs. */
 quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t value,
                                  uint8_t kernel_dtype, qn_signature *signature);
 

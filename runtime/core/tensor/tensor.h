@@ -1,7 +1,7 @@
 /* tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
  * broadcasting, normalisation (order, flip, coalesce); device.c holds what DLPack says of devices, overlap.c the aliasing law.
- * It knows no ops and no kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then outputs) and its number
- * (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
+ * It knows no ops and no kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then
+ * outputs) and its number (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
 #ifndef QN_TENSOR_H
 #define QN_TENSOR_H
 
@@ -45,7 +45,7 @@ typedef struct qn_nest {
   int32_t rank;
   int32_t n_operands;
   int64_t n_elements;
-  uint8_t n_positions; /* so many of the first operands are in no memory: each element's position, counted in offset and strides */
+  uint8_t n_positions; /* so many of the first operands are in no memory: elements' positions, counted by offset and strides */
   uint8_t has_handles; /* 1: bases are handles: operands with different ones share no memory */
   int64_t n[QUERN_MAX_NDIM];
   qn_ref ref[QN_MAX_OPERANDS]; /* the first item walked; not qn_tensor.ref where a dimension was flipped */
@@ -60,8 +60,8 @@ quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg
 #define QN_TENSOR_ARG_CHARS 96
 const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char text[QN_TENSOR_ARG_CHARS]);
 
-/* The name of a DLDataType for such texts, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits", and its lanes
- * if it has not one: "float32 x 4 lanes". */
+/* The name of a DLDataType for such texts, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits",
+ * and its lanes if it has not one: "float32 x 4 lanes". */
 #define QN_TENSOR_DTYPE_CHARS 48
 const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
 
@@ -101,9 +101,10 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
                          const qn_tensor *out, qn_nest *nest);
 
 /* The aliasing law of elementwise work over a nest whose last n_out operands are outputs; sizes: bytes an item of each
- * operand; args: of those that are in memory. An output may have the very addresses and item size of an input; else each pair with an output in it must be
- * disjoint, and no output may meet itself. OVERLAP names the pair. Exact for any strides within a bound of work; what
- * cannot be decided is refused. (Whether the op allows the alias at all, may_alias, is not looked at.) */
+ * operand; args: of those that are in memory. An output may have the very addresses and item size of an input; else
+ * each pair with an output in it must be disjoint, and no output may meet itself. OVERLAP names the pair. Exact for any strides
+ * within a bound of work; what cannot be decided is refused. (Whether the op allows the alias at all, may_alias, is not looked
+ * at.) */
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes);
 
