@@ -4,7 +4,7 @@
 #ifndef QUERN_PYTHON_CALL_OPERAND_H
 #define QUERN_PYTHON_CALL_OPERAND_H
 
-#include "operand.h"
+#include "tensor_operand.h"
 
 /* An operand is had in steps, each for all operands before the next: foreign code may change the objects that others have been
  * borrowed from, so what may run any comes first, and what is borrowed comes last. Each returns 0, or -1 with an exception; the

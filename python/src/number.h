@@ -4,7 +4,7 @@
 #ifndef QUERN_PYTHON_NUMBER_H
 #define QUERN_PYTHON_NUMBER_H
 
-#include "operand.h"
+#include "tensor_operand.h"
 
 /* What an op makes of numbers. */
 typedef struct number_rules {

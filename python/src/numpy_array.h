@@ -7,7 +7,7 @@
 #define QUERN_PYTHON_NUMPY_ARRAY_H
 
 #include "dtypes.h"
-#include "operand.h"
+#include "tensor_operand.h"
 
 /* What a type is to NumPy. */
 typedef enum numpy_kind {

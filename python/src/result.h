@@ -4,7 +4,7 @@
 #ifndef QUERN_PYTHON_RESULT_H
 #define QUERN_PYTHON_RESULT_H
 
-#include "operand.h"
+#include "tensor_operand.h"
 
 /* A result of the kind of `like` (an input that is no number; NULL: there is none): its tensor to be written, in memory that is
  * NumPy's for NumPy, the producer's own by its exchange API, else Quern's. info and index are set. -1: nothing to give up. */

@@ -6,7 +6,7 @@
  * given so many kernels; with QUERN_TEST_GPU=1 all. QUERN_TEST_CASE=n repeats one case, QUERN_TEST_SHARD=k/n takes each n-th,
  * QUERN_TEST_LAYOUT=name one layout; QUERN_TEST_KERNELS is how many kernels the fake driver may be given, QUERN_TEST_SECONDS how
  * long it may take. */
-#include "cuda/device.h"
+#include "cuda/on_device.h"
 
 enum { MOST = 4, MOST_OPS = 400 };
 

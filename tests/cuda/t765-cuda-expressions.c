@@ -6,7 +6,7 @@
  * functions of all f32. QUERN_TEST_DAGS: how many expressions; QUERN_TEST_SECONDS: how long the last part may take;
  * QUERN_TEST_SHARD=k/n: each n-th expression, and the rest in the first shard only; QUERN_TEST_PART=expressions or bits: that
  * part alone. */
-#include "cuda/device.h"
+#include "cuda/on_device.h"
 #include "random_trees.h"
 
 /* ---- Random expressions ---- */

@@ -3,8 +3,8 @@
  *
  * t770-cuda-calls: calls and plans on CUDA tensors as hosts make them: on any stream and from many threads, inside captures, on
  * several devices, with managed and pinned memory, of index ops, in forked children; what they leave as they found it, what they
- * refuse, what explain says. Where the driver is the fake one (device.h), its log tells which calls were made. */
-#include "cuda/device.h"
+ * refuse, what explain says. Where the driver is the fake one (on_device.h), its log tells which calls were made. */
+#include "cuda/on_device.h"
 
 /* ---- Vectors ---- */
 

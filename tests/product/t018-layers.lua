@@ -16,7 +16,7 @@ local ORDERS = {
   { name = "runtime", find = "find runtime -name '*.[ch]' -o -name '*.cc'", language = "c",
     folders = { "runtime/core/base", "runtime/core/tensor", "runtime/core/op", "runtime/core/cpu", "runtime/core/simt",
                 "runtime/core/kinds", "runtime/core/call", "runtime/tree", "runtime/base", "runtime/lang", "runtime/toolchain",
-                "runtime/cuda", "runtime/jit", "runtime/run", "runtime/exchange" } },
+                "runtime/jit", "runtime/run", "runtime/cuda", "runtime/exchange", "runtime/targets.c" } },
   { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
     folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/cuda",
                 "gen/targets/all.lua", "gen/products",

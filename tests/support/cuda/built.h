@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-#include "device.h"
+#include "on_device.h"
 
 static char built_folder[200]; /* for QUERN_MODULE_DIR: it has the folder cuda, nothing else */
 

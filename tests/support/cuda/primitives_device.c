@@ -3,7 +3,7 @@
  * primitives_device.c: see primitives_device.h. Operands are copied to a device and results back, one launch a loop. */
 #include "primitives_device.h"
 
-#include "device.h"
+#include "on_device.h"
 
 enum { MOST_BYTES = 64 << 20 };
 static void *module;

@@ -14,7 +14,7 @@
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_image.h"
 #include "cuda/cuda_target.h"
-#include "run/cuda_steps.h"
+#include "cuda/cuda_steps.h"
 #include "run/extension.h"
 #include "run/fused_ops.h"
 

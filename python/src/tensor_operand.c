@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operand.c: see operand.h. */
-#include "operand.h"
+ * tensor_operand.c: see tensor_operand.h. */
+#include "tensor_operand.h"
 
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operand.h: a Python object as an operand of one call: where its tensor is, and who holds it. How it got there is in
+ * tensor_operand.h: a Python object as an operand of one call: where its tensor is, and who holds it. How it got there is in
  * call_operand.c, numpy_array.c, number.c and result.c. */
 #ifndef QUERN_PYTHON_OPERAND_H
 #define QUERN_PYTHON_OPERAND_H

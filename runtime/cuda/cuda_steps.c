@@ -4,7 +4,7 @@
  * which the program has them are moved to a place of their own in the workspace first, and outputs from there at the end; so
  * all steps run over contiguous elements. Values for all elements are computed on the host, by the C kernels, and go into
  * kernels' arguments. */
-#include "run/cuda_steps.h"
+#include "cuda/cuda_steps.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.h: what the tests of calls on CUDA tensors share: the driver, by dlopen and by its public functions only, so that a
+ * on_device.h: what the tests of calls on CUDA tensors share: the driver, by dlopen and by its public functions only, so that a
  * GPU's and the fake one serve alike; memory; copies in a device's memory of operands and of all bytes around them. Header-only,
  * as tensors.h. No header of CUDA.
  *
