@@ -5,7 +5,6 @@
 local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
-local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"

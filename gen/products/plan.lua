@@ -33,12 +33,6 @@ local function dag_maker(model)
   end, errors
 end
 
-local function split(text)
-  local list = {}
-  for word in text:gmatch "[^,%s]+" do list[#list + 1] = word end
-  return list
-end
-
 -- The dtypes that are generated for: those asked for, what they compute in, and what results need.
 function M.wanted_dtypes(model, names, ops, errors)
   local types, wanted = model.types, {}

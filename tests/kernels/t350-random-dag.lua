@@ -58,9 +58,9 @@ local function build_tree(compiler, extra)
                            table.concat(objects, " "), folder, compiler))
 end
 
-local function hashes(text)
+local function hashes(output)
   local list = {}
-  for name, value in text:gmatch "(dag_%S+) (%x+)\n" do list[name] = value end
+  for name, value in output:gmatch "(dag_%S+) (%x+)\n" do list[name] = value end
   return list
 end
 
