@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The generator at run time: what the quern-gen module asks of it. A service holds a model, which specs add to, and answers
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Kernels of expressions built ahead: what an application was seen to compile (a record), or what QUERN_KERNEL names in its
 -- C sources (scan.lua), as C files with one table that libquern finds them in. Makes texts by name, opens no files.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Spec files -> a model: the built-in ones, and those that a user names. What is wrong comes back as a list of strings.
 
 local sandbox = require "gen.front.sandbox"

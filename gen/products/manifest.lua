@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The manifest of a tree: everything in it, for tools.
 
 local c = require "gen.targets.c.text"

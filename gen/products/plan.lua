@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What a run makes: options -> ops, dtypes, records of kernels. Makes no text.
 
 local expr = require "gen.graph.expr"

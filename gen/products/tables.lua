@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The generated lists that the core runtime is compiled with: dtype_table.h, op_table.c, and the typed functions of
 -- ops.h. Layouts are those of runtime/core/base/kernel_abi.h. Makes text, opens no files.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What a framework author gets: kernels of the targets asked for, the core runtime and the public header under his prefix, the
 -- lists that build them, a manifest, a notice. The library's own sources are the same with what library.lua adds, and without the
 -- core, which the build takes from runtime/core.
@@ -5,6 +7,7 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local files_on_disk = require "gen.base.files"
+local licence = require "gen.base.licence"
 local library = require "gen.products.library"
 local load = require "gen.products.load"
 local manifest = require "gen.products.manifest"
@@ -44,8 +47,7 @@ local function flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w
 
 -- A core source under the prefix. Its licence is the tree's.
 local function core_file(prefix, name, text)
-  text = text:gsub("^/%* SPDX%-License%-Identifier: [%w.-]+ %*/\n", ""):gsub("^/%* SPDX%-License%-Identifier: [%w.-]+\n %*\n %* ", "/* ")
-  text = flat_includes(text):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
+  text = flat_includes(licence.without(text)):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
   return table.concat(banner.c("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. names.rename(text, prefix)
 end
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A spec file of others, checked through all stages, and how accurate its ops are.
 
 local derive = require "gen.graph.derive"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Texts for people: what the commands of build.lua print. Makes strings, prints nothing.
 
 local c = require "gen.targets.c.text"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t021-generator: the generator's modules by themselves: numbers as bits, places of fields, tables, names, shifts, JSON,
 -- what `new` leaves alone.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tags: long
 -- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
 -- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t550-agree: an expression means the same to the two readers of the language: gen/graph/host.lua, which compiled kernels are made
 -- by, and runtime/lang/expression.c with runtime/lang/typing.c, which the interpreter runs by. Random expressions on random dtypes,
 -- right and wrong ones: both refuse, or both give the same canonical text, names, output dtypes and parameter slots, and the

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
 local dag_of = require "gen.graph.dag"

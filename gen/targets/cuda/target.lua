@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The target cuda: kernels for NVIDIA's devices, in a tree as files of nvcc's with what launches them, in the library as sources
 -- of fatbins beside its modules. (The keys of a target: gen/targets/all.lua.)
 
