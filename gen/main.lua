@@ -355,14 +355,8 @@ end
 -- What all kernels of a tree have above them: the tables, the core, the public header. has_c: there are C kernels; cuda_table:
 -- what op_table.c says of CUDA, or nil
 local function core_files(root, plan, options, prefix, read, files, lists, has_c, cuda_table)
-  local types, records_of, kinds = plan.model.types, {}, nil
-  local sources = core_sources(root)
-  if options.library then
-    kinds = {}
-    for _, path in ipairs(sources) do kinds[path:match "^kinds/kind_(%w+)%.c$" or "elementwise"] = true end
-  else
-    kinds = tables.kinds(types, plan.ops)
-  end
+  local types, records_of = plan.model.types, {}
+  local kinds = tables.kinds(types, not options.library and plan.ops or nil)
   for _, op in ipairs(plan.ops) do records_of[op.name] = has_c and plan.records_of[op.name] or {} end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, has_c and plan.packs or {},
                                    tree.c_banner("the table of ops and kernels"), cuda_table, options.library and "quern_managed_alloc",
@@ -371,7 +365,7 @@ local function core_files(root, plan, options, prefix, read, files, lists, has_c
   files["core/dtype_table.h"] = tree.rename(tables.dtype_header(types, tree.c_banner("the table of dtypes")), prefix)
   table.insert(lists.core, "core/op_table.c")
   if options.library then return end
-  for _, path in ipairs(sources) do
+  for _, path in ipairs(core_sources(root)) do
     if is_in_tree(path, kinds, has_c ~= nil, cuda_table ~= nil) then
       local name = path:match "[^/]+$"
       files["core/" .. name] = tree.core_file(prefix, name, read("runtime/core/" .. path))
