@@ -73,10 +73,13 @@ local RULES = {
   PLACES = { kind = "compact", promotion = "COMMON" },
 }
 
--- The set of the kinds that some ops are of. What is registered, and what has no row, is elementwise.
+-- The set of the kinds that some ops are of; ops nil: all of them. What is registered, and what has no row, is elementwise.
 function M.kinds(types, ops)
   local set = { elementwise = true }
-  for _, op in ipairs(ops) do set[RULES[variants.rule(types, op)].kind] = true end
+  if not ops then
+    for _, rule in pairs(RULES) do set[rule.kind] = true end
+  end
+  for _, op in ipairs(ops or {}) do set[RULES[variants.rule(types, op)].kind] = true end
   return set
 end
 

@@ -57,17 +57,6 @@ local function core_sources(job)
   return table.move(headers, 1, #headers, #list + 1, list)
 end
 
--- The kinds of op that are compiled, a set: in the library all that there are, in a tree those of its ops.
-local function kinds_of(job, sources)
-  if not job.is_library then return tables.kinds(job.plan.model.types, job.plan.ops) end
-  local kinds = {}
-  for _, path in ipairs(sources) do
-    local kind = path:match "^kinds/kind_(%w+)%.c$"
-    if kind then kinds[kind] = true end
-  end
-  return kinds
-end
-
 -- Whether a tree has a source of the core. kinds: the set of its kinds; folders: those that belong to its targets
 local function is_in_tree(path, kinds, folders)
   local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
@@ -79,8 +68,7 @@ end
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
   local records_of, packs, device_table = {}, {}, nil
-  local sources = core_sources(job)
-  local kinds = kinds_of(job, sources)
+  local kinds = tables.kinds(types, not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
@@ -95,7 +83,7 @@ local function add_core(job, parts)
   for _, target in ipairs(job.targets) do
     if target.core_folder then folders[target.core_folder] = true end
   end
-  for _, path in ipairs(sources) do
+  for _, path in ipairs(core_sources(job)) do
     if is_in_tree(path, kinds, folders) then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
   end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops))
