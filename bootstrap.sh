@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 # The one list of what the build, the tests and the demo need.
 packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19 llvm-19-dev libclang-19-dev
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales
-  python3 python3-dev python3-numpy python3-pip python3-venv'
+  python3 python3-dev python3-numpy python3-pip python3-venv lua-check'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'

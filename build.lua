@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The generator's command line. See `lua5.4 build.lua` for its use; everything it does is in gen/.
 
 local root = arg[0]:match "^(.*)/[^/]*$" or "."

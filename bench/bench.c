@@ -1,4 +1,6 @@
-/* bench.c: times Quern's ops and hand-written loops, case by case. Prints one line a case: name, nanoseconds a call
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench.c: times Quern's ops and hand-written loops, case by case. Prints one line a case: name, nanoseconds a call
  * (median), bytes the operands have. run.py puts them beside NumPy and PyTorch; names are its keys. Expressions are
  * bench_fused.c's.
  *   quern-bench [FILTER]            all cases whose name contains FILTER

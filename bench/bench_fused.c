@@ -1,4 +1,6 @@
-/* bench_fused.c: see bench_fused.h. All contexts but fused_warm's are without a disk cache. Where nothing can be compiled,
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_fused.c: see bench_fused.h. All contexts but fused_warm's are without a disk cache. Where nothing can be compiled,
  * the cases that want it are left out, with the reason on standard error. */
 #include "bench_fused.h"
 

@@ -1,4 +1,6 @@
-/* bench_fused.h: expressions at run time: how fast they are, and how soon. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_fused.h: expressions at run time: how fast they are, and how soon. */
 #ifndef BENCH_FUSED_H
 #define BENCH_FUSED_H
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chart of bars in SVG: ratios on a logarithmic scale, to the right of the line at 1 where they are above it."""
 import html
 import math

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One op of each family beside NumPy and PyTorch: in the cache (10^5 elements) and out of it (10^7), in two dtypes, on one and
 on two threads, all called from Python. A case is timed in all of them in turn, many times over, so that a machine that changes
 its speed changes that of all; times are medians, and so is the ratio, the best peer's time over Quern's of the same turn.

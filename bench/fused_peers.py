@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expressions of bench_fused.c in NumExpr, PyTorch, torch.compile and Numba, each with one thread, in the form that is
 quickest there; all on the same memory. What a peer cannot do is left out of its cases: NumExpr has neither gelu nor erf,
 nor f16, and Numba has no f16 on a CPU. Each function gives the peer's name, its cases by name, and a function that takes

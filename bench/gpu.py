@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quern's CUDA kernels beside a device-to-device copy and, where they are installed, PyTorch, torch.compile, jiterator, CuPy and
 Triton: bandwidth, what a launch costs, and the first call. Run by gpu.sh; the driver and libquern are called by ctypes.
 

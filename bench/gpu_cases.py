@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of gpu.py: what is computed, on arrays of which dtypes, shapes and strides; and what is right, by Python's own
 floats for some elements, and by PyTorch for all where it is there."""
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDA's driver and libquern for gpu.py, both by ctypes: nothing else is needed to run and time Quern's kernels."""
 import ctypes
 import os

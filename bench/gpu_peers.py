@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of gpu.py elsewhere, each in the form that is quickest there: into memory that is there already where that can be
 said, compiled before it is timed. A peer is made with the stream that all use (and may raise whatever it lacks); make(kind,
 inputs, out) gives a function that computes into out, or returns its result. All work on PyTorch's tensors. share: of the

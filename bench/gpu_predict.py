@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the kernels of gpu.py's cases should take, before a GPU has seen them: from bytes, bytes in flight and instructions.
 
     python3 bench/gpu_predict.py --build BUILD [--out FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of gpu.py in Triton, as one would write them, each tuned over a few blocks."""
 import triton
 import triton.language as tl

@@ -1,4 +1,6 @@
-/* measure.c: see measure.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * measure.c: see measure.h. */
 #include "measure.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* measure.h: what all cases need: the clock, medians, tensors with numbers in them, lines of output. Knows no ops. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * measure.h: what all cases need: the clock, medians, tensors with numbers in them, lines of output. Knows no ops. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 

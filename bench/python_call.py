@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What one call from Python costs: 8 items of f32, where nothing but the call takes time. Each case beside the peer's own
 function, in turn; medians of rounds; the difference and the ratio are of what one run measured.
 

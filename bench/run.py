@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Puts quern-bench beside NumPy and PyTorch, and its expressions beside NumExpr, PyTorch, torch.compile and Numba: the same
 cases, one thread, several rounds in turn, medians and ratios.
 

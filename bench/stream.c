@@ -1,4 +1,6 @@
-/* stream.c: see stream.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.c: see stream.h. */
 #include "stream.h"
 
 #if defined(__x86_64__)

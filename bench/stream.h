@@ -1,4 +1,6 @@
-/* stream.h: what a person would write by hand for large arrays: everything read once and the result written past the cache,
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.h: what a person would write by hand for large arrays: everything read once and the result written past the cache,
  * with next to nothing computed. The floor of what is out of cache; knows nothing of Quern. */
 #ifndef BENCH_STREAM_H
 #define BENCH_STREAM_H

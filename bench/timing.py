@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the benchmarks in Python share: options, medians, and tables in Markdown."""
 import argparse
 import statistics

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Binary arithmetic, fma and clip, one entry each.
 
 binary "add" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Operations on the bits of integers and, but for shifts, on bools. Names as in the array API.
 
 binary "bitwise_and" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Comparisons and logic: bool results of promoted operands. NaN compares false, and is true as a condition.
 
 binary "less" {

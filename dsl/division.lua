@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Division to whole numbers and its remainders, and divisors, one entry each. Names as in the array API, else NumPy's. Of
 -- integers x / 0 and the remainder by 0 are 0, and MIN / -1 wraps to MIN. Quotients beyond the mantissa: in f32 and f64 the next
 -- whole number that there is, downwards or towards zero; f16 and bf16 have f32's, rounded to them as every result is.

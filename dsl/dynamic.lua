@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Ops of class dynamic: how large their output is depends on values. Nothing is computed: where the first input is not zero, they
 -- find, in row-major order,
 --   finds = "places"   the indices of these elements, a row each

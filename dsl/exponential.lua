@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Exponentials and logarithms beside exp and log, and cbrt; one entry each. Names as in the array API, else NumPy's.
 
 unary "exp2" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The hyperbolic functions beside tanh, and their inverses; one entry each. Names as in the array API.
 
 unary "sinh" {

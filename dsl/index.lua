@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Ops whose elements follow from where they stand: `index = true`. They have no inputs; a body has two names more than its
 -- parameters, `index`, the number of the element in row-major order of the output, and `count`, how many there are. The dtype is
 -- the one that the caller gives the output: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The inverse trigonometric functions, one entry each; angles in radians.
 
 unary "atan" {

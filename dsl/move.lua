@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Ops that move values or set them, without arithmetic. `moves`: NaN payloads and every bit pass unchanged. `casts`: to the dtype
 -- of the output; "saturate": where integers would wrap, to the nearest one instead.
 

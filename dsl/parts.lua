@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Ops that take numbers apart and put them together, one entry each. Names as in NumPy. An op with `outputs` has several: its
 -- body assigns them; in an expression NAME.OUTPUT(x) is one of them.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Rounding to whole numbers, one entry each; integers are whole, and stay as they are. Names as in the array API, else NumPy's.
 
 unary "floor" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Angles and the functions of angles, one entry each. Names as in the array API, else NumPy's.
 
 unary "sin" {

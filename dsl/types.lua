@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The dtypes: the only such list. ORDER DTYPE: rows appear in generated tables in this order.
 --   code, bits   DLPack's; code 6 is bool, 0 int, 1 uint, 2 float, 4 bfloat
 --   kind         bool < integer < float, the order in which a value may be cast without being asked

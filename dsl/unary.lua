@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Unary ops, one entry each. Names as in the array API, else PyTorch.
 
 unary "negative" {

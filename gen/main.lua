@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the generator does at build time, by the names that build.lua, tools/embed.lua and tests call it: spec -> dag -> records
 -- -> text -> files. At run time there is service.lua. Never prints, never exits: what goes wrong comes back as a list of strings.
 

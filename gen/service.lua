@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The generator at run time: what the quern-gen module asks of it. A service holds a model, which specs add to, and answers
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
@@ -5,7 +7,6 @@
 local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
-local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"

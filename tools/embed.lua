@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Writes the C file that the quern-gen module carries the generator in: the modules of gen/ that gen.service needs, as
 -- bytecode; the model of the built-in specs, as a chunk that builds it; the templates and headers of expressions' kernels.
 --   lua5.4 tools/embed.lua OUT.c

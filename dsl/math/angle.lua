@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Angles cut at quarter turns: what sin, cos and tan begin with.
 --
 --     a = n pi/2 + r,   n = round(2a / pi),  |r| <= pi/4 (and a little),        a = |x|: the sign is put back at the end

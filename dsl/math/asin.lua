@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The arc sine and the arc cosine.
 --
 --     |x| <= 1/2:  asin(x) = x + x^3 R(x^2),          acos(x) = pi/2 - asin(x)

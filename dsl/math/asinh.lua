@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The inverse hyperbolic sine and cosine, as logarithms of a sum in two parts.
 --
 --     asinh|x| = log(|x| + s),  s = sqrt(x^2 + 1)          acosh x = log(x + s),  s = sqrt(x^2 - 1)

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The arc tangent, of one number and of a point: atan(x), and atan2(y, x), the angle of the point (x, y).
 --
 -- Both are the arc tangent of a quotient t = num / den, small enough for a polynomial, beside a multiple of pi/4:

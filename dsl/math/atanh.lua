@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The inverse hyperbolic tangent: tanh.lua the other way round.
 --
 --     atanh|x| = 1/2 log((1 + |x|) / (1 - |x|)),     g = 1 + |x|,  b = 1 - |x|

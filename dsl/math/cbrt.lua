@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The cube root, from the inverse cube root: no division, error 0.501 ULP.
 --
 -- 1. z, a to the power -1/3, a = |x|. The bits of a float are its logarithm to base 2, but for 0.09: a constant less a third of

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- How many bits of an unsigned integer are 1: of pairs, of groups of four, of bytes, then of all bytes added up by shifts
 -- (a multiplication of 64 bits is several instructions where there is no AVX-512).
 

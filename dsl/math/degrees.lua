@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Radians to degrees and back: a product by a constant of two parts, the small one first, rounded once but for its own last
 -- bits. Both parts are positive: those of opposite signs would give NaN at infinity.
 

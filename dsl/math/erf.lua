@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The error function and its complement, erf(x) = 2/sqrt(pi) * integral of e^(-t^2) from 0 to x, erfc = 1 - erf; and the
 -- pieces that gelu of f64 shares with erfc.
 --

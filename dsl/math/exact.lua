@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Arithmetic without error, or with less: results and operands in two parts.
 
 func "sum_lost" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- e to the x, and the pieces from which other functions (pow, exp2, erfc, gelu, logaddexp...) are made.
 --
 -- The reduction, the same for both types:

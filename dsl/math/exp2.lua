@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- 2 to the x.
 --
 --     x = n + r,  n = round(x),  |r| <= 1/2,     2^x = 2^n (1 + r P(r))

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- e^x - 1, accurate for small x, where e^x rounds to 1.
 --
 --     x = k ln2 + h + l,   |h| <= ln2 / 2,     e^x - 1 = (s - 1) + s h + s (e^(h + l) - 1 - h),     s = 2^k

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Quotients of floats rounded down (floor_divide) and towards zero (trunc_divide), of the exact quotient.
 --
 -- With q the rounded quotient, n = floor(q) is the result or the next whole number above it: that where n y is beyond x, which

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Remainders of floats: exact (fmod), and with the sign of the divisor (remainder).
 --
 -- With a = |x|, b = |y| and q the rounded quotient: as long as q is below 2^24 (f64: 2^53), where every whole number is a float,

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- x = mantissa * 2^exponent, by the bits of x. What is below the normal numbers is made normal first. Zeros, infinities and
 -- NaN are told from numbers by one comparison: the bits without the sign, less 1, of 0 are the largest there are.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- gelu(x) = x Phi(x) = x/2 erfc(-x / sqrt 2), Phi the distribution function of the standard normal.
 --
 -- Not through erfc: x / sqrt 2 would have to be carried in two parts. With z = |x|, Phi(x) = 1 - Phi(-x) gives one formula

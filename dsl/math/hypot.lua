@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The length of a vector of two, sqrt(x^2 + y^2).
 --
 -- With a = max(|x|, |y|), b = min(|x|, |y|):

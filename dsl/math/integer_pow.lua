@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Integer powers by squaring: x^y is the product of x^(2^k) over the set bits k of y. All arithmetic wraps, so the
 -- result is x^y modulo 2^bits for y >= 0. A negative y gives the truncated quotient 1 / x^|y|: x = 1 gives 1, x = -1
 -- gives 1 or -1 by y's parity, everything else 0. One body per width: as many squarings as y has bits.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- x times a power of two: three factors 2^n1, 2^n2, 2^n3, which the exponents of their bits are, so that any sum n1 + n2 + n3
 -- that matters is met. The last takes what it can of n, so the product is rounded once: where one of the first two has made it
 -- subnormal, the last is the least there is and makes it 0.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The natural logarithm, and the pieces from which log2, log10, log1p, logaddexp... are made.
 --
 -- f32, by tables of 16 items (looked up in registers, see templates/c/kernel_strips.h):

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- log(1 + x), accurate near 0.
 --
 --     1 + x = 2^e (1 + f),      log(1 + x) = e ln2 + log(1 + f)

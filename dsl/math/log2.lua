@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The logarithms to base 2 and 10, by the reductions of log.lua.
 --
 -- f32, log being that to base 2 or 10, C = 1 / ln2 or 1 / ln10, L = log 2, which is 1 to base 2:

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- log(e^x + e^y) and its fellow to base 2, without overflow.
 --
 --     m = max(x, y),  d = min - m <= 0:      logaddexp(x, y) = m + log(1 + e^d)

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- x to the y, by e^(y log x).
 --
 -- The exponent of the exponential, y log x, may be 88 (f32) or 709 (f64), and what counts is its absolute error: to give

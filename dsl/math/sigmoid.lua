@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The logistic sigmoid 1 / (1 + e^-x), over the whole range: for very negative x it is e^x, down to the subnormals.
 --
 --     -x = k ln2 - r,  |r| <= ln2 / 2,    e^-x = s (1 - p),  s = 2^k,  p = 1 - e^-r,    sigmoid(x) = 1 / (1 + s (1 - p))

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- sin and cos, by quarter turns: see angle.lua for |x| = n pi/2 + r, r = hi + lo.
 --
 --     sin r = hi + (hi z S(z) + lo)              cos r = 1 + z (z C(z) - 1/2)              z = (hi + lo)^2, rounded once

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- sinc, normalised: sin(pi x) / (pi x), and 1 at 0. It is even: a = |x|.
 --
 -- The reduction is exact, for every float: b = a - 2k within [-1, 1], then b = n/2 + r, |r| <= 1/4. With pi divided out,

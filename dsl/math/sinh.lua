@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The hyperbolic sine and cosine, from the even and the odd part of e^r.
 --
 --     |x| = k ln2 + r,  |r| <= ln2 / 2,      e^|x| = 2^k (cosh r + sinh r),   e^-|x| = 2^-k (cosh r - sinh r)

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tan, by quarter turns: see angle.lua for |x| = n pi/2 + r, r = hi + lo. tan x is tan r for even n, -1 / tan r for odd n.
 --
 --     tan r = hi + (hi^3 T(hi^2) + d) = h + l

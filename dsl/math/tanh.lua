@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tanh, by the addition theorem.
 --
 -- f32: b in place of |x|, of a table by the exponent and two more bits of |x| (0 below 2^-4), h = tanh b and u = |x| - b, exact:

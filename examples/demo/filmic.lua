@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The demo's own op: a tone curve as films have it. Bright light is compressed instead of cut off.
 
 unary "demo.filmic" {

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Pebble's own op. Its namespace keeps it apart from Quern's.
 
 unary "pebble.mish" {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An op of one's own, from a spec, on a PyTorch tensor; on a NumPy array where PyTorch is not installed."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A C library fills a NumPy array, Quern transforms it in place, PyTorch reads it: one memory from one end to the other."""
 import ctypes
 import os

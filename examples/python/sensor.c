@@ -1,4 +1,6 @@
-/* sensor.c: a C library of someone's, which knows neither NumPy nor Quern: it fills a buffer that it is given. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sensor.c: a C library of someone's, which knows neither NumPy nor Quern: it fills a buffer that it is given. */
 #include <stddef.h>
 
 static const float *last;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array that NumPy and Quern both hold: what one side writes, the other sees."""
 import numpy
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Arithmetic of dtypes on Lua's numbers: one rounding per operation, integers modulo 2^bits, conversions that saturate. The
 -- numbers of a float dtype are f64 here; its row says its exponent and significand bits. Knows dtypes as rows, no ops and no C.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A 128-bit FNV-1a hash: the one of runtime/base/digest.h. Pure.
 
 local M = {}

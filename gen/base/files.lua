@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Files on disk: reading, listing, and the only writing in the generator. Writes what changed and nothing else, removes
 -- what an earlier run wrote and this one does not, writes the depfile.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Numbers as bits: f64 and f32 bit patterns made and rounded with integers only, so that neither a locale nor the
 -- rounding mode of a host can change what is generated. Knows no ops and no C.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The order of names: by bytes, whatever the locale of the process (Lua's own < follows it).
 
 local M = {}

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A named text and what can be said about places in it: line, column, caret, the nearest known word.
 -- Errors are collected as a list of strings; only the command line prints them.
 

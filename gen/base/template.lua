@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The template engine. A template is C with lines of its own kind:
 --   $param name... | $for name in list | $if condition | $elif condition | $else | $end | $assert condition
 --   $include FILE             the lines of FILE of the same folder, indented as this line is
@@ -5,6 +7,8 @@
 -- and ${name} inside lines. $param lines at the head name what a template takes, by itself or in the files it includes: a value
 -- that is missing or not named there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither
 -- ops nor C.
+
+local licence = require "gen.base.licence"
 
 local M = {}
 
@@ -49,7 +53,7 @@ function M.parse(name, text, read)
   local root = { kind = "block", lines = {}, name = name, params = {} }
   local stack = { root }
   local number = 0
-  for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
+  for line in (licence.without(text):gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     local where = name .. ":" .. number
     local top = stack[#stack]

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The grammar of the expression language: text -> syntax tree. Knows no types and no ops.
 --
 --   body       := { statement } [ "return" expression ";" | expression [ ";" ] ]

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the dtypes of dsl/types.lua imply: sets, promotion, the names of things that follow from a dtype.
 -- Knows no ops and no C.
 

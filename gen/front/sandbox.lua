@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Running a stranger's Lua data: its tokens, the words it may not use, the run itself under limits. Knows nothing of what
 -- specs mean.
 --

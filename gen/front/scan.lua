@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Where C sources use QUERN_KERNEL, as far as can be told without a preprocessor: tokens of C and C++, and conditions of a
 -- plain 0. Knows no expressions, opens no files.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Spec files in, plain validated tables out. Errors are collected as "file:line:col: ..." with the line and a caret. Makes no
 -- text, knows no expressions: bodies stay strings with their place in the file. What a file may do is sandbox.lua's; names,
 -- places, fields and the declaration of ops are in the files of these names. Here: files, functions, constants, tables.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
 --
 -- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical] }. Types are dtype names of

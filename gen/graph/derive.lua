@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Derivatives. Of a primitive: a rule, as text. Of a graph whose calls are nodes of their own (expr.lua's units): one walk from
 -- the inputs on. Of an op: another op, <op>_backward, whose body its spec says, or is derived from the op's own. Knows no C.
 --

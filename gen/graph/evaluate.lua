@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A DAG on numbers, in Lua: what the examples of a spec are checked with, without a compiler. What is narrower than f64 is
 -- rounded after each operation; fma of f64 may miss its one rounding by the last bit. Not how anything is computed at run time.
 

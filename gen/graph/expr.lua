@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The expression language's meaning: a body -> typed DAG. The entry points are here; values and promotion are in scope.lua,
 -- operators, calls and bodies in the files of these names, what an op takes in op_types.lua. Numbers without a dtype are
 -- weak.lua's; what a host's expression has beyond a body is in host.lua. Knows no C.

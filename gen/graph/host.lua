@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A host's expression: text -> names and canonical text; text and the dtypes of its operands -> typed DAG. The meaning is
 -- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values whose
 -- dtype is not the type they are computed in. runtime/lang/expression.c and runtime/lang/typing.c read the same language in C, and a

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The primitives: the operations that nodes of a graph compute, a row each. From these rows come the functions and operators
 -- of the language (expr.lua), folding (dag.lua), the evaluator (evaluate.lua), derivatives (derive.lua), the spellings of the
 -- targets, the library's kernels of one operation each and the tables of runtime/lang (products/primitive_kernels.lua). Data and

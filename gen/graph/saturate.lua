@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Casts that saturate, for an op with casts = "saturate": where an integer does not fit, it becomes the nearest one that does.
 -- What a plain cast does right (all that fits; floats, which saturate by law) is left to it. Knows dtypes and DAGs, makes no text.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Weak values: what has no dtype until it meets one. { weak = number } is a literal or what is computed of literals alone;
 -- { tree = operation, [is_float], values } is a host's parameter, or computed with one. runtime/lang/weak.c computes the same.
 -- is_pattern: a hex literal from 2^63 on, an integer below 0 in Lua: to signed types it is that, to others what it says; what is

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The lists that build a product: sources.txt for any build system, and CMakeLists.txt. What is special to a target's sources
 -- comes from its build.lua.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the library has beside a tree's files: the kernels of primitives, the tables by which its runtime finds them, and what
 -- that is compiled with.
 

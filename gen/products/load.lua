@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Spec files -> a model: the built-in ones, and those that a user names. What is wrong comes back as a list of strings.
 
 local sandbox = require "gen.front.sandbox"
@@ -22,7 +24,11 @@ function M.builtin_model(root)
   local read = M.reader(root, inputs)
   local model = spec.new_model("dsl/types.lua", read "dsl/types.lua")
   model.primitives = expr.PRIMITIVES
-  for name in read "include/quern/quern.h":gmatch "%f[%w_]quern_([%l%d_]+)" do model.api_names[name] = true end
+  local header = read "include/quern/quern.h"
+  for name in header:gmatch "%f[%w_]quern_([%l%d_]+)" do model.api_names[name] = true end
+  local version = {}
+  for number in header:gmatch "#define QUERN_VERSION_%u+ (%d+)" do version[#version + 1] = number end
+  model.version = table.concat(version, ".") -- of the library, as its public header says
   local names = {}
   for _, name in ipairs(files.list(root .. "/dsl/math", ".lua")) do names[#names + 1] = "dsl/math/" .. name end
   for _, name in ipairs(files.list(root .. "/dsl", ".lua")) do

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The licence of generated files, as a file of theirs.
 
 return [[

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What a run makes: options -> ops, dtypes, records of kernels. Makes no text.
 
 local expr = require "gen.graph.expr"
@@ -31,12 +33,6 @@ local function dag_maker(model)
     end
     return kept[key] or nil
   end, errors
-end
-
-local function split(text)
-  local list = {}
-  for word in text:gmatch "[^,%s]+" do list[#list + 1] = word end
-  return list
 end
 
 -- The dtypes that are generated for: those asked for, what they compute in, and what results need.
@@ -73,14 +69,14 @@ function M.wanted_dtypes(model, names, ops, errors)
 end
 
 -- The ops that are asked for, sorted by name: all, or those of --ops and those that the spec files among options.specs declare
--- (what is derived of these has to be named).
+-- (what is derived of these has to be named; is_named_only: all have).
 function M.sorted_ops(model, options, errors)
   local ops, seen, is_spec = {}, {}, {}
   local function add(op)
     if not seen[op] then ops[#ops + 1] = op end
     seen[op] = true
   end
-  for _, name in ipairs(options.specs or {}) do is_spec[name] = true end
+  for _, name in ipairs(not options.is_named_only and options.specs or {}) do is_spec[name] = true end
   for _, op in ipairs(model.ops) do
     if not options.ops or (is_spec[op.file] and not op.backward_of) then add(op) end
   end

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The library's primitives: for each node operation of dag.lua on each compute type a kernel of that one node, which
 -- the interpreter steps over; and the tables by which runtime/lang/primitives.h finds them. Kernels that the plan has
 -- already (add of f32, conversions) serve again, and one kernel serves types whose results are the same bits. A

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The text of one kernel by its name, or of all of an op.
 
 local library = require "gen.products.library"

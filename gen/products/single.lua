@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A tree as one .c and one .h. Makes texts of texts, opens no files.
 
 local banner = require "gen.targets.c.banner"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The generated lists that the core runtime is compiled with: dtype_table.h, op_table.c, and the typed functions of
 -- ops.h. Layouts are those of runtime/core/base/kernel_abi.h. Makes text, opens no files.
 
@@ -71,10 +73,13 @@ local RULES = {
   PLACES = { kind = "compact", promotion = "COMMON" },
 }
 
--- The set of the kinds that some ops are of. What is registered, and what has no row, is elementwise.
+-- The set of the kinds that some ops are of; ops nil: all of them. What is registered, and what has no row, is elementwise.
 function M.kinds(types, ops)
   local set = { elementwise = true }
-  for _, op in ipairs(ops) do set[RULES[variants.rule(types, op)].kind] = true end
+  if not ops then
+    for _, rule in pairs(RULES) do set[rule.kind] = true end
+  end
+  for _, op in ipairs(ops or {}) do set[RULES[variants.rule(types, op)].kind] = true end
   return set
 end
 
@@ -269,10 +274,10 @@ local function op_rows(types, ops, built, records_of, cuda)
   return table.concat(out, "\n")
 end
 
--- The backends and kinds that rows refer to; the table of backends, the CPU's first. kinds: a set
-local function declarations(kinds, backends)
+-- The backends and kinds that rows refer to; the table of backends, the CPU's first. kind_names: a set
+local function declarations(kind_names, backends)
   local out, list = {}, {}
-  for _, name in ipairs(order.keys(kinds)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
+  for _, name in ipairs(order.keys(kind_names)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
   for k, name in ipairs(backends) do
     out[#out + 1] = string.format("extern const qn_backend %s;", name)
     list[k] = "&" .. name .. ", "
@@ -281,12 +286,12 @@ local function declarations(kinds, backends)
   return table.concat(out, "\n")
 end
 
--- kinds: the set of those that may have kernels among them
-local function pack_rows(types, packs, kinds)
+-- kind_names: the set of those that may have kernels among them
+local function pack_rows(types, packs, kind_names)
   if #packs == 0 then
     return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n"
-      .. (kinds.index and "const qn_variant *const qn_index_packs[2] = {NULL, NULL};\n" or "")
-      .. (kinds.compact and "const qn_compact_table qn_compact_packs = {NULL, {NULL, NULL}};\n" or "")
+      .. (kind_names.index and "const qn_variant *const qn_index_packs[2] = {NULL, NULL};\n" or "")
+      .. (kind_names.compact and "const qn_compact_table qn_compact_packs = {NULL, {NULL, NULL}};\n" or "")
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -319,12 +324,12 @@ local function pack_rows(types, packs, kinds)
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
-  if kinds.index then
+  if kind_names.index then
     local positions = { "NULL", "NULL" }
     for _, entry in ipairs(by_role.index or {}) do positions[entry.record.dtypes[2] == "f64" and 2 or 1] = "&" .. entry.name end
     out[#out + 1] = string.format("const qn_variant *const qn_index_packs[2] = {%s};\n", table.concat(positions, ", "))
   end
-  if kinds.compact then
+  if kind_names.compact then
     local names = {}
     for k, entry in ipairs { by_role.count and by_role.count[1] or false, table.unpack(by_role.coordinate or { false, false }) } do
       names[k] = entry and "&" .. entry.name or "NULL"
@@ -348,8 +353,8 @@ M.KERNEL_MACROS = [[
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
 -- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} };
--- allocator (may be nil): the public function that makes outputs; kinds: the set of kinds of op that are compiled
-function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator, kinds)
+-- allocator (may be nil): the public function that makes outputs; kind_names: the set of kinds of op that are compiled
+function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator, kind_names)
   cuda = cuda or { functions = {}, rows_of = {} }
   local backends = {}
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
@@ -377,10 +382,11 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocato
 
 #include "core/op/backend.h"
 #include "core/op/kind.h"
-]] .. (kinds.index and '#include "core/kinds/kind_index.h"\n' or "")
-    .. (kinds.compact and '#include "core/kinds/kind_compact.h"\n' or "")
-    .. (next(cuda.rows_of) and '#include "core/simt/launch.h"\n' or "") .. "\n" .. M.KERNEL_MACROS .. "\n" .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. declarations(kinds, backends) .. "\n" .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs, kinds) .. "\n"
+]] .. (kind_names.index and '#include "core/kinds/kind_index.h"\n' or "")
+    .. (kind_names.compact and '#include "core/kinds/kind_compact.h"\n' or "")
+    .. (next(cuda.rows_of) and '#include "core/simt/launch.h"\n' or "") .. "\n" .. M.KERNEL_MACROS .. "\n"
+    .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
+    .. declarations(kind_names, backends) .. "\n" .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs, kind_names) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
     .. table.concat(typed, "\n") .. "\n"

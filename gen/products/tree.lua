@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What a framework author gets: kernels of the targets asked for, the core runtime and the public header under his prefix, the
 -- lists that build them, a manifest, a notice. The library's own sources are the same with what library.lua adds, and without the
 -- core, which the build takes from runtime/core.
@@ -5,6 +7,7 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local files_on_disk = require "gen.base.files"
+local licence = require "gen.base.licence"
 local library = require "gen.products.library"
 local load = require "gen.products.load"
 local manifest = require "gen.products.manifest"
@@ -44,8 +47,7 @@ local function flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w
 
 -- A core source under the prefix. Its licence is the tree's.
 local function core_file(prefix, name, text)
-  text = text:gsub("^/%* SPDX%-License%-Identifier: [%w.-]+ %*/\n", ""):gsub("^/%* SPDX%-License%-Identifier: [%w.-]+\n %*\n %* ", "/* ")
-  text = flat_includes(text):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
+  text = flat_includes(licence.without(text)):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
   return table.concat(banner.c("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. names.rename(text, prefix)
 end
 
@@ -53,17 +55,6 @@ end
 local function core_sources(job)
   local list, headers = job.list_all("runtime/core", ".c"), job.list_all("runtime/core", ".h")
   return table.move(headers, 1, #headers, #list + 1, list)
-end
-
--- The kinds of op that are compiled, a set: in the library all that there are, in a tree those of its ops.
-local function kinds_of(job, sources)
-  if not job.is_library then return tables.kinds(job.plan.model.types, job.plan.ops) end
-  local kinds = {}
-  for _, path in ipairs(sources) do
-    local kind = path:match "^kinds/kind_(%w+)%.c$"
-    if kind then kinds[kind] = true end
-  end
-  return kinds
 end
 
 -- Whether a tree has a source of the core. kinds: the set of its kinds; folders: those that belong to its targets
@@ -77,8 +68,7 @@ end
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
   local records_of, packs, device_table = {}, {}, nil
-  local sources = core_sources(job)
-  local kinds = kinds_of(job, sources)
+  local kinds = tables.kinds(types, not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
@@ -93,7 +83,7 @@ local function add_core(job, parts)
   for _, target in ipairs(job.targets) do
     if target.core_folder then folders[target.core_folder] = true end
   end
-  for _, path in ipairs(sources) do
+  for _, path in ipairs(core_sources(job)) do
     if is_in_tree(path, kinds, folders) then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
   end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops))

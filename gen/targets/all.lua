@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The targets, in the order in which products ask them: all that is outside their folders of what targets there are.
 --
 -- A target is a table:

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the texts of a kernel have in common on every target: an op's formula and place for comments, the operands of a
 -- record by name, the cast of an element.
 

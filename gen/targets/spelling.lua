@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the targets' emitters have in common: the filling of a spelling, which lies in a primitive's row (graph/primitives.lua).
 
 local primitives = require "gen.graph.primitives"

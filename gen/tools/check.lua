@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- A spec file of others, checked through all stages, and how accurate its ops are.
 
 local derive = require "gen.graph.derive"
@@ -59,11 +61,19 @@ end
 -- How accurate the ops are that M.spec has found in a spec, as text given to `write`. Returns whether all declared bounds hold,
 -- or nil, errors where that could not be seen.
 function M.measure(root, file, checked, write)
-  local names, prefix = {}, "measured"
-  for k, row in ipairs(checked) do names[k] = row.op.name end
+  local names, dtypes, takes, prefix = {}, {}, {}, "measured"
+  for _, row in ipairs(checked) do
+    local is_floating = false
+    for _, name in ipairs(row.inputs) do
+      local is_measured = name == "f16" or name == "bf16" or name == "f32" or name == "f64"
+      if is_measured and not takes[name] then dtypes[#dtypes + 1] = name end
+      takes[name], is_floating = true, is_floating or is_measured
+    end
+    if is_floating then names[#names + 1] = row.op.name end
+  end
   if #names == 0 then return true end
   local result, errors = tree.generate(root, { specs = { file }, ops = table.concat(names, ","), prefix = prefix, single = true,
-                                            dtypes = "f16,bf16,f32,f64" })
+                                            dtypes = table.concat(dtypes, ","), is_named_only = true })
   if not result then return nil, errors end
   local skipped, n_rows
   result.files["subjects.h"], skipped, n_rows = measure.subjects(result.plan, prefix)

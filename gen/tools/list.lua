@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What `list` tells of.
 
 local load = require "gen.products.load"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- How accurate the ops of a spec are: the C text of what their bodies mean in exact arithmetic, or 113 bits of it, for the
 -- program tools/measure/spec_accuracy.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
 -- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for. What derivatives mean is

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the compiler makes of a tree's kernels: seconds and bytes of machine code, file by file. Runs the compiler that CC names, else
 -- cc, one file after another, at every level, with the flags of the tree's CMakeLists.txt; keeps no objects.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Texts for people: what the commands of build.lua print. Makes strings, prints nothing.
 
 local c = require "gen.targets.c.text"
@@ -172,12 +174,14 @@ function M.scaffold(name)
 --   lua5.4 build.lua generate --spec %s.lua --ops %s --prefix %s --out generated
 
 unary "%s" {
-  doc    = "x times the logistic function of slope times x.",
+  doc    = "x over 1 plus the absolute value of slope times x.",
   params = { slope = 1.0 },
   dtypes = floating,
-  body   = [=[ x * sigmoid(slope * x) ]=],
-  ulp    = { f32 = 4, f64 = 4 },
-  examples = { { x = 0.0, y = 0.0 } },
+  body   = [=[ x / (1 + abs(slope * x)) ]=],
+  grad   = [=[ T d = 1 + abs(slope * x); return grad / d / d; ]=],
+  ulp    = { f32 = 2, f64 = 2 },
+  grad_ulp = { f32 = 4, f64 = 4 },
+  examples = { { x = 1.0, y = 0.5 } },
 }
 ]], name:gsub("%.", "_"), name, name:gsub("%.", "_"), name:gsub("%.", "_"), name, namespace or "mine", name)
 end

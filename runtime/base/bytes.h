@@ -1,4 +1,6 @@
-/* bytes.h: text or bytes that one part of the runtime hands to another. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bytes.h: text or bytes that one part of the runtime hands to another. */
 #ifndef QN_BYTES_H
 #define QN_BYTES_H
 

@@ -1,4 +1,6 @@
-/* jit_environment.c: see jit_environment.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_environment.c: see jit_environment.h. */
 #include "base/jit_environment.h"
 
 #include "core/base/environment.h"

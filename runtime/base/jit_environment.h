@@ -1,4 +1,6 @@
-/* jit_environment.h: the environment variables of run-time compilation, which generated trees do not read. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_environment.h: the environment variables of run-time compilation, which generated trees do not read. */
 #ifndef QN_JIT_ENVIRONMENT_H
 #define QN_JIT_ENVIRONMENT_H
 

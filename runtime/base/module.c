@@ -1,4 +1,6 @@
-/* module.c: see module.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * module.c: see module.h. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr1, RTLD_DEEPBIND */
 #endif

@@ -1,4 +1,6 @@
-/* module.h: the library's modules: where they lie, and opening them. Never from the working directory. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * module.h: the library's modules: where they lie, and opening them. Never from the working directory. */
 #ifndef QN_MODULE_H
 #define QN_MODULE_H
 

@@ -1,4 +1,6 @@
-/* write_all.c: see write_all.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * write_all.c: see write_all.h. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sigtimedwait, pthread_sigmask */
 #endif

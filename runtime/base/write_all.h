@@ -1,4 +1,6 @@
-/* write_all.h: writing to files of which a limit of the host's may want to end the process (RLIMIT_FSIZE). Knows no formats. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * write_all.h: writing to files of which a limit of the host's may want to end the process (RLIMIT_FSIZE). Knows no formats. */
 #ifndef QN_WRITE_ALL_H
 #define QN_WRITE_ALL_H
 

@@ -1,4 +1,6 @@
-/* cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/op/backend.h), by kernels built ahead, where there are some
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/op/backend.h), by kernels built ahead, where there are some
  * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
  * there: a call waits for its kernel, unless until then one built ahead for more general layouts can run, or, in a workspace of
  * the caller's, several of them (cuda_steps.h). Keeps nothing itself: code is its op's, loaded kernels are their image's. */

@@ -1,4 +1,6 @@
-/* cuda_built.c: see cuda_built.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_built.c: see cuda_built.h.
  *
  * The index is read once, at first need, and is one piece of memory from then on: text cut into words, kernels, ops, rows.
  * Which file a kernel is in, and whether the driver has refused it, is all that changes, by atomic pointers. */

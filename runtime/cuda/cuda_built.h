@@ -1,4 +1,6 @@
-/* cuda_built.h: the CUDA kernels that an installation has built ahead: fatbins in the folder cuda where the modules are, and the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_built.h: the CUDA kernels that an installation has built ahead: fatbins in the folder cuda where the modules are, and the
  * index of them, kernels.txt, which gen/targets/cuda/fatbin.lua writes. That there are none is a state. Knows no tensors and no launches. */
 #ifndef QN_CUDA_BUILT_H
 #define QN_CUDA_BUILT_H

@@ -1,4 +1,6 @@
-/* cuda_context.c: see cuda_context.h. As in cuda_driver.c nothing is locked while the driver runs: threads that are first at
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_context.c: see cuda_context.h. As in cuda_driver.c nothing is locked while the driver runs: threads that are first at
  * once all ask, and the first answer is everybody's. */
 #include "cuda/cuda_context.h"
 

@@ -1,4 +1,6 @@
-/* cuda_context.h: which CUDA context a call works in, and what its device is like. The caller's current context is as it was
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_context.h: which CUDA context a call works in, and what its device is like. The caller's current context is as it was
  * after each pair of enter and leave, whatever happens in between. Knows no kernels. */
 #ifndef QN_CUDA_CONTEXT_H
 #define QN_CUDA_CONTEXT_H

@@ -1,4 +1,6 @@
-/* cuda_driver.c: see cuda_driver.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_driver.c: see cuda_driver.h.
  *
  * Nothing is locked while foreign code runs: a host may call from a constructor inside of dlopen, and that lock another thread
  * would wait for. Threads that open at once all do so; the first to be done says what it is for everybody. */

@@ -1,4 +1,6 @@
-/* cuda_driver.h: CUDA's driver and its compiler NVRTC, opened at first need: the only way to either. Owns their declarations (no
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_driver.h: CUDA's driver and its compiler NVRTC, opened at first need: the only way to either. Owns their declarations (no
  * header of CUDA is used; t735 compares them with one), their state in words, and what their errors are as statuses. Knows no
  * kernels and no tensors; makes no context and leaves the caller's current one alone. Nothing here is closed again. */
 #ifndef QN_CUDA_DRIVER_H

@@ -1,4 +1,6 @@
-/* cuda_image.c: see cuda_image.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_image.c: see cuda_image.h.
  *
  * What the driver has loaded is never unloaded. Kernels may be on their way in streams when their last owner lets go of them,
  * and may be nodes of graphs that a host captured and replays a day later; the driver has no question that tells, its calls to

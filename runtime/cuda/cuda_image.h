@@ -1,4 +1,6 @@
-/* cuda_image.h: a CUDA kernel's machine code, as NVRTC made it: packed with a header for the disk cache, checked when it comes
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_image.h: a CUDA kernel's machine code, as NVRTC made it: packed with a header for the disk cache, checked when it comes
  * back; or in a file of kernels that nvcc has made. Loaded by the driver where it is wanted. Knows no tensors and no launches. */
 #ifndef QN_CUDA_IMAGE_H
 #define QN_CUDA_IMAGE_H

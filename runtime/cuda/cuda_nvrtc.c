@@ -1,4 +1,6 @@
-/* cuda_nvrtc.c: see cuda_nvrtc.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_nvrtc.c: see cuda_nvrtc.h.
  *
  * A compile has a thread to itself, made for it and joined: NVRTC wants some MB of stack, which is no reason to have a thread
  * with that much for good. It runs in the locale C, in the default floating point environment and takes no signals. Who asks

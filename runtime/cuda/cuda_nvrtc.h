@@ -1,4 +1,6 @@
-/* cuda_nvrtc.h: NVRTC: a CUDA kernel's text in, an image's bytes (cuda_image.h) out. One compile at a time, on a thread with a
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_nvrtc.h: NVRTC: a CUDA kernel's text in, an image's bytes (cuda_image.h) out. One compile at a time, on a thread with a
  * stack of its own. Knows no kernels.
  *
  * NVRTC is opened at first need (cuda_driver.h), and there is none without a driver; so a child of a process that had

@@ -1,4 +1,6 @@
-/* cuda_steps.c: see cuda_steps.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_steps.c: see cuda_steps.h.
  *
  * A chunk is whole rows of the nest, so many as the workspace holds. Operands that do not lie in one piece in the dtype in
  * which the program has them are moved to a place of their own in the workspace first, and outputs from there at the end; so

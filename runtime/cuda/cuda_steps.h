@@ -1,4 +1,6 @@
-/* cuda_steps.h: an expression on a CUDA device while there is no kernel of its own: the interpreter's program, each step by a
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_steps.h: an expression on a CUDA device while there is no kernel of its own: the interpreter's program, each step by a
  * kernel built ahead, over chunks of the nest, with what lies between them in the caller's workspace. Gives the bits of the
  * compiled kernel. Knows no compiler. */
 #ifndef QN_CUDA_STEPS_H

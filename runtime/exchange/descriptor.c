@@ -1,4 +1,6 @@
-/* descriptor.c: see descriptor.h. No product or sum of what is read is formed unchecked. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * descriptor.c: see descriptor.h. No product or sum of what is read is formed unchecked. */
 #include "exchange/descriptor.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* descriptor.h: what a tensor's descriptor says that is not handed to an op: of any dtype, on any device. As in tensor.c every
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * descriptor.h: what a tensor's descriptor says that is not handed to an op: of any dtype, on any device. As in tensor.c every
  * number in it may be hostile. Knows no owners, and touches no memory but shape and strides. */
 #ifndef QN_DESCRIPTOR_H
 #define QN_DESCRIPTOR_H

@@ -1,4 +1,6 @@
-/* managed.c: tensors with a deleter: made from the caller's, and from others' of any form; see dlpack_exchange.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed.c: tensors with a deleter: made from the caller's, and from others' of any form; see dlpack_exchange.h.
  *
  * Whatever has to be kept besides a descriptor is a holder's owner: the caller's object, or the managed tensor that this one was
  * made from. So there is one deleter for each form. */

@@ -1,4 +1,6 @@
-/* managed.h: managed tensors of the library's own making: a descriptor that holds its shape, its strides and an owner. Knows
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed.h: managed tensors of the library's own making: a descriptor that holds its shape, its strides and an owner. Knows
  * neither where memory comes from nor who wants it. */
 #ifndef QN_MANAGED_H
 #define QN_MANAGED_H

@@ -1,4 +1,6 @@
-/* managed_call.c: quern_op_call on managed tensors. What an operand says beyond its descriptor is looked at here; then it is an
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_call.c: quern_op_call on managed tensors. What an operand says beyond its descriptor is looked at here; then it is an
  * ordinary call. */
 #include "core/op/registry.h"
 #include "core/base/status.h"

@@ -1,4 +1,6 @@
-/* managed_copy.c: see managed_copy.h. What lies compact is moved as it is; else the op copy gathers it, by words that are as
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_copy.c: see managed_copy.h. What lies compact is moved as it is; else the op copy gathers it, by words that are as
  * long as items and addresses allow, for which it need not know the dtype. */
 #include "exchange/managed_copy.h"
 

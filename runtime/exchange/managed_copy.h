@@ -1,4 +1,6 @@
-/* managed_copy.h: from a tensor of any layout, of items of whole bytes, to a compact one, on the host or a CUDA device, or from
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_copy.h: from a tensor of any layout, of items of whole bytes, to a compact one, on the host or a CUDA device, or from
  * one to the other. Knows no owners. */
 #ifndef QN_MANAGED_COPY_H
 #define QN_MANAGED_COPY_H

@@ -1,4 +1,6 @@
-/* managed_export.c: tensors for a consumer elsewhere, and new ones; see dlpack_exchange.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_export.c: tensors for a consumer elsewhere, and new ones; see dlpack_exchange.h. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* managed_memory.c: see managed_memory.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_memory.c: see managed_memory.h. */
 #include "exchange/managed_memory.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* managed_memory.h: memory of the library's own making, for tensors that it gives away: the host's, or a CUDA device's. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * managed_memory.h: memory of the library's own making, for tensors that it gives away: the host's, or a CUDA device's. */
 #ifndef QN_MANAGED_MEMORY_H
 #define QN_MANAGED_MEMORY_H
 

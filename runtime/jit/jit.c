@@ -1,4 +1,6 @@
-/* jit.c: contexts, and who waits for what; see jit.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit.c: contexts, and who waits for what; see jit.h.
  *
  * The disk cache is polled on the caller's thread, so that a warm process has its code at once; all else on the
  * background thread, in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller

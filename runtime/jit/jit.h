@@ -1,4 +1,6 @@
-/* jit.h: from a kernel that is wanted to code that computes it: built ahead, in memory, on disk, or compiled, now or in the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit.h: from a kernel that is wanted to code that computes it: built ahead, in memory, on disk, or compiled, now or in the
  * background. Knows no tensors and no target by name; a kernel's key says what it computes. */
 #ifndef QN_JIT_H
 #define QN_JIT_H

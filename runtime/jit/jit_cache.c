@@ -1,4 +1,6 @@
-/* jit_cache.c: see jit_cache.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_cache.c: see jit_cache.h.
  *
  * An entry is a file named by its key's digest. It is written under a temporary name in the same folder and renamed, so
  * that readers see all of it or none, without locks, on NFS too; it is not synced: what a crash leaves incomplete fails

@@ -1,4 +1,6 @@
-/* jit_cache.h: the disk cache: bytes under keys, in a folder of the user's own that many processes share. Trouble warns
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_cache.h: the disk cache: bytes under keys, in a folder of the user's own that many processes share. Trouble warns
  * once and is a miss. Knows neither kernels nor compilers. */
 #ifndef QN_JIT_CACHE_H
 #define QN_JIT_CACHE_H

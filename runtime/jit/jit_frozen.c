@@ -1,4 +1,6 @@
-/* jit_frozen.c: the process-wide list of tables; see jit_frozen.h. Tables are only ever added, at the front, so lookups
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_frozen.c: the process-wide list of tables; see jit_frozen.h. Tables are only ever added, at the front, so lookups
  * need no lock. */
 #include "jit/jit_frozen.h"
 

@@ -1,4 +1,6 @@
-/* jit_frozen.h: kernels of expressions that a program brings, built ahead of time: tables of rows, found by a kernel's
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_frozen.h: kernels of expressions that a program brings, built ahead of time: tables of rows, found by a kernel's
  * key. Knows no contexts: what is registered serves the whole process. */
 #ifndef QN_JIT_FROZEN_H
 #define QN_JIT_FROZEN_H

@@ -1,4 +1,6 @@
-/* jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
  *
  * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on
  * the way of a call whose kernel is known, and one lock is one thing to hold across a fork. */

@@ -1,4 +1,6 @@
-/* jit_queue.h: the one lock of run-time compilation, the process's background thread and its queue of jobs; all of it
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_queue.h: the one lock of run-time compilation, the process's background thread and its queue of jobs; all of it
  * forks and ends with the process. Knows neither kernels nor contexts. */
 #ifndef QN_JIT_QUEUE_H
 #define QN_JIT_QUEUE_H

@@ -1,4 +1,6 @@
-/* jit_record.c: see jit_record.h. Files are opened for each write and closed again: it happens once per kernel, and a
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_record.c: see jit_record.h. Files are opened for each write and closed again: it happens once per kernel, and a
  * descriptor kept for the life of a context is one that a daemon which closes all of them would have written to. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* O_CLOEXEC, O_NOFOLLOW */

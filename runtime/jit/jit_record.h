@@ -1,4 +1,6 @@
-/* jit_record.h: what run-time compilation writes for people: the list of kernels that were wanted (QUERN_RECORD),
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_record.h: what run-time compilation writes for people: the list of kernels that were wanted (QUERN_RECORD),
  * sources and compiler messages (QUERN_DUMP). Knows kernels by name and key text only. Trouble is said once and fails
  * nothing. */
 #ifndef QN_JIT_RECORD_H

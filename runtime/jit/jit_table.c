@@ -1,4 +1,6 @@
-/* jit_table.c: see jit_table.h. An entry without references can be freed at once: threads find entries under the lock
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_table.c: see jit_table.h. An entry without references can be freed at once: threads find entries under the lock
  * only, and count them before they give it up. */
 #include "jit/jit_table.h"
 

@@ -1,4 +1,6 @@
-/* jit_table.h: a context's kernels as entries of a table: what state each is in, which of them may be
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_table.h: a context's kernels as entries of a table: what state each is in, which of them may be
  * forgotten. All of it under the lock of jit_queue.h. Knows neither disk nor compilers. */
 #ifndef QN_JIT_TABLE_H
 #define QN_JIT_TABLE_H

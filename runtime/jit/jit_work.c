@@ -1,4 +1,6 @@
-/* jit_work.c: see jit_work.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_work.c: see jit_work.h.
  *
  * What takes time is done by a *work*, without the lock: it counts code and context, and is in a list: a context that
  * ends waits for its works, and a forked child drops those of other threads. */

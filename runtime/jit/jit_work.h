@@ -1,4 +1,6 @@
-/* jit_work.h: a kernel's way from wanted to made: read from disk, generated, compiled, handed over, kept. Owns the list of works
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_work.h: a kernel's way from wanted to made: read from disk, generated, compiled, handed over, kept. Owns the list of works
  * under way, for which a context that ends waits. Knows no modes and no jobs.
  *
  * All of it with the lock of jit_queue.h, which is given up for whatever takes time. */

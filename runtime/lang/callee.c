@@ -1,4 +1,6 @@
-/* callee.c: see callee.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * callee.c: see callee.h. */
 #include "lang/callee.h"
 
 #include <string.h>

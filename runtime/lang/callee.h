@@ -1,4 +1,6 @@
-/* callee.h: what an expression may call: grad, the ops of its context, then the primitives. Knows no grammar and no dtypes. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * callee.h: what an expression may call: grad, the ops of its context, then the primitives. Knows no grammar and no dtypes. */
 #ifndef QN_CALLEE_H
 #define QN_CALLEE_H
 

@@ -1,4 +1,6 @@
-/* derive.c: see derive.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * derive.c: see derive.h.
  *
  * Ops work element by element, and a derivative is linear in the one that it is made of: so the derivative of each value
  * follows from those of its arguments, in the order in which values were made. */

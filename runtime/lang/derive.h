@@ -1,4 +1,6 @@
-/* derive.h: the derivative of a typed value by an input, as more values: the walk of gen/graph/derive.lua, by the same rules. Knows no
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * derive.h: the derivative of a typed value by an input, as more values: the walk of gen/graph/derive.lua, by the same rules. Knows no
  * syntax and no places in a text. */
 #ifndef QN_DERIVE_H
 #define QN_DERIVE_H

@@ -1,4 +1,6 @@
-/* expression.c: an expression as its op keeps it: names, code and the canonical text in one piece of memory. See expression.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * expression.c: an expression as its op keeps it: names, code and the canonical text in one piece of memory. See expression.h. */
 #include "lang/expression.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* expression.h: the text of a host's expression -> instructions with its names resolved. Finds the functions it calls; knows
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * expression.h: the text of a host's expression -> instructions with its names resolved. Finds the functions it calls; knows
  * no dtypes. Reads the same language as gen/front/parse.lua; a test holds the two together. */
 #ifndef QN_EXPRESSION_H
 #define QN_EXPRESSION_H

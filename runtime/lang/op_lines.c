@@ -1,4 +1,6 @@
-/* op_lines.c: see op_lines.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_lines.c: see op_lines.h. */
 #include "lang/op_lines.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* op_lines.h: what an op of a spec computes, in lines of text as the generator writes them -> one line at a time, its words
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_lines.h: what an op of a spec computes, in lines of text as the generator writes them -> one line at a time, its words
  * resolved. Knows nothing of what becomes of them.
  *
  * Line k defines value k, but `out` lines:

@@ -1,4 +1,6 @@
-/* primitives.h: the built kernels of the expression language's primitives, one operation each, found by name and
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * primitives.h: the built kernels of the expression language's primitives, one operation each, found by name and
  * types; and the names by which an expression may call them. The tables are generated (primitive_table.c); the library
  * has them, a generated tree does not. */
 #ifndef QN_PRIMITIVES_H

@@ -1,4 +1,6 @@
-/* syntax.c: tokens, numbers, places. See syntax.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * syntax.c: tokens, numbers, places. See syntax.h. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* newlocale, strtod_l */
 #endif

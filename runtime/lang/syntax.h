@@ -1,4 +1,6 @@
-/* syntax.h: the text of an expression as tokens, its numbers, and errors at places in it. The same tokens, numbers and words
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * syntax.h: the text of an expression as tokens, its numbers, and errors at places in it. The same tokens, numbers and words
  * as gen/front/parse.lua and gen/base/source.lua. Knows no grammar, no ops and no dtypes. */
 #ifndef QN_SYNTAX_H
 #define QN_SYNTAX_H

@@ -1,4 +1,6 @@
-/* typing.c: the meaning of an expression for given dtypes. See typing.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * typing.c: the meaning of an expression for given dtypes. See typing.h.
  *
  * One walk over the instructions with a stack of operands. An operand is strong: a value and the dtype that promotion sees (an
  * f16 is computed in f32, and stays an f16); or weak: a number, or a tree of numbers and parameters, which becomes a value

@@ -1,4 +1,6 @@
-/* typing.h: an expression and the dtypes of its inputs -> values with types: promotion, weak numbers, casts. The same
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * typing.h: an expression and the dtypes of its inputs -> values with types: promotion, weak numbers, casts. The same
  * meaning as gen/graph/host.lua gives; a test holds the two together. Knows no shapes, no kernels beyond their being there. */
 #ifndef QN_TYPING_H
 #define QN_TYPING_H

@@ -1,4 +1,6 @@
-/* values.c: see values.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * values.c: see values.h. */
 #include "lang/values.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* values.h: the values of an expression while they are made: each one once, found again by what it is. Knows no syntax and no
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * values.h: the values of an expression while they are made: each one once, found again by what it is. Knows no syntax and no
  * rules of dtypes. */
 #ifndef QN_VALUES_H
 #define QN_VALUES_H

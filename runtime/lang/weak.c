@@ -1,4 +1,6 @@
-/* weak.c: see weak.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * weak.c: see weak.h. */
 #include "lang/weak.h"
 
 #include <string.h>

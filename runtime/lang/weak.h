@@ -1,4 +1,6 @@
-/* weak.h: numbers without a dtype, and what is computed of them alone: the same results as gen/graph/expr.lua gives: integers
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * weak.h: numbers without a dtype, and what is computed of them alone: the same results as gen/graph/expr.lua gives: integers
  * of 64 bits that wrap, and doubles. Of syntax it knows numbers and signs only. To be called in the default
  * floating point environment. */
 #ifndef QN_WEAK_H

@@ -1,4 +1,6 @@
-/* describe.c: see describe.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * describe.c: see describe.h. */
 #include "run/describe.h"
 
 #include "core/base/isa.h"

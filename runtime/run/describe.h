@@ -1,4 +1,6 @@
-/* describe.h: what a context has to work with, for people: the lines of quern_ctx_describe. Opens nothing. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * describe.h: what a context has to work with, for people: the lines of quern_ctx_describe. Opens nothing. */
 #ifndef QN_DESCRIBE_H
 #define QN_DESCRIBE_H
 

@@ -1,4 +1,6 @@
-/* extension.c: see extension.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * extension.c: see extension.h. */
 #include "run/extension.h"
 
 #include <pthread.h>

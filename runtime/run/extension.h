@@ -1,4 +1,6 @@
-/* extension.h: what a context has above the core: its generator, its compiled code, the ops of its specs. Made at first need.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * extension.h: what a context has above the core: its generator, its compiled code, the ops of its specs. Made at first need.
  * Knows no tensors. */
 #ifndef QN_EXTENSION_H
 #define QN_EXTENSION_H

@@ -1,4 +1,6 @@
-/* fused_ops.c: see fused_ops.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fused_ops.c: see fused_ops.h. */
 #include "run/fused_ops.h"
 
 #include <stdlib.h>

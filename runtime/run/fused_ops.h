@@ -1,4 +1,6 @@
-/* fused_ops.h: ops made at run time: expressions, and the ops of specs, which are expressions with a name of their own; so are
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fused_ops.h: ops made at run time: expressions, and the ops of specs, which are expressions with a name of their own; so are
  * built-in ones where their kernels are compiled.
  * Implements the interface of core/op/fused.h. Knows of its context the generator and the compiled code, which must outlive the op. */
 #ifndef QN_FUSED_OPS_H

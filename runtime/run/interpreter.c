@@ -1,4 +1,6 @@
-/* interpreter.c: see interpreter.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * interpreter.c: see interpreter.h.
  *
  * Each node of nodes.h gets a register: outputs are computed in their own place, others in temporaries that are used again after
  * their last reader. What does not depend on an input is computed once for a tile, and kernels take it as a broadcast

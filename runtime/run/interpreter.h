@@ -1,4 +1,6 @@
-/* interpreter.h: the values of an expression -> a program of built kernels, which runs at once, with no compiler. Ops of specs
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * interpreter.h: the values of an expression -> a program of built kernels, which runs at once, with no compiler. Ops of specs
  * are taken apart into primitives (by the generator). Knows no shapes and no tensors. */
 #ifndef QN_INTERPRETER_H
 #define QN_INTERPRETER_H

@@ -1,4 +1,6 @@
-/* quern.c: the public functions that the library has beyond a generated tree: expressions and specs at run time, and what
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * quern.c: the public functions that the library has beyond a generated tree: expressions and specs at run time, and what
  * there is to know about it. Each checks its arguments and calls one function. */
 #include <errno.h>
 #include <stdio.h>

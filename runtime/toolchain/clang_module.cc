@@ -1,4 +1,6 @@
-/* clang_module.cc: Clang and LLVM behind the C functions of clang_module.h: one C text in, one object file out,
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clang_module.cc: Clang and LLVM behind the C functions of clang_module.h: one C text in, one object file out,
  * everything in memory. The only C++ file; becomes quern-clang.so. Knows neither kernels nor the library that opens it.
  *
  * Clang's driver and its back-end glue are left out, because they change process-wide state (options, timers, signal

@@ -1,4 +1,6 @@
-/* clang_module.h: what libquern and its module quern-clang agree on. The module runs Clang and LLVM, knows no kernels
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clang_module.h: what libquern and its module quern-clang agree on. The module runs Clang and LLVM, knows no kernels
  * and calls of libquern only what it is given; libquern finds one symbol in it, quern_clang_module. */
 #ifndef QN_CLANG_MODULE_H
 #define QN_CLANG_MODULE_H

@@ -1,4 +1,6 @@
-/* gen_embedded.h: what tools/embed.lua puts into the quern-gen module (gen_embedded.c): the generator's Lua modules as
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gen_embedded.h: what tools/embed.lua puts into the quern-gen module (gen_embedded.c): the generator's Lua modules as
  * bytecode under their names, "model", "boot", "canary", and texts. */
 #ifndef QN_GEN_EMBEDDED_H
 #define QN_GEN_EMBEDDED_H

@@ -1,4 +1,6 @@
-/* gen_module.c: the module quern-gen: a Lua state without libraries that could reach out of it, the generator in it as
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gen_module.c: the module quern-gen: a Lua state without libraries that could reach out of it, the generator in it as
  * bytecode, and a limit on its memory. No error leaves it but as an answer. See gen_module.h. */
 #include "toolchain/gen_module.h"
 

@@ -1,4 +1,6 @@
-/* gen_module.h: what libquern and its module quern-gen agree on. The module runs Lua and the generator, knows no statuses and
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gen_module.h: what libquern and its module quern-gen agree on. The module runs Lua and the generator, knows no statuses and
  * calls nothing of libquern; libquern finds one symbol in it, quern_gen_module. */
 #ifndef QN_GEN_MODULE_H
 #define QN_GEN_MODULE_H

@@ -1,4 +1,6 @@
-/* generator.c: opens the module, keeps its states one per generator, turns its answers into statuses. See generator.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * generator.c: opens the module, keeps its states one per generator, turns its answers into statuses. See generator.h.
  *
  * The module is opened so that it sees its own Lua first, whatever Lua the host has; its memory is this library's, for a host
  * may have a malloc of its own that the module would not see. */

@@ -1,4 +1,6 @@
-/* generator.h: the generator at run time: the only file that talks to the quern-gen module (Lua and gen/ as bytecode), which
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * generator.h: the generator at run time: the only file that talks to the quern-gen module (Lua and gen/ as bytecode), which
  * is opened at first need. Knows no tensors and does not run kernels. */
 #ifndef QN_GENERATOR_H
 #define QN_GENERATOR_H

@@ -1,4 +1,6 @@
-/* jit_cc.c: runs a C compiler without a shell; see jit_cc.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_cc.c: runs a C compiler without a shell; see jit_cc.h.
  *
  * Source, headers and object lie in a folder that only this user can enter, made for one compile and removed after it.
  * The compiler gets a fixed list of arguments and a few variables, none of the host's files, signal settings or process

@@ -1,4 +1,6 @@
-/* jit_cc.h: a C compiler of the host's choice as a compiler of kernels: C text in, an object file's bytes out, by
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_cc.h: a C compiler of the host's choice as a compiler of kernels: C text in, an object file's bytes out, by
  * posix_spawn. Knows no kernels. */
 #ifndef QN_JIT_CC_H
 #define QN_JIT_CC_H

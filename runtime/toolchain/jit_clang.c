@@ -1,4 +1,6 @@
-/* jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
  *
  * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is
  * left standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by

@@ -1,4 +1,6 @@
-/* jit_clang.h: Clang in process: C text in, an object file's bytes out. Opens the quern-clang module at first need; one
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit_clang.h: Clang in process: C text in, an object file's bytes out. Opens the quern-clang module at first need; one
  * compile at a time, on a thread of its own. Knows no kernels.
  *
  * A forked child has no such thread and makes one, but has no compiler if its parent was compiling or opening the

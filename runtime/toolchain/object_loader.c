@@ -1,4 +1,6 @@
-/* object_loader.c: see object_loader.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * object_loader.c: see object_loader.h.
  *
  * A section is text, read-only data, or not loaded: what does not matter when the code runs (names, notes, unwind
  * tables, debug information, writable sections that are empty). An allocated section that is none of these has the

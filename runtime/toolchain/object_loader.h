@@ -1,4 +1,6 @@
-/* object_loader.h: a relocatable ELF object with one kernel in it -> executable memory. The same for objects of Clang
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * object_loader.h: a relocatable ELF object with one kernel in it -> executable memory. The same for objects of Clang
  * in process, of a C compiler and of the disk cache; refuses whatever it does not know. Knows no kernels. */
 #ifndef QN_OBJECT_LOADER_H
 #define QN_OBJECT_LOADER_H

@@ -1,4 +1,6 @@
-/* spec_ops.c: see spec_ops.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * spec_ops.c: see spec_ops.h. */
 #include "toolchain/spec_ops.h"
 
 #include <stdlib.h>

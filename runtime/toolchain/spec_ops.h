@@ -1,4 +1,6 @@
-/* spec_ops.h: the ops that a spec declares: what the generator packs of them into bytes (gen/service.lua) -> what the registry and
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * spec_ops.h: the ops that a spec declares: what the generator packs of them into bytes (gen/service.lua) -> what the registry and
  * typing want. Knows no Lua and no context. */
 #ifndef QN_SPEC_OPS_H
 #define QN_SPEC_OPS_H

@@ -1,4 +1,6 @@
-/* cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by
  * CUDA's runtime. See core/simt/cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and
  * keeps nothing on a device. */
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_cast.h: q_cast_A_B for every ordered pair of bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 (bool, f16, bf16 in their storage
    types). Each rounds once from the exact value, ties to even; a NaN result is the canonical one of its format; float to integer truncates,
    saturates and takes NaN to 0; integers wrap; to bool is != 0. Branch-free, so that each vectorises in a plain loop.

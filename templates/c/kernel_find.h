@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_find.h: what ops of class dynamic do with a block: count how many conditions hold; where they do, gather the items
    of another block, or their places in it, one behind the other. Included by kernel.h, for the kernels of find.c.in and
    count.c.in. What lies behind the items found, up to the n-th, may be written, too, and nothing beyond: of n conditions, each

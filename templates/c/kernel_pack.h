@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_pack.h: what moves blocks of elements (float format conversion, the copy past the cache, the tile transposition) and the self-check of
    the laws. Included by kernel.h, for the pack and unpack kernels. Vectors are GNU ones: intrinsics' headers would bring libc's. */
 #ifndef QUERN_KERNEL_PACK_H

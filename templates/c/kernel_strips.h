@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_strips.h: what loops over strips are made of. A strip is as many elements as a vector of the widest type that is computed with
    holds: arrays of that size that one short loop writes and the next one reads become registers, and between the loops stands what a
    compiler does not find by itself, above all lookups in tables that fit a register or a few. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_cuda.h: what every generated CUDA kernel needs; its text stands at the head of each generated file. Owns the laws of
    arithmetic as NVRTC and nvcc see them, the element types, the primitives and casts that generated text is written in (twins
    of those of kernel.h and kernel_cast.h: same names, same bits) and the loads and stores of vectors. Conditions are bool.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_slots.h: how a CUDA kernel finds its elements: division by what is known before it runs, offsets, values, slots of rows.
    Its text stands behind that of kernel_cuda.h. X is u32 or u64, what a kernel counts in. */
 #ifndef QUERN_KERNEL_SLOTS_H

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tags: long
 -- t710-cuda-text: generated CUDA text, compiled for the CPU and run thread by thread in several orders, gives the bits of the C
 -- kernels: every op and dtype, every rank, class and index width, slots cut at both ends, every alignment, any strides, in

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t745-cuda-source: the CUDA kernels that the generator gives at run time: of expressions, with several outputs, parameters and
 -- mixed dtypes, and of the ops that move, cast or compute from indices, in any classes, ranks and both index widths. Their text,
 -- run on the CPU thread by thread, gives the bits of the C kernels of the same expressions, or of a C tree's ops. NVRTC compiles some of it, where

@@ -264,7 +264,7 @@ int main(void) {
   run_case("until one is compiled", NULL, NULL, is_replaced);
   run_case("captures", NULL, NULL, is_captured);
   spoiled("no index", "rm kernels.txt", "kernels.txt is not in");
-  spoiled("an index of another build", "sed -i '1s/1 ..../1 0123/' kernels.txt", "is of another build than this library");
+  spoiled("an index of another build", "sed -i '1s/2 ..../2 0123/' kernels.txt", "is of another build than this library");
   spoiled("other chips", "sed -i '2s/.*/chips 70/' kernels.txt", "for other chips");
   spoiled("a bad line", "sed -i '5s/kernel/colonel/' kernels.txt", "is damaged in line 5");
   spoiled("an index that ends", "sed -i '$d' kernels.txt", "is damaged in line");

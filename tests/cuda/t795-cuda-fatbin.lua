@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t795-cuda-fatbin: nvcc makes of what the library's generation writes for CUDA fatbins with machine code for the chips that the
 -- index names, and no PTX; every kernel of the index is in its file. Where nvcc is not, its part is skipped.
 

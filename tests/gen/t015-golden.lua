@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t015-golden: one small output per template, as it was when someone last looked at it. A change shows here as a
 -- difference to read; QUERN_UPDATE_GOLDEN=1 writes the new text.
 

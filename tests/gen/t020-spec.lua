@@ -528,7 +528,7 @@ for _, list in ipairs {
   elseif status ~= 0 then
     tap.group_fail("%s: %s", list, said)
   else
-    said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/op_evil_names.c "
+    said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/op_names.c "
                            .. "core/op_table.c && g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -x c++ evil.h")
     if status ~= 0 then tap.group_fail("%s: %s", list, said:sub(1, 700)) end
   end

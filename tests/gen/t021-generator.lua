@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t021-generator: the generator's modules by themselves: numbers as bits, places of fields, tables, names, shifts, JSON,
 -- what `new` leaves alone.
 
@@ -149,9 +151,9 @@ end
 -- No string of the core has a name of the library, which a tree would not have.
 local pipe_of_core, in_strings = assert(io.popen("cd '" .. root .. "' && grep -rnE '\"[^\"]*\\b(quern|QUERN|qn|QN|qk)_[^\"]*\"' runtime/core runtime/tree")), {}
 for line in pipe_of_core:lines() do
-  local code = line:gsub("/%*.*", "")
-  for text in code:gmatch '"([^"]*)"' do
-    if (" " .. text):find "[^%w_]quern_" or (" " .. text):find "[^%w_]QUERN_" then in_strings[#in_strings + 1] = line end
+  local bare = line:gsub("/%*.*", "")
+  for said in bare:gmatch '"([^"]*)"' do
+    if (" " .. said):find "[^%w_]quern_" or (" " .. said):find "[^%w_]QUERN_" then in_strings[#in_strings + 1] = line end
   end
 end
 pipe_of_core:close()

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t022-examples: the examples of all built-in ops hold, and one that does not is told; the evaluator that says so gives
 -- what compiled kernels give (exactly, but for the last bit of an f64 fma).
 

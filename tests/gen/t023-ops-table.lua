@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t023-ops-table: OPS.md is the table of all ops that dsl/ has: what build.lua list --markdown prints.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t024-derive: derivatives in specs: given, derived, refused; those of built-in ops; how they stand in bodies of others.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."

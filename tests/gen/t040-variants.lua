@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tags: long
 -- t040-variants: the whole matrix that --variants full writes. Every kernel of every rank, class and level is called
 -- directly on a problem of its own rank and compared with loops that share nothing with the templates; the filters

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t046-library-files: what `generate --library` writes beside a tree's files: every source in the list that the build
 -- reads, a build id that changes with each kind of source and with nothing else. A tree has none of it.
 

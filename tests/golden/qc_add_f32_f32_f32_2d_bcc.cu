@@ -8,7 +8,7 @@ struct q_args_3_2_0 {
   u64 divide[2][2]; /* by row_slots, n[1], n[2]...: see q_divide */
 };
 
-/* add: x + y (dsl/binary.lua:3, templates/cuda/elementwise.cu.in) */
+/* add: x + y (dsl/binary.lua:5, templates/cuda/elementwise.cu.in) */
 /* A slot is 4 elements of a row, a turn of a thread 4 slots. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_2d_bcc(const __grid_constant__ q_args_3_2_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;

@@ -8,7 +8,7 @@ struct q_args_3_3_0 {
   u64 divide[3][2]; /* by row_slots, n[1], n[2]...: see q_divide */
 };
 
-/* add: x + y (dsl/binary.lua:3, templates/cuda/transpose.cu.in) */
+/* add: x + y (dsl/binary.lua:5, templates/cuda/transpose.cu.in) */
 /* Blocks of 32 x 8 threads; a slot is a tile of 32 x 64 elements. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_add_f32_f32_f32_3d_tbc(const __grid_constant__ q_args_3_3_0 a) {
   const u32 n0 = (u32)a.n[0], n1 = (u32)a.n[1], slots = (u32)a.slots;

@@ -9,7 +9,7 @@ struct q_args_2_2_3 {
   u64 param[3]; /* each in its first bytes */
 };
 
-/* arange: floating: fma(index, step, start); integer: start + index * step (dsl/index.lua:5, */
+/* arange: floating: fma(index, step, start); integer: start + index * step (dsl/index.lua:7, */
 /* templates/cuda/elementwise.cu.in) */
 /* A slot is 8 elements of a row, a turn of a thread 4 slots. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_arange_b8_f16_2d_bc(const __grid_constant__ q_args_2_2_3 a) {

@@ -9,7 +9,7 @@ struct q_args_2_32_1 {
   u64 param[1]; /* each in its first bytes */
 };
 
-/* leaky_relu: x > 0 ? x : slope * x (dsl/unary.lua:120, templates/cuda/elementwise.cu.in) */
+/* leaky_relu: x > 0 ? x : slope * x (dsl/unary.lua:122, templates/cuda/elementwise.cu.in) */
 /* A slot is an element, a turn of a thread 4 slots. */
 extern "C" __global__ void __launch_bounds__(256, 1) qc_leaky_relu_f16_f16_nd_ss_i64(const __grid_constant__ q_args_2_32_1 a) {
   const u64 n0 = (u64)a.n[0], slots = (u64)a.slots;

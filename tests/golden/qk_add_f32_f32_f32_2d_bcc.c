@@ -1,4 +1,4 @@
-/* add: x + y (dsl/binary.lua:3, templates/c/elementwise.c.in) */
+/* add: x + y (dsl/binary.lua:5, templates/c/elementwise.c.in) */
 void Q_NAME(qk_add_f32_f32_f32_2d_bcc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

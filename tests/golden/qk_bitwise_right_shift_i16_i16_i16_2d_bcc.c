@@ -1,4 +1,4 @@
-/* bitwise_right_shift: x >> y (dsl/bitwise.lua:38, templates/c/elementwise.c.in) */
+/* bitwise_right_shift: x >> y (dsl/bitwise.lua:40, templates/c/elementwise.c.in) */
 void Q_NAME(qk_bitwise_right_shift_i16_i16_i16_2d_bcc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -1,4 +1,4 @@
-/* full: value (dsl/move.lua:31, templates/c/elementwise.c.in) */
+/* full: value (dsl/move.lua:33, templates/c/elementwise.c.in) */
 void Q_NAME(qk_full_b32_2d_c)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -1,4 +1,4 @@
-/* leaky_relu: x > 0 ? x : slope * x (dsl/unary.lua:120, templates/c/elementwise.c.in) */
+/* leaky_relu: x > 0 ? x : slope * x (dsl/unary.lua:122, templates/c/elementwise.c.in) */
 void Q_NAME(qk_leaky_relu_f64_f64_2d_ss)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

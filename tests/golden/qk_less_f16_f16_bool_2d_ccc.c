@@ -1,4 +1,4 @@
-/* less: x < y (dsl/compare.lua:3, templates/c/elementwise_strips.c.in) */
+/* less: x < y (dsl/compare.lua:5, templates/c/elementwise_strips.c.in) */
 void Q_NAME(qk_less_f16_f16_bool_2d_ccc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -1,4 +1,4 @@
-/* less: x < y (dsl/compare.lua:3, templates/c/elementwise.c.in) */
+/* less: x < y (dsl/compare.lua:5, templates/c/elementwise.c.in) */
 void Q_NAME(qk_less_i32_i32_bool_nd_sss)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

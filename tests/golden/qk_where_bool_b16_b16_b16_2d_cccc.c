@@ -1,4 +1,4 @@
-/* where: condition ? x : y (dsl/move.lua:4, templates/c/elementwise.c.in) */
+/* where: condition ? x : y (dsl/move.lua:6, templates/c/elementwise.c.in) */
 void Q_NAME(qk_where_bool_b16_b16_b16_2d_cccc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

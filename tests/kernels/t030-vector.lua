@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tags: long
 -- t030-vector: every kernel without a strided operand is vectorised by GCC and by Clang for v3 and v4 (the compilers'
 -- own remarks) but for those listed below, calls nothing (their objects), and float kernels hold packed instructions. GCC's

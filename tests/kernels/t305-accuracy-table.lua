@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t305-accuracy-table: ACCURACY.md covers every op in every float dtype, says what the specs declare, and no bound in it is
 -- looser than half an ULP beyond what was found, or than 1 without its cause; f16 and bf16 were measured at all their values and
 -- pairs of them. That its figures are so, t300 shows.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- tags: long
 -- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
 -- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a
@@ -58,9 +60,9 @@ local function build_tree(compiler, extra)
                            table.concat(objects, " "), folder, compiler))
 end
 
-local function hashes(text)
+local function hashes(output)
   local list = {}
-  for name, value in text:gmatch "(dag_%S+) (%x+)\n" do list[name] = value end
+  for name, value in output:gmatch "(dag_%S+) (%x+)\n" do list[name] = value end
   return list
 end
 

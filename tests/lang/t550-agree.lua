@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- t550-agree: an expression means the same to the two readers of the language: gen/graph/host.lua, which compiled kernels are made
 -- by, and runtime/lang/expression.c with runtime/lang/typing.c, which the interpreter runs by. Random expressions on random dtypes,
 -- right and wrong ones: both refuse, or both give the same canonical text, names, output dtypes and parameter slots, and the
@@ -100,7 +102,7 @@ local MAKERS = {
     function(n, d) return "(" .. expression(n, d, "bool") .. " ? " .. expression(n, d, "float") .. " : " .. expression(n, d, "float") .. ")" end,
     function(n, d) return expression(n, d, "bool") .. " ? " .. expression(n, d, "float") .. " : " .. weak(n, 2) end,
     function(n, d) return "(" .. pick(FLOATS) .. ")" .. expression(n, d, pick { "float", "integer", "bool" }) end,
-    function(n, d) return "(" .. pick(FLOATS) .. ")(" .. weak(n, 3) .. ")" end,
+    function(n) return "(" .. pick(FLOATS) .. ")(" .. weak(n, 3) .. ")" end,
     function(n, d) return call(n, d, pick { "float", "float", "integer" }) end,
     function(n, d) return call(n, d, "float") end,
     function(n, d) return string.format("grad(%s, %s)", expression(n, d + 1, "float"), pick { "x", "x", "y" }) end,
@@ -113,7 +115,7 @@ local MAKERS = {
     function(n, d) return "(" .. expression(n, d, "integer") .. ")" end,
     function(n, d) return pick { "-", "~", "+" } .. expression(n, d, "integer") end,
     function(n, d) return "(" .. pick(ALL_INTEGERS) .. ")" .. expression(n, d, pick { "float", "integer", "bool" }) end,
-    function(n, d) return "(" .. pick(ALL_INTEGERS) .. ")(" .. weak(n, 2) .. ")" end,
+    function(n) return "(" .. pick(ALL_INTEGERS) .. ")(" .. weak(n, 2) .. ")" end,
     function(n, d) return "(" .. pick(DTYPES) .. ")(" .. expression(n, d, "integer") .. ")" end,
     function(n, d) return "(" .. expression(n, d, "bool") .. " ? " .. expression(n, d, "integer") .. " : " .. weak(n, 1) .. ")" end,
     function(n, d) return pick { "maximum", "minimum", "clip", "pow", "maximum" } .. "(" .. expression(n, d, "integer") .. ", " .. weak(n, 1) .. ")" end,

@@ -1,4 +1,6 @@
-/* dag_driver.c: runs every op of a generated tree (prefix rnd) on special and random values in many layouts, checks that
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dag_driver.c: runs every op of a generated tree (prefix rnd) on special and random values in many layouts, checks that
  * all of them give the bits that single elements give, and prints "op dtype hash" lines for comparison with other builds.
  * Part of t350-random-dag. */
 #include "rnd.h"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- random_bodies.lua: owns the making of random bodies over all primitives of the language: what t350 and t710 run everywhere.
 -- Uses math.random: who wants the same bodies again seeds it.
 

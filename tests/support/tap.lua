@@ -218,14 +218,14 @@ function M.rng(salt)
 end
 
 function Rng:u64()
-  local result, t = rotate(self[2] * 5, 7) * 9, self[2] << 17
+  local value, t = rotate(self[2] * 5, 7) * 9, self[2] << 17
   self[3] = self[3] ~ self[1]
   self[4] = self[4] ~ self[2]
   self[2] = self[2] ~ self[3]
   self[1] = self[1] ~ self[4]
   self[3] = self[3] ~ t
   self[4] = rotate(self[4], 45)
-  return result
+  return value
 end
 
 -- An integer in [low, high], high - low < 2^53.

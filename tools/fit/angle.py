@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The constants and tables of dsl/math/angle.lua. Needs mpmath.
 
 2/pi is used as C(e) = 2/pi 2^e reduced to what counts: multiples of 4 quarter turns times the last bit of x are dropped.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The polynomials of dsl/math/erf.lua and dsl/math/gelu.lua (erf, erfc, f64 gelu). Needs mpmath; runs for about a minute.
 
 Each polynomial is a least-squares fit on Chebyshev nodes, weighted so that what is small is the relative error of the

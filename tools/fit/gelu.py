@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The tables of dsl/math/gelu.lua, f32. Needs mpmath; runs for some seconds.
 
 G(z) = 2 e^(z^2/2) Phi(-z) = c0 (1 + c1 u + ... + c6 u^6), u = z - b: one b, c0, c1, ... for each interval of z + 1.1875 that the

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- How C kernels reach their operands: an element read and cast to what is computed with, a parameter, a result as it is stored.
 
 local operands_of = require "gen.targets.operands"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The first lines of a generated file: its licence, who made it, of what. Pure.
 
 local c = require "gen.targets.c.text"

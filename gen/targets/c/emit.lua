@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- DAG -> SSA text in C. targets/cuda/emit.lua is its mirror. No loops over ops.
 --
 -- Spellings are those of graph/primitives.lua; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions

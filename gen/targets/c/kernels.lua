@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
 local dag_of = require "gen.graph.dag"
@@ -20,8 +22,8 @@ M.MOVERS = { "convert", "stream", "transpose", "at", "find", "count", "coordinat
 -- The parsed templates of lists of names. read: path under the root -> text
 function M.sources(read, ...)
   local templates = {}
-  for _, names in ipairs { ... } do
-    for _, name in ipairs(names) do
+  for _, list in ipairs { ... } do
+    for _, name in ipairs(list) do
       local file = M.FOLDER .. name .. ".c.in"
       templates[name] = template.parse(file, read(file), read)
     end
@@ -117,7 +119,7 @@ end
 -- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value, next, both }, and
 -- the condition for that afterwards. value: what is kept after one more element, $1 what was before; next: the same of `name`;
 -- both: of what is in `name` and in an array, `name`_of.
-local function search_of(types, thresholds, others, emitter)
+local function search_of(thresholds, others, emitter)
   local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
     local value = threshold.value:format(emitter:argument(threshold.node))
@@ -198,7 +200,7 @@ local function elementwise_values(types, record, dag, tables)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
-    values.fast, values.search, values.found = fast, search_of(types, thresholds, others, fast_emitter)
+    values.fast, values.search, values.found = fast, search_of(thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
     values.apart, values.block = apart, rare_block(types, outputs)
   end
@@ -224,8 +226,8 @@ end
 
 -- A record without an op: a conversion or a mover.
 local function pack_values(types, record)
-  local names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
-  local operands, strides = access.with_rows(operands_of.of_record(types, record, names, #names - 1))
+  local operand_names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, operand_names, #operand_names - 1))
   local input, output = operands[1], operands[#operands]
   local load = access.load(input)
   local value = cast_of(types, record, load)
@@ -313,14 +315,14 @@ end
 -- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil
 function M.tables(dags, form)
   form = form or "static const %s %s[%d] __attribute__((aligned(64))) = {"
-  local names, lines, taken = {}, {}, {}
+  local table_names, lines, taken = {}, {}, {}
   for _, dag in ipairs(dags) do
     for _, node in ipairs(dag_of.order(dag.outputs)) do
       local list = node.table
-      if list and not names[list] then
+      if list and not table_names[list] then
         local name = "q_table_" .. list.name:lower()
         while taken[name] do name = name .. "_" end
-        taken[name], names[list] = true, name
+        taken[name], table_names[list] = true, name
         lines[#lines + 1] = string.format(form, list.type, name, #list.items)
         for k = 1, #list.items, 4 do
           local row = {}
@@ -331,7 +333,7 @@ function M.tables(dags, form)
       end
     end
   end
-  return lines, names
+  return lines, table_names
 end
 
 -- A file of kernels, or nil where none is left. banner: lines; entries: list of { record, dag or nil }; is_own(record, dag,

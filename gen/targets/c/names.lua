@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The names of a tree: those of the library under an author's prefix. A kernel's name is made of parts; the library's own C
 -- sources are read as tokens, in which identifiers change, and words of comments, and no string. (What a source says of a name
 -- in a string it spells by QN_SPELLED, which takes an identifier.) Pure.

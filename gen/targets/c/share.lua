@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Kernels that are the same machine code. Two are where their texts are the same but for the name, or for the sign of integers
 -- whose bits nothing in them looks at. The first of them is compiled; the rows of the others have its function, by their
 -- record's `code`. Compares texts, makes none.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Loops over strips, as many elements as a vector has. A body that looks up small tables is cut into stages: what leads to the
 -- indices, the lookups, what is done with the items. Each stage is a short loop over the strip, which compilers make one turn of
 -- vectors; between the loops templates/c/kernel_strips.h does what they do not find by themselves: they would make a load for each

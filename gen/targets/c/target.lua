@@ -1,8 +1,11 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The target c: kernels for the CPU, of which the library and a tree have one file per op, one of what packs, and the headers
 -- that they include. (The keys of a target: gen/targets/all.lua.)
 
 local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.c.build"
+local licence = require "gen.base.licence"
 local kernels = require "gen.targets.c.kernels"
 local names = require "gen.targets.c.names"
 local share = require "gen.targets.c.share"
@@ -47,7 +50,7 @@ function M.headers(job)
   local headers = {}
   for _, name in ipairs(job.list("templates/c", ".h")) do
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
-      .. names.rename(job.read("templates/c/" .. name), job.prefix)
+      .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
   end
   return headers
 end
@@ -73,7 +76,7 @@ end
 function M.run_time_headers(read)
   local headers = {}
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
-    headers[k] = { name = name, text = read("templates/c/" .. name) }
+    headers[k] = { name = name, text = licence.without(read("templates/c/" .. name)) }
   end
   return headers
 end

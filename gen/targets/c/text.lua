@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- C's spelling: literals as bits, strings, comments. Pure.
 
 local number = require "gen.base.number"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- How CUDA kernels are compiled: nvcc's flags, as lines of sources.txt and as CMake's text (see the C target's).
 
 local M = {}

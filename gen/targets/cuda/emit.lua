@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- DAG -> SSA text in CUDA: the mirror of targets/c/emit.lua. No loops over ops.
 --
 -- Spellings are those of graph/primitives.lua; conditions are bool. Primitives are functions of templates/cuda/kernel_cuda.h; sums, products and

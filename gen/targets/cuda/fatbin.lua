@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What the library may have for CUDA beside its modules, in a folder of its own: the sources of kernels that nvcc makes fatbins
 -- of, one per op and per group of primitives, and the index by which runtime/cuda/cuda_built.c finds them. The library knows no kernel
 -- by itself: the index says all of it. Makes texts by name, opens no files.

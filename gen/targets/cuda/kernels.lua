@@ -1,7 +1,10 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- Records of CUDA kernels -> files of text: fills the templates, as kernels.lua does for C. A file stands alone: the text of
 -- the headers is at its head.
 
 local dag_of = require "gen.graph.dag"
+local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_cuda = require "gen.targets.cuda.emit"
@@ -27,7 +30,7 @@ function M.sources(read)
     local file = "templates/cuda/" .. name .. ".cu.in"
     templates[name] = template.parse(file, read(file), read)
   end
-  for _, name in ipairs(M.HEADERS) do headers[name] = read("templates/cuda/" .. name) end
+  for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
   return templates, headers
 end
 

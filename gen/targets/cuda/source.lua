@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- One CUDA kernel at run time, as text that stands alone: of a host's expression, or of a built-in op that moves or casts or
 -- computes from indices, which is no expression. Makes no names: a request brings the kernel's.
 

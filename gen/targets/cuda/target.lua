@@ -1,7 +1,8 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- The target cuda: kernels for NVIDIA's devices, in a tree as files of nvcc's with what launches them, in the library as sources
 -- of fatbins beside its modules. (The keys of a target: gen/targets/all.lua.)
 
-local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.cuda.build"
 local fatbin = require "gen.targets.cuda.fatbin"
 local kernels = require "gen.targets.cuda.kernels"

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- What a tree has for CUDA: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
 -- texts by name, opens no files.
 

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the twin of variants.lua, the only
 -- maker of names qc_..., and the policies.
 --

@@ -1,4 +1,6 @@
-/* environment.c: every getenv; see environment.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * environment.c: every getenv; see environment.h. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* secure_getenv */
 #endif

@@ -1,4 +1,6 @@
-/* float_env.h: the default floating point environment (round to nearest, subnormals kept, exceptions masked) around
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * float_env.h: the default floating point environment (round to nearest, subnormals kept, exceptions masked) around
  * whatever computes. Reading the control register costs 0.25 ns, setting and restoring it 8 ns: only done when needed. */
 #ifndef QN_FLOAT_ENV_H
 #define QN_FLOAT_ENV_H

@@ -1,4 +1,6 @@
-/* guess.c: see guess.h. gen/base/source.lua guesses the same. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guess.c: see guess.h. gen/base/source.lua guesses the same. */
 #include "core/base/guess.h"
 
 #include <stddef.h>

@@ -1,4 +1,6 @@
-/* guess.h: which of the known names was meant by one that is unknown. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guess.h: which of the known names was meant by one that is unknown. */
 #ifndef QN_GUESS_H
 #define QN_GUESS_H
 

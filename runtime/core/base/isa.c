@@ -1,4 +1,6 @@
-/* isa.c: x86-64 levels by cpuid and xgetbv; see isa.h. A level counts only if the operating system saves its registers. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * isa.c: x86-64 levels by cpuid and xgetbv; see isa.h. A level counts only if the operating system saves its registers. */
 #include "core/base/isa.h"
 
 #include <stdatomic.h>

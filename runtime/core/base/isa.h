@@ -1,4 +1,6 @@
-/* isa.h: which of the ISA levels that kernels are built for this machine runs. Knows no kernels. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * isa.h: which of the ISA levels that kernels are built for this machine runs. Knows no kernels. */
 #ifndef QN_ISA_H
 #define QN_ISA_H
 

@@ -1,4 +1,6 @@
-/* kernel_abi.h: what generated tables and the core agree on: the type of a kernel, its variants, the table of ops.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernel_abi.h: what generated tables and the core agree on: the type of a kernel, its variants, the table of ops.
  * The tables themselves are written by the generator (op_table.c, dtype_table.h). Knows no tensors. */
 #ifndef QN_KERNEL_ABI_H
 #define QN_KERNEL_ABI_H

@@ -1,4 +1,6 @@
-/* log.c: see log.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log.c: see log.h. */
 #include "core/base/log.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* log.h: what the library has to say beside statuses: to the log that a host gave or, where it gave none and QUERN_LOG
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log.h: what the library has to say beside statuses: to the log that a host gave or, where it gave none and QUERN_LOG
  * asks for it, to standard error. The only place that prints. Knows no contexts. */
 #ifndef QN_LOG_H
 #define QN_LOG_H

@@ -1,4 +1,6 @@
-/* slices.c: the thread pool of the process, or the host's parallel_for; see slices.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * slices.c: the thread pool of the process, or the host's parallel_for; see slices.h.
  *
  * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
  * word: open or not, how many are inside, how many may be), claim slices and leave. The caller closes the gate when no

@@ -1,4 +1,6 @@
-/* slices.h: work cut into slices and run by the library's thread pool or the host's. Knows no tensors. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * slices.h: work cut into slices and run by the library's thread pool or the host's. Knows no tensors. */
 #ifndef QN_SLICES_H
 #define QN_SLICES_H
 

@@ -1,4 +1,6 @@
-/* status.c: the thread's error sentence; see status.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * status.c: the thread's error sentence; see status.h. */
 #include "core/base/status.h"
 
 #include <errno.h>

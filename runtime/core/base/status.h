@@ -1,4 +1,6 @@
-/* status.h: how the core reports a failure. Owns the thread's error sentence (quern_last_error, quern_set_last_error);
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * status.h: how the core reports a failure. Owns the thread's error sentence (quern_last_error, quern_set_last_error);
  * knows no tensors and no ops. */
 #ifndef QN_STATUS_H
 #define QN_STATUS_H

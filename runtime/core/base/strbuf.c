@@ -1,4 +1,6 @@
-/* strbuf.c: see strbuf.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * strbuf.c: see strbuf.h. */
 #include "core/base/strbuf.h"
 
 #include <stdarg.h>

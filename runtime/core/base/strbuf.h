@@ -1,4 +1,6 @@
-/* strbuf.h: text under way in memory of the caller's; what does not fit is counted. Knows nothing else. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * strbuf.h: text under way in memory of the caller's; what does not fit is counted. Knows nothing else. */
 #ifndef QN_STRBUF_H
 #define QN_STRBUF_H
 

@@ -1,4 +1,6 @@
-/* thread.c: see thread.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * thread.c: see thread.h. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* pthread_sigmask */
 #endif

@@ -1,4 +1,6 @@
-/* thread.h: threads of the library's own, and keeping a host's thread from being cancelled. Knows no locks. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * thread.h: threads of the library's own, and keeping a host's thread from being cancelled. Knows no locks. */
 #ifndef QN_THREAD_H
 #define QN_THREAD_H
 

@@ -1,4 +1,6 @@
-/* dispatch.c: see dispatch.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dispatch.c: see dispatch.h. */
 #include "core/call/dispatch.h"
 
 #include "core/base/float_env.h"

@@ -1,4 +1,6 @@
-/* dispatch.h: from a call to whoever runs it: the registered implementation, or the op's kind and the device's backend. On the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dispatch.h: from a call to whoever runs it: the registered implementation, or the op's kind and the device's backend. On the
  * CPU nothing can fail after the kind has decided; on other devices the launch still may. */
 #ifndef QN_DISPATCH_H
 #define QN_DISPATCH_H

@@ -1,4 +1,6 @@
-/* explain.c: see explain.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * explain.c: see explain.h. */
 #include "core/call/explain.h"
 
 #include "core/base/float_env.h"

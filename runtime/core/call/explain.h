@@ -1,4 +1,6 @@
-/* explain.h: how a call would run, in words. Computes nothing. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * explain.h: how a call would run, in words. Computes nothing. */
 #ifndef QN_EXPLAIN_H
 #define QN_EXPLAIN_H
 

@@ -1,4 +1,6 @@
-/* infer.c: see infer.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * infer.c: see infer.h. */
 #include "core/call/infer.h"
 
 #include "core/base/status.h"

@@ -1,4 +1,6 @@
-/* infer.h: shapes and dtypes of an op's outputs, from its inputs' descriptors, and where they are measured from the data. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * infer.h: shapes and dtypes of an op's outputs, from its inputs' descriptors, and where they are measured from the data. */
 #ifndef QN_INFER_H
 #define QN_INFER_H
 

@@ -1,4 +1,6 @@
-/* outputs.c: see outputs.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * outputs.c: see outputs.h.
  *
  * An allocator is a stranger's: what it says is copied, what it gives is compared with what was asked for, and goes back to its
  * deleter, once each, where anything fails. */

@@ -1,4 +1,6 @@
-/* plan.c: see plan.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan.c: see plan.h.
  *
  * What depends on addresses is all that is left to a run: do the operands overlap? Where each of them begins and ends,
  * counted from its data pointer, is kept, and answers that for all but odd cases. */

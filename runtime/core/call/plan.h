@@ -1,4 +1,6 @@
-/* plan.h: calls prepared once and run many times. A plan is never changed after it is made. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan.h: calls prepared once and run many times. A plan is never changed after it is made. */
 #ifndef QN_PLAN_H
 #define QN_PLAN_H
 

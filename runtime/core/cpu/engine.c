@@ -1,4 +1,6 @@
-/* engine.c: runs jobs. See engine.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine.c: runs jobs. See engine.h.
  *
  * The block machine works on one tile at a time: load the inputs into blocks, compute, store the outputs. A kernel is one
  * step on blocks (or on tensors, where an operand lies as the kernel wants it). All loads of a tile come before its first

@@ -1,4 +1,6 @@
-/* engine.h: runs a job: in slices, each over its part of the tensors or over its tiles. Memory beyond the operands: the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine.h: runs a job: in slices, each over its part of the tensors or over its tiles. Memory beyond the operands: the
  * slice's stack. Knows neither ops nor dtype rules. */
 #ifndef QN_ENGINE_H
 #define QN_ENGINE_H

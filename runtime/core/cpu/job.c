@@ -1,4 +1,6 @@
-/* job.c: the choice of a path for one loop nest. See job.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * job.c: the choice of a path for one loop nest. See job.h. */
 #include "core/cpu/job.h"
 
 #include "core/base/isa.h"

@@ -1,4 +1,6 @@
-/* job.h: how one loop nest is going to be run: which kernel, or the kernels of which program, straight over the tensors or
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * job.h: how one loop nest is going to be run: which kernel, or the kernels of which program, straight over the tensors or
  * over tiles that fit L1, how each operand gets into a tile and out of it, in how many slices at most. Decided once; a job
  * is only read afterwards. */
 #ifndef QN_JOB_H

@@ -1,4 +1,6 @@
-/* pack.c: tiles to blocks and back. See pack.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pack.c: tiles to blocks and back. See pack.h. */
 #include "core/cpu/pack.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* pack.h: items between a tile of a tensor and an L1 block, either way: copied, gathered, scattered, transposed, spread,
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pack.h: items between a tile of a tensor and an L1 block, either way: copied, gathered, scattered, transposed, spread,
  * streamed, converted. Knows nests and tiles, no ops. */
 #ifndef QN_PACK_H
 #define QN_PACK_H

@@ -1,4 +1,6 @@
-/* kind_compact.c: ops whose output is as large as values say: of the elements where the first input is not 0, the items of the
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_compact.c: ops whose output is as large as values say: of the elements where the first input is not 0, the items of the
  * second, or, where the output has a dtype of its own, their indices, a row for each element. On the CPU; memory beyond the
  * operands is the slice's stack.
  *

@@ -1,4 +1,6 @@
-/* fused.h: ops that are expressions, as the core sees them: what an expression is for given dtypes, and its compiled code.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fused.h: ops that are expressions, as the core sees them: what an expression is for given dtypes, and its compiled code.
  * Implemented above the core, and only in the library; in a generated tree no op is fused. */
 #ifndef QN_FUSED_H
 #define QN_FUSED_H

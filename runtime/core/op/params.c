@@ -1,4 +1,6 @@
-/* params.c: weak numbers to the dtype of a kernel. See params.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * params.c: weak numbers to the dtype of a kernel. See params.h. */
 #include "core/op/params.h"
 
 #include <string.h>

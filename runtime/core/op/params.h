@@ -1,4 +1,6 @@
-/* params.h: a call's parameters, weak numbers, converted to the dtype its kernel computes in. Knows no tensors. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * params.h: a call's parameters, weak numbers, converted to the dtype its kernel computes in. Knows no tensors. */
 #ifndef QN_PARAMS_H
 #define QN_PARAMS_H
 

@@ -1,4 +1,6 @@
-/* program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made
  * above the core, for an expression and its dtypes; the engine lays out its registers in a slice's scratch and runs it.
  * Never changed after it is made; knows no shapes. */
 #ifndef QN_PROGRAM_H

@@ -1,4 +1,6 @@
-/* registry.c: contexts and their ops. See registry.h.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.c: contexts and their ops. See registry.h.
  *
  * A context's ops stand in an array sorted by name that is never changed: a registration makes a new array and swaps one
  * pointer, so lookups need no lock. Old arrays, a few hundred bytes each, are kept until the context goes. */

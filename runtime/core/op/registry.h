@@ -1,4 +1,6 @@
-/* registry.h: contexts and their ops: the built-in ones of the generated table and those that hosts register. Owns
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.h: contexts and their ops: the built-in ones of the generated table and those that hosts register. Owns
  * their lifetime; knows no tensors and does not run anything. */
 #ifndef QN_REGISTRY_H
 #define QN_REGISTRY_H

@@ -1,4 +1,6 @@
-/* resolve.c: dtype rules. See resolve.h. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * resolve.c: dtype rules. See resolve.h. */
 #include "core/op/resolve.h"
 
 #include "core/base/status.h"

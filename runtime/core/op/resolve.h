@@ -1,4 +1,6 @@
-/* resolve.h: from the dtypes of a call's operands to the dtype it is computed in and the kernels that can: what kinds of op
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * resolve.h: from the dtypes of a call's operands to the dtype it is computed in and the kernels that can: what kinds of op
  * have in common there. Every refusal says what to write instead. Knows no shapes and no memory. */
 #ifndef QN_RESOLVE_H
 #define QN_RESOLVE_H

@@ -1,4 +1,6 @@
-/* launch.c: the rules by which a nest meets a CUDA kernel (see launch.h): classes and rank, which dimension is turned, what is
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch.c: the rules by which a nest meets a CUDA kernel (see launch.h): classes and rank, which dimension is turned, what is
  * a slot, whether 32 bits hold all places, and the arguments that say so to the kernel. Knows no driver, no ops, no addresses.
  *
  * What decides is how many bytes a warp moves with one access. Best are rows: 16 bytes a thread, side by side. An input that

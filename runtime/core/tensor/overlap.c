@@ -1,4 +1,6 @@
-/* overlap.c: the aliasing law (see qn_tensor_check_overlap in tensor.h): may two operands of a nest, or an output with
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * overlap.c: the aliasing law (see qn_tensor_check_overlap in tensor.h): may two operands of a nest, or an output with
  * itself, touch one byte? Knows addresses, extents and strides only.
  *
  * Most pairs lie apart, or are the same. The rest is one question: is there an integer x with 0 <= x[k] <= most[k] and

@@ -1,4 +1,6 @@
-/* tensor.c: the only reader of DLTensor; see tensor.h. Every number in a descriptor may be hostile: no product or sum of
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensor.c: the only reader of DLTensor; see tensor.h. Every number in a descriptor may be hostile: no product or sum of
  * them is formed unchecked. The first lines of each function are the way that common tensors take. */
 #include "core/tensor/tensor.h"
 

@@ -1,4 +1,6 @@
-/* tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
  * broadcasting, normalisation (order, flip, coalesce); device.c holds what DLPack says of devices, overlap.c the aliasing law.
  * It knows no ops and no kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then
  * outputs) and its number (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
 -- texts.lua: owns the choice of CUDA kernels that t710 runs on the CPU and t720 compiles: every op with every dtype in some
 -- class, add, abs, arange, linspace and where in every rank, class and index width (where: some) with dtypes in turn. The choice
 -- is the same whenever it is made. As a program it prints the digest of each file's text.
