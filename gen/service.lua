@@ -79,7 +79,7 @@ local function joined(errors)
   return table.concat(out, "\n")
 end
 
-local RULES = { ARITHMETIC = 0, FLOATING = 1, DOUBLE = 2, MOVE = 3, CAST = 4 } -- ORDER qn_rule
+local RULES = { ARITHMETIC = 0, FLOATING = 1, DOUBLE = 2, MOVE = 3, CAST = 4 } -- ORDER rules of runtime/toolchain/spec_ops.c
 
 -- A parameter's default: its kind in C (QUERN_I64 or QUERN_F64) and its bits.
 local function packed_number(value)

@@ -27,7 +27,7 @@ if [ "${1-}" = --shards ]; then
 fi
 
 build=$(cd "${1-build}" 2>/dev/null && pwd) || { echo "Bail out! there is no build in ${1-build}"; exit 2; }
-[ -x "$build/tests/cuda/t760-cuda-ops" ] || { echo "Bail out! the tests are not built in $build"; exit 2; }
+[ -x "$build/tests/t760-cuda-ops" ] || { echo "Bail out! the tests are not built in $build"; exit 2; }
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 started=$(date +%s) number=0 n_bad=0 n_tests=0 n_skipped=0
@@ -73,7 +73,7 @@ if [ -n "${QUERN_CUDA_PATH-}" ] && grep -q fake_cuda_log "$QUERN_CUDA_PATH/libcu
 fi
 # Absent where the tests are to set it themselves.
 unset QUERN_TEST_SHARD QUERN_TEST_PART
-env $gpu QUERN_TEST_PART=none "$build/tests/cuda/t765-cuda-expressions" >"$work/out" 2>&1
+env $gpu QUERN_TEST_PART=none "$build/tests/t765-cuda-expressions" >"$work/out" 2>&1
 if [ -n "$(said)" ] || ! grep -q '^# [1-9][0-9]* device' "$work/out"; then
   sed 's/^/    /' "$work/out"
   echo "not ok 1 - a GPU: $(said)"
@@ -87,8 +87,8 @@ shards=$(nproc)
 [ "$shards" -le 8 ] || shards=8
 [ $is_fake -eq 0 ] || shards=1
 
-part header 10 env $gpu "$build/tests/cuda/t735-cuda-header"
-part calls 40 env $gpu "$build/tests/cuda/t770-cuda-calls"
+part header 10 env $gpu "$build/tests/t735-cuda-header"
+part calls 40 env $gpu "$build/tests/t770-cuda-calls"
 if [ $is_fake -eq 1 ]; then
   absent primitives 'the driver is the fake one'
 elif ! command -v c++ >/dev/null; then
@@ -96,9 +96,9 @@ elif ! command -v c++ >/dev/null; then
 else
   part primitives 60 env $gpu sh "$here/t700-cuda-primitives.sh"
 fi
-part ops 110 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-90}" sh "$0" --shards $shards $shards "$build/tests/cuda/t760-cuda-ops"
-part expressions 50 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/cuda/t765-cuda-expressions"
-part bits 100 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-75}" "$build/tests/cuda/t765-cuda-expressions"
+part ops 110 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-90}" sh "$0" --shards $shards $shards "$build/tests/t760-cuda-ops"
+part expressions 50 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/t765-cuda-expressions"
+part bits 100 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-75}" "$build/tests/t765-cuda-expressions"
 
 PATH=$PATH:/usr/local/cuda/bin
 sanitizer=$(command -v compute-sanitizer)
@@ -111,9 +111,9 @@ elif [ -z "$sanitizer" ]; then
 else
   # What calls refuse is no error here: reports are of what kernels do.
   part memcheck 50 env $gpu QUERN_TEST_SECONDS=25 sh "$0" --shards 4 300 "$sanitizer" --tool memcheck --report-api-errors no \
-    --error-exitcode 9 "$build/tests/cuda/t760-cuda-ops"
+    --error-exitcode 9 "$build/tests/t760-cuda-ops"
   part racecheck 40 env $gpu QUERN_TEST_SECONDS=15 QUERN_TEST_LAYOUT=transposed sh "$0" --shards 2 40 "$sanitizer" \
-    --tool racecheck --error-exitcode 9 "$build/tests/cuda/t760-cuda-ops"
+    --tool racecheck --error-exitcode 9 "$build/tests/t760-cuda-ops"
 fi
 echo "1..$number"
 echo "# $number parts, $n_bad failed, $n_skipped skipped; $n_tests tests in $(($(date +%s) - started)) s"

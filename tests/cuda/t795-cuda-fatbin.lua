@@ -24,7 +24,7 @@ for name in sources:gmatch "\nfatbin ([%w_/.]+)" do
   if not index:find("\nfile " .. stem .. "\n", 1, true) then missing[#missing + 1] = stem .. " in the index" end
 end
 tap.ok(n_files > 3 and #missing == 0, "every source listed is there, and in the index: %s", table.concat(missing, ", "))
-tap.ok(index:find "^quern%-cuda 1 %x+\nchips 80 90 100\n" and index:find "\nend\n$", "the index has a head and an end")
+tap.ok(index:find "^quern%-cuda 2 %x+\nchips 80 90 100\n" and index:find "\nend\n$", "the index has a head and an end")
 local texts, absent, n_kernels = {}, {}, 0
 for line in index:gmatch "[^\n]+" do
   local file, kernel = line:match "^file ([%w_]+)", line:match "^kernel ([%w_]+) "

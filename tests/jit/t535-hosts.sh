@@ -254,7 +254,7 @@ END
 cat >"$work/all.lua" <<'END'
 local root, list, wanted = os.getenv "QUERN_SOURCE_DIR", io.open(arg[1], "w"), io.open(arg[2], "w")
 package.path = root .. "/?.lua;" .. package.path
-local main, service, variants = require "gen.main", require "gen.service", require "gen.variants"
+local main, service, variants = require "gen.main", require "gen.service", require "gen.targets.variants"
 local model = main.builtin_model(root)
 local s, built = service.new { model = function() return model end }, {}
 for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end

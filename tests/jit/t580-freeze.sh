@@ -347,7 +347,7 @@ rm -rf wrong
 { head_of; block qj_1 'v0 = x0 * 2' 'f32 > f32' '1d cc'; block qj_2 'v0 = x0 * x1 + x2' 'f32,f32,f32 > f32' '1d ccbc'; } >small.record
 cat >cuts.lua <<'LUA'
 package.path = arg[1] .. "/?.lua;" .. package.path
-local frozen = require "gen.frozen"
+local frozen = require "gen.products.frozen"
 local file = assert(io.open(arg[2], "rb"))
 local text = file:read "a"
 file:close()

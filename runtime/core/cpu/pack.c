@@ -91,7 +91,7 @@ static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   } while (odometer_next(&parts, tile, stride, 2));
 }
 
-/* Its kernel counts positions from an address that no memory is at. ORDER INDEX_ORIGIN of kernel_pack.h */
+/* Its kernel counts positions from an address that no memory is at. ORDER Q_INDEX_ORIGIN of kernel_pack.h */
 #define POSITION_ORIGIN ((uintptr_t)1 << 61)
 
 static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, const char *first,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * launch.h: from a loop nest to the launch of a CUDA kernel: how the operands are run over, the kernel's packed arguments, its
- * grid. Knows no driver and no pointers. What a kernel does with its arguments is said in HACKING.md, "A CUDA kernel". */
+ * grid. Knows no driver and no pointers. What a kernel does with its arguments is said in docs/internals/cuda-kernel.md. */
 #ifndef QN_LAUNCH_H
 #define QN_LAUNCH_H
 
