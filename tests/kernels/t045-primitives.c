@@ -547,9 +547,12 @@ static void check_headers(void) {
       skip(1, "%s is not there", path);
       continue;
     }
+    static const char licence[] = "/* SPDX-License-Identifier: Apache-2.0 */\n";
+    char line[sizeof licence] = "";
     text = malloc(size + 2);
-    ok(text && fread(text, 1, size + 2, file) == size && !memcmp(text, qn_kernel_headers[k].text, size),
-       "%s is the template's text", qn_kernel_headers[k].name);
+    ok(text && fread(line, 1, sizeof line - 1, file) == sizeof line - 1 && !strcmp(line, licence) &&
+           fread(text, 1, size + 2, file) == size && !memcmp(text, qn_kernel_headers[k].text, size),
+       "%s is the template's text but for its licence line", qn_kernel_headers[k].name);
     free(text);
     fclose(file);
   }
