@@ -16,7 +16,7 @@ failed() {
 }
 
 warnings='-Wall -Wextra -Werror'
-host="-x c++ -ffp-contract=off $warnings -DQC_HOST -I $support/cuda -I $support -fPIC -shared"
+host="-x c++ -ffp-contract=off $warnings -DQC_HOST -I $support/cuda -I $support -I $here/../../templates/cuda -fPIC -shared"
 number=0
 while read -r compiler flags; do
   command -v "$compiler" >/dev/null || { echo "# not built, no $compiler"; continue; }

@@ -147,7 +147,8 @@ none("what a device of CUDA is, is asked in its rooms", "grep -rnE 'kDLCUDA|\\bq
     if line:sub(1, #room) == room then return true end
   end
 end)
-none("a kind of op is asked what is special about it", "grep -rnE 'op\\.(finds|moves|casts|index)\\b|is_dynamic|registry_is_index|QN_RULE_' runtime gen tools/embed.lua",
+none("a kind of op is asked what is special about it",
+     "grep -rnE 'op\\.(finds|moves|casts|index)\\b|is_dynamic|registry_is_index|QN_RULE_' runtime gen tools/embed.lua",
      "^gen/kinds/")
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", "^gen/tools/report%.lua:")
 
