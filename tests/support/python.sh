@@ -33,7 +33,7 @@ preloaded() { env QUERN_JIT=sync LD_PRELOAD="$(cc -print-file-name="$1")" "$pyth
 case $(nm -D "$QUERN_BUILD_DIR/libquern.so" 2>&1) in
   *__tsan_*)
     # It sees the memory that the module and the library touch, and the interpreter's lock, which is made of pthread's.
-    TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1}:allocator_may_return_null=1:report_thread_leaks=0
+    TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1}:allocator_may_return_null=1:report_thread_leaks=0:suppressions=$here/python_tsan.supp
     export TSAN_OPTIONS
     preloaded libtsan.so "$2"
     ;;
