@@ -15,7 +15,7 @@
 
 enum { ALIGNMENT = 256 };
 
-/* The struct and the memory behind it, which is aligned, are one block. */
+/* One allocation: the struct, then the aligned memory. */
 static quern_status make_on_host(const char *function, int64_t n_bytes, qn_managed_memory **memory) {
   _Static_assert(sizeof(qn_managed_memory) <= ALIGNMENT, "the struct has its place before the memory");
   const size_t room = ((size_t)n_bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -26,7 +26,7 @@ static quern_status make_on_host(const char *function, int64_t n_bytes, qn_manag
   return QUERN_OK;
 }
 
-/* In a context that works with the stream. A capture on some other stream is not its business. */
+/* Allocates in a context that works with the stream; captures of other streams do not matter. */
 static quern_status make_there(int32_t ordinal, void *stream, int64_t n_bytes, char **data) {
   qn_cuda_scope scope;
   qn_cuda_address address = 0;
@@ -67,7 +67,7 @@ quern_status qn_managed_memory_make(const char *function, DLDevice device, void 
                         qn_device_text(device, text));
 }
 
-/* In the context that it was made in, if the driver knows of it: that may be another than the caller's. */
+/* Frees in the context of the allocation, if the driver knows it: the caller's current one may be another. */
 static void free_by(const qn_cuda_driver *driver, qn_cuda_address address) {
   static const int attributes[] = {QN_CUDA_POINTER_CONTEXT};
   qn_cuda_context its = NULL;

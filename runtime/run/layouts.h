@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layouts.h: the compiled code of fused ops: for each specialisation the layouts of operands that were asked for. Knows no target
+ * layouts.h: the compiled code of fused ops, for each specialisation and each requested layout of its operands. Knows no target
  * by name. */
 #ifndef QN_LAYOUTS_H
 #define QN_LAYOUTS_H
@@ -8,18 +8,18 @@
 #include "core/op/fused.h"
 #include "jit/jit.h"
 
-/* How operands lie, and on what. */
+/* A layout of operands, and the target that it is for. */
 typedef struct qn_layout_request {
   const qn_target *target;
   const uint8_t *classes; /* qn_class of each operand */
   int32_t rank, capability, is_wide; /* as in a qn_code_request */
 } qn_layout_request;
 
-/* The code for operands that lie so; as long as the op. may_ask 0: only if it was asked for before. NULL: it was not, or out of
+/* The code for that layout; valid as long as the op. may_ask 0: only if it was requested before. NULL: it was not, or out of
  * memory. */
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask);
 
-/* What the core has of fused ops: `compiled` and `facts` of qn_fused. */
+/* The functions `compiled` and `facts` of qn_fused. */
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank);
 void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);
