@@ -16,7 +16,7 @@ typedef struct qn_descriptor {
 } qn_descriptor;
 
 /* Reads each field once. `function` begins the error's sentence. has_data 0: ignores data. Errors: ARGUMENT (NULL, ndim, a
- * negative extent, no data), LAYOUT (more than QUERN_MAX_NDIM dimensions, items more than 2^61 bytes apart, past the address space),
+ * negative extent, no data), LAYOUT (more than QUERN_MAX_NDIM dimensions, items over 2^61 bytes apart, past the address space),
  * DTYPE (0 bits or lanes). */
 quern_status qn_descriptor_read(const char *function, const DLTensor *tensor, int has_data, qn_descriptor *descriptor);
 
