@@ -117,7 +117,7 @@ unary "spacing" {
     ]],
   },
   grad   = false, -- a function of the bits
-  examples = { { x = INFINITY, y = NAN } },
+  examples = { { x = INFINITY, out = NAN } },
 }
 
 unary "bitwise_count" {
@@ -129,7 +129,7 @@ unary "bitwise_count" {
     i32 = [[ count_bits((u32)abs(x)) ]], i64 = [[ count_bits((u64)abs(x)) ]],
     integer = [[ count_bits(x) ]],
   },
-  examples = { { x = 7, y = 3 } },
+  examples = { { x = 7, out = 3 } },
 }
 
 binary "float_power" {

@@ -111,7 +111,7 @@ local function parse_outputs(state, at, name, fields, op)
                 source.suggest(result, types.sets.all))
   end
   if result and kind.no_result then return fail(state, at, "%s: %s", name, kind.no_result) end
-  return { { name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out", type = result } }
+  return { { name = "out", type = result } }
 end
 
 -- grad: the body of the op's derivative, which for several inputs assigns grad_<input>; or an expression for each input; or
@@ -235,7 +235,10 @@ function M.declare(state, index, name, fields, default_inputs)
   if not parse_grad(state, index, op, fields.grad) then return end
   for k, example in pairs(op.examples) do
     if type(k) ~= "number" or type(example) ~= "table" then
-      return fail(state, at, "%s: examples: expected { { x = 0.0, y = 0.0 }, ... }", name)
+      return fail(state, at, "%s: examples: expected { { x = 0.0, out = 0.0 }, ... }", name)
+    end
+    if not taken.y and example.y ~= nil and example[op.outputs[1].name] == nil then -- y is the first output, too
+      example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
       if type(key) ~= "string" or not taken[key] or math.type(value) == nil then

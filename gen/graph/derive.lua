@@ -245,12 +245,27 @@ local function bodies_of(op, wrt)
   return bodies
 end
 
--- The names that a text has.
+-- The names that a text has, and those of them that it assigns.
 local function names_in(text)
-  local names = {}
+  local names, assigned = {}, {}
   text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
   for name in text:gmatch "[%a_][%w_]*" do names[name] = true end
-  return names
+  for name in text:gmatch "%f[%w_]([%a_][%w_]*)%s*=%f[^=]" do assigned[name] = true end
+  return names, assigned
+end
+
+-- The names that a grad body uses: of inputs, and of the op's output, which is also called y where no operand is. A local of
+-- these names is not the output. Sets the alias of the backward op.
+local function names_read(op, backward)
+  local read, assigned = names_in(op.grad.text.text)
+  local out = op.outputs[1].name
+  local may_be_y = not assigned.y and out ~= "y"
+  for _, operands in ipairs { op.inputs, op.params } do
+    for _, operand in ipairs(operands) do may_be_y = may_be_y and operand.name ~= "y" end
+  end
+  if assigned[out] then read[out] = nil end
+  if may_be_y and read.y then read[out], backward.aliases = true, { y = out } end
+  return read
 end
 
 -- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
@@ -290,7 +305,7 @@ local function make(model, op)
   local read, message
   if op.grad then
     all[#all + 1] = { name = op.outputs[1].name }
-    read = names_in(op.grad.text.text)
+    read = names_read(op, backward)
   else
     read, message = inputs_read(model, backward)
     if not read then return nil, message end
