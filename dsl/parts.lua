@@ -50,6 +50,7 @@ op "divmod" {
 
 binary "ldexp" {
   doc    = "x times 2 to the y, rounded once; y is a whole number, or rounded to one.",
+  counts = "y",
   dtypes = floating,
   body   = [[ ldexp(x, y) ]],
   grad   = { x = [[ ldexp(grad, y) ]] },

@@ -21,7 +21,7 @@ local targets = require "gen.targets.all"
 
 -- Of a built-in op or function, what is of use after its file was read.
 local OP_FIELDS = { "name", "c_name", "builtin", "kind", "moves", "casts", "finds", "index", "file", "line", "place", "inputs", "outputs",
-                    "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of", "aliases" }
+                    "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of", "reads", "by", "aliases" }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
 
 local function plain(item, fields)
