@@ -12,7 +12,7 @@ M.name, M.mark, M.schema = "index", "index", { index = "boolean" }
 M.has_body, M.may_alias, M.has_own_entry = true, true, true
 M.has_indices = true -- its kernels read the indices of elements, as an operand
 M.output_dtype, M.dtypes_words = "output", "the caller's choice"
-M.names = { "index", "count" }
+M.own_inputs, M.own_params = { "index" }, { "count" }
 
 local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
 

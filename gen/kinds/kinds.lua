@@ -12,7 +12,8 @@
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   output_dtype, dtypes_words      what documents and reports say
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
---   names                 what a body has beyond inputs and params
+--   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
+--                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
 --   compute_type, kernel_dtypes, promotion, want  dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
@@ -35,6 +36,10 @@ M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.
 local of_name = {}
 for _, kind in ipairs(M.list) do
   of_name[kind.name] = kind
+  if kind.own_inputs or kind.own_params then
+    local inputs, params = kind.own_inputs or {}, kind.own_params or {}
+    kind.names = table.move(params, 1, #params, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+  end
   for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion" } do -- flags are each kind's own
     kind[key] = kind[key] or elementwise[key]
   end
