@@ -13,7 +13,7 @@ local report = require "gen.tools.report"
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target c,cuda] [--report]
+           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--report]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
                      which full adds, are for callers of their own: the runtime nests rank 2; --report: per op how many
                      kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc
