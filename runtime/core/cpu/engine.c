@@ -14,7 +14,7 @@
 typedef struct run {
   const qn_job *job;
   qn_kernel *kernel;
-  char *const *ptr;
+  const qn_ref *ref; /* the operands' first items */
   const void *params;
   int32_t n_slices;
   int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
@@ -80,7 +80,7 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
   int64_t extent[3] = {1, 1, 0};
   for (int32_t d = 0; d < inner; d++) extent[d] = d == cut ? end - begin : nest->n[d];
   for (int32_t k = 0; k < job->n_operands; k++) {
-    ptr[k] = run->ptr[k] + (nest->rank ? begin * nest->stride[k][cut] : 0);
+    ptr[k] = qn_ref_address(run->ref[k]) + (begin ? begin * nest->stride[k][cut] : 0);
     stride[k][0] = nest->rank > 0 ? nest->stride[k][0] : 0;
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
@@ -153,7 +153,7 @@ static int64_t tile_end(const run *run, int32_t d, int64_t at) {
 
 static void place_set(const run *run, place *place, int64_t tile) {
   const qn_nest *nest = run->job->nest;
-  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = run->ptr[k];
+  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = qn_ref_address(run->ref[k]);
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = run->job->order[i];
     int64_t count = tiles_along(run, d);
@@ -332,8 +332,8 @@ static void blocks_slice(void *arg, int64_t i) {
 }
 
 /* How far before multiples of the chunk the tiles of a streamed output begin, for each to begin with a cache line. */
-static int64_t stream_skew(const qn_job *job, char *const *ptr) {
-  uintptr_t misaligned = (uintptr_t)ptr[job->n_in] % 64;
+static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
+  uintptr_t misaligned = (uintptr_t)qn_ref_address(ref[job->n_in]) % 64;
   int64_t size = job->operand[job->n_in].size;
   if (!job->streamed || job->nest->rank != 1 || misaligned % (uintptr_t)size) return 0;
   return (int64_t)misaligned / size % job->chunk[0];
@@ -345,9 +345,9 @@ static int64_t count_tiles(const run *run) {
   return n;
 }
 
-void qn_engine_walk(const qn_job *job, char *const *inputs, int32_t n_in, int64_t i, int64_t n,
+void qn_engine_walk(const qn_job *job, const qn_ref *inputs, int32_t n_in, int64_t i, int64_t n,
                     int (*visit)(void *arg, const qn_engine_tile *tile), void *arg) {
-  const run run = {.job = job, .ptr = inputs};
+  const run run = {.job = job, .ref = inputs};
   const int64_t n_tiles = count_tiles(&run), first = part_start(n_tiles, i, n, 1), end = part_start(n_tiles, i + 1, n, 1);
   _Alignas(64) char scratch[QN_SCRATCH];
   packed packed[QN_MAX_OPERANDS];
@@ -379,9 +379,9 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
   return job->most_slices < limit ? job->most_slices : limit;
 }
 
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices) {
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
   int32_t n_slices = qn_engine_slices(job, slices);
-  run run = {.job = job, .kernel = kernel, .ptr = ptr, .params = params, .n_slices = n_slices};
+  run run = {.job = job, .kernel = kernel, .ref = ref, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(job->nest, n_slices);
@@ -391,7 +391,7 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const
     }
     return;
   }
-  run.skew = stream_skew(job, ptr);
+  run.skew = stream_skew(job, ref);
   run.n_tiles = count_tiles(&run);
   if (n_slices > 1)
     qn_slices_run(slices, n_slices, blocks_slice, &run);

@@ -11,10 +11,10 @@
 /* In how many slices a run on this thread would be, at this moment. */
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
 
-/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ptr: the operands' first items as
+/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ref: the operands' first items as
  * job->nest has them (flipped strides included), of positions the first one; job->nest->ref is not read. To be
  * called in the default floating point environment. */
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices);
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
 
 /* A tile of a job that is in_order, its first n_in inputs as the job's kernel takes them. */
 typedef struct qn_engine_tile {
@@ -25,8 +25,8 @@ typedef struct qn_engine_tile {
 } qn_engine_tile;
 
 /* Calls visit(arg, tile) for the tiles of part `i` of `n` of an in_order job, one after another, until it returns 0; a part may
- * have none. inputs: as ptr above. To be called in the default floating point environment. */
-void qn_engine_walk(const qn_job *job, char *const *inputs, int32_t n_in, int64_t i, int64_t n,
+ * have none. inputs: as ref above. To be called in the default floating point environment. */
+void qn_engine_walk(const qn_job *job, const qn_ref *inputs, int32_t n_in, int64_t i, int64_t n,
                     int (*visit)(void *arg, const qn_engine_tile *tile), void *arg);
 
 #endif

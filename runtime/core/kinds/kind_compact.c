@@ -39,7 +39,7 @@ typedef struct compact {
   int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */
   qn_signature signature;
   qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
-  char *ptr[MOST_INPUTS], *to;    /* where the inputs' nests, and the output, begin */
+  char *to;                       /* where the output begins */
   qn_job job;                     /* where there are elements, and kernels */
 } compact;
 
@@ -105,7 +105,6 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *ca
     dense.n_elements = (int64_t)((uint64_t)dense.n_elements * (uint64_t)call->shape[d]);
   qn_tensor_normalise(call->ndim, call->shape, info->n_in, in, 1, &dense, nest);
   nest->n_operands = info->n_in;
-  for (int32_t k = 0; k < info->n_in; k++) call->ptr[k] = qn_ref_address(nest->ref[k]);
 }
 
 /* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
@@ -172,7 +171,7 @@ static int count_tile(void *arg, const qn_engine_tile *tile) {
 static void count_slice(void *arg, int64_t i) {
   finding *finding = arg;
   share share = {.finding = finding};
-  qn_engine_walk(&finding->call->job, finding->call->ptr, 1, i, finding->n_slices, count_tile, &share);
+  qn_engine_walk(&finding->call->job, finding->call->nest.ref, 1, i, finding->n_slices, count_tile, &share);
   finding->begin[i + 1] = share.left;
 }
 
@@ -240,7 +239,7 @@ static void fill_slice(void *arg, int64_t i) {
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
   int (*fill)(void *arg, const qn_engine_tile *tile) = columns_of(call) < 0 ? fill_items : fill_places;
-  qn_engine_walk(&call->job, call->ptr, call->job.n_in, i, finding->n_slices, fill, &share);
+  qn_engine_walk(&call->job, call->nest.ref, call->job.n_in, i, finding->n_slices, fill, &share);
 }
 
 /* A pass: once for each slice. */
