@@ -8,6 +8,8 @@
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
+--   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   output_dtype, dtypes_words      what documents and reports say

@@ -193,7 +193,7 @@ function M.generate(root, options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list), notice end
+  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, true), notice end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
@@ -209,7 +209,7 @@ function M.generate(root, options)
   end
   files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
-  end, sections)
+  end, sections, true)
   return { files = files, plan = plan, inputs = inputs }
 end
 
