@@ -96,7 +96,7 @@ local function threshold_of(types, condition)
   if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
     local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
     if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
-      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+      return { node = x, type = integer, value = "(" .. integer .. ")q_raw_" .. x.type .. "(%s)", least = limit.value }
     end
   end
 end
@@ -222,7 +222,7 @@ local function elementwise_values(types, record, dag, tables)
 end
 
 -- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
-local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "q_f32_bf16(%s)" } }
+local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "(bf16_s)q_f32_bf16(%s)" } }
 
 local function cast_of(types, record, load)
   if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
