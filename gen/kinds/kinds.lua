@@ -14,7 +14,7 @@
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
 --   names                 what a body has beyond inputs and params
 --   refusal(op)           why it is no part of an expression; nil: it may be
---   compute_type, kernel_dtypes, rule, want       dtypes: see elementwise.lua
+--   served, compute_type, kernel_dtypes, rule, want       dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
 --   cuda_records, cuda_operands                   the same for CUDA
