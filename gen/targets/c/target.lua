@@ -47,14 +47,14 @@ local function files_of(plan)
   return files
 end
 
--- The headers that kernels include, under a prefix: name -> text.
+-- The headers that kernels include, under a prefix: name -> text. job: prefix, types, read, list
 function M.headers(job)
   local headers = {}
   for _, name in ipairs(job.list("templates/c", ".h")) do
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
       .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
   end
-  local dtypes = stored.header(job.plan.model.types, job.read)
+  local dtypes = stored.header(job.types, job.read)
   if dtypes then
     headers["kernels/" .. stored.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
       .. names.rename(dtypes, job.prefix)
