@@ -128,13 +128,13 @@ local function dtype_tables(types, built)
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
   for code = 0, n_codes(types) - 1 do
     local row = {}
-    for log2 = 0, 7 do
-      row[log2 + 1] = "QN_DTYPE_NONE"
+    for exponent = 0, 7 do
+      row[exponent + 1] = "QN_DTYPE_NONE"
       for _, t in ipairs(types.list) do
-        if t.kind ~= "bits" and t.code == code and t.bits == 1 << log2 then row[log2 + 1] = upper(t.name) end
+        if t.kind ~= "bits" and t.code == code and t.bits == 1 << exponent then row[exponent + 1] = upper(t.name) end
       end
-      if code == 1 and log2 == 0 then row[1] = "QN_BOOL" end
     end
+    if code == 1 then row[1] = "QN_BOOL" end
     out[#out + 1] = string.format("  {%s},", table.concat(row, ", "))
   end
   out[#out + 1] = "};\n"

@@ -151,7 +151,8 @@ end
 -- What targets are asked with, and what they give: files and lists.
 local function new_job(root, plan, options, prefix, inputs)
   local files, lists, id = {}, { core = {} }, nil
-  local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, read = load.reader(root, inputs), files = files, lists = lists }
+  local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, files = files, lists = lists,
+                read = load.reader(root, inputs) }
   function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
   function job.list_all(folder, suffix) return files_on_disk.list_all(root .. "/" .. folder, suffix) end
   function job.put(kind, name, text)

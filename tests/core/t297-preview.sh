@@ -45,7 +45,7 @@ try 'a library' build_lua generate --library --preview --ops $ops --out library
 try '  is compiled' compile_library
 # shellcheck disable=SC2086
 try '  and linked' $compiler $warnings -O1 -I"$source/include" -o of_library "$here/t297-preview.c" objects/*.o -lpthread -lm -ldl
-QUERN_JIT=off passes '  does all of that, and expressions' ./of_library
+passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
 
 try 'for CUDA' build_lua generate --preview --target c,cuda --prefix tiny --ops astype,add --dtypes f32,f8_e4m3fn --out device
 grep -q 'q_cast_f32_f8_e4m3fn' device/kernels/op_astype.cu; ok $? '  f8_e4m3fn is cast there, too'
