@@ -74,10 +74,18 @@ static void refused(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTens
   else if (!strstr(Q(last_error)(), words)) WRONG("%s: '%s' lacks '%s'", name, Q(last_error)(), words);
 }
 
+static FILE *table; /* of casts to f8 and from it, for the CUDA text's twin of them; or NULL */
+
 /* n items from one array to another. */
 static void cast_all(DLDataType from, void *x, DLDataType to, void *y, int64_t n) {
   DLTensor in = tensor(x, from, 1, &n, NULL), out = tensor(y, to, 1, &n, NULL);
   must("astype", 1, &in, NULL, NULL, &out, NULL);
+  if (table && (from.code == F8.code || to.code == F8.code)) {
+    const int32_t head[5] = {from.code, from.bits, to.code, to.bits, (int32_t)n};
+    fwrite(head, sizeof head, 1, table);
+    fwrite(x, from.bits / 8, (size_t)n, table);
+    fwrite(y, to.bits / 8, (size_t)n, table);
+  }
 }
 
 /* ---- The format, from its definition: sign, 4 bits of exponent with bias 7, 3 of fraction; S.1111.111 is NaN, nothing infinite ---- */
@@ -654,13 +662,16 @@ static void test_expressions(void) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
+  table = argc > 1 ? fopen(argv[1], "wb") : NULL;
   for (int k = 0; k < 4; k++) {
     memory[k] = malloc((size_t)ROOM * 16 + 64);
     if (!memory[k]) return 1;
     fill_random(memory[k], (int64_t)ROOM * 16);
   }
   test_casts();
+  if (table) fclose(table);
+  table = NULL;
   test_complex_casts();
   test_copy(COMPLEX, "complex128");
   test_copy(F8, "f8_e4m3fn");
