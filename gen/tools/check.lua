@@ -52,9 +52,8 @@ function M.spec(root, file)
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do
-    local inputs, is_float = tables.accepted(model.types, op, plan.wanted), {}
-    for _, name in ipairs(inputs) do is_float[name] = model.types.by_name[name].kind == "float" end
-    rows[#rows + 1] = { op = op, inputs = inputs, is_float = is_float, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
+    local inputs = tables.accepted(model.types, op, plan.wanted)
+    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
   end
   return rows
 end
@@ -66,7 +65,7 @@ function M.measure(root, file, checked, write)
   for _, row in ipairs(checked) do
     local is_floating = false
     for _, name in ipairs(row.inputs) do
-      local is_measured = row.is_float[name]
+      local is_measured = row.types.by_name[name].kind == "float"
       if is_measured and not takes[name] then dtypes[#dtypes + 1] = name end
       takes[name], is_floating = true, is_floating or is_measured
     end

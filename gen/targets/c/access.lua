@@ -42,9 +42,6 @@ function M.widen(types, dtype)
   return M.WIDEN[dtype] or t.is_made and t.kind == "float" and "q_" .. dtype .. "_f32(%s)" or nil
 end
 
--- Whether there is a function that casts a block of elements: q_convert_f16_f32 and its like of kernel_pack.h.
-function M.has_block_cast(from, to) return from == "f16" and to == "f32" or from == "f32" and to == "f16" end
-
 -- const TYPE in_x = ...; for an input whose node has that type. load: how it is read, or nil: at index i
 function M.input(types, operand, node, load)
   load = load or M.load(operand)
