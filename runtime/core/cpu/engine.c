@@ -12,7 +12,7 @@
 
 /* What all slices of a run share. */
 typedef struct run {
-  qn_tiles tiles; /* DIRECT: job and ptr */
+  qn_tiles tiles; /* DIRECT: job and ref */
   qn_kernel *kernel;
   const void *params;
   int32_t n_slices;
@@ -71,7 +71,7 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
   int64_t extent[3] = {1, 1, 0};
   for (int32_t d = 0; d < inner; d++) extent[d] = d == cut ? end - begin : nest->n[d];
   for (int32_t k = 0; k < job->n_operands; k++) {
-    ptr[k] = run->tiles.ptr[k] + (nest->rank ? begin * nest->stride[k][cut] : 0);
+    ptr[k] = qn_ref_address(run->tiles.ref[k]) + (begin ? begin * nest->stride[k][cut] : 0);
     stride[k][0] = nest->rank > 0 ? nest->stride[k][0] : 0;
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
@@ -224,8 +224,8 @@ static void blocks_slice(void *arg, int64_t i) {
 }
 
 /* How far before multiples of the chunk the tiles of a streamed output begin, for each to begin with a cache line. */
-static int64_t stream_skew(const qn_job *job, char *const *ptr) {
-  uintptr_t misaligned = (uintptr_t)ptr[job->n_in] % 64;
+static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
+  uintptr_t misaligned = (uintptr_t)qn_ref_address(ref[job->n_in]) % 64;
   int64_t size = job->operand[job->n_in].size;
   if (!job->streamed || job->nest->rank != 1 || misaligned % (uintptr_t)size) return 0;
   return (int64_t)misaligned / size % job->chunk[0];
@@ -239,9 +239,9 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
   return job->most_slices < limit ? job->most_slices : limit;
 }
 
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices) {
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
   int32_t n_slices = qn_engine_slices(job, slices);
-  run run = {.tiles = {.job = job, .ptr = ptr}, .kernel = kernel, .params = params, .n_slices = n_slices};
+  run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(job->nest, n_slices);
@@ -251,7 +251,7 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const
     }
     return;
   }
-  run.tiles.skew = stream_skew(job, ptr);
+  run.tiles.skew = stream_skew(job, ref);
   run.n_tiles = qn_tiles_count(&run.tiles);
   if (n_slices > 1)
     qn_slices_run(slices, n_slices, blocks_slice, &run);

@@ -11,9 +11,9 @@
 /* In how many slices a run on this thread would be, at this moment. */
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
 
-/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ptr: the operands' first items as
+/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ref: the operands' first items as
  * job->nest has them (flipped strides included), of positions the first one; job->nest->ref is not read. To be
  * called in the default floating point environment. */
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, char *const *ptr, const void *params, qn_slices *slices);
+void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
 
 #endif

@@ -54,18 +54,19 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
 static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
                                         int *n_strided) {
   const qn_nest *nest = job->nest;
-  int single = inner_extent(nest) == 1; /* then every stride fits every class */
+  const int32_t n_operands = job->n_operands;
+  const int single = nest->rank == 0; /* then every stride fits every class */
   const qn_variant *best = NULL;
   for (int32_t i = 0; i < signature->n_variants; i++) {
     const qn_variant *variant = &signature->variants[i];
     int strided = 0, fits = variant->rank == 1 || variant->rank == 2;
-    for (int32_t k = 0; k < job->n_operands && fits; k++) {
-      int64_t stride = inner_stride(nest, k);
+    for (int32_t k = 0; k < n_operands && fits; k++) {
+      const uint8_t class = variant->classes[k];
       fits = variant->dtypes[k] == dtypes[k];
-      if (variant->classes[k] == QN_CLASS_STRIDED)
+      if (class == QN_CLASS_STRIDED)
         strided++;
       else
-        fits &= single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
+        fits &= single || nest->stride[k][0] == (class == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
     }
     if (!fits || (best && (strided > *n_strided || (strided == *n_strided && variant->rank <= best->rank)))) continue;
     best = variant;
@@ -309,7 +310,7 @@ static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
 static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
 /* Gives each operand its places in the scratch; returns the bytes taken. */
-static int64_t lay_out(qn_job *job) {
+static int64_t lay_out(const qn_signature *signature, qn_job *job) {
   int64_t elements = 1, used = 0;
   for (int32_t j = 0; j < job->tile_rank; j++) elements *= tile_extent(job, j);
   for (int32_t k = 0; k < job->n_operands; k++) {
@@ -330,11 +331,12 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  int64_t temps = used + (job->program ? round_up(8 * job->program->n_ones) : 0);
+  const qn_program *program = job->program;
+  int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up(job->temp_bytes * elements);
+  return temps + round_up((program ? program->temp_before[program->n_temps] : signature->temp_bytes) * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
@@ -351,10 +353,13 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
     job->rows = (uint8_t)are_rows_worthwhile(job, signature);
     job->variant = job->program ? NULL : block_variant(signature, job);
     for (int32_t k = 0; k < job->n_operands; k++) choose_packing(job, k, other != 0);
-    if (lay_out(job) <= QN_SCRATCH) break;
+    if (lay_out(signature, job) <= QN_SCRATCH) break;
     qn_assert(block > 1);
   }
-  if (!job->program) job->kernel = qn_job_kernel(job->variant, &job->isa);
+  if (job->program)
+    job->isa = qn_isa_detect();
+  else
+    job->kernel = qn_job_kernel(job->variant, &job->isa);
 }
 
 /* ---- The choice ---- */
@@ -392,13 +397,14 @@ static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
+  if (bytes < QN_STREAM_BYTES || !has_outputs(job)) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
-    bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
       if (nest->ref[o].base && qn_ref_address(nest->ref[k]) == qn_ref_address(nest->ref[o])) return 0;
   }
-  return has_outputs(job) && bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
+  return !any_transposed_dim(job);
 }
 
 /* What the operands are. Returns whether all are computed in the dtypes they have. */
@@ -410,7 +416,6 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   job->rows = job->streamed = 0;
   job->computes = signature->computes;
   job->program = signature->program;
-  job->temp_bytes = job->program ? job->program->temp_before[job->program->n_temps] : signature->temp_bytes;
   job->position = signature->position;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
@@ -450,7 +455,6 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
   job->variant = job->program || nest->n_positions || n_out == 0 ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
-  job->isa = qn_isa_detect();
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);
     if (job->streamed) plan_pieces(job);

@@ -10,8 +10,8 @@
 /* What is cut into tiles. */
 typedef struct qn_tiles {
   const qn_job *job;
-  char *const *ptr; /* the operands' first items */
-  int64_t skew;     /* tile boundaries of dimension 0 lie so many items before multiples of its chunk */
+  const qn_ref *ref; /* the operands' first items */
+  int64_t skew;      /* tile boundaries of dimension 0 lie so many items before multiples of its chunk */
 } qn_tiles;
 
 /* Part `i` of `n` of [0, total), cut at multiples of `multiple`. */
@@ -50,7 +50,7 @@ static inline int64_t qn_tiles_end(const qn_tiles *tiles, int32_t d, int64_t at)
 
 static inline void qn_tiles_set(const qn_tiles *tiles, qn_tile_place *place, int64_t tile) {
   const qn_nest *nest = tiles->job->nest;
-  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = tiles->ptr[k];
+  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = qn_ref_address(tiles->ref[k]);
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = tiles->job->order[i];
     int64_t count = qn_tiles_along(tiles, d);

@@ -40,7 +40,7 @@ typedef struct compact {
   int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */
   qn_signature signature;
   qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
-  char *ptr[MOST_INPUTS], *to;    /* where the inputs' nests, and the output, begin */
+  char *to;                       /* where the output begins */
   qn_job job;                     /* where there are elements, and kernels */
 } compact;
 
@@ -105,7 +105,6 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *ca
     dense.n_elements = (int64_t)((uint64_t)dense.n_elements * (uint64_t)call->shape[d]);
   qn_tensor_normalise(call->ndim, call->shape, info->n_in, in, 1, &dense, nest);
   nest->n_operands = info->n_in;
-  for (int32_t k = 0; k < info->n_in; k++) call->ptr[k] = qn_ref_address(nest->ref[k]);
 }
 
 /* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
@@ -153,7 +152,7 @@ typedef struct visited {
 static void walk(const compact *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited *tile),
                  void *arg) {
   const qn_job *job = &call->job;
-  const qn_tiles tiles = {.job = job, .ptr = call->ptr};
+  const qn_tiles tiles = {.job = job, .ref = call->nest.ref};
   const int64_t n_tiles = qn_tiles_count(&tiles), first = qn_tiles_part(n_tiles, i, n, 1);
   const int64_t end = qn_tiles_part(n_tiles, i + 1, n, 1);
   _Alignas(64) char scratch[QN_SCRATCH];
