@@ -13,7 +13,7 @@ local report = require "gen.tools.report"
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target c,cuda] [--no-threads] [--no-environment] [--report]
+           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--no-threads] [--no-environment] [--report]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
                      which full adds, are for callers of their own: the runtime nests rank 2; --no-threads: the runtime
                      makes no threads, --no-environment: it reads no environment variables; --report: per op how many

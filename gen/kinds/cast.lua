@@ -40,7 +40,7 @@ end
 
 M.kernel_dtypes = copy.kernel_dtypes
 
-function M.rule() return "CAST" end
+M.promotion = copy.promotion
 
 -- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
 function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end

@@ -70,15 +70,16 @@ end
 -- The core: the tables, its sources, the public header. parts: what the targets say
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
-  local records_of, packs, device_table = {}, {}, nil
-  local kinds = tables.kinds(types, not job.is_library and plan.ops or nil) -- those that are compiled
+  local records_of, packs, devices = {}, {}, {}
+  local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
-    device_table = device_table or part.device_table
+    devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   device_table, job.is_library and "quern_managed_alloc", kinds)
+                                   devices, { kinds = kinds, lists_kinds = job.is_library,
+                                              allocator = job.is_library and "quern_managed_alloc" })
   job.put("core", "core/op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table), prefix))
   job.put(nil, "core/dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end

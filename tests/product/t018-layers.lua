@@ -11,14 +11,14 @@ package.path = root .. "/tests/support/?.lua;" .. package.path
 local tap = require "tap"
 
 -- Folders, lowest first: a file may name files of its own folder and of those above it in the list. Files that lie in no listed
--- folder are of the longest listed path that they begin with.
+-- folder are of the longest listed path that they begin with; FOLDER/* is the folders in it that are not listed, a target's each.
 local ORDERS = {
   { name = "runtime", find = "find runtime -name '*.[ch]' -o -name '*.cc'", language = "c",
-    folders = { "runtime/core/base", "runtime/core/tensor", "runtime/core/op", "runtime/core/cpu", "runtime/core/simt",
+    folders = { "runtime/core/base", "runtime/core/tensor", "runtime/core/op", "runtime/core/cpu", "runtime/core/*",
                 "runtime/core/kinds", "runtime/core/call", "runtime/tree", "runtime/base", "runtime/lang", "runtime/toolchain",
-                "runtime/jit", "runtime/run", "runtime/cuda", "runtime/exchange", "runtime/targets.c" } },
+                "runtime/jit", "runtime/run", "runtime/*", "runtime/exchange", "runtime/targets.c" } },
   { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
-    folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/cuda",
+    folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/*",
                 "gen/targets/all.lua", "gen/products",
                 "gen/tools", "gen", "tools", "build.lua" } },
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c", folders = { "python/src" } },
@@ -63,8 +63,11 @@ local function module_of(path) return (path:gsub("%.%w+$", "")) end
 local function level_of(order, path)
   local best, level = -1, nil
   for k, folder in ipairs(order.folders) do
-    local is_in = path == folder or path:sub(1, #folder + 1) == folder .. "/"
-    if is_in and #folder > best then best, level = #folder, k end
+    local is_in, length = path == folder or path:sub(1, #folder + 1) == folder .. "/", #folder
+    if folder:find "/%*$" then -- less than a folder of any name
+      is_in, length = path:sub(1, #folder - 1) == folder:sub(1, -2) and path:find("/", #folder, true), #folder - 0.5
+    end
+    if is_in and length > best then best, level = length, k end
   end
   return level
 end
