@@ -5,14 +5,14 @@
 
 local M = {}
 
--- files: of runtime/core; instead: what takes their place; note: what the public header says of it
+-- files: of runtime/core; instead: what takes their place, of runtime/tree; note: what the public header says of it
 M.list = {
-  { option = "no-threads", files = { "base/pool.c", "base/thread.c", "base/thread.h" }, instead = "runtime/tree/pool_none.c",
+  { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
     note = {
       "Without threads (--no-threads): a call runs on the thread that makes it, or on the host's threads where",
       "quern_options.parallel_for is given. Else quern_options.threads has no effect. Calls may come from several threads.",
     } },
-  { option = "no-environment", files = { "base/environment.c" }, instead = "runtime/tree/environment_none.c",
+  { option = "no-environment", files = { "base/environment.c", "base/isa.c" }, instead = { "environment_none.c", "isa_none.c" },
     note = {
       "Without environment (--no-environment): no environment variable is read. Those that are named below count as unset.",
     } },
@@ -24,7 +24,7 @@ function M.of(options)
   for _, row in ipairs(M.list) do
     if options[row.option] then
       for _, path in ipairs(row.files) do result.files[path] = true end
-      table.insert(result.sources, row.instead)
+      for _, name in ipairs(row.instead) do table.insert(result.sources, "runtime/tree/" .. name) end
       table.move(row.note, 1, #row.note, #result.notes + 1, result.notes)
     end
   end

@@ -3,8 +3,5 @@
  * environment_none.c: no environment (environment.h): every variable is as if it were unset. */
 #include "core/base/environment.h"
 
-#include <stddef.h>
-
-const char *qn_environment_isa(void) { return NULL; }
 int32_t qn_environment_threads(void) { return 0; }
 int qn_environment_log(void) { return -1; }

@@ -13,7 +13,7 @@
 
 #include "core/base/environment.h"
 #include "core/base/float_env.h"
-#include "core/base/pool.h"
+#include "core/base/workers.h"
 
 static _Thread_local int inside; /* this thread is running a slice */
 
@@ -58,7 +58,7 @@ void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t
       slices->host_for(slices->host, n, run_slice, &call);
       return;
     }
-    if (qn_pool_run(&slices->log, slices->threads, n, run_slice, &call)) return;
+    if (qn_workers_run(&slices->log, slices->threads, n, run_slice, &call)) return;
   }
   run_inline(n, body, arg);
 }
@@ -74,7 +74,7 @@ static int32_t available_cores(void) {
 #endif
   if (n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
   errno = kept_errno;
-  return n < 1 ? 1 : n > QN_POOL_MOST ? QN_POOL_MOST : (int32_t)n;
+  return n < 1 ? 1 : n > QN_WORKERS_MOST ? QN_WORKERS_MOST : (int32_t)n;
 }
 
 qn_slices *qn_slices_create(const quern_options *options) {
@@ -97,5 +97,5 @@ void qn_slices_destroy(qn_slices *slices) {
 
 int32_t qn_slices_limit(const qn_slices *slices) {
   if (inside || !slices) return 1;
-  return slices->host_for ? slices->threads : qn_pool_limit(slices->threads);
+  return slices->host_for ? slices->threads : qn_workers_limit(slices->threads);
 }

@@ -10,7 +10,7 @@
 
 typedef struct qn_slices qn_slices; /* a context's way of running slices */
 
-/* Of the options: threads, parallel_for, host, log; NULL: the defaults. parallel_for NULL: the pool of the process (pool.h),
+/* Of the options: threads, parallel_for, host, log; NULL: the defaults. parallel_for NULL: the pool of the process (workers.h),
  * which all contexts share. threads 0: QUERN_NUM_THREADS, else one per core that this
  * process may use. Returns NULL for lack of memory. */
 qn_slices *qn_slices_create(const quern_options *options);

@@ -415,7 +415,7 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   job->rows = job->streamed = 0;
   job->computes = signature->computes;
   job->program = signature->program;
-  job->temp_bytes = job->program ? job->program->temp_before[job->program->n_temps] : signature->temp_bytes;
+  job->temp_bytes = job->program ? job->program->temp_bytes : signature->temp_bytes;
   job->position = signature->position;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];

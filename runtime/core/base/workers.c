@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool.c: the threads of the library's own; see pool.h.
+ * workers.c: the threads of the library's own; see workers.h.
  *
  * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
  * word: open or not, how many are inside, how many may be), claim slices and leave. The caller closes the gate when no
@@ -13,7 +13,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* syscall */
 #endif
-#include "core/base/pool.h"
+#include "core/base/workers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@
 #include "core/base/spelled.h"
 #include "core/base/thread.h"
 
-#define MAX_WORKERS (QN_POOL_MOST - 1)
+#define MAX_WORKERS (QN_WORKERS_MOST - 1)
 #define N_JOBS 16
 #define MOST_SHARES 64 /* with more threads than that, some have the same */
 /* Waking a thread costs tens of microseconds, and it often comes back to the core of the thread that woke it, where the two
@@ -313,11 +313,11 @@ static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64
   return 1;
 }
 
-int32_t qn_pool_limit(int32_t wanted) {
+int32_t qn_workers_limit(int32_t wanted) {
   return atomic_load_explicit(&pool.stopping, memory_order_relaxed) ? 1 : wanted;
 }
 
-int qn_pool_run(const qn_log *log, int32_t n_threads, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
+int qn_workers_run(const qn_log *log, int32_t n_threads, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   const int kept_errno = errno;
   int32_t most = (n < n_threads ? n : n_threads) - 1;
   if (most > MAX_WORKERS) most = MAX_WORKERS;
