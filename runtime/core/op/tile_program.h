@@ -17,7 +17,7 @@ typedef struct qn_tile_values {
 
 typedef struct qn_tile_program {
   void (*compute)(const struct qn_tile_program *program, const qn_tile_values *values);
-  int32_t n_ones, temp_bytes; /* temp_bytes: of all temporaries, an element */
+  int32_t n_ones, temp_bytes; /* n_ones: words of 8 bytes; temp_bytes: of all temporaries, an element */
   uint32_t in_place;          /* bit k: output k is written when no input is read any more: it may be the tensor itself */
   int32_t picoseconds;        /* roughly what an element takes */
 } qn_tile_program;
