@@ -8,6 +8,7 @@ package.path = root .. "/?.lua;" .. package.path
 local main = require "gen.main"
 local emit = require "gen.base.files"
 local objects = require "gen.tools.objects"
+local primitives_page = require "gen.tools.primitives_page"
 local report = require "gen.tools.report"
 
 local USAGE = [[
@@ -31,6 +32,7 @@ usage: lua5.4 build.lua COMMAND
                      their ULP bounds, against their bodies in 113 bits, and derivatives to differences of these
   list [--json|--markdown] [--spec FILE]...
                      the ops and the dtypes they take; OPS.md is what --markdown prints
+  list --primitives  the operations that bodies are made of; docs/primitives.md is what it prints
   show KERNEL [--spec FILE]...
                      the text of one kernel, or of all kernels of an op
   new NAME           write NAME.lua, a spec to start from
@@ -152,7 +154,12 @@ function commands.check()
 end
 
 function commands.list()
-  local options = parse({ json = "flag", markdown = "flag", spec = "list" }, 0)
+  local options = parse({ json = "flag", markdown = "flag", primitives = "flag", spec = "list" }, 0)
+  if options.primitives then
+    if next(options, next(options)) then usage "--primitives goes with no other option" end
+    io.write(primitives_page.text())
+    return
+  end
   if options.json and options.markdown then usage "--json does not go with --markdown" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end

@@ -238,7 +238,6 @@ local function pack_values(types, record)
   local input, output = operands[1], operands[#operands]
   local load = access.load(input)
   local value = cast_of(types, record, load)
-  if record.value then value = record.value(output.dtype, input.row, input.step) end
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)

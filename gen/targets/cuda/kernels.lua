@@ -4,6 +4,7 @@
 -- the headers is at its head.
 
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
@@ -153,6 +154,7 @@ local function with_loads(record, list, V, columns)
   local is_turned = record.template == "transpose"
   for _, operand in ipairs(list) do
     local o, T = operand, operand.element
+    o.is_index = o.is_input and record.op ~= nil and kinds.of(record.op).has_indices
     o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1" and not o.is_index
     o.address = address_text(o, is_turned)
     local load = string.format("qc_load1<%s>(%s)", T, o.address)
