@@ -135,7 +135,7 @@ end
 local function check_dtypes(plan, list, errors)
   for _, target in ipairs(list) do
     for _, t in ipairs(plan.model.types.list) do
-      local refusal = plan.wanted[t.name] and target.dtype_refusal(t)
+      local refusal = plan.wanted[t.name] and target.dtype_refusal and target.dtype_refusal(t)
       if refusal then errors[#errors + 1] = string.format("--target %s: %s; leave it out of --dtypes", target.name, refusal) end
     end
   end
