@@ -63,7 +63,7 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit". An index
+-- { dag, inputs, params, outputs = nodes, type, steps, first_output = its name } or nil, an error string and its kind: "syntax", "limit". An index
 -- op's has the index as its input and the count behind its params, both numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
@@ -114,7 +114,8 @@ function M.op_dag(model, op, K, exact)
     local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
   end
-  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps }
+  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps,
+           first_output = op.outputs[1].name }
 end
 
 return M
