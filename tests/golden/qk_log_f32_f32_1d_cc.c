@@ -5,10 +5,10 @@ static const f32 q_table_log_hi[16] __attribute__((aligned(64))) = {
   0x1.1178p-2f, 0x1.522cp-2f, 0x1.7fbp-2f, 0x1.973cp-2f,
 };
 static const f32 q_table_log_c[16] __attribute__((aligned(64))) = {
-  0x1.48p+0f, 0x1.38p+0f, 0x1.3p+0f, 0x1.28p+0f,
-  0x1.18p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
-  0x1.ep-1f, 0x1.c8p-1f, 0x1.bp-1f, 0x1.98p-1f,
-  0x1.88p-1f, 0x1.7p-1f, 0x1.6p-1f, 0x1.58p-1f,
+  1.28125f, 1.21875f, 1.1875f, 1.15625f,
+  1.09375f, 1.0625f, 1.03125f, 1.0f,
+  0.9375f, 0.890625f, 0.84375f, 0.796875f,
+  0.765625f, 0.71875f, 0.6875f, 0.671875f,
 };
 static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
   -0x1.86d5e4p-19f, 0x1.2b185ep-18f, -0x1.83853cp-18f, 0x1.683fp-18f,
@@ -70,7 +70,7 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
           const u32 t9 = q_sub_u32(t2, t6);
           const f32 t10 = q_from_f32((u32)t9);
-          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+          const f32 t15 = q_fma_f32(t10, t13, -1.0f);
           const f32 t22 = t18 + t15;
           const f32 t32 = t15 * t15;
           const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
@@ -104,7 +104,7 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         const u32 t9 = q_sub_u32(t2, t6);
         const f32 t10 = q_from_f32((u32)t9);
         const f32 t13 = q_table_log_c[t12 & 15];
-        const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+        const f32 t15 = q_fma_f32(t10, t13, -1.0f);
         const f32 t22 = t18 + t15;
         const f32 t32 = t15 * t15;
         const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
@@ -145,7 +145,7 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const u32 t49 = q_sub_u32(t42, t44);
           const f32 t50 = q_from_f32((u32)t49);
           const f32 t52 = q_table_log_c[t51 & 15];
-          const f32 t53 = q_fma_f32(t50, t52, -0x1p+0f);
+          const f32 t53 = q_fma_f32(t50, t52, -1.0f);
           const f32 t58 = t55 + t53;
           const f32 t64 = t53 * t53;
           const f32 t61 = q_fma_f32(t53, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
@@ -172,7 +172,7 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const u32 t9 = q_sub_u32(t2, t6);
           const f32 t10 = q_from_f32((u32)t9);
           const f32 t13 = q_table_log_c[t12 & 15];
-          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
+          const f32 t15 = q_fma_f32(t10, t13, -1.0f);
           const f32 t22 = t18 + t15;
           const f32 t32 = t15 * t15;
           const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);

@@ -57,7 +57,7 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
         const f32 t11 = kept_11[l];
         const m32 t29 = Q_MASK(m32, in_x == in_x);
         const f32 t23 = -(t12);
-        const f32 t25 = q_fma_f32(t23, t12, 0x1p+0f);
+        const f32 t25 = q_fma_f32(t23, t12, 1.0f);
         const f32 t13 = q_from_f32((u32)t5);
         const f32 t14 = t13 - t11;
         const f32 t15 = t14 * t14;
@@ -65,7 +65,7 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
         const f32 t19 = q_fma_f32(-0x1.9517e4p-5f, t15, 0x1.10d876p-3f);
         const f32 t21 = q_fma_f32(t19, t15, -0x1.555542p-2f);
         const f32 t22 = q_fma_f32(t16, t21, t14);
-        const f32 t26 = q_fma_f32(t12, t22, 0x1p+0f);
+        const f32 t26 = q_fma_f32(t12, t22, 1.0f);
         const f32 t27 = t25 / t26;
         const f32 t28 = q_fma_f32(t27, t22, t12);
         const u32 t30 = (u32)q_raw_f32(t28);
@@ -90,7 +90,7 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
       const u32 t10 = q_shrc_u32(t8, 0x15u);
       const f32 t12 = q_table_tanh_of[t10 & 31];
       const f32 t23 = -(t12);
-      const f32 t25 = q_fma_f32(t23, t12, 0x1p+0f);
+      const f32 t25 = q_fma_f32(t23, t12, 1.0f);
       const f32 t13 = q_from_f32((u32)t5);
       const f32 t11 = q_table_tanh_at[t10 & 31];
       const f32 t14 = t13 - t11;
@@ -99,7 +99,7 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
       const f32 t19 = q_fma_f32(-0x1.9517e4p-5f, t15, 0x1.10d876p-3f);
       const f32 t21 = q_fma_f32(t19, t15, -0x1.555542p-2f);
       const f32 t22 = q_fma_f32(t16, t21, t14);
-      const f32 t26 = q_fma_f32(t12, t22, 0x1p+0f);
+      const f32 t26 = q_fma_f32(t12, t22, 1.0f);
       const f32 t27 = t25 / t26;
       const f32 t28 = q_fma_f32(t27, t22, t12);
       const u32 t30 = (u32)q_raw_f32(t28);

@@ -494,7 +494,7 @@ static void *use_own(void *arg) {
   if (load(own, name, text, strlen(text), NULL)) n_wrong++;
   for (int i = 0; i < (SANITIZED ? 4 : 20); i++) {
     char *mine = source(own, "acme.mine ( x0 )", "f32", 1, 1, NULL), part[40];
-    snprintf(part, sizeof part, "in_x0 + %af;", (double)(intptr_t)arg);
+    snprintf(part, sizeof part, "in_x0 + %d.0f;", (int)(intptr_t)arg);
     if (!mine || !strstr(mine, part) || !is_as_wanted(own, i % N_EXPRESSIONS)) n_wrong++;
     free(mine);
   }
