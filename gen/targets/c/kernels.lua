@@ -3,6 +3,7 @@
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
 local dag_of = require "gen.graph.dag"
+local locals_of = require "gen.targets.locals"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
@@ -159,8 +160,17 @@ local function apart_text(operands, outputs)
   return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
+-- What a kernel's text calls things beside what belongs to its operands: list of names.
+local function other_names(dag, thresholds)
+  local list = { "any", "any_of" }
+  for k in ipairs(dag.outputs) do table.move({ "block_" .. k - 1, "to_" .. k - 1 }, 1, 2, #list + 1, list) end
+  for k in ipairs(thresholds) do table.move({ "most_" .. k - 1, "most_" .. k - 1 .. "_of" }, 1, 2, #list + 1, list) end
+  for _, node in ipairs(dag.params) do list[#list + 1] = "p_" .. node.name end
+  return list
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
-local function elementwise_values(types, record, dag, tables)
+local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
@@ -176,6 +186,9 @@ local function elementwise_values(types, record, dag, tables)
   local conditions = dag.dag:rare_conditions(dag.outputs)
   local is_rare = #conditions > 0
   local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
+  local form = "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or "")
+  local thresholds, others = split_conditions(types, conditions)
+  local locals = locals_of.new(templates[form], operands, other_names(dag, thresholds), dag.outputs)
 
   local function text_of(roots, without_rare)
     local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
@@ -183,7 +196,8 @@ local function elementwise_values(types, record, dag, tables)
     for k, node in ipairs(dag.inputs) do
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
-    local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
+    local lines, emitter = target_c.emit(types, nodes, variable_of,
+                                         { locals = locals, tables = tables, without_rare = without_rare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
@@ -196,7 +210,6 @@ local function elementwise_values(types, record, dag, tables)
   }
   local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
-    local thresholds, others = split_conditions(types, conditions)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
@@ -207,12 +220,12 @@ local function elementwise_values(types, record, dag, tables)
   if over_strips then
     local loop = strips.loop(types, {
       dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
-      options = { tables = tables, without_rare = is_rare },
+      options = { locals = locals, tables = tables, without_rare = is_rare },
       search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
     for key, value in pairs(loop) do values[key] = value end
   end
-  return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
+  return form, values
 end
 
 -- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
@@ -282,21 +295,21 @@ local ROLE_TEXT = {
   coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
 }
 
--- What the comment above a kernel says of it; place: the template's file
-local function description(record, dag, place)
+-- What the comment above a kernel says of it; file: the template's
+local function description(record, dag, file)
   local op = record.op
   if record.primitive then
-    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", place)
+    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", file)
   end
-  if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], place) end
-  return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
+  if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], file) end
+  return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op) .. ", " .. file)
 end
 
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
-    name, values = elementwise_values(types, record, dag, tables)
+    name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.op then
     values = find_values(types, record)
   elseif record.primitive then

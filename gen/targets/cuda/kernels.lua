@@ -4,6 +4,7 @@
 -- the headers is at its head.
 
 local dag_of = require "gen.graph.dag"
+local locals_of = require "gen.targets.locals"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
@@ -187,7 +188,7 @@ local function resident_blocks(order)
 end
 
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
-local function values_of(types, entry, comment, tables)
+local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
   local names = dag and operands_of.names(dag) or { "x", "out" }
   local n_in = dag and #dag.inputs or 1
@@ -231,7 +232,10 @@ local function values_of(types, entry, comment, tables)
     variable_of[node] = "p_" .. node.name
     if used[node] then table.insert(values.params, param_text(node, k)) end
   end
-  local lines, emitter = target_cuda.emit(types, order, variable_of, { tables = tables, roots = dag.outputs })
+  local others = { "from_index" }
+  for _, node in ipairs(dag.params) do others[#others + 1] = "p_" .. node.name end
+  local locals = locals_of.new(parsed, list, others, dag.outputs)
+  local lines, emitter = target_cuda.emit(types, order, variable_of, { locals = locals, tables = tables, roots = dag.outputs })
   table.move(lines, 1, #lines, #values.body + 1, values.body)
   for k, node in ipairs(dag.outputs) do
     list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node), record.moved)
@@ -244,7 +248,7 @@ function M.kernel(types, entry, templates, tables, prefix)
   local record = entry.record
   local file = "templates/cuda/" .. record.template .. ".cu.in"
   local op = record.op
-  local what = string.format("%s: %s (%s, %s)", op.name, operands_of.formula(op), operands_of.place(op), file)
+  local what = string.format("%s: %s (%s)", op.name, operands_of.formula(op), operands_of.place(op) .. ", " .. file)
   local comment = c.comment_lines(what)
   local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
   if record.template == "transpose" then
@@ -253,7 +257,7 @@ function M.kernel(types, entry, templates, tables, prefix)
     comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
       V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
   end
-  local values = values_of(types, entry, comment, tables)
+  local values = values_of(types, entry, comment, templates[record.template], tables)
   values.name = names_of.kernel(record.name, prefix or names_of.LIBRARY)
   return template.render(templates[record.template], template.chosen(templates[record.template], values))
 end
