@@ -220,8 +220,8 @@ end
 
 -- Notes where a body comes from; the value of a function, where it has no name of its own, is called as the function.
 function Scope:note_use(owner, result)
-  local files = self.state.files
-  if not files[owner.file] then files[owner.file], files[#files + 1] = true, owner.file end
+  local files, file = self.state.files, owner.place:match "^(.*):%d+$"
+  if not files[file] then files[file], files[#files + 1] = true, file end
   if owner.args and result.args and #result.args > 0 and not result.label then result.label = owner.name end
 end
 

@@ -21,11 +21,22 @@ function M.formula(op)
   return table.concat(parts, "; ")
 end
 
--- A spec's place without a machine's paths.
-function M.place(op)
-  local file = op.file
-  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
-  return string.format("%s:%d", file, op.line)
+-- A file's name without a machine's paths.
+local function shown_file(file)
+  return (file:find "^/" or file:find "%.%.[/\\]") and file:match "[^/\\]+$" or file
+end
+
+-- A spec's place.
+function M.place(op) return string.format("%s:%d", shown_file(op.file), op.line) end
+
+-- Where a kernel's text comes from, for comments: the spec's place, the files of the functions that its body uses, the template.
+function M.sources(op, dag, template)
+  local list = { M.place(op) }
+  for _, file in ipairs(dag and dag.files or {}) do
+    if file ~= op.file then list[#list + 1] = shown_file(file) end
+  end
+  list[#list + 1] = template
+  return table.concat(list, ", ")
 end
 
 -- The names of a DAG's operands, inputs then outputs.

@@ -27,7 +27,7 @@ alignas(128) static __device__ const f32 q_table_log_lo[16] = {
   0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
 };
 
-/* log: log(x) (dsl/unary.lua:39, templates/cuda/elementwise.cu.in) */
+/* log: log(x) (dsl/unary.lua:39, dsl/math/log.lua, templates/cuda/elementwise.cu.in) */
 /* A slot is 4 elements of a row, a turn of a thread a slot. */
 extern "C" __global__ void __launch_bounds__(256, 2) qc_log_f32_f32_1d_cc(const __grid_constant__ q_args_2_1_0 a) {
   const u32 n0 = (u32)a.n[0], slots = (u32)a.slots;

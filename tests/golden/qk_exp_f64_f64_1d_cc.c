@@ -1,4 +1,4 @@
-/* exp: exp(x) (dsl/unary.lua:29, templates/c/elementwise_rare.c.in) */
+/* exp: exp(x) (dsl/unary.lua:29, dsl/math/exp.lua, templates/c/elementwise_rare.c.in) */
 void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

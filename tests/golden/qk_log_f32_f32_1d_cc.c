@@ -17,7 +17,7 @@ static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
   0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
 };
 
-/* log: log(x) (dsl/unary.lua:39, templates/c/elementwise_rare_strips.c.in) */
+/* log: log(x) (dsl/unary.lua:39, dsl/math/log.lua, templates/c/elementwise_rare_strips.c.in) */
 void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -19,7 +19,7 @@ static const f32 q_table_tanh_at[32] __attribute__((aligned(64))) = {
   0x1.20038p+0f, 0x1.6002bp+0f, 0x1.9fff1p+0f, 0x1.e00076p+0f,
 };
 
-/* tanh: tanh(x) (dsl/unary.lua:49, templates/c/elementwise_strips.c.in) */
+/* tanh: tanh(x) (dsl/unary.lua:49, dsl/math/tanh.lua, templates/c/elementwise_strips.c.in) */
 void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;

@@ -302,7 +302,7 @@ local function description(record, dag, file)
     return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", file)
   end
   if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], file) end
-  return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op) .. ", " .. file)
+  return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", operands_of.sources(op, dag, file))
 end
 
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's

@@ -248,7 +248,7 @@ function M.kernel(types, entry, templates, tables, prefix)
   local record = entry.record
   local file = "templates/cuda/" .. record.template .. ".cu.in"
   local op = record.op
-  local what = string.format("%s: %s (%s)", op.name, operands_of.formula(op), operands_of.place(op) .. ", " .. file)
+  local what = string.format("%s: %s (%s)", op.name, operands_of.formula(op), operands_of.sources(op, entry.dag, file))
   local comment = c.comment_lines(what)
   local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
   if record.template == "transpose" then
