@@ -100,6 +100,13 @@ Q_FN i32 q_opaque_zero(void) {
 
 /* ---- Around kernels ---- */
 
+/* A kernel's contract, checked once per call: a caller's mistake traps. No part of code compiled with NDEBUG. */
+#ifdef NDEBUG
+#define Q_ASSERT(condition) ((void)0)
+#else
+#define Q_ASSERT(condition) ((condition) ? (void)0 : __builtin_trap())
+#endif
+
 /* A kernel's name, with the level that the file is compiled for behind it. */
 #ifdef QN_ISA
 #define Q_NAME_JOIN(name, isa) name##_##isa

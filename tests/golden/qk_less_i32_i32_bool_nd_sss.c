@@ -3,6 +3,7 @@ void Q_NAME(qk_less_i32_i32_bool_nd_sss)(char *const *ptr, const i64 (*stride)[2
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0);
   const i64 step_x = stride[0][0];
   const i64 step_y = stride[1][0];
   const i64 step_out = stride[2][0];
