@@ -139,10 +139,10 @@ function M.variant_row(record)
   return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), M.function_name(record))
 end
 
--- A qn_cuda_variant's. row: dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
+-- A qn_cuda_variant's. row: dtypes: of the tensors; name: the function's; items_per_thread
 local function cuda_row(row)
   return string.format("%s, %d, %d, (const void *)%s}", row_head(row.record, row.name, row.dtypes), row.record.is_wide and 1 or 0,
-                       row.turn, row.name)
+                       row.items_per_thread, row.name)
 end
 
 -- A parameter's default as a quern_scalar.

@@ -26,13 +26,13 @@ for word in ([[
 local function is_foreign(name) return name:find "^[qQ]%a?_" or name:find "^_" or name:find "__" or not name:find "%l" end
 
 -- What the templates and the targets call things that belong to an operand.
-local OF_OPERAND = { "in_", "row_", "step_", "strip_", "give_", "put_", "got_", "to_", "tile_", "turned_" }
+local OF_OPERAND = { "in_", "row_", "step_", "strip_", "give_", "put_", "got_", "to_", "tile_", "loaded_" }
 
 local Locals = {}
 Locals.__index = Locals
 
--- The names of one kernel. parsed: its template; operands: of operands.lua; others: list of names that are taken besides; outputs:
--- the nodes that it computes. What runs for every element is named before what only rare blocks need.
+-- The names of one kernel. parsed: its template; operands: of operands.lua; others: list of names that are taken besides;
+-- outputs: the nodes that it computes. What runs for every element is named before what only rare blocks need.
 function M.new(parsed, operands, others, outputs)
   local taken = {}
   for word in pairs(template.identifiers(parsed)) do taken[word] = true end

@@ -423,7 +423,7 @@ static void check_sources(qn_generator *g) {
   s = qn_generator_source(g, &request, &of_cuda, &turn);
   if (s) bail("%s", quern_last_error());
   ok(turn == 2 && strstr(of_cuda.data, "extern \"C\" __global__") && strstr(of_cuda.data, "qj_0(") &&
-         strstr(of_cuda.data, "QUERN_KERNEL_SLOTS_H"), "a CUDA kernel");
+         strstr(of_cuda.data, "QUERN_KERNEL_ITEMS_H"), "a CUDA kernel");
   free(of_cuda.data);
   request.op = "astype", request.n_in = 1, request.classes = "cc";
   is_int(qn_generator_source(g, &request, &of_cuda, NULL), QUERN_OK, "  of a cast");

@@ -82,7 +82,7 @@ function M.rows(plan, file)
 end
 
 -- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> list of { record, dtypes, name,
--- turn }, sorted by dtypes }
+-- items_per_thread }, sorted by dtypes }
 function M.table_rows(plan, prefix, files)
   local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
   for _, file in ipairs(files) do
@@ -90,25 +90,27 @@ function M.table_rows(plan, prefix, files)
     for _, entry in ipairs(file.entries) do table.insert(result.functions, names.kernel(entry.record.name, prefix)) end
     for k, row in ipairs(M.rows(plan, file)) do
       local record = row.record
-      local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)
-      rows[k] = { record = record, dtypes = row.dtypes, name = names.kernel(record.name, prefix), turn = turn }
+      local _, items_per_thread = kernels_cuda.items(types, record, #record.op.inputs)
+      rows[k] = { record = record, dtypes = row.dtypes, name = names.kernel(record.name, prefix),
+                  items_per_thread = items_per_thread }
     end
     result.rows_of[file.op.name] = rows
   end
   return result
 end
 
--- The kernels' rows in the manifest. slot: elements (of a tile in all), turn: slots a thread takes at a time
+-- The kernels' rows in the manifest. There "slot" is the number of elements of an item, "turn" the items per thread.
 function M.manifest_rows(plan, prefix, files)
   local rows = {}
   for _, file in ipairs(files) do
     for _, entry in ipairs(file.entries) do
       local record, dtypes = entry.record, {}
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
-      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.op.inputs)
+      local elements, items_per_thread = kernels_cuda.items(plan.model.types, record, #record.op.inputs)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
         .. '"slot": %d, "turn": %d, "file": "%s"}', names.kernel(record.name, prefix), c.json_string(file.op.name),
-        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
+        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, elements, items_per_thread,
+        file.name)
     end
   end
   return rows
