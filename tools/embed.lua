@@ -20,9 +20,9 @@ local targets = require "gen.targets.all"
 ---------------------------------------------------------------------------------------------------- the model
 
 -- Of a built-in op or function, what is of use after its file was read.
-local OP_FIELDS = { "name", "c_name", "builtin", "kind", "moves", "casts", "finds", "index", "file", "line", "place", "inputs", "outputs",
+local OP_FIELDS = { "name", "c_name", "builtin", "kind", "moves", "casts", "finds", "index", "file", "line", "location", "inputs", "outputs",
                     "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of" }
-local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
+local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "location", "args" }
 
 local function plain(item, fields)
   local copy = { bodies = {} }

@@ -61,7 +61,7 @@ function Scope:lookup(node)
   if it.kind ~= "integer" or it.bits ~= t.bits then
     self:fail(node, "the index of %s table %s must be a %d-bit integer", list.type, name, t.bits)
   end
-  return self.state.dag:make("lookup", list.type, { index }, { name = list.place .. ":" .. name, table = list })
+  return self.state.dag:make("lookup", list.type, { index }, { name = list.location .. ":" .. name, table = list })
 end
 
 ---------------------------------------------------------------------------------------------------- functions and ops
@@ -220,7 +220,7 @@ end
 
 -- Notes where a body comes from; the value of a function, where it has no name of its own, is called as the function.
 function Scope:note_use(owner, result)
-  local files, file = self.state.files, owner.place:match "^(.*):%d+$"
+  local files, file = self.state.files, owner.location:match "^(.*):%d+$"
   if not files[file] then files[file], files[#files + 1] = true, file end
   if owner.args and result.args and #result.args > 0 and not result.label then result.label = owner.name end
 end

@@ -89,7 +89,7 @@ function M.op_dag(model, op, K, exact)
     env[name] = list[#list]
   end
   local body = M.body_of(types, op, K)
-  if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
+  if not body then return nil, string.format("%s: %s: no body for %s", op.location, op.name, K), "syntax" end
   local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T,
                                owner = op, constants = op.constants, tables = op.tables, trusted = op.builtin }, Scope)

@@ -32,7 +32,7 @@ function M.sources(read, ...)
   return templates
 end
 
-M.formula, M.place = operands_of.formula, operands_of.place
+M.formula, M.location = operands_of.formula, operands_of.location
 local cast_text = operands_of.cast_text
 
 -- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
@@ -42,7 +42,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     node = dag_of.value_of(node, without_rare)
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
-                place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
+                lvalue = access.lvalue(operand), value = access.output(types, operand.dtype, node, value) }
   end
   return list
 end
@@ -256,7 +256,7 @@ local function pack_values(types, record)
   return {
     rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
-    outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
+    outputs = { { index = 0, element = output.element, lvalue = access.lvalue(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
@@ -281,8 +281,8 @@ local function find_values(types, record)
 end
 
 local function coordinate_values(types, record)
-  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
-  return { name = record.name, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
+  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "index", "outer", "out" }, 1))
+  return { name = record.name, operands = operands, strides = strides, coordinate = access.lvalue(operands[3]) }
 end
 
 local ROLE_TEXT = {

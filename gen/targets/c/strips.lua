@@ -169,8 +169,8 @@ local function ends_of(types, job, cut)
   local function give(operand, result, element, store, value)
     cut:array(element, "give_" .. operand.short)
     at_end[#at_end + 1] = string.format("give_%s[l] = %s;", operand.short, value)
-    local place = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
-    after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, place, operand.short)
+    local to = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
+    after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, to, operand.short)
   end
   for _, found in ipairs(job.search) do
     at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, (found.value:gsub("%$1", found.name .. "_of[l]")))
@@ -185,7 +185,7 @@ local function ends_of(types, job, cut)
       at_end[#at_end + 1] = string.format("%s[k + l] = %s;", result.to, result.value)
     else
       if not has_index then at_end[#at_end + 1] = "const i64 i = first + l;" end
-      at_end[#at_end + 1] = string.format("%s = %s;", result.place, result.value)
+      at_end[#at_end + 1] = string.format("%s = %s;", result.lvalue, result.value)
       has_index = true
     end
   end

@@ -34,7 +34,7 @@ function M.files(plan, prefix, templates, headers)
   for _, op in ipairs(plan.ops) do
     local entries = M.entries(plan, op)
     if #entries > 0 then
-      local head = banner.c("CUDA kernels of " .. op.name, operands_of.place(op))
+      local head = banner.c("CUDA kernels of " .. op.name, operands_of.location(op))
       local text = kernels_cuda.file(plan.model.types, head, entries, templates, headers, prefix)
       files[#files + 1] = { name = M.file_name(op), text = text, op = op, entries = entries }
     end
