@@ -24,6 +24,8 @@
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
 --               condition; constant: the last argument is a constant; any: all else
 --   cuda_free   the spelling where the result is an operand whose NaN nobody looks at: the hardware changes signs as it reads
+--   exact       the spelling in numbers of 113 bits, conditions as int, by which `check --measure` holds bodies to their bounds; nil:
+--               what uses it is not measured
 --   family      the file of kernels that the library has it in
 
 local arithmetic = require "gen.base.arithmetic"
@@ -57,6 +59,7 @@ primitive {
   derive = { "grad", "grad" },
   c = { float = "$1 + $2", integer = "q_add_$t($1, $2)" },
   cuda = { f32 = "__fadd_rn($1, $2)", f64 = "__dadd_rn($1, $2)", integer = "q_add_$t($1, $2)" },
+  exact = "$1 + $2",
 }
 
 primitive {
@@ -66,6 +69,7 @@ primitive {
   derive = { "grad", "-grad" },
   c = { float = "$1 - $2", integer = "q_sub_$t($1, $2)" },
   cuda = { f32 = "__fsub_rn($1, $2)", f64 = "__dsub_rn($1, $2)", integer = "q_sub_$t($1, $2)" },
+  exact = "$1 - $2",
 }
 
 primitive {
@@ -75,6 +79,7 @@ primitive {
   derive = { "grad * y", "grad * x" },
   c = { float = "$1 * $2", integer = "q_mul_$t($1, $2)" },
   cuda = { f32 = "__fmul_rn($1, $2)", f64 = "__dmul_rn($1, $2)", integer = "q_mul_$t($1, $2)" },
+  exact = "$1 * $2",
 }
 
 primitive {
@@ -83,6 +88,7 @@ primitive {
   derive = { "grad / y", "-(grad * (out / y))" },
   c = { float = "$1 / $2" },
   cuda = { f32 = "__fdiv_rn($1, $2)", f64 = "__ddiv_rn($1, $2)" },
+  exact = "$1 / $2",
 }
 
 primitive {
@@ -99,6 +105,7 @@ primitive {
   derive = { "grad", "-(grad * rint((x - out) / y))" },
   c = "q_rem_$t($1, $2)",
   cuda = "q_rem_$t($1, $2)",
+  exact = "REAL_F(fmod)($1, $2)",
 }
 
 primitive {
@@ -116,6 +123,7 @@ primitive {
   c = { float = "-($1)", integer = "q_neg_$t($1)" },
   cuda = "q_neg_$t($1)",
   cuda_free = { f32 = "-($1)", f64 = "-($1)" },
+  exact = "-$1",
 }
 
 primitive {
@@ -128,6 +136,7 @@ primitive {
   c = "q_abs_$t($1)",
   cuda = "q_abs_$t($1)",
   cuda_free = { f32 = "qc_abs_f32($1)", f64 = "qc_abs_f64($1)" },
+  exact = "REAL_F(fabs)($1)",
 }
 
 primitive {
@@ -139,6 +148,7 @@ primitive {
   derive = { "x == y ? 0.5 * grad : x < y ? 0 : grad", "x == y ? 0.5 * grad : x > y ? 0 : grad" },
   c = "q_max_$t($1, $2)",
   cuda = "q_max_$t($1, $2)",
+  exact = "exact_maximum($1, $2)",
 }
 
 primitive {
@@ -150,6 +160,7 @@ primitive {
   derive = { "x == y ? 0.5 * grad : x > y ? 0 : grad", "x == y ? 0.5 * grad : x < y ? 0 : grad" },
   c = "q_min_$t($1, $2)",
   cuda = "q_min_$t($1, $2)",
+  exact = "exact_minimum($1, $2)",
 }
 
 ---------------------------------------------------------------------------------------------------- of floats
@@ -160,6 +171,7 @@ primitive {
   derive = { "grad / (2 * out)" },
   c = "q_sqrt_$t($1)",
   cuda = "q_sqrt_$t($1)",
+  exact = "REAL_F(sqrt)($1)",
 }
 
 primitive {
@@ -168,6 +180,7 @@ primitive {
   derive = { "0" },
   c = "q_rint_$t($1)",
   cuda = "q_rint_$t($1)",
+  exact = "REAL_F(rint)($1)",
 }
 
 primitive {
@@ -176,6 +189,7 @@ primitive {
   derive = { "0" },
   c = "q_floor_$t($1)",
   cuda = "q_floor_$t($1)",
+  exact = "REAL_F(floor)($1)",
 }
 
 primitive {
@@ -184,6 +198,7 @@ primitive {
   derive = { "0" },
   c = "q_ceil_$t($1)",
   cuda = "q_ceil_$t($1)",
+  exact = "REAL_F(ceil)($1)",
 }
 
 primitive {
@@ -192,6 +207,7 @@ primitive {
   derive = { "0" },
   c = "q_trunc_$t($1)",
   cuda = "q_trunc_$t($1)",
+  exact = "REAL_F(trunc)($1)",
 }
 
 primitive {
@@ -200,6 +216,7 @@ primitive {
   derive = { "x == 0 ? 0 : signbit(x) == signbit(out) ? grad : -grad", "0" },
   c = "q_copysign_$t($1, $2)",
   cuda = "q_copysign_$t($1, $2)",
+  exact = "exact_copysign($1, $2)",
 }
 
 primitive {
@@ -207,6 +224,7 @@ primitive {
   evaluate = function(x) return x == x and arithmetic.is_negative(x) and 1 or 0 end,
   c = { bool = "q_signbit_$f($1)" },
   cuda = { bool = "q_signbit_$f($1)" },
+  exact = "exact_signbit($1)",
 }
 
 primitive {
@@ -215,6 +233,7 @@ primitive {
   derive = { "grad * y", "grad * x", "grad" },
   c = "q_fma_$t($1, $2, $3)",
   cuda = "q_fma_$t($1, $2, $3)",
+  exact = "$1 * $2 + $3",
 }
 
 ---------------------------------------------------------------------------------------------------- of bits
@@ -224,6 +243,7 @@ primitive {
   fold = function(x, y) return x & y end,
   c = { integer = "($t)($1 & $2)", bool = "$1 & $2" },
   cuda = { integer = "($t)($1 & $2)", bool = "$1 && $2" },
+  exact = "$1 & $2",
 }
 
 primitive {
@@ -231,6 +251,7 @@ primitive {
   fold = function(x, y) return x | y end,
   c = { integer = "($t)($1 | $2)", bool = "$1 | $2" },
   cuda = { integer = "($t)($1 | $2)", bool = "$1 || $2" },
+  exact = "$1 | $2",
 }
 
 primitive {
@@ -238,6 +259,7 @@ primitive {
   fold = function(x, y) return x ~ y end,
   c = { integer = "($t)($1 ^ $2)", bool = "$1 ^ $2" },
   cuda = { integer = "($t)($1 ^ $2)", bool = "$1 != $2" },
+  exact = "$1 ^ $2",
 }
 
 primitive {
@@ -252,6 +274,7 @@ primitive {
   evaluate = function(x) return 1 - x end,
   c = { bool = "~$1" },
   cuda = { bool = "!$1" },
+  exact = "!$1",
 }
 
 primitive {
@@ -315,6 +338,7 @@ local function comparison(name, operator, signless, holds, c, cuda)
     name = name, arguments = 2, takes = "any", result = "bool", operator = operator, signless = signless, family = "compare",
     evaluate = function(x, y, _, at) return holds(x, y, at.of) and 1 or 0 end,
     c = { any = "Q_MASK(m$m, $1 " .. operator .. " $2)", of_bool = c },
+    exact = "$1 " .. operator .. " $2",
     cuda = { any = "$1 " .. operator .. " $2", of_bool = cuda },
   }
 end
@@ -339,6 +363,7 @@ primitive {
   evaluate = function(x, _, _, at) return arithmetic.cast(x, at.of, at.type) end,
   c = { bool = "Q_MASK(m$m, $1 != 0)", of_bool = "q_cast_bool_$t((bool_s)($1 & 1))", any = "q_cast_$f_$t($1)" },
   cuda = { bool = "$1 != 0", of_bool = "q_cast_bool_$t((bool_s)$1)", any = "q_cast_$f_$t($1)" },
+  exact = { bool = "$1 != 0", any = "$1" },
 }
 
 -- To the dtype that is the node's name, whose numbers its compute type holds.
@@ -349,6 +374,7 @@ primitive {
   end,
   c = { float = "q_cast_$n_$t(q_cast_$f_$n($1))" },
   cuda = { float = "q_cast_$n_$t(q_cast_$f_$n($1))" },
+  exact = { bool = "$1 != 0", any = "$1" },
 }
 
 -- select: the second argument where the first holds, else the third. rare: the same of a rare block, whose second argument is
@@ -363,6 +389,7 @@ for _, name in ipairs { "select", "rare" } do
     evaluate = function(condition, yes, no) return condition ~= 0 and yes or no end,
     c = { bool = "($1 & $2) | (~$1 & $3)", any = "q_sel_$t($1, $2, $3)" },
     cuda = "$1 ? $2 : $3",
+    exact = "$1 ? $2 : $3",
   }
 end
 

@@ -10,6 +10,7 @@ local M = {}
 
 M.name, M.mark, M.schema = "cast", "casts", { casts = "boolean string" }
 M.is_bits, M.has_body, M.may_alias, M.has_own_entry = true, true, true, true
+M.is_packed = true
 M.output_dtype, M.dtypes_words = "output", "any dtype"
 M.no_outputs = true
 M.no_result = copy.no_result
@@ -39,7 +40,7 @@ end
 
 M.kernel_dtypes = copy.kernel_dtypes
 
-function M.rule() return "CAST" end
+M.promotion = copy.promotion
 
 -- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
 function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end

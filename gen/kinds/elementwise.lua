@@ -56,10 +56,10 @@ function M.kernel_dtypes(types, op, wanted, kind)
   return set
 end
 
--- The rule by which an op's inputs become the dtype of its kernels: a name of qn_rule.
-function M.rule(types, op)
+-- How an op's inputs become the dtype T of a call: a name of qn_promotion.
+function M.promotion(types, op)
   if M.is_double(op) then return "DOUBLE" end
-  return M.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
+  return M.is_floating(types, op) and "FLOATING" or "COMMON"
 end
 
 -- Adds to the wanted dtypes what the op's kernels need of others.

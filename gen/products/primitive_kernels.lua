@@ -107,7 +107,7 @@ local function kernels_of_plan(plan)
   end
   for _, op in ipairs(plan.ops) do
     for _, record in ipairs(plan.records_of[op.name]) do
-      local may_be = kinds.of(op).has_body and not kinds.of(op).names and not op.backward_of and record.D == record.K
+      local may_be = kinds.is_formula(op) and not op.backward_of and record.D == record.K
       local node = may_be and only_node(plan.dag_for(op, record.K))
       if node then add(node, record.dtypes, record) end
     end

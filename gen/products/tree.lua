@@ -67,15 +67,16 @@ end
 -- The core: the tables, its sources, the public header. parts: what the targets say
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
-  local records_of, packs, device_table = {}, {}, nil
-  local kinds = tables.kinds(types, not job.is_library and plan.ops or nil) -- those that are compiled
+  local records_of, packs, devices = {}, {}, {}
+  local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
-    device_table = device_table or part.device_table
+    devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   device_table, job.is_library and "quern_managed_alloc", kinds)
+                                   devices, { kinds = kinds, lists_kinds = job.is_library,
+                                              allocator = job.is_library and "quern_managed_alloc" })
   job.put("core", "core/op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table), prefix))
   job.put(nil, "core/dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end
@@ -192,7 +193,7 @@ function M.generate(root, options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list), notice end
+  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, true), notice end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
@@ -208,7 +209,7 @@ function M.generate(root, options)
   end
   files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
-  end, sections)
+  end, sections, true)
   return { files = files, plan = plan, inputs = inputs }
 end
 

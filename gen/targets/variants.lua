@@ -26,8 +26,8 @@ M.ISAS = { "generic", "v2", "v3", "v4" }
 M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", transposed = "t", c = "c", b = "b", s = "s", t = "t" }
 M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 
--- The rule by which an op's inputs become the dtype of its kernels.
-function M.rule(types, op) return kinds.of(op).rule(types, op) end
+-- How an op's inputs become the dtype of a call.
+function M.promotion(types, op) return kinds.of(op).promotion(types, op) end
 
 -- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
 function M.kernel_dtypes(types, op, wanted)
@@ -212,15 +212,16 @@ function M.of_packs(types, wanted, ops, records_of)
       -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
       local changes = from ~= to or types.by_name[from].kind ~= "integer"
       if wanted[from] and wanted[to] and changes then
-        local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
+        local a, b = types.by_name[from], types.by_name[to]
+        local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
           add(name_of("pack_" .. role, { from, to }, "1", "cc"),
               { role = role, storage = storage, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
                 template = block and "convert" or "elementwise" })
         end
         add_role "convert"
-        if from ~= to and to == types.by_name[from].compute then add_role("widen", from) end
-        if from ~= to and from == types.by_name[to].compute then add_role("narrow", to) end
+        if from ~= to and to == a.compute then add_role("widen", from) end
+        if from ~= to and from == b.compute then add_role("narrow", to) end
       end
     end
   end

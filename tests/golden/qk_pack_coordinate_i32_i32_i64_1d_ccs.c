@@ -1,4 +1,4 @@
-/* places in a block to coordinates along one dimension, and to places along the next outer one (templates/c/coordinate.c.in) */
+/* indices in a block to coordinates along one dimension, and to indices along the next outer one (templates/c/coordinate.c.in) */
 void Q_NAME(qk_pack_coordinate_i32_i32_i64_1d_ccs)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   (void)stride;
   const i64 n0 = n[0];

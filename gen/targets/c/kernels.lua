@@ -3,6 +3,7 @@
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
@@ -18,7 +19,12 @@ local M = {}
 M.FOLDER = "templates/c/"
 -- Those of what a DAG computes: all that an expression's kernels are made of.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
-M.MOVERS = { "convert", "stream", "transpose", "at", "find", "count", "coordinate", "lookup" }
+-- All others: of what moves, of tables, and of kinds of op.
+M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
+for _, kind in ipairs(kinds.list) do
+  local own = kind.templates or {}
+  table.move(own, 1, #own, #M.MOVERS + 1, M.MOVERS)
+end
 
 -- The parsed templates of lists of names. read: path under the root -> text
 function M.sources(read, ...)
@@ -244,9 +250,7 @@ local function pack_values(types, record)
   local input, output = operands[1], operands[#operands]
   local load = access.load(input)
   local value = cast_of(types, record, load)
-  if record.role == "index" then
-    value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
-  end
+  if record.value then value = record.value(output.dtype, input.row, input.step) end
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
@@ -273,17 +277,9 @@ local function lookup_values(types, record)
   }
 end
 
--- What an op gives of the elements that it finds in a block.
-local function find_values(types, record)
-  local what = record.gives
-  return { name = record.name, what = what,
-           element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
-end
-
-local function coordinate_values(types, record)
-  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "index", "outer", "out" }, 1))
-  return { name = record.name, operands = operands, strides = strides, coordinate = access.lvalue(operands[3]) }
-end
+-- What kinds of op fill their templates with. operands(types, record, names, n_in): the operands, and the strides along a row
+local kit = { lvalue = access.lvalue }
+function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
 local ROLE_TEXT = {
   convert = "each element cast", widen = "what a kernel computes on, from the dtype it is stored in",
@@ -291,8 +287,7 @@ local ROLE_TEXT = {
   scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
   gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
-  index = "addresses that are indices to numbers", stream = "bytes past the cache", count = "how many conditions hold",
-  coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
+  stream = "bytes past the cache",
 }
 
 -- What the comment above a kernel says of it; file: the template's
@@ -301,7 +296,7 @@ local function description(record, dag, file)
   if record.primitive then
     return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", file)
   end
-  if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], file) end
+  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], file) end
   return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", operands_of.sources(op, dag, file))
 end
 
@@ -310,12 +305,10 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
-  elseif record.op then
-    values = find_values(types, record)
+  elseif record.values then
+    values = record.values(kit, types, record)
   elseif record.primitive then
     values = lookup_values(types, record)
-  elseif record.role == "coordinate" then
-    values = coordinate_values(types, record)
   else
     values = pack_values(types, record)
   end

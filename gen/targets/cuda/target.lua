@@ -28,7 +28,7 @@ local function library_files(job)
     for _, file in ipairs(sources) do job.put("fatbin", fatbin.FOLDER .. file.stem .. ".cu", file.text) end
     job.put(nil, fatbin.INDEX, fatbin.index(job.plan, sources, job.build_id()))
   end
-  return { device_table = { backend = "qn_cuda_driver_backend", functions = {}, rows_of = {} } }
+  return { device_table = { backend = "qn_cuda_driver_backend", declarations = {}, rows_of = {} } }
 end
 
 function M.files(job)

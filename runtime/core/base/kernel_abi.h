@@ -7,6 +7,7 @@
 
 #include "quern/quern.h"
 
+#include "core/base/isa_machine.h"
 #include "core/base/spelled.h"
 #include "core/dtype_table.h" /* generated: qn_dtype (QN_BOOL, QN_I8 ... QN_F64, QN_B8 ... QN_B64, QN_DTYPE_COUNT), see there */
 
@@ -23,9 +24,6 @@
  * first bytes, in the kernel's compute type (rules that move bits: in the dtype that is moved). In a row an input that is not
  * one value is the output's memory, item for item, or shares nothing with it. */
 typedef void qn_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params);
-
-/* ORDER ISA: the levels a kernel may be built for, slowest first. */
-typedef enum qn_isa { QN_ISA_GENERIC, QN_ISA_V2, QN_ISA_V3, QN_ISA_V4, QN_ISA_COUNT } qn_isa;
 
 /* How an operand lies along the inner dimension of a kernel. */
 typedef enum qn_class {
