@@ -147,7 +147,7 @@ local function check_names(plan, prefix, errors)
     for _, list in ipairs { op.inputs, op.params } do
       for _, item in ipairs(list) do
         if #errors == 0 and item.name:find("^" .. prefix .. "_") then
-          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.place, op.name, item.name)
+          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.location, op.name, item.name)
         end
       end
     end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the texts of a kernel have in common on every target: an op's formula and place for comments, the operands of a
+-- What the texts of a kernel have in common on every target: an op's formula and location for comments, the operands of a
 -- record by name, the cast of an element.
 
 local order = require "gen.base.order"
@@ -20,11 +20,22 @@ function M.formula(op)
   return table.concat(parts, "; ")
 end
 
--- A spec's place without a machine's paths.
-function M.place(op)
-  local file = op.file
-  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
-  return string.format("%s:%d", file, op.line)
+-- A file's name without a machine's paths.
+local function shown_file(file)
+  return (file:find "^/" or file:find "%.%.[/\\]") and file:match "[^/\\]+$" or file
+end
+
+-- An op's spec: file and line.
+function M.location(op) return string.format("%s:%d", shown_file(op.file), op.line) end
+
+-- The sources of a kernel's text, for comments: the spec's file and line, the files of the functions that its body uses, the template.
+function M.sources(op, dag, template)
+  local list = { M.location(op) }
+  for _, file in ipairs(dag and dag.files or {}) do
+    if file ~= op.file then list[#list + 1] = shown_file(file) end
+  end
+  list[#list + 1] = template
+  return table.concat(list, ", ")
 end
 
 -- The names of a DAG's operands, inputs then outputs.
