@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * accuracy_rows.h: the rows of ACCURACY.md, read: by the program that writes it anew, and by t300, which holds it to what is
- * measured. */
+ * measured; and which text of an op each row was measured of. */
 #ifndef QUERN_TESTS_ACCURACY_ROWS_H
 #define QUERN_TESTS_ACCURACY_ROWS_H
 
@@ -14,6 +14,16 @@ typedef struct accuracy_row {
 
 /* Rows of unknown ops are passed over. 0: there is no such file, and no row. */
 int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]);
+
+/* A digest of the text that an op's results follow from, in a dtype (tools/measure/programs.lua); empty: none. */
+typedef char accuracy_programs[REF_N_OPS][REF_N_DTYPES][20];
+
+/* The digests that stood when the rows of ACCURACY.md in the folder `root` were measured, and those of the sources there. 0: there
+ * are none. */
+int accuracy_programs_read(const char *root, accuracy_programs digests);
+int accuracy_programs_now(const char *root, accuracy_programs digests);
+/* 0: cannot be written. */
+int accuracy_programs_write(const char *root, accuracy_programs digests);
 
 /* The table of derivatives: a row for each output, by backward_op. */
 typedef struct backward_row {
