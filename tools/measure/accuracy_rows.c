@@ -42,46 +42,61 @@ int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]) {
 
 static const char measured[] = "tools/measure/measured.txt";
 
-/* `op dtype digest` lines; their number. Unknown ops are passed over. */
-static int read_digests(FILE *f, accuracy_programs digests) {
-  char line[200], name[64], dtype[16], digest[20];
-  int n = 0;
-  while (fgets(line, sizeof line, f)) {
-    if (sscanf(line, "%63s %15s %19s", name, dtype, digest) != 3) continue;
-    const ref_op op = ref_op_find(name);
-    for (int d = 0; d < REF_N_DTYPES && op != REF_N_OPS; d++)
-      if (strcmp(ref_dtype_name((ref_dtype)d), dtype) == 0) memcpy(digests[op][d], digest, sizeof digest), n++;
-  }
-  return n;
+static int find(const accuracy_programs *programs, const char *name, const char *dtype) {
+  int k = 0;
+  while (k < programs->n && (strcmp(programs->rows[k].name, name) != 0 || strcmp(programs->rows[k].dtype, dtype) != 0)) k++;
+  return k;
 }
 
-int accuracy_programs_read(const char *root, accuracy_programs digests) {
+const char *accuracy_program(const accuracy_programs *programs, const char *name, const char *dtype) {
+  const int k = find(programs, name, dtype);
+  return k < programs->n ? programs->rows[k].digest : "";
+}
+
+void accuracy_program_set(accuracy_programs *programs, const char *name, const char *dtype, const char *digest) {
+  const int k = find(programs, name, dtype);
+  if (k == (int)(sizeof programs->rows / sizeof programs->rows[0])) return; /* full: as changed */
+  snprintf(programs->rows[k].name, sizeof programs->rows[k].name, "%s", name);
+  snprintf(programs->rows[k].dtype, sizeof programs->rows[k].dtype, "%s", dtype);
+  snprintf(programs->rows[k].digest, sizeof programs->rows[k].digest, "%s", digest);
+  programs->n += k == programs->n;
+}
+
+/* `op dtype digest` lines. */
+static int read_digests(FILE *f, accuracy_programs *programs) {
+  char line[200], name[64], dtype[16], digest[20];
+  while (fgets(line, sizeof line, f))
+    if (line[0] != '#' && sscanf(line, "%63s %15s %19s", name, dtype, digest) == 3)
+      accuracy_program_set(programs, name, dtype, digest);
+  return programs->n > 0;
+}
+
+int accuracy_programs_read(const char *root, accuracy_programs *programs) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", root, measured);
   FILE *f = fopen(path, "r");
-  const int n = f ? read_digests(f, digests) : 0;
+  const int is_there = f && read_digests(f, programs);
   if (f) fclose(f);
-  return n > 0;
+  return is_there;
 }
 
-int accuracy_programs_now(const char *root, accuracy_programs digests) {
+int accuracy_programs_now(const char *root, accuracy_programs *programs) {
   char command[4096];
   snprintf(command, sizeof command, "cd '%s' && lua5.4 tools/measure/programs.lua", root);
   FILE *f = popen(command, "r");
-  const int n = f ? read_digests(f, digests) : 0;
-  return f && pclose(f) == 0 && n > 0;
+  const int is_there = f && read_digests(f, programs);
+  return f && pclose(f) == 0 && is_there;
 }
 
-int accuracy_programs_write(const char *root, accuracy_programs digests) {
+int accuracy_programs_write(const char *root, const accuracy_programs *programs) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", root, measured);
   FILE *f = fopen(path, "w");
   if (!f) return 0;
-  fputs("Which text the rows of ACCURACY.md were measured of: op, dtype, digest (programs.lua). Written with them; t300 reads it.\n", f);
-  for (int op = 0; op < REF_N_OPS; op++)
-    for (int d = 0; d < REF_N_DTYPES; d++)
-      if (digests[op][d][0])
-        fprintf(f, "%s %s %s\n", ref_op_describe((ref_op)op)->name, ref_dtype_name((ref_dtype)d), digests[op][d]);
+  fputs("# The text that the rows of ACCURACY.md were measured of: op, dtype, digest (programs.lua). Written with them; t300 and t306\n"
+        "# measure what has changed since.\n", f);
+  for (int k = 0; k < programs->n; k++)
+    fprintf(f, "%s %s %s\n", programs->rows[k].name, programs->rows[k].dtype, programs->rows[k].digest);
   return fclose(f) == 0;
 }
 

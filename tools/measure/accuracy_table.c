@@ -76,6 +76,11 @@ static accuracy_row rows[REF_N_OPS][REF_N_DTYPES];
 static accuracy_programs measured, now;
 static backward_row backward_rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT];
 
+/* The row is of the text that there is. */
+static void note_program(const char *name, ref_dtype d) {
+  accuracy_program_set(&measured, name, ref_dtype_name(d), accuracy_program(&now, name, ref_dtype_name(d)));
+}
+
 static void set_row(const accuracy *a) {
   accuracy_row *r = &rows[a->op][a->d];
   snprintf(r->found, sizeof r->found, "%.4f", a->worst);
@@ -84,10 +89,11 @@ static void set_row(const accuracy *a) {
   if (a->worst == 0) r->at[0] = 0;
   snprintf(r->points, sizeof r->points, "%s%lld", a->is_complete ? "all " : "", a->n);
   snprintf(r->reference, sizeof r->reference, "%s", a->reference);
-  memcpy(measured[a->op][a->d], now[a->op][a->d], sizeof now[a->op][a->d]);
+  note_program(ref_op_describe(a->op)->name, a->d);
 }
 
 static void set_backward_row(int k, ref_dtype d, const backward_accuracy *a) {
+  note_program(a->name, d);
   for (int j = 0; j < a->n_out; j++) {
     backward_row *r = &backward_rows[k][d][j];
     snprintf(r->output, sizeof r->output, "%s", a->outputs[j]);
@@ -219,7 +225,7 @@ static void write_file(const char *file) {
         "`leaky_relu`, its product with the parameter. `t306` repeats a sample of this.\n\n", f);
   write_backward_table(f);
   if (fclose(f) || rename(temporary, file)) bail("%s: cannot be written", file);
-  if (!accuracy_programs_write(folder_of(file), measured)) bail("no tools/measure beside %s to write measured.txt to", file);
+  if (!accuracy_programs_write(folder_of(file), &measured)) bail("no tools/measure beside %s to write measured.txt to", file);
 }
 
 /* ---- The run ---------------------------------------------------------------------------------------------------- */
@@ -254,8 +260,8 @@ int main(int argc, char **argv) {
   setenv("QUERN_NUM_THREADS", "1", 0); /* each of these threads makes calls of its own */
   accuracy_read(file, rows);
   accuracy_read_backward(file, backward_rows);
-  accuracy_programs_read(folder_of(file), measured);
-  if (!accuracy_programs_now(folder_of(file), now)) bail("tools/measure/programs.lua beside %s cannot be run", file);
+  accuracy_programs_read(folder_of(file), &measured);
+  if (!accuracy_programs_now(folder_of(file), &now)) bail("tools/measure/programs.lua beside %s cannot be run", file);
   for (int op = 0; op < REF_N_OPS; op++) {
     const char *name = ref_op_describe((ref_op)op)->name;
     if (!is_wanted(ops, name)) continue;
