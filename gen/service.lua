@@ -79,7 +79,7 @@ local function joined(errors)
   return table.concat(out, "\n")
 end
 
-local RULES = { ARITHMETIC = 0, FLOATING = 1, DOUBLE = 2, MOVE = 3, CAST = 4 } -- ORDER rules of runtime/toolchain/spec_ops.c
+local PROMOTIONS = { COMMON = 0, FLOATING = 1, DOUBLE = 2 } -- ORDER qn_promotion of runtime/core/base/kernel_abi.h
 
 -- A parameter's default: its kind in C (QUERN_I64 or QUERN_F64) and its bits.
 local function packed_number(value)
@@ -110,8 +110,8 @@ local function packed_op(types, op, built, heavy)
   end
   local params = {}
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-  return string.pack("<s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     RULES[variants.rule(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
+  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
     .. table.concat(results) .. table.concat(args) .. table.concat(params)
 end
 
@@ -262,7 +262,7 @@ local function kernel_source(self, request)
   local targets = require "gen.targets.all"
   local target = targets.by_name[request.target or targets.cpu.name]
   if not target then refuse("bug", "bug: no target '%s'", request.target) end
-  self.kept[target] = self.kept[target] or target.sources(self.sources.read)
+  self.kept[target] = self.kept[target] or target.sources(self.sources.read, self:get_model().types)
   local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])
   if not text then refuse(kind, "%s", items) end
   return text, items

@@ -70,7 +70,8 @@ function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
   state.exact = exact
   local types = model.types
-  local value_type = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits or types.by_name[K].compute
+  local unsigned = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits -- bits of a size no integer has are themselves
+  local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
   local env, inputs, params = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
@@ -81,12 +82,14 @@ function M.op_dag(model, op, K, exact)
     params[k] = state.dag:node("param", value_type, {}, { value = k, name = param.name })
     env[param.name] = params[k]
   end
-  local more = kinds.of(op).names -- one that counts as an input, then what counts as params
-  for k, name in ipairs(more or {}) do
-    local list = k == 1 and inputs or params
-    list[#list + 1] = state.dag:node(k == 1 and "input" or "param", value_type, {}, { value = #list + 1, name = name })
-    env[name] = list[#list]
+  local function add(list, node_op, names)
+    for _, name in ipairs(names or {}) do
+      list[#list + 1] = state.dag:node(node_op, value_type, {}, { value = #list + 1, name = name })
+      env[name] = list[#list]
+    end
   end
+  add(inputs, "input", kinds.of(op).own_inputs)
+  add(params, "param", kinds.of(op).own_params)
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
   local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type

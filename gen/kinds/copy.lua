@@ -23,6 +23,6 @@ function M.kernel_dtypes(types, _, wanted)
   return set
 end
 
-function M.rule() return "MOVE" end
+function M.promotion() return "COMMON" end
 
 return M

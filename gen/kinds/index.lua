@@ -11,8 +11,9 @@ local M = {}
 M.name, M.mark, M.schema = "index", "index", { index = "boolean" }
 M.has_body, M.may_alias, M.has_own_entry = true, true, true
 M.has_indices = true -- its kernels read the indices of elements, as an operand
+M.needs_runtime = "its kernels take the indices of elements, which the runtime makes"
 M.output_dtype, M.dtypes_words = "output", "the caller's choice"
-M.names = { "index", "count" }
+M.own_inputs, M.own_params = { "index" }, { "count" }
 
 local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
 
@@ -34,7 +35,7 @@ function M.compute_type(types, op, T)
   return elementwise.is_listed(op, T) and (types.by_name[T].kind == "float" and "f64" or "i64") or nil
 end
 
-function M.rule() return "INDEX" end
+function M.promotion() return "COMMON" end
 
 function M.want(types, op, wanted)
   for _, name in ipairs(op.dtypes) do
@@ -52,12 +53,26 @@ function M.blocks(kit, types, op, wanted, dag_for)
   return records, true
 end
 
+-- What a kernel that makes indices stores for one.
+local function index_text(dtype, row, step)
+  return string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", dtype, row, step)
+end
+
 -- What its ops share: kernels that make indices, in each of the dtypes computed in. add: (name, fields); Ks: these, in order
 function M.packs(kit, add, Ks)
   for _, K in ipairs(Ks) do
     add(kit.name_of("pack_index", { "b8", K }, "2", "sc"),
-        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise" })
+        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise",
+          says = "addresses that are indices to numbers", value = index_text })
   end
+end
+
+-- Their table for the runtime.
+M.table = { header = "core/kinds/kind_index.h" }
+function M.table.text(packs_of)
+  local cells = { "NULL", "NULL" }
+  for _, pack in ipairs(packs_of "index") do cells[pack.record.dtypes[2] == "f64" and 2 or 1] = "&" .. pack.name end
+  return string.format("const qn_variant *const qn_index_packs[2] = {%s};\n", table.concat(cells, ", "))
 end
 
 -- The operands of its kernels on CUDA. The class of the indices is b, whatever their strides: they do not keep an output from

@@ -6,7 +6,7 @@
 -- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
 -- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
--- are only stored (f16, bf16); heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
+-- are only stored, as f16; heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
 -- blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
@@ -26,8 +26,8 @@ M.ISAS = { "generic", "v2", "v3", "v4" }
 M.CLASS_NAMES = { contiguous = "c", broadcast = "b", scalar = "b", strided = "s", transposed = "t", c = "c", b = "b", s = "s", t = "t" }
 M.RANKS = { ["1"] = true, ["2"] = true, ["3"] = true, n = true }
 
--- The rule by which an op's inputs become the dtype of its kernels.
-function M.rule(types, op) return kinds.of(op).rule(types, op) end
+-- How an op's inputs become the dtype of a call.
+function M.promotion(types, op) return kinds.of(op).promotion(types, op) end
 
 -- The kernel dtypes of an op for the wanted dtypes (set of names): compute dtypes, or bits of their sizes. In order.
 function M.kernel_dtypes(types, op, wanted)
@@ -209,23 +209,24 @@ function M.of_packs(types, wanted, ops, records_of)
   end
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
-      local changes = from ~= to or types.by_name[from].kind ~= "integer"
-      if wanted[from] and wanted[to] and changes then
-        local block = (from == "f16" and to == "f32") or (from == "f32" and to == "f16")
+      if wanted[from] and wanted[to] and kinds.changes(types, from, to) then
+        local a, b = types.by_name[from], types.by_name[to]
+        local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
           add(name_of("pack_" .. role, { from, to }, "1", "cc"),
               { role = role, storage = storage, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
                 template = block and "convert" or "elementwise" })
         end
         add_role "convert"
-        if from ~= to and to == types.by_name[from].compute then add_role("widen", from) end
-        if from ~= to and from == types.by_name[to].compute then add_role("narrow", to) end
+        if from ~= to and to == a.compute then add_role("widen", from) end
+        if from ~= to and from == b.compute then add_role("narrow", to) end
       end
     end
   end
+  local has_bits = {}
+  for name in pairs(wanted) do has_bits[types.by_name[name].bits] = true end
   for _, t in ipairs(types.list) do
-    if t.kind == "bits" then
+    if t.kind == "bits" and (t.bits <= 64 or has_bits[t.bits]) then
       local b, log2 = t.name, 0
       while 1 << log2 < t.size do log2 = log2 + 1 end
       for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do

@@ -10,6 +10,8 @@ local expr = require "gen.graph.expr"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
 local kinds = require "gen.kinds.kinds"
+local primitives = require "gen.graph.primitives"
+local spelling = require "gen.targets.spelling"
 
 local M = {}
 
@@ -65,11 +67,6 @@ local function value_of(node) return node.type == "f32" and number.f32_value(nod
 -- Where a value is compared with a constant, the two branches part where the kernel has it.
 local function as_written(node) return "(ref_real)" .. double(value_of(node)) end
 
-local INFIX = { add = "+", sub = "-", mul = "*", div = "/", lt = "<", le = "<=", gt = ">", ge = ">=", eq = "==", ne = "!=",
-                ["and"] = "&", ["or"] = "|", xor = "^" }
-local CALLS = { abs = "REAL_F(fabs)", sqrt = "REAL_F(sqrt)", rint = "REAL_F(rint)", floor = "REAL_F(floor)",
-                ceil = "REAL_F(ceil)", trunc = "REAL_F(trunc)", copysign = "exact_copysign", maximum = "exact_maximum",
-                minimum = "exact_minimum", rem = "REAL_F(fmod)", signbit = "exact_signbit" }
 local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
 -- The C function of one output of a body in 113 bits, or nil and what in it has no exact meaning.
@@ -89,14 +86,9 @@ local function reference(types, output, name)
     elseif op == "const" then
       text = is(node, "bool") and tostring(node.value)
         or real(value_of(node), node.type)
-    elseif op == "select" or op == "rare" then text = string.format("%s ? %s : %s", args[1], args[2], args[3])
-    elseif op == "fma" then text = string.format("%s * %s + %s", args[1], args[2], args[3])
-    elseif op == "neg" then text = "-" .. args[1]
-    elseif op == "lnot" then text = "!" .. args[1]
-    elseif op == "cast" or op == "round" then text = is(node, "bool") and args[1] .. " != 0" or args[1]
     elseif op == "exact" then text = exact_call(node.name, args)
-    elseif INFIX[op] then text = string.format("%s %s %s", args[1], INFIX[op], args[2])
-    elseif CALLS[op] then text = CALLS[op] .. "(" .. table.concat(args, ", ") .. ")"
+    elseif primitives.of[op] and primitives.of[op].exact then
+      text = spelling.expression(types, "exact", node, {}, {}, function(at) return args[at] end)
     else return nil, "it uses " .. op end
     of[node] = "v" .. node.id
     out[#out + 1] = string.format("  %s v%d = %s;", is(node, "bool") and "int" or "ref_real", node.id, text)

@@ -43,15 +43,20 @@ static const char *read_string(reader *r, char **place, size_t *bytes) {
   return copy;
 }
 
-extern const qn_kind qn_kind_copy, qn_kind_cast;
+/* Generated, ended by NULL: all kinds. */
+extern const qn_kind *const qn_kinds[];
 
-/* ORDER RULES of gen/service.lua */
-static const struct {
-  const qn_kind *kind;
-  uint8_t promotion;
-} rules[] = {{&qn_kind_elementwise, QN_PROMOTION_COMMON}, {&qn_kind_elementwise, QN_PROMOTION_FLOATING},
-             {&qn_kind_elementwise, QN_PROMOTION_DOUBLE}, {&qn_kind_copy, QN_PROMOTION_COMMON},
-             {&qn_kind_cast, QN_PROMOTION_COMMON}};
+/* The kind of a name; NULL: there is none. */
+static const qn_kind *read_kind(reader *r) {
+  const size_t size = read_u32(r);
+  if ((size_t)(r->end - r->at) < size) r->is_short = 1;
+  if (r->is_short) return NULL;
+  const char *name = (const char *)r->at;
+  r->at += size;
+  for (const qn_kind *const *kind = qn_kinds; *kind; kind++)
+    if (strlen((*kind)->name) == size && memcmp((*kind)->name, name, size) == 0) return *kind;
+  return NULL;
+}
 
 /* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
 static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
@@ -64,7 +69,8 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.formula = read_string(r, strings, bytes);
   rule.info.backward = read_string(r, strings, bytes);
   if (!*rule.info.backward) rule.info.backward = NULL;
-  const uint32_t number = read_u32(r);
+  rule.kind = read_kind(r);
+  rule.promotion = (uint8_t)read_u32(r);
   rule.dtypes = read_u32(r);
   rule.own = read_u32(r);
   rule.bool_in = read_u32(r);
@@ -74,11 +80,9 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.n_params = (int32_t)read_u32(r);
   if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
       rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
-      number >= sizeof rules / sizeof rules[0])
+      !rule.kind || rule.promotion > QN_PROMOTION_DOUBLE)
     r->is_short = 1;
   if (r->is_short) return;
-  rule.kind = rules[number].kind;
-  rule.promotion = rules[number].promotion;
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
   quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;

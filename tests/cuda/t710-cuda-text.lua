@@ -9,6 +9,7 @@
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path
 local shell = require "shell"
+local kinds = require "gen.kinds.kinds"
 local tap = require "tap"
 local random_bodies = require "random_bodies"
 local texts = require "texts"
@@ -29,7 +30,7 @@ local function check_walk(model)
     for _, name in ipairs(entry.record.dtypes) do seen[entry.op.name .. " " .. name] = true end
   end
   for _, op in ipairs(model.ops) do
-    if op.finds then
+    if kinds.of(op).only_cpu then
       n_dynamic = n_dynamic + 1
     else
       n_ops = n_ops + 1

@@ -6,6 +6,7 @@ local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
 local tap = require "tap"
 local main = require "gen.main"
+local kinds = require "gen.kinds.kinds"
 local spec = require "gen.front.spec"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
@@ -46,7 +47,7 @@ for _, op in ipairs(model.ops) do
     tap.ok(backward and backward.backward_of == op.name and backward.inputs[1].name == "grad", "%s: (%s)", op.backward,
            inputs_of(backward))
   elseif not op.backward_of then
-    without[op.name] = op.finds and "finds" or op.casts and "casts" or #op.inputs == 0 and "no inputs"
+    without[op.name] = not kinds.of(op).has_derivative and kinds.of(op).name or #op.inputs == 0 and "no inputs"
       or #op.outputs > 1 and "several outputs"
       or op.outputs[1].type and "gives " .. op.outputs[1].type or op.grad == false and "says so" or op.backward_failed or "?"
     local takes_floats = false

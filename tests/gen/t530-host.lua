@@ -9,6 +9,7 @@ package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.p
 local tap = require "tap"
 local main = require "gen.main"
 local host = require "gen.graph.host"
+local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local service = require "gen.service"
 local variants = require "gen.targets.variants"
@@ -516,9 +517,9 @@ if ok_primitives then
 end
 tap.group_begin "the program of every op in every type"
 for _, op in ipairs(model.ops) do
-  local Ks = (op.finds or op.index) and {} or variants.kernel_dtypes(types, op, built) -- these are no part of expressions
+  local Ks = kinds.is_formula(op) and variants.kernel_dtypes(types, op, built) or {}
   -- in an expression what moves is computed with
-  if op.moves then table.move({ "bool", "i32", "f32", "f64" }, 1, 4, #Ks + 1, Ks) end
+  if kinds.of(op).is_bits and not kinds.of(op).refusal then table.move({ "bool", "i32", "f32", "f64" }, 1, 4, #Ks + 1, Ks) end
   for _, K in ipairs(Ks) do
     tap.group_count()
     local text, _, problem = s:program(op.name, K)

@@ -29,7 +29,8 @@ static int is_due(int k, ref_dtype d) {
   const int part = test_part(6);
   snprintf(name, sizeof name, "%s_backward", backward_op(k));
   const char *digest = accuracy_program(&now, name, ref_dtype_name(d));
-  return part < 0 || !*digest || strcmp(digest, accuracy_program(&measured, name, ref_dtype_name(d))) != 0 || (k * 4 + (int)d) % 6 == part;
+  return part < 0 || !*digest || strcmp(digest, accuracy_program(&measured, name, ref_dtype_name(d))) != 0 ||
+         (k * 4 + (int)d) % 6 == part;
 }
 
 static void test_formula(int k, ref_dtype d) {
@@ -37,7 +38,8 @@ static void test_formula(int k, ref_dtype d) {
   const double bound = backward_declared(k, d);
   const char *dtype = ref_dtype_name(d);
   const int is_whole = is_due(k, d);
-  if (!backward_measure(k, d, SANITIZED || !is_whole ? 2000 : 30000, &a)) return skip(1, "no %s_backward of %s", backward_op(k), dtype);
+  if (!backward_measure(k, d, SANITIZED || !is_whole ? 2000 : 30000, &a))
+    return skip(1, "no %s_backward of %s", backward_op(k), dtype);
   ok(a.n_bad == 0, "%s %s: within %g ULP at %lld points", a.name, dtype, bound, a.n);
   for (int j = 0; j < a.n_out; j++) {
     const backward_found *found = &a.found[j];

@@ -3,11 +3,13 @@
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
+local stored = require "gen.targets.stored"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
@@ -17,7 +19,12 @@ local M = {}
 M.FOLDER = "templates/c/"
 -- Those of what a DAG computes: all that an expression's kernels are made of.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
-M.MOVERS = { "convert", "stream", "transpose", "at", "find", "count", "coordinate", "lookup" }
+-- All others: of what moves, of tables, and of kinds of op.
+M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
+for _, kind in ipairs(kinds.list) do
+  local own = kind.templates or {}
+  table.move(own, 1, #own, #M.MOVERS + 1, M.MOVERS)
+end
 
 -- The parsed templates of lists of names. read: path under the root -> text
 function M.sources(read, ...)
@@ -168,9 +175,11 @@ local function elementwise_values(types, record, dag, tables)
     variable_of[node] = operands[k].name
     if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node) end
   end
-  for k, node in ipairs(dag.params) do
+  local offset = 0
+  for _, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
-    if used[node] then params[#params + 1] = access.param(node, 8 * (k - 1)) end
+    if used[node] then params[#params + 1] = access.param(node, offset) end
+    offset = offset + (types.by_name[node.type].size + 7) // 8 * 8
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
   local conditions = dag.dag:rare_conditions(dag.outputs)
@@ -215,13 +224,11 @@ local function elementwise_values(types, record, dag, tables)
   return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
 end
 
--- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
-local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "q_f32_bf16(%s)" } }
-
 local function cast_of(types, record, load)
-  if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
-  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.storage]
-  return plain and plain:format(load) or load
+  if not record.from then return load end
+  local plain = record.role == "widen" and access.widen(types, record.storage)
+    or record.role == "narrow" and access.NARROW[record.storage]
+  return plain and plain:format(load) or cast_text(types, record.from, record.to, load)
 end
 
 -- A record without an op: a conversion or a mover.
@@ -231,9 +238,7 @@ local function pack_values(types, record)
   local input, output = operands[1], operands[#operands]
   local load = access.load(input)
   local value = cast_of(types, record, load)
-  if record.role == "index" then
-    value = string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", output.dtype, input.row, input.step)
-  end
+  if record.value then value = record.value(output.dtype, input.row, input.step) end
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
@@ -260,17 +265,9 @@ local function lookup_values(types, record)
   }
 end
 
--- What an op gives of the elements that it finds in a block.
-local function find_values(types, record)
-  local what = record.gives
-  return { name = record.name, what = what,
-           element = types.by_name[record.dtypes[#record.dtypes - 1]].c, size = types.by_name[record.K].size }
-end
-
-local function coordinate_values(types, record)
-  local operands, strides = access.with_rows(operands_of.of_record(types, record, { "place", "outer", "out" }, 1))
-  return { name = record.name, operands = operands, strides = strides, coordinate = access.place(operands[3]) }
-end
+-- What kinds of op fill their templates with. operands(types, record, names, n_in): the operands, and the strides along a row
+local kit = { place = access.place }
+function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
 local ROLE_TEXT = {
   convert = "each element cast", widen = "what a kernel computes on, from the dtype it is stored in",
@@ -278,8 +275,7 @@ local ROLE_TEXT = {
   scatter = "contiguous rows to a strided destination",
   fill = "one value over each contiguous row", transpose = "a tile turned over its diagonal",
   gather_at = "elements at byte offsets to a contiguous row", scatter_at = "a contiguous row to elements at byte offsets",
-  index = "addresses that are indices to numbers", stream = "bytes past the cache", count = "how many conditions hold",
-  coordinate = "places in a block to coordinates along one dimension, and to places along the next outer one",
+  stream = "bytes past the cache",
 }
 
 -- What the comment above a kernel says of it; place: the template's file
@@ -288,7 +284,7 @@ local function description(record, dag, place)
   if record.primitive then
     return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", place)
   end
-  if not op then return string.format("%s (%s)", ROLE_TEXT[record.role], place) end
+  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], place) end
   return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
 end
 
@@ -297,12 +293,10 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
     name, values = elementwise_values(types, record, dag, tables)
-  elseif record.op then
-    values = find_values(types, record)
+  elseif record.values then
+    values = record.values(kit, types, record)
   elseif record.primitive then
     values = lookup_values(types, record)
-  elseif record.role == "coordinate" then
-    values = coordinate_values(types, record)
   else
     values = pack_values(types, record)
   end
@@ -342,7 +336,7 @@ function M.file(types, banner, entries, templates, is_own, prefix)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
-  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
+  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' .. stored.include(types) }
   out[#out + 1] = "Q_KERNELS_BEGIN\n"
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   local n_before = #out

@@ -81,13 +81,20 @@ function M.rows(plan, file)
   return rows
 end
 
--- What op_table.c says of the kernels: { backend, functions = their names, rows_of = op's name -> list of { record, dtypes, name,
--- turn }, sorted by dtypes }
+-- A qn_cuda_variant's initialiser. turn: slots that a thread takes at a time
+local function row_text(row, head)
+  return string.format("%s, %d, %d, (const void *)%s}", head, row.record.is_wide and 1 or 0, row.turn, row.name)
+end
+
+-- What op_table.c says of the kernels: a device_table (gen/targets/all.lua)
 function M.table_rows(plan, prefix, files)
-  local types, result = plan.model.types, { backend = "qn_cuda_tree", functions = {}, rows_of = {} }
+  local types, result = plan.model.types, { backend = "qn_cuda_tree", declarations = {}, rows_of = {}, row_text = row_text,
+                                            row_type = "qn_cuda_variant", list = "cuda_variants", header = "core/simt/launch.h" }
   for _, file in ipairs(files) do
     local rows = {}
-    for _, entry in ipairs(file.entries) do table.insert(result.functions, names.kernel(entry.record.name, prefix)) end
+    for _, entry in ipairs(file.entries) do
+      table.insert(result.declarations, "void " .. names.kernel(entry.record.name, prefix) .. "(void); /* in CUDA */")
+    end
     for k, row in ipairs(M.rows(plan, file)) do
       local record = row.record
       local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)

@@ -104,10 +104,10 @@ local function stored(types, op, K, wanted)
       list[#list + 1] = { D = name, dtypes = variants.operand_dtypes(op, name) }
     end
   end
-  local rule = variants.rule(types, op)
-  if rule ~= "DOUBLE" and not (rule == "FLOATING" and K == "f32") then return list end
+  local promotion = variants.promotion(types, op)
+  if promotion ~= "DOUBLE" and not (promotion == "FLOATING" and K == "f32") then return list end
   for _, t in ipairs(types.list) do
-    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and rule == "DOUBLE" and t.name ~= K)) then
+    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and promotion == "DOUBLE" and t.name ~= K)) then
       local dtypes = variants.operand_dtypes(op, t.name)
       for k, output in ipairs(op.outputs) do dtypes[#op.inputs + k] = output.type or K end
       list[#list + 1] = { D = t.name, dtypes = dtypes }

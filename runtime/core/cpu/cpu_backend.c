@@ -3,6 +3,8 @@
  * cpu_backend.c: the CPU as a backend: plans the job of a decision and has the engine run it. See cpu_backend.h. */
 #include "core/cpu/cpu_backend.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/base/float_env.h"
@@ -18,11 +20,14 @@ typedef struct cpu_run {
 } cpu_run;
 
 quern_status qn_cpu_check(const quern_op_info *info) {
+  static atomic_bool is_fine; /* neither the machine nor what is built changes */
+  if (atomic_load_explicit(&is_fine, memory_order_relaxed)) return QUERN_OK;
   if (!qn_packs.stream)
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for", info->name);
   if (!qn_job_kernel(qn_packs.stream, NULL))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: this machine is of level %s, and no kernels are built for that or below",
                           info->name, qn_isa_name(qn_isa_machine()));
+  atomic_store_explicit(&is_fine, true, memory_order_relaxed);
   return QUERN_OK;
 }
 
@@ -71,18 +76,11 @@ static const qn_compiled *plan(const qn_decision *decision, qn_job *job, qn_job 
 
 /* ---- Running ---- */
 
-static inline void run_job(const qn_decision *decision, const qn_job *job, qn_kernel *kernel, const qn_ref *ref,
-                           const qn_params *params) {
-  char *ptr[QN_MAX_OPERANDS];
-  for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = qn_ref_address(ref[k]);
-  qn_engine_run(job, kernel, ptr, params, qn_registry_slices(decision->called));
-}
-
 static quern_status cpu_call(const qn_decision *decision, const quern_call *call) {
   qn_job job;
   (void)call;
   plan(decision, &job, NULL);
-  run_job(decision, &job, job.kernel, decision->nest.ref, &decision->params);
+  qn_engine_run(&job, job.kernel, decision->nest.ref, &decision->params, qn_registry_slices(decision->called));
   return QUERN_OK;
 }
 
@@ -104,7 +102,7 @@ static quern_status cpu_launch(const qn_decision *decision, const qn_run *run, c
   qn_kernel *kernel = prepared->compiled ? qn_compiled_kernel(prepared->compiled) : NULL;
   const qn_job *job = kernel ? prepared->later : &prepared->job;
   (void)call;
-  run_job(decision, job, kernel ? kernel : job->kernel, ref, params);
+  qn_engine_run(job, kernel ? kernel : job->kernel, ref, params, qn_registry_slices(decision->called));
   return QUERN_OK;
 }
 

@@ -33,6 +33,7 @@
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
 static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
+static int has_outputs(const qn_job *job) { return job->n_in < job->n_operands; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
@@ -53,18 +54,19 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
 static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
                                         int *n_strided) {
   const qn_nest *nest = job->nest;
-  int single = inner_extent(nest) == 1; /* then every stride fits every class */
+  const int32_t n_operands = job->n_operands;
+  const int single = nest->rank == 0; /* then every stride fits every class */
   const qn_variant *best = NULL;
   for (int32_t i = 0; i < signature->n_variants; i++) {
     const qn_variant *variant = &signature->variants[i];
     int strided = 0, fits = variant->rank == 1 || variant->rank == 2;
-    for (int32_t k = 0; k < job->n_operands && fits; k++) {
-      int64_t stride = inner_stride(nest, k);
+    for (int32_t k = 0; k < n_operands && fits; k++) {
+      const uint8_t class = variant->classes[k];
       fits = variant->dtypes[k] == dtypes[k];
-      if (variant->classes[k] == QN_CLASS_STRIDED)
+      if (class == QN_CLASS_STRIDED)
         strided++;
       else
-        fits &= single || stride == (variant->classes[k] == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
+        fits &= single || nest->stride[k][0] == (class == QN_CLASS_BROADCAST ? 0 : job->operand[k].size);
     }
     if (!fits || (best && (strided > *n_strided || (strided == *n_strided && variant->rank <= best->rank)))) continue;
     best = variant;
@@ -190,7 +192,7 @@ static int has_rows(const qn_job *job, int32_t k) { return tile_stride(job, k, 0
 
 /* The kernel may run over the rows of a tile where they are long enough and some operand is then used as it lies. */
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
-  if (job->program || job->in_order) return 0;
+  if (job->program || !has_outputs(job)) return 0;
   const qn_variant *variant = &signature->variants[0];
   if (job->tile_rank != 2 || tile_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
@@ -329,17 +331,15 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  job->room = (uint16_t)used;
-  if (!job->program) return used + round_up(job->room_size * elements);
-  int64_t temps = used + round_up(8 * job->program->n_ones);
+  int64_t temps = used + (job->program ? round_up(8 * job->program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up(job->program->temp_before[job->program->n_temps] * elements);
+  return temps + round_up(job->temp_bytes * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
-  int32_t other = job->streamed || job->in_order ? 0 : any_transposed_dim(job);
+  int32_t other = job->streamed || !has_outputs(job) ? 0 : any_transposed_dim(job);
   job->path = QN_PATH_BLOCKS;
   int64_t largest = job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
   if (other) largest = TRANSPOSED_ROW * transposed_rows(job);
@@ -355,7 +355,10 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
     if (lay_out(job) <= QN_SCRATCH) break;
     qn_assert(block > 1);
   }
-  if (!job->program) job->kernel = qn_job_kernel(job->variant, &job->isa);
+  if (job->program)
+    job->isa = qn_isa_detect();
+  else
+    job->kernel = qn_job_kernel(job->variant, &job->isa);
 }
 
 /* ---- The choice ---- */
@@ -393,13 +396,14 @@ static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
+  for (int32_t o = job->n_in; o < job->n_operands; o++) bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
+  if (bytes < QN_STREAM_BYTES) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
-    bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
       if (nest->ref[o].base && qn_ref_address(nest->ref[k]) == qn_ref_address(nest->ref[o])) return 0;
   }
-  return bytes >= QN_STREAM_BYTES && !any_transposed_dim(job);
+  return !any_transposed_dim(job);
 }
 
 /* What the operands are. Returns whether all are computed in the dtypes they have. */
@@ -408,9 +412,10 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   job->nest = nest;
   job->n_operands = nest->n_operands;
   job->n_in = job->n_operands - n_out;
-  job->rows = job->streamed = job->in_order = job->room_size = 0;
+  job->rows = job->streamed = 0;
   job->computes = signature->computes;
   job->program = signature->program;
+  job->temp_bytes = job->program ? job->program->temp_before[job->program->n_temps] : signature->temp_bytes;
   job->position = signature->position;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
@@ -442,23 +447,14 @@ static void plan_pieces(qn_job *job) {
   job->chunk[0] = PIECE_BYTES / largest;
 }
 
-void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, uint8_t room, qn_job *job) {
-  set_operands(signature, dtypes, nest, 0, job);
-  job->in_order = 1;
-  job->room_size = room;
-  plan_blocks(signature, job);
-  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
-}
-
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
   job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
   job->path = QN_PATH_DIRECT;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
-  job->variant = job->program || nest->n_positions ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->variant = job->program || nest->n_positions || n_out == 0 ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
-  job->isa = qn_isa_detect();
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);
     if (job->streamed) plan_pieces(job);

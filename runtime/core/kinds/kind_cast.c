@@ -13,10 +13,7 @@ extern const qn_kind qn_kind_cast;
 static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
   const uint8_t to = dtypes[info->n_in];
-  signature->heavy = builtin->heavy;
-  signature->computes = 0;
-  signature->position = NULL;
-  signature->program = NULL;
+  qn_signature_begin(signature, builtin->heavy, 0);
   signature->param = to;
   signature->n_variants = 1;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->compute_dtypes[k] = dtypes[k];

@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/engine.h"
+#include "core/cpu/tiles.h"
 #include "core/op/decide.h"
 #include "core/op/kind.h"
 #include "core/tensor/device.h"
@@ -39,7 +40,7 @@ typedef struct compact {
   int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */
   qn_signature signature;
   qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
-  char *ptr[MOST_INPUTS], *to;    /* where the inputs' nests, and the output, begin */
+  char *to;                       /* where the output begins */
   qn_job job;                     /* where there are elements, and kernels */
 } compact;
 
@@ -53,9 +54,8 @@ static quern_status resolve_inputs(const qn_builtin *builtin, const uint8_t *dty
   uint8_t promoted;
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
-  signature->heavy = signature->computes = 0;
-  signature->position = NULL;
-  signature->program = NULL;
+  qn_signature_begin(signature, 0, 0);
+  signature->temp_bytes = gives_indices(builtin) ? sizeof(int32_t) : qn_dtype_infos[promoted].size; /* what is found in a tile */
   signature->param = promoted;
   for (int32_t k = 0; k < builtin->info.n_in; k++) signature->compute_dtypes[k] = k == 0 ? QN_BOOL : promoted;
   qn_resolve_variants(builtin, gives_indices(builtin) ? QN_BOOL : qn_dtype_infos[promoted].bits_dtype, signature);
@@ -105,7 +105,6 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *ca
     dense.n_elements = (int64_t)((uint64_t)dense.n_elements * (uint64_t)call->shape[d]);
   qn_tensor_normalise(call->ndim, call->shape, info->n_in, in, 1, &dense, nest);
   nest->n_operands = info->n_in;
-  for (int32_t k = 0; k < info->n_in; k++) call->ptr[k] = qn_ref_address(nest->ref[k]);
 }
 
 /* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
@@ -134,9 +133,48 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
   set_nest(info, tensors, decided);
   if (decided->nest.n_elements == 0) return QUERN_OK;
   if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* nothing to plan: shapes are all it is for */
-  uint8_t room = columns_of(decided) < 0 ? decided->sizes[info->n_in - 1] : (uint8_t)sizeof(int32_t);
-  qn_job_plan_inputs(&decided->signature, dtypes, &decided->nest, room, &decided->job);
+  qn_job_plan(&decided->signature, dtypes, &decided->nest, 0, &decided->job);
   return QUERN_OK;
+}
+
+/* ---- Tiles ---- */
+
+/* A tile, its inputs as the op's kernel takes them. */
+typedef struct visited {
+  char *const *ptr; /* [n_in] */
+  int64_t first;    /* its first element's number in row-major order */
+  int64_t count;    /* how many it has */
+  char *found;      /* for what is found: signature.temp_bytes of each */
+} visited;
+
+/* Calls visit(arg, tile) for the tiles of part `i` of `n`, one after another, with the first n_in inputs, until it returns 0. A
+ * part may have none. */
+static void walk(const compact *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited *tile),
+                 void *arg) {
+  const qn_job *job = &call->job;
+  const qn_tiles tiles = {.job = job, .ref = call->nest.ref};
+  const int64_t n_tiles = qn_tiles_count(&tiles), first = qn_tiles_part(n_tiles, i, n, 1);
+  const int64_t end = qn_tiles_part(n_tiles, i + 1, n, 1);
+  _Alignas(64) char scratch[QN_SCRATCH];
+  qn_tile_held held[QN_MAX_OPERANDS];
+  char *ptr[MOST_INPUTS];
+  qn_tile_place place;
+  qn_tile tile;
+  if (first == end) return;
+  qn_tiles_start(job, &tile, held, scratch);
+  qn_tiles_set(&tiles, &place, first);
+  visited visited = {.ptr = ptr, .found = scratch + job->temps};
+  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
+  for (int64_t at = first;;) {
+    qn_tiles_measure(&tiles, &place, &tile);
+    qn_tiles_load(&tiles, n_in, &place, &tile, held, scratch);
+    for (int32_t k = 0; k < n_in; k++)
+      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place.ptr[k] : scratch + job->operand[k].block;
+    visited.count = tile.count;
+    if (!visit(arg, &visited) || ++at == end) return;
+    visited.first += tile.count;
+    qn_tiles_next(&tiles, &place);
+  }
 }
 
 /* ---- Two passes ---- */
@@ -159,7 +197,7 @@ typedef struct share {
   int64_t left; /* rows */
 } share;
 
-static int count_tile(void *arg, const qn_engine_tile *tile) {
+static int count_tile(void *arg, const visited *tile) {
   share *share = arg;
   int64_t n;
   char *const ptr[2] = {tile->ptr[0], (char *)&n};
@@ -172,18 +210,18 @@ static int count_tile(void *arg, const qn_engine_tile *tile) {
 static void count_slice(void *arg, int64_t i) {
   finding *finding = arg;
   share share = {.finding = finding};
-  qn_engine_walk(&finding->call->job, finding->call->ptr, 1, i, finding->n_slices, count_tile, &share);
+  walk(finding->call, 1, i, finding->n_slices, count_tile, &share);
   finding->begin[i + 1] = share.left;
 }
 
 /* Runs the op's kernel over a tile: what it finds goes to `to`, which has room for a whole tile. Returns how many that are. */
-static int64_t find(const compact *call, const qn_engine_tile *tile, char *to) {
+static int64_t find(const compact *call, const visited *tile, char *to) {
   const int32_t n_in = call->job.n_in;
   char *ptr[MOST_INPUTS + 2];
   int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
   const int64_t extent[3] = {tile->count, 1, 0};
   for (int32_t k = 0; k < n_in; k++) ptr[k] = tile->ptr[k];
-  for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->job.room_size; /* of items, or of places */
+  for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->signature.temp_bytes; /* of items, or of places */
   ptr[n_in] = to;
   ptr[n_in + 1] = (char *)&n;
   call->job.kernel(ptr, (const int64_t(*)[2])stride, extent, NULL);
@@ -195,36 +233,36 @@ static void take(share *share, int64_t n) {
   share->left -= n;
 }
 
-static int fill_items(void *arg, const qn_engine_tile *tile) {
+static int fill_items(void *arg, const visited *tile) {
   share *share = arg;
   const finding *finding = share->finding;
-  const int64_t size = finding->call->job.room_size;
+  const int64_t size = finding->call->signature.temp_bytes;
   const int is_direct = !finding->scatter && share->left >= tile->count; /* the kernel may write as many as it looks at */
-  int64_t n = find(finding->call, tile, is_direct ? share->to : tile->room);
+  int64_t n = find(finding->call, tile, is_direct ? share->to : tile->found);
   if (n > share->left) n = share->left;
   if (finding->scatter && n) {
-    char *const ptr[2] = {tile->room, share->to};
+    char *const ptr[2] = {tile->found, share->to};
     const int64_t stride[2][2] = {{size, 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
     finding->scatter(ptr, stride, extent, NULL);
   } else if (!is_direct) {
-    memcpy(share->to, tile->room, (size_t)(n * size));
+    memcpy(share->to, tile->found, (size_t)(n * size));
   }
   take(share, n);
   return share->left > 0;
 }
 
 /* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
-static int fill_places(void *arg, const qn_engine_tile *tile) {
+static int fill_places(void *arg, const visited *tile) {
   share *share = arg;
   const finding *finding = share->finding;
   const compact *call = finding->call;
-  int64_t n = find(call, tile, tile->room), rest = tile->first;
+  int64_t n = find(call, tile, tile->found), rest = tile->first;
   if (n > share->left) n = share->left;
   for (int32_t d = call->ndim - 1; d >= 0 && n; d--) {
     const int64_t whole = call->shape[d], begin = rest % whole, room = whole - begin;
     const int64_t reciprocal = whole <= 1024 ? ((1 << 21) + whole - 1) / whole : 0;
     const int64_t params[4] = {begin, room < INT32_MAX ? room : INT32_MAX, whole, reciprocal};
-    char *const ptr[3] = {tile->room, tile->room, share->to + d * finding->stride[1]};
+    char *const ptr[3] = {tile->found, tile->found, share->to + d * finding->stride[1]};
     const int64_t stride[3][2] = {{sizeof(int32_t), 0}, {sizeof(int32_t), 0}, {finding->stride[0], 0}}, extent[3] = {n, 1, 0};
     finding->coordinate(ptr, stride, extent, params);
     rest /= whole;
@@ -239,8 +277,8 @@ static void fill_slice(void *arg, int64_t i) {
   share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
-  int (*fill)(void *arg, const qn_engine_tile *tile) = columns_of(call) < 0 ? fill_items : fill_places;
-  qn_engine_walk(&call->job, call->ptr, call->job.n_in, i, finding->n_slices, fill, &share);
+  int (*fill)(void *arg, const visited *tile) = columns_of(call) < 0 ? fill_items : fill_places;
+  walk(call, call->job.n_in, i, finding->n_slices, fill, &share);
 }
 
 /* A pass: once for each slice. */

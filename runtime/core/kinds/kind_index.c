@@ -26,8 +26,7 @@ static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtyp
     return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[0], 0,
                           "dtype %s, which it does not give (it gives %s); cast the result with astype",
                           qn_dtype_infos[dtype].name, builtin->info.args[0].dtypes);
-  signature->heavy = signature->computes = 0;
-  signature->program = NULL;
+  qn_signature_begin(signature, 0, 0);
   signature->position = qn_index_packs[is_float];
   signature->param = is_float ? QN_F64 : QN_B64;
   signature->compute_dtypes[0] = signature->compute_dtypes[1] = is_float ? QN_F64 : QN_I64;

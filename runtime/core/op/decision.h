@@ -10,6 +10,7 @@
 #include "core/tensor/tensor.h"
 
 typedef struct qn_decision {
+  qn_nest nest;                   /* n_elements 0: there is nothing to run */
   const quern_op *called;         /* the op */
   const quern_op *op;             /* whose kernels run: the same, or what stands in for it on the backend's devices */
   const struct qn_backend *backend;
@@ -25,7 +26,6 @@ typedef struct qn_decision {
   const qn_signature *signature;     /* its, or: */
   qn_signature own_signature;
   qn_params params;
-  qn_nest nest;                   /* n_elements 0: there is nothing to run */
 } qn_decision;
 
 #endif

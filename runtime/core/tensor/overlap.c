@@ -125,18 +125,16 @@ typedef struct span {
   uintptr_t low, high;
 } span;
 
-static span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
-  const uintptr_t first = nest->has_handles ? (uintptr_t)nest->ref[k].offset : (uintptr_t)qn_ref_address(nest->ref[k]);
-  span s = {first, first};
+static inline span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
+  const uintptr_t base = nest->has_handles ? 0 : (uintptr_t)nest->ref[k].base, first = base + (uintptr_t)nest->ref[k].offset;
+  span s = {first, first + size};
   for (int32_t d = 0; d < nest->rank; d++) {
     const int64_t reach = (nest->n[d] - 1) * nest->stride[k][d];
-    if (reach < 0) {
+    if (reach < 0)
       s.low += (uintptr_t)reach;
-    } else {
+    else
       s.high += (uintptr_t)reach;
-    }
   }
-  s.high += size;
   return s;
 }
 
@@ -156,7 +154,7 @@ static answer operands_meet(const qn_nest *nest_a, int32_t a, span span_a, uint8
   return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
 }
 
-static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
+__attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
   term dims[QUERN_MAX_NDIM], terms[MAX_TERMS];
   int32_t n = 0, steps = MAX_STEPS;
   for (int32_t d = 0; d < nest->rank; d++) {
@@ -191,10 +189,11 @@ static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
   return NO;
 }
 
-/* Memory behind different handles. */
-static int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const qn_nest *nest_b, int32_t b, span span_b) {
-  if (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base) return 1;
-  return span_a.high <= span_b.low || span_b.high <= span_a.low;
+static inline int spans_are_apart(span a, span b) { return a.high <= b.low || b.high <= a.low; }
+
+/* Memory behind different handles is. */
+static inline int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const qn_nest *nest_b, int32_t b, span span_b) {
+  return spans_are_apart(span_a, span_b) || (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base);
 }
 
 /* Of operands that are not apart. */
@@ -220,35 +219,46 @@ static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n
                         other < n_in ? allowed : "", tail);
 }
 
-static inline answer output_meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
-  if (nest->rank > 1 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) < size)) return meets_itself(nest, k, size);
-  return NO;
+/* Output k alone. */
+static inline quern_status check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
+                                        const uint8_t *sizes, int32_t k) {
+  if (nest->rank == 0 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
+  const answer met = meets_itself(nest, k, sizes[k]);
+  const int32_t first = nest->n_positions;
+  return met == NO ? QUERN_OK : refuse(op, args, nest->n_operands - n_out - first, k - first, k - first, met, "");
+}
+
+/* Output k and operand j before it, whose spans share bytes. Not inlined: most calls have no such pair. */
+__attribute__((noinline)) static quern_status check_pair(const char *op, const quern_arg_info *args, const qn_nest *nest,
+                                                         int32_t n_out, const uint8_t *sizes, const span *spans, int32_t k,
+                                                         int32_t j) {
+  const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out;
+  if (are_apart(nest, k, spans[k], nest, j, spans[j])) return QUERN_OK;
+  if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
+  const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
+  return met == NO ? QUERN_OK : refuse(op, args, outputs - first, k - first, j - first, met, ITEM_BY_ITEM);
 }
 
 quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                     const uint8_t *sizes) {
-  const int32_t first = nest->n_positions, n_in = nest->n_operands - n_out - first;
-  for (int32_t k = first + n_in; k < nest->n_operands; k++) {
-    const answer met = output_meets_itself(nest, k, sizes[k]);
-    if (met != NO) return refuse(op, args, n_in, k - first, k - first, met, "");
-  }
-  return QUERN_OK;
+  quern_status status = QUERN_OK;
+  for (int32_t k = nest->n_operands - n_out; k < nest->n_operands && status == QUERN_OK; k++)
+    status = check_itself(op, args, nest, n_out, sizes, k);
+  return status;
 }
 
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes) {
-  const int32_t n = nest->n_operands, first = nest->n_positions, outputs = n - n_out, n_in = outputs - first;
+  const int32_t n = nest->n_operands, first = nest->n_positions;
+  quern_status status = QUERN_OK;
   span spans[QN_MAX_OPERANDS];
-  answer met;
   if (nest->n_elements == 0) return QUERN_OK;
   for (int32_t k = first; k < n; k++) spans[k] = span_of(nest, k, sizes[k]);
-  for (int32_t k = outputs; k < n; k++) {
-    if ((met = output_meets_itself(nest, k, sizes[k])) != NO) return refuse(op, args, n_in, k - first, k - first, met, "");
+  for (int32_t k = n - n_out; k < n; k++) {
+    if ((status = check_itself(op, args, nest, n_out, sizes, k))) return status;
     for (int32_t j = first; j < k; j++) {
-      if (are_apart(nest, k, spans[k], nest, j, spans[j])) continue;
-      if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) continue;
-      met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
-      if (met != NO) return refuse(op, args, n_in, k - first, j - first, met, ITEM_BY_ITEM);
+      if (spans_are_apart(spans[k], spans[j])) continue;
+      if ((status = check_pair(op, args, nest, n_out, sizes, spans, k, j))) return status;
     }
   }
   return QUERN_OK;
