@@ -127,17 +127,17 @@ local function check_bodies(model, first, built, heavy)
     local op = model.ops[k]
     if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
-             op.place, op.name)
+             op.location, op.name)
     end
     local dtypes = variants.kernel_dtypes(model.types, op, built)
-    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.place, op.name) end
+    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.location, op.name) end
     for _, K in ipairs(dtypes) do
       local dag, message, kind = expr.op_dag(model, op, K)
       if dag then
         heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
         steps = steps + dag.steps
         if steps > M.MAX_SPEC_STEPS then
-          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS)
+          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.location, op.name, M.MAX_SPEC_STEPS)
         end
       elseif not seen[message] then
         -- a body that serves several dtypes is wrong in all of them in one way
@@ -266,7 +266,7 @@ local function kernel_source(self, request)
   local targets = require "gen.targets.all"
   local target = targets.by_name[request.target or targets.cpu.name]
   if not target then refuse("bug", "bug: no target '%s'", request.target) end
-  self.kept[target] = self.kept[target] or target.sources(self.sources.read)
+  self.kept[target] = self.kept[target] or target.sources(self.sources.read, self:get_model().types)
   local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])
   if not text then refuse(kind, "%s", items) end
   return text, items

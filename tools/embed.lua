@@ -21,10 +21,9 @@ local targets = require "gen.targets.all"
 ---------------------------------------------------------------------------------------------------- the model
 
 -- Of a built-in op or function, what is of use after its file was read.
-local OP_FIELDS = { "name", "c_name", "builtin", "kind", "file", "line", "place", "inputs", "outputs", "assigns", "dtypes", "params",
-                    "constants", "tables", "backward", "backward_of", "reads", "by", "aliases",
-                    table.unpack(kinds.marks) }
-local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
+local OP_FIELDS = { "name", "c_name", "builtin", "kind", "file", "line", "location", "inputs", "outputs", "assigns", "dtypes",
+                    "params", "constants", "tables", "backward", "backward_of", "reads", "by", "aliases", table.unpack(kinds.marks) }
+local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "location", "args" }
 
 local function plain(item, fields)
   local copy = { bodies = {} }
@@ -140,7 +139,7 @@ local function read(name)
   files[name] = assert(emit.read(root .. "/" .. name))
   return files[name]
 end
-for _, target in ipairs(targets.list) do target.sources(read) end
+for _, target in ipairs(targets.list) do target.sources(read, model.types) end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
 local out = { table.concat(banner.c("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }

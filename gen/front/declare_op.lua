@@ -5,12 +5,12 @@
 local fields_of = require "gen.front.fields"
 local kinds = require "gen.kinds.kinds"
 local names = require "gen.front.names"
-local places = require "gen.front.places"
+local positions = require "gen.front.positions"
 local source = require "gen.base.source"
 
 local M = {}
 
-local fail, text_of, written_order, line_at = places.fail, places.text_of, places.written_order, places.line_at
+local fail, text_of, written_order, line_at = positions.fail, positions.text_of, positions.written_order, positions.line_at
 local check_fields, parse_names = fields_of.check_fields, fields_of.parse_names
 
 local BODY_KEYS = { floating = true, integer = true, bool = true }
@@ -178,7 +178,7 @@ function M.declare(state, index, name, fields, default_inputs)
   if model.op_of_name[name] then
     state.n_taken = state.n_taken + 1
     return fail(state, at, "%s: %s already defined at %s", name,
-                model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].place)
+                model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].location)
   end
   if model.op_of_c_name[c_name] then
     state.n_taken = state.n_taken + 1
@@ -199,7 +199,7 @@ function M.declare(state, index, name, fields, default_inputs)
   }
   if kind.declare then kind.declare(op, fields) end
   op.line = line_at(state, at)
-  op.place = string.format("%s:%d", op.file, op.line)
+  op.location = string.format("%s:%d", op.file, op.line)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
@@ -214,6 +214,8 @@ function M.declare(state, index, name, fields, default_inputs)
   if not op.dtypes then return end
   op.bodies = not kind.has_body and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
+  if kind.served then op.dtypes = kind.served(model.types, op) end
+  if #op.dtypes == 0 then return fail(state, at, "%s: it has a body for none of its dtypes", name) end
   local taken = {}
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end

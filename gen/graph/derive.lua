@@ -294,7 +294,7 @@ local function make(model, op)
   local backward = {
     name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
-    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
+    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
     bodies = bodies_of(op, by), reads = {}, by = {},
   }

@@ -18,6 +18,7 @@ local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 local template = require "gen.base.template"
+local without = require "gen.products.without"
 
 local M = {}
 
@@ -31,6 +32,7 @@ local function check_options(options, errors)
   for _, name in ipairs { "single", "library" } do
     if options[name] then errors[#errors + 1] = "--kernels-only: not with --" .. name end
   end
+  without.check(options, "kernels-only", errors)
   for _, name in ipairs(planning.split(options.target or targets.cpu.name)) do
     if name ~= targets.cpu.name then
       errors[#errors + 1] = string.format("--kernels-only: kernels of the target %s are launched with arguments that the runtime "
@@ -129,7 +131,7 @@ end
 -- What gen/targets/all.lua says of a job, as far as the target c asks.
 local function new_job(root, plan, prefix, inputs)
   local files, lists = {}, { core = {} }
-  local job = { plan = plan, prefix = prefix, read = load.reader(root, inputs), files = files, lists = lists }
+  local job = { plan = plan, types = plan.model.types, prefix = prefix, read = load.reader(root, inputs), files = files, lists = lists }
   function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
   function job.put(kind, name, text)
     files[name] = text
@@ -143,7 +145,7 @@ end
 
 -- All files. options: prefix, target, and those of plan. Returns { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
-  local model, inputs, errors = load.load(root, options.specs)
+  local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix
   if #errors == 0 then check_options(options, errors) end
   if #errors == 0 then errors[1] = names.prefix_trouble(prefix, false) or spec.put_under_prefix(model, prefix) end

@@ -6,7 +6,7 @@
 -- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
 -- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
--- are only stored (f16, bf16); heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
+-- are only stored, as f16; heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
 -- blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
@@ -194,7 +194,7 @@ function M.of_primitive(op, dtypes, classes, template)
            K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
--- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
+-- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by the sizes of these. They serve
 -- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
 -- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. Then those that the ops of
 -- a kind share. ops: those of the plan; records_of: op name -> their records
@@ -209,9 +209,7 @@ function M.of_packs(types, wanted, ops, records_of)
   end
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
-      local changes = from ~= to or types.by_name[from].kind ~= "integer"
-      if wanted[from] and wanted[to] and changes then
+      if wanted[from] and wanted[to] and kinds.changes(types, from, to) then
         local a, b = types.by_name[from], types.by_name[to]
         local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
@@ -225,8 +223,10 @@ function M.of_packs(types, wanted, ops, records_of)
       end
     end
   end
+  local is_moved = {}
+  for name in pairs(wanted) do is_moved[types.by_name[name].size] = true end
   for _, t in ipairs(types.list) do
-    if t.kind == "bits" then
+    if t.kind == "bits" and is_moved[t.size] then
       local b, log2 = t.name, 0
       while 1 << log2 < t.size do log2 = log2 + 1 end
       for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do

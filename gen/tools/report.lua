@@ -156,7 +156,7 @@ function M.list_json(rows)
     end
     out[#out + 1] = string.format('  {"name": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": %s, "params": %s, '
       .. '"dtypes": %s, "outputs": [%s]}', c.json_string(op.name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
-      c.json_string(kernels.place(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
+      c.json_string(kernels.location(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
       table.concat(outputs, ", "))
   end
   return "[\n" .. table.concat(out, ",\n") .. "\n]\n"

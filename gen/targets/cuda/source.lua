@@ -9,6 +9,7 @@ local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
+local stored = require "gen.targets.stored"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -93,6 +94,11 @@ function M.text(model, banner, request, templates, headers)
   if not is_sound(request, n) then
     return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
   end
+  for _, name in ipairs(request.dtypes) do
+    local t = model.types.by_name[name]
+    local refusal = t and stored.cuda_refusal(t)
+    if refusal then return nil, refusal, "unsupported" end
+  end
   local entry, message, kind
   if request.op then
     local op
@@ -111,8 +117,8 @@ function M.text(model, banner, request, templates, headers)
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
   end
-  local _, turn = kernels_cuda.slots(model.types, record, request.n_in)
-  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), turn
+  local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
+  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
 end
 
 return M

@@ -85,7 +85,9 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   decision->byte_offset[1] = tensor.ref.offset;
   if ((status = resolve_index(op->builtin, decision->dtypes, &decision->own_signature))) return status;
   decision->param_dtype = decision->own_signature.param;
-  if ((status = qn_decide_stand_in(op, decision->dtypes, decision))) return status;
+  if (decision->backend && decision->backend->stand_in &&
+      (status = decision->backend->stand_in(op, decision->dtypes, decision)))
+    return status;
 
   qn_tensor positions = tensor;
   positions.ref = (qn_ref){NULL, 0};
