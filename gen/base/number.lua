@@ -11,7 +11,7 @@ function M.f64_bits(value)
   return (string.unpack("<i8", string.pack("<d", value)))
 end
 
--- Bits of the float of a dtype's row, { exponent, digits }, nearest to an f64 (ties to even); what is too large is infinite.
+-- Bits of the float of a dtype's row, { exponent, digits }, nearest to an f64 (ties to even); larger numbers become infinite.
 function M.float_bits(value, t)
   if t.exponent == 11 then return M.f64_bits(value) end
   local fraction = t.digits - 1 -- bits of the field
@@ -43,7 +43,7 @@ end
 local F32 = { exponent = 8, digits = 24 }
 function M.f32_bits(value) return M.float_bits(value, F32) end
 
--- The f64 whose value is the float with these bits; NaN is the one NaN.
+-- The value of the float with these bits, as an f64; every NaN becomes the canonical NaN.
 function M.float_value(bits, t)
   if t.exponent == 11 then return M.f64_value(bits) end
   local fraction = t.digits - 1
@@ -64,7 +64,7 @@ function M.rounded(value, t)
   return M.float_value(M.float_bits(value, t), t)
 end
 
--- The f64 whose value is the f32 with these bits.
+-- The value of the f32 with these bits, as an f64.
 function M.f32_value(bits)
   return (string.unpack("<f", string.pack("<I4", bits)))
 end

@@ -210,7 +210,7 @@ refuses(unary "x" .. 'unary "acme_a" { doc = "d", dtypes = floating, body = "x" 
         "nor one whose C name is taken")
 refuses('unary "acme.a" { doc = "d", params = { x = 1 }, dtypes = floating, body = "x" }', "'x' cannot be a parameter's name",
         "a parameter called as an input")
-refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' stands twice", "an input twice")
+refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' occurs twice", "an input twice")
 
 tap.diag("names under a prefix")
 local function generated(text, ops, prefix)
