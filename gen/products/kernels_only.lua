@@ -129,7 +129,7 @@ end
 -- What gen/targets/all.lua says of a job, as far as the target c asks.
 local function new_job(root, plan, prefix, inputs)
   local files, lists = {}, { core = {} }
-  local job = { plan = plan, prefix = prefix, read = load.reader(root, inputs), files = files, lists = lists }
+  local job = { plan = plan, types = plan.model.types, prefix = prefix, read = load.reader(root, inputs), files = files, lists = lists }
   function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
   function job.put(kind, name, text)
     files[name] = text
@@ -143,7 +143,7 @@ end
 
 -- All files. options: prefix, target, and those of plan. Returns { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
-  local model, inputs, errors = load.load(root, options.specs)
+  local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix
   if #errors == 0 then check_options(options, errors) end
   if #errors == 0 then errors[1] = names.prefix_trouble(prefix, false) or spec.put_under_prefix(model, prefix) end

@@ -9,6 +9,7 @@
 --   in_single         --single can hold its kernels
 --   core_folder       the folder of runtime/core that a tree has for it alone
 --   refusal(op)       why it has no kernels of an op; nil: it has
+--   dtype_refusal(t)  the same of a dtype
 --   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
 --                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
 --                     file, device_table, section = { key, rows } of the manifest }.
@@ -19,9 +20,9 @@
 --                     row_type = its C type, list = the name of an op's rows, without the op's, header = what declares row_type }
 --   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
 --   show(plan, name, read)   the text of one kernel, or nil and the known names
---   sources(read)     the files for source, parsed once; read is called for every file
+--   sources(read, types)   the files for source, parsed once; read is called for every file
 --   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
---   run_time_headers(read)   the headers that such texts include: list of { name, text }
+--   run_time_headers(read, types)   the headers that such texts include: list of { name, text }
 -- The first is the CPU's. Every expression can have kernels of it: it also has file (a file of given entries) and headers.
 
 local M = {}

@@ -5,7 +5,6 @@
 
 local order = require "gen.base.order"
 local dag_of = require "gen.graph.dag"
-local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -47,9 +46,8 @@ function M.names(dag)
   return names
 end
 
--- The operands of a record: name (in_x of an input, out), short (x, out), dtype, element (of dsl/types.lua), class, is_index (it
--- is the indices of an index op). names: of inputs, then outputs; used: set of the input nodes that the body needs, with
--- `inputs`, or nil
+-- The operands of a record: name (in_x of an input, out), short (x, out), dtype, element (of dsl/types.lua), class. names: of
+-- inputs, then outputs; used: set of the input nodes that the body needs, with `inputs`, or nil
 function M.of_record(types, record, names, n_in, inputs, used)
   local list = {}
   for k, dtype in ipairs(record.dtypes) do
@@ -58,7 +56,6 @@ function M.of_record(types, record, names, n_in, inputs, used)
       index = k - 1, short = names[k], name = is_input and "in_" .. names[k] or names[k], dtype = dtype, is_input = is_input,
       element = types.by_name[dtype].c, size = types.by_name[dtype].size, class = record.classes:sub(k, k),
       row = "row_" .. names[k], is_used = not (is_input and used) or used[inputs[k]] or false,
-      is_index = is_input and record.op and kinds.of(record.op).has_indices or false,
     }
   end
   return list

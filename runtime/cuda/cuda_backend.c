@@ -15,6 +15,7 @@
 #include "cuda/cuda_built.h"
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_image.h"
+#include "cuda/cuda_memory.h"
 #include "cuda/cuda_target.h"
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
@@ -495,4 +496,4 @@ static quern_status explain(const qn_decision *decision, const quern_call *call,
 extern const qn_backend qn_cuda_driver_backend; /* op_table.c's */
 const qn_backend qn_cuda_driver_backend = {
     .place = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
-    .launch = launch_kept, .workspace = workspace, .explain = explain};
+    .launch = launch_kept, .workspace = workspace, .memory = &qn_cuda_memory, .explain = explain};

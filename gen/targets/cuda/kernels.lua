@@ -5,9 +5,11 @@
 
 local dag_of = require "gen.graph.dag"
 local locals_of = require "gen.targets.locals"
+local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
+local stored = require "gen.targets.stored"
 local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -24,14 +26,16 @@ M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scal
 
 local cast_text = operands_of.cast_text
 
--- Parsed templates, and the texts of the headers. read: path under the root -> text
-function M.sources(read)
+-- Parsed templates, and the texts of the headers. read: path under the root -> text; types: those of the build, or nil: without
+-- the dtypes that have no text in the headers
+function M.sources(read, types)
   local templates, headers = {}, {}
   for _, name in ipairs(M.TEMPLATES) do
     local file = "templates/cuda/" .. name .. ".cu.in"
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
+  headers.dtypes = types and stored.cuda(types, read) or ""
   return templates, headers
 end
 
@@ -98,7 +102,7 @@ local function element_text(types, dtype, value)
   return string.format("(%s)%s", t.c, value)
 end
 
--- A float of 16 bits as f32; a NaN becomes some NaN.
+-- A stored float as f32; a NaN becomes some NaN. Dtypes that are not here have the plain cast.
 local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
 
 -- const TYPE in_x = ...; for an input; TYPE is its node's. moved: the dtype of bits that are copied, or nil
@@ -152,6 +156,7 @@ local function with_loads(record, list, V, columns)
   local is_tiled = record.template == "transpose"
   for _, operand in ipairs(list) do
     local o, T = operand, operand.element
+    o.is_index = o.is_input and record.op ~= nil and kinds.of(record.op).has_indices
     o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1" and not o.is_index
     o.address = address_text(o, is_tiled)
     local load = string.format("qc_load1<%s>(%s)", T, o.address)
@@ -290,6 +295,7 @@ function M.file(types, banner, entries, templates, headers, prefix)
   for _, name in ipairs(headers and M.HEADERS or {}) do
     out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end
+  if headers and headers.dtypes ~= "" then out[#out + 1] = names_of.rename(headers.dtypes, prefix or names_of.LIBRARY) end
   local lines, tables = definitions(entries)
   table.move(lines, 1, #lines, #out + 1, out)
   for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables, prefix) end

@@ -9,6 +9,7 @@ local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
+local stored = require "gen.targets.stored"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -92,6 +93,11 @@ function M.text(model, banner, request, templates, headers)
   local n = #request.dtypes
   if not is_sound(request, n) then
     return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
+  end
+  for _, name in ipairs(request.dtypes) do
+    local t = model.types.by_name[name]
+    local refusal = t and stored.cuda_refusal(t)
+    if refusal then return nil, refusal, "unsupported" end
   end
   local entry, message, kind
   if request.op then
