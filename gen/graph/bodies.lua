@@ -151,6 +151,7 @@ function Scope:run_body(outputs)
     body = result
     self.state.parsed[self.source] = body
   end
+  for alias, name in pairs(self.owner and self.owner.aliases or {}) do self.env[alias] = self.env[name] end
   local output_of_name = {}
   for _, output in ipairs(outputs or {}) do output_of_name[output.name] = output end
   for _, statement in ipairs(body.statements) do

@@ -64,8 +64,9 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used } or nil, an error string and its
--- kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are numbers of K.
+-- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used, first_output = its name } or nil, an
+-- error string and its kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are
+-- numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
@@ -115,8 +116,8 @@ function M.op_dag(model, op, K, exact)
     local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
   end
-  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps,
-           files = state.files }
+  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
+           first_output = op.outputs[1].name }
 end
 
 return M

@@ -125,6 +125,23 @@ function M.canonical(model, text)
   return result.text, result.names
 end
 
+-- The ops that an expression calls, each once, in the order of qn_expression.ops: by where they are called; then, if it has a
+-- grad, their backward ops. Nothing where it is not understood.
+function M.ops_called(model, text)
+  local body = guarded(source_of(text), function(src) return (read(src, model.types, M.MAX_CANONICAL_BYTES)) end)
+  local calls, list, seen, has_grad = table.move(body and body.calls or {}, 1, body and #body.calls or 0, 1, {}), {}, {}, false
+  local function add(op)
+    if op and not seen[op] then list[#list + 1], seen[op] = op, true end
+  end
+  table.sort(calls, function(a, b) return a.at < b.at end)
+  for _, call in ipairs(calls) do
+    has_grad = has_grad or call.name == "grad"
+    add((expr.op_called(model, call.name)))
+  end
+  for k = 1, has_grad and #list or 0 do add(list[k].backward and model.op_of_name[list[k].backward]) end
+  return list
+end
+
 ---------------------------------------------------------------------------------------------------- meaning
 
 local Host = setmetatable({}, { __index = expr.Scope })

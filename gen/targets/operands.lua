@@ -40,9 +40,10 @@ end
 
 -- The names of a DAG's operands, inputs then outputs.
 function M.names(dag)
-  local names, n_in = {}, #dag.inputs
-  for k, node in ipairs(dag.inputs) do names[k] = node.name end
+  local names, n_in, is_input = {}, #dag.inputs, {}
+  for k, node in ipairs(dag.inputs) do names[k], is_input[node.name] = node.name, true end
   for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
+  if #dag.outputs == 1 and is_input.out then names[n_in + 1] = dag.first_output end -- its op's output is an input
   return names
 end
 

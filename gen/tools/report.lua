@@ -181,7 +181,7 @@ unary "%s" {
   grad   = [=[ T d = 1 + abs(slope * x); return grad / d / d; ]=],
   ulp    = { f32 = 2, f64 = 2 },
   grad_ulp = { f32 = 4, f64 = 4 },
-  examples = { { x = 1.0, y = 0.5 } },
+  examples = { { x = 1.0, out = 0.5 } },
 }
 ]], name:gsub("%.", "_"), name, name:gsub("%.", "_"), name:gsub("%.", "_"), name, namespace or "mine", name)
 end

@@ -15,6 +15,7 @@
 #include "core/simt/launch.h"
 #include "core/base/status.h"
 #include "cuda/cuda_built.h"
+#include "run/program.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: what launches cost is nothing beside it */
 #define LEAST_ELEMENTS 1024
@@ -23,7 +24,7 @@
 /* ---- What a decision takes ---- */
 
 static const qn_program *program_of(const qn_decision *decision) {
-  return decision->specialised ? decision->specialised->signature.program : NULL;
+  return decision->specialised ? (const qn_program *)decision->specialised->signature.program : NULL;
 }
 
 /* The dtype in which the program has an operand. */
@@ -36,7 +37,7 @@ static int is_direct(const qn_decision *decision, int32_t k) {
   const int32_t output = k - decision->n_in;
   int64_t step = decision->sizes[k];
   if (value_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
-  if (output >= 0 && !(program_of(decision)->in_place >> output & 1)) return 0;
+  if (output >= 0 && !(program_of(decision)->head.in_place >> output & 1)) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     if (nest->stride[k][d] != step) return 0;
     step *= nest->n[d];
@@ -368,7 +369,7 @@ quern_status qn_cuda_steps_run(const qn_decision *decision, const qn_cuda_facts 
   int64_t rows;
   const char *why = qn_cuda_steps_refuse(decision, facts->capability, bytes, &chunks);
   if (why) return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s", name, why);
-  const size_t n_words = (size_t)(program->n_temps + program->n_ones);
+  const size_t n_words = (size_t)(program->n_temps + program->head.n_ones);
   walk *w = calloc(1, sizeof *w + n_words * sizeof(uint64_t));
   errno = kept_errno;
   if (!w) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", name);

@@ -54,6 +54,17 @@ for _, row in ipairs {
   end
 end
 
+tap.diag "the ops that are called"
+for text, wanted in pairs {
+  ["y = gelu(exp(x)) + gelu(x) * PI"] = "gelu exp", ["y = frexp.mantissa(x); z = frexp.exponent(x)"] = "frexp",
+  ["exp = x; y = where(exp > 0, as_i32(x), 2)"] = "where", ["y = grad(exp(x) * tanh(x), x) + floor(x)"] =
+    "exp tanh floor exp_backward tanh_backward floor_backward", ["y = ("] = "", ["x + 1"] = "",
+} do
+  local list = {}
+  for k, op in ipairs(host.ops_called(model, text)) do list[k] = op.name end
+  tap.is(table.concat(list, " "), wanted, "%s: %s", text, wanted)
+end
+
 ---------------------------------------------------------------------------------------------------- meaning
 
 -- A node as text: op:type(arguments), constants by their value.

@@ -23,7 +23,6 @@ M.core_folder = "cpu"
 M.sources = function(read) return kernels.sources(read, kernels.FORMS) end
 
 function M.refusal() return nil end
-function M.dtype_refusal() return nil end
 
 ---------------------------------------------------------------------------------------------------- files
 

@@ -4,8 +4,8 @@
 -- with the text of the headers.
 
 local dag_of = require "gen.graph.dag"
-local locals_of = require "gen.targets.locals"
 local kinds = require "gen.kinds.kinds"
+local locals_of = require "gen.targets.locals"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"

@@ -336,7 +336,7 @@ static int64_t lay_out(const qn_signature *signature, qn_job *job) {
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up((program ? program->temp_before[program->n_temps] : signature->temp_bytes) * elements);
+  return temps + round_up((program ? program->temp_bytes : signature->temp_bytes) * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
