@@ -110,18 +110,13 @@ local function packed_op(types, op, built, heavy)
   end
   local params, derivative = {}, { string.pack("<I4", op.backward_of and 1 or 0) }
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-<<<<<<< HEAD
   for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
-  return string.pack("<s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     RULES[variants.rule(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params, op.counts or 0)
+  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs,
+                     #op.outputs, #op.params, op.counts or 0)
     .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
-=======
-  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
-    .. table.concat(results) .. table.concat(args) .. table.concat(params)
->>>>>>> main
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
