@@ -34,7 +34,7 @@ local function n_sizes(types)
   return n
 end
 
--- dtype_table.h: the enum, and the declarations of what op_table.c defines.
+-- dtype_table.h: the enum, and the declarations for op_table.c.
 function M.dtype_header(types, banner)
   local names = {}
   for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
@@ -141,7 +141,7 @@ function M.row_head(record, name, dtypes)
                        table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
 end
 
--- The function that a record's kernel is: its own, or the one whose machine code it has (share.lua).
+-- The function of a record's kernel: its own, or that of the kernel with the same machine code (share.lua).
 function M.function_name(record) return (record.code or record).name end
 
 -- A qn_variant's initialiser.
