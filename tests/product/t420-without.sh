@@ -28,7 +28,7 @@ try '  compiles' sh "$source/tests/support/build-tree.sh" gcc "$work/lean" "$wor
 ! undefined ' (pthread_|sched_yield|sem_|thrd_|syscall)' "$work/lean.o"/*.o; ok $? '  nothing of threads'
 ! undefined 'getenv' "$work/lean.o"/*.o; ok $? '  nothing of the environment'
 ! grep -rnE 'pthread|getenv|Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
-grep -q 'lean_options.parallel_for is given' "$work/lean/lean.h"; ok $? '  and the header says so'
+grep -q 'threads of lean_options are given' "$work/lean/lean.h"; ok $? '  and the header says so'
 try '--no-environment alone' generate --no-environment --prefix quiet --out "$work/quiet"
 ! grep -q getenv "$work/quiet"/core/* && grep -q pthread_create "$work/quiet"/core/* && grep -q Threads "$work/quiet/CMakeLists.txt"
 ok $? '  leaves the pool'
