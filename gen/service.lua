@@ -262,7 +262,7 @@ local function kernel_source(self, request)
   local targets = require "gen.targets.all"
   local target = targets.by_name[request.target or targets.cpu.name]
   if not target then refuse("bug", "bug: no target '%s'", request.target) end
-  self.kept[target] = self.kept[target] or target.sources(self.sources.read)
+  self.kept[target] = self.kept[target] or target.sources(self.sources.read, self:get_model().types)
   local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])
   if not text then refuse(kind, "%s", items) end
   return text, items

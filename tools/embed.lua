@@ -139,7 +139,7 @@ local function read(name)
   files[name] = assert(emit.read(root .. "/" .. name))
   return files[name]
 end
-for _, target in ipairs(targets.list) do target.sources(read) end
+for _, target in ipairs(targets.list) do target.sources(read, model.types) end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
 local out = { table.concat(banner.c("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }

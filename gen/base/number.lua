@@ -11,17 +11,28 @@ function M.f64_bits(value)
   return (string.unpack("<i8", string.pack("<d", value)))
 end
 
--- Bits of the float of a dtype's row, { exponent, digits }, nearest to an f64 (ties to even); what is too large is infinite.
+-- Of the float of a dtype's row, { exponent, digits, finite }: the bits of the magnitude that what is too large becomes, and of
+-- the one NaN, which of a finite one are the same.
+function M.float_limits(t)
+  if t.finite then
+    local all_ones = (1 << (t.exponent + t.digits - 1)) - 1
+    return all_ones, all_ones
+  end
+  local infinity = ((1 << t.exponent) - 1) << (t.digits - 1)
+  return infinity, infinity | 1 << (t.digits - 2)
+end
+
+-- Its bits, nearest to an f64 (ties to even).
 function M.float_bits(value, t)
   if t.exponent == 11 then return M.f64_bits(value) end
   local fraction = t.digits - 1 -- bits of the field
-  local infinity = ((1 << t.exponent) - 1) << fraction
-  if value ~= value then return infinity | 1 << (fraction - 1) end
+  local largest, nan = M.float_limits(t)
+  if value ~= value then return nan end
   local bits = M.f64_bits(value)
   local sign = (bits >> 63) << (t.exponent + fraction)
   local exponent = (bits >> 52) & 0x7ff
   local mantissa = bits & 0xfffffffffffff
-  if exponent == 0x7ff then return sign | infinity end
+  if exponent == 0x7ff then return t.finite and nan or sign | largest end
   if exponent == 0 then return sign end -- an f64 subnormal is far below half of the least number
   mantissa = mantissa | 0x10000000000000
   local shift = 52 - fraction
@@ -37,7 +48,8 @@ function M.float_bits(value, t)
   if rest > half or (rest == half and kept & 1 == 1) then kept = kept + 1 end
   -- the implicit bit, and a carry out of the mantissa, both add into the exponent field
   local result = e > 0 and ((e - 1) << fraction) + kept or kept
-  return sign | math.min(result, infinity)
+  if t.finite and result >= nan then return nan end
+  return sign | math.min(result, largest)
 end
 
 local F32 = { exponent = 8, digits = 24 }
@@ -49,7 +61,9 @@ function M.float_value(bits, t)
   local fraction = t.digits - 1
   local mantissa, exponent = bits & ((1 << fraction) - 1), bits >> fraction & ((1 << t.exponent) - 1)
   local value
-  if exponent == (1 << t.exponent) - 1 then
+  if t.finite and bits & M.float_limits(t) == M.float_limits(t) then
+    value = 0 / 0
+  elseif exponent == (1 << t.exponent) - 1 and not t.finite then
     value = mantissa == 0 and math.huge or 0 / 0
   else
     local lead = exponent == 0 and 0 or 1 << fraction

@@ -199,6 +199,8 @@ function M.declare(state, index, name, fields, default_inputs)
   if not op.dtypes then return end
   op.bodies = not kind.has_body and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
   if not op.bodies then return end
+  if kind.served then op.dtypes = kind.served(model.types, op) end
+  if #op.dtypes == 0 then return fail(state, at, "%s: it has a body for none of its dtypes", name) end
   local taken = {}
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end

@@ -173,12 +173,13 @@ local function declare_all(state, statements)
   end
 end
 
--- A fresh model. types_text: the content of dsl/types.lua
-function M.new_model(types_name, types_text)
+-- A fresh model. types_text: the content of dsl/types.lua; is_preview: with the dtypes in preview
+function M.new_model(types_name, types_text, is_preview)
   local model = { dtypes = {}, ops = {}, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
                   api_names = {}, primitives = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
+  model.dtypes = promote.kept(model.dtypes, is_preview)
   model.types = promote.new(model.dtypes)
   return model
 end

@@ -70,7 +70,8 @@ function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)
   state.exact = exact
   local types = model.types
-  local value_type = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits or types.by_name[K].compute
+  local unsigned = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits -- bits of a size no integer has are themselves
+  local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
   local env, inputs, params = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type

@@ -6,6 +6,7 @@
 -- small functions: knows no syntax, and of targets no more than the text that stands for a row there.
 --
 --   name        of the node operation
+--   doc         what it computes, of its arguments x, y, z: a line of docs/primitives.md
 --   arguments   how many
 --   takes       the kinds of the arguments, a key of M.KINDS; nil: their types differ
 --   result      the result's type where it is not the arguments': "bool"
@@ -54,6 +55,7 @@ local function is_const(node) return node.op == "const" end
 
 primitive {
   name = "add", arguments = 2, takes = "number", operator = "+", signless = true, family = "arithmetic",
+  doc = "The sum. Integers wrap modulo 2^bits.",
   fold = function(x, y) return x + y end,
   evaluate = function(x, y) return x + y end,
   derive = { "grad", "grad" },
@@ -64,6 +66,7 @@ primitive {
 
 primitive {
   name = "sub", arguments = 2, takes = "number", operator = "-", signless = true, family = "arithmetic",
+  doc = "The difference. Integers wrap modulo 2^bits.",
   fold = function(x, y) return x - y end,
   evaluate = function(x, y) return x - y end,
   derive = { "grad", "-grad" },
@@ -74,6 +77,7 @@ primitive {
 
 primitive {
   name = "mul", arguments = 2, takes = "number", operator = "*", signless = true, family = "arithmetic",
+  doc = "The product. Integers wrap modulo 2^bits.",
   fold = function(x, y) return x * y end,
   evaluate = function(x, y) return x * y end,
   derive = { "grad * y", "grad * x" },
@@ -84,6 +88,7 @@ primitive {
 
 primitive {
   name = "div", arguments = 2, takes = "float", operator = "/", family = "float",
+  doc = "The quotient of floats.",
   evaluate = function(x, y) return x / y end,
   derive = { "grad / y", "-(grad * (out / y))" },
   c = { float = "$1 / $2" },
@@ -93,6 +98,7 @@ primitive {
 
 primitive {
   name = "quot", arguments = 2, takes = "integer", call = true, family = "division",
+  doc = "The integer quotient, rounded toward 0. By 0 it is 0; the least number by -1 wraps to itself.",
   fold = function(x, y, t) return (number.divided(x, y, t.signed)) end,
   c = { integer = "q_quot_$t($1, $2)" },
   cuda = { integer = "q_quot_$t($1, $2)" },
@@ -100,6 +106,7 @@ primitive {
 
 primitive {
   name = "rem", arguments = 2, takes = "number", call = true, family = "division",
+  doc = "The remainder of the quotient rounded toward 0, with the sign of x (fmod in C). By 0: NaN of floats, 0 of integers.",
   fold = function(x, y, t) return select(2, number.divided(x, y, t.signed)) end,
   evaluate = arithmetic.remainder,
   derive = { "grad", "-(grad * rint((x - out) / y))" },
@@ -110,6 +117,7 @@ primitive {
 
 primitive {
   name = "gcd", arguments = 2, takes = "integer", call = true, family = "division",
+  doc = "The greatest common divisor of the magnitudes. gcd(0, 0) is 0.",
   fold = function(x, y, t) return number.gcd(x, y, t.signed) end,
   c = { integer = "q_gcd_$t($1, $2)" },
   cuda = { integer = "q_gcd_$t($1, $2)" },
@@ -117,6 +125,7 @@ primitive {
 
 primitive {
   name = "neg", arguments = 1, takes = "number", prefix = "-", signless = true, family = "arithmetic",
+  doc = "The negative. Of floats the sign bit is flipped, of a zero too; integers wrap.",
   fold = function(x) return -x end,
   evaluate = function(x) return -x end,
   derive = { "-grad" },
@@ -128,6 +137,7 @@ primitive {
 
 primitive {
   name = "abs", arguments = 1, takes = "number", call = true, family = "arithmetic",
+  doc = "The magnitude. Of floats the sign bit is cleared; the least integer wraps to itself.",
   evaluate = {
     float = function(x) return arithmetic.is_negative(x) and -x or x end,
     integer = function(x, _, _, at) return at.type.signed and x < 0 and -x or x end,
@@ -141,6 +151,7 @@ primitive {
 
 primitive {
   name = "maximum", arguments = 2, takes = "number", call = true, family = "arithmetic",
+  doc = "The larger of two numbers. NaN if either is NaN; +0 is larger than -0.",
   evaluate = {
     float = arithmetic.larger,
     integer = function(x, y, _, at) return arithmetic.less(x, y, at.type) and y or x end,
@@ -153,6 +164,7 @@ primitive {
 
 primitive {
   name = "minimum", arguments = 2, takes = "number", call = true, family = "arithmetic",
+  doc = "The smaller of two numbers. NaN if either is NaN; -0 is smaller than +0.",
   evaluate = {
     float = arithmetic.smaller,
     integer = function(x, y, _, at) return arithmetic.less(y, x, at.type) and y or x end,
@@ -167,6 +179,7 @@ primitive {
 
 primitive {
   name = "sqrt", arguments = 1, takes = "float", call = true, family = "float",
+  doc = "The square root, correctly rounded. NaN below 0; of -0 it is -0.",
   evaluate = arithmetic.sqrt,
   derive = { "grad / (2 * out)" },
   c = "q_sqrt_$t($1)",
@@ -176,6 +189,7 @@ primitive {
 
 primitive {
   name = "rint", arguments = 1, takes = "float", call = true, family = "float",
+  doc = "The nearest whole number, to even between two. The sign of a zero stays.",
   evaluate = arithmetic.rint,
   derive = { "0" },
   c = "q_rint_$t($1)",
@@ -185,6 +199,7 @@ primitive {
 
 primitive {
   name = "floor", arguments = 1, takes = "whole", call = true, family = "float",
+  doc = "The largest whole number not above x.",
   evaluate = arithmetic.floor,
   derive = { "0" },
   c = "q_floor_$t($1)",
@@ -194,6 +209,7 @@ primitive {
 
 primitive {
   name = "ceil", arguments = 1, takes = "whole", call = true, family = "float",
+  doc = "The smallest whole number not below x.",
   evaluate = arithmetic.ceil,
   derive = { "0" },
   c = "q_ceil_$t($1)",
@@ -203,6 +219,7 @@ primitive {
 
 primitive {
   name = "trunc", arguments = 1, takes = "whole", call = true, family = "float",
+  doc = "x without its fraction: rounded toward 0.",
   evaluate = arithmetic.trunc,
   derive = { "0" },
   c = "q_trunc_$t($1)",
@@ -212,6 +229,7 @@ primitive {
 
 primitive {
   name = "copysign", arguments = 2, takes = "float", call = true, family = "float",
+  doc = "The magnitude of x with the sign of y; a NaN counts as positive.",
   evaluate = arithmetic.copysign,
   derive = { "x == 0 ? 0 : signbit(x) == signbit(out) ? grad : -grad", "0" },
   c = "q_copysign_$t($1, $2)",
@@ -221,6 +239,7 @@ primitive {
 
 primitive {
   name = "signbit", arguments = 1, takes = "float", result = "bool", call = true, family = "float",
+  doc = "Whether the sign is negative, of -0 too; of NaN false.",
   evaluate = function(x) return x == x and arithmetic.is_negative(x) and 1 or 0 end,
   c = { bool = "q_signbit_$f($1)" },
   cuda = { bool = "q_signbit_$f($1)" },
@@ -229,6 +248,7 @@ primitive {
 
 primitive {
   name = "fma", arguments = 3, takes = "float", call = true, family = "float",
+  doc = "x * y + z, rounded once.",
   evaluate = function(x, y, z, at) return arithmetic.fma(x, y, z, at.type) end,
   derive = { "grad * y", "grad * x", "grad" },
   c = "q_fma_$t($1, $2, $3)",
@@ -240,6 +260,7 @@ primitive {
 
 primitive {
   name = "and", arguments = 2, takes = "bits", operator = "&", signless = true, family = "bits",
+  doc = "Bits set in both; of conditions, both hold.",
   fold = function(x, y) return x & y end,
   c = { integer = "($t)($1 & $2)", bool = "$1 & $2" },
   cuda = { integer = "($t)($1 & $2)", bool = "$1 && $2" },
@@ -248,6 +269,7 @@ primitive {
 
 primitive {
   name = "or", arguments = 2, takes = "bits", operator = "|", signless = true, family = "bits",
+  doc = "Bits set in either; of conditions, at least one holds.",
   fold = function(x, y) return x | y end,
   c = { integer = "($t)($1 | $2)", bool = "$1 | $2" },
   cuda = { integer = "($t)($1 | $2)", bool = "$1 || $2" },
@@ -256,6 +278,7 @@ primitive {
 
 primitive {
   name = "xor", arguments = 2, takes = "bits", operator = "^", signless = true, family = "bits",
+  doc = "Bits set in one alone; of conditions, one alone holds.",
   fold = function(x, y) return x ~ y end,
   c = { integer = "($t)($1 ^ $2)", bool = "$1 ^ $2" },
   cuda = { integer = "($t)($1 ^ $2)", bool = "$1 != $2" },
@@ -264,6 +287,7 @@ primitive {
 
 primitive {
   name = "not", arguments = 1, takes = "integer", prefix = "~", signless = true, family = "bits",
+  doc = "All bits flipped.",
   fold = function(x) return ~x end,
   c = { integer = "($t)~$1" },
   cuda = { integer = "($t)~$1" },
@@ -271,6 +295,7 @@ primitive {
 
 primitive {
   name = "lnot", arguments = 1, takes = "bool", prefix = "!", family = "bits",
+  doc = "Whether the condition does not hold.",
   evaluate = function(x) return 1 - x end,
   c = { bool = "~$1" },
   cuda = { bool = "!$1" },
@@ -279,6 +304,7 @@ primitive {
 
 primitive {
   name = "shl", arguments = 2, takes = "integer", operator = "<<", signless = true, family = "bits",
+  doc = "x shifted left by y bits. y below 0, or the width or more: 0.",
   simplify = function(dag, type_name, args)
     local t, x, count = dag.types.by_name[type_name], args[1], args[2]
     if not is_const(count) then return nil end
@@ -292,6 +318,7 @@ primitive {
 
 primitive {
   name = "shr", arguments = 2, takes = "integer", operator = ">>", family = "bits",
+  doc = "x shifted right by y bits, signed integers with copies of the sign. y below 0, or the width or more: as by the width.",
   simplify = function(dag, type_name, args)
     local t, x, count = dag.types.by_name[type_name], args[1], args[2]
     if not is_const(count) then return nil end
@@ -310,6 +337,7 @@ local function bits_of(x, _, _, at) return number.float_bits(x, at.of) end
 
 primitive {
   name = "bits", arguments = 1, signless = true, underived = "as_i32 and as_i64",
+  doc = "The bits of a float as an integer, and back. All NaNs have the bits of the positive quiet NaN.",
   simplify = function(_, type_name, args) return is_const(args[1]) and args[1].type == type_name and args[1] or nil end,
   evaluate = bits_of,
   c = { integer = "($t)q_bits_$f($1)" },
@@ -318,6 +346,7 @@ primitive {
 
 primitive {
   name = "raw", arguments = 1, signless = true, underived = "the bits of a float",
+  doc = "The bits of a float as an integer; those of a NaN are unspecified. Of the library's own functions alone.",
   evaluate = bits_of,
   c = { integer = "($t)q_raw_$f($1)" },
   cuda = { integer = "($t)q_raw_$f($1)" },
@@ -325,6 +354,7 @@ primitive {
 
 primitive {
   name = "from_bits", arguments = 1, signless = true, derive = "constant",
+  doc = "The float of some bits.",
   evaluate = function(x, _, _, at) return number.float_value(x, at.type) end,
   c = { float = "q_from_$t((u$b)$1)" },
   cuda = { float = "q_from_$t((u$b)$1)" },
@@ -333,9 +363,10 @@ primitive {
 ---------------------------------------------------------------------------------------------------- comparisons
 
 -- c, cuda: of numbers, then of conditions
-local function comparison(name, operator, signless, holds, c, cuda)
+local function comparison(name, operator, signless, holds, c, cuda, doc)
   primitive {
     name = name, arguments = 2, takes = "any", result = "bool", operator = operator, signless = signless, family = "compare",
+    doc = doc,
     evaluate = function(x, y, _, at) return holds(x, y, at.of) and 1 or 0 end,
     c = { any = "Q_MASK(m$m, $1 " .. operator .. " $2)", of_bool = c },
     exact = "$1 " .. operator .. " $2",
@@ -344,17 +375,24 @@ local function comparison(name, operator, signless, holds, c, cuda)
 end
 
 local less = arithmetic.less
-comparison("lt", "<", nil, less, "~$1 & $2", "!$1 && $2")
-comparison("le", "<=", nil, function(x, y, t) return less(x, y, t) or x == y end, "~$1 | $2", "!$1 || $2")
-comparison("gt", ">", nil, function(x, y, t) return less(y, x, t) end, "$1 & ~$2", "$1 && !$2")
-comparison("ge", ">=", nil, function(x, y, t) return less(y, x, t) or x == y end, "$1 | ~$2", "$1 || !$2")
-comparison("eq", "==", true, function(x, y) return x == y end, "~($1 ^ $2)", "$1 == $2")
-comparison("ne", "!=", true, function(x, y) return x ~= y end, "$1 ^ $2", "$1 != $2")
+comparison("lt", "<", nil, less, "~$1 & $2", "!$1 && $2",
+           "Whether x is less than y; false if either is NaN.")
+comparison("le", "<=", nil, function(x, y, t) return less(x, y, t) or x == y end, "~$1 | $2", "!$1 || $2",
+           "Whether x is less than y or equal; false if either is NaN.")
+comparison("gt", ">", nil, function(x, y, t) return less(y, x, t) end, "$1 & ~$2", "$1 && !$2",
+           "Whether x is greater than y; false if either is NaN.")
+comparison("ge", ">=", nil, function(x, y, t) return less(y, x, t) or x == y end, "$1 | ~$2", "$1 || !$2",
+           "Whether x is greater than y or equal; false if either is NaN.")
+comparison("eq", "==", true, function(x, y) return x == y end, "~($1 ^ $2)", "$1 == $2",
+           "Whether x and y are equal; false if either is NaN.")
+comparison("ne", "!=", true, function(x, y) return x ~= y end, "$1 ^ $2", "$1 != $2",
+           "Whether x and y differ; true if either is NaN.")
 
 ---------------------------------------------------------------------------------------------------- conversions and choices
 
 primitive {
   name = "cast", arguments = 1, derive = "cast",
+  doc = "x in another type: integers wrap, floats round to nearest even; a float to an integer rounds toward 0 and saturates, NaN to 0.",
   simplify = function(dag, type_name, args)
     local x, kind = args[1], dag.types.by_name
     local is_exact = is_const(x) and kind[type_name].kind == "integer" and kind[x.type].kind == "integer"
@@ -369,6 +407,7 @@ primitive {
 -- To the dtype that is the node's name, whose numbers its compute type holds.
 primitive {
   name = "round", arguments = 1, derive = "cast",
+  doc = "x rounded to a dtype that is only stored, in the type that it is computed in.",
   evaluate = function(x, _, _, at)
     return arithmetic.cast(arithmetic.cast(x, at.of, at.types.by_name.f64), at.types.by_name.f64, at.types.by_name[at.node.name])
   end,
@@ -379,9 +418,14 @@ primitive {
 
 -- select: the second argument where the first holds, else the third. rare: the same of a rare block, whose second argument is
 -- computed only where some element needs it.
+local choices = {
+  select = "y where the condition x holds, else z.",
+  rare = "As select; y is computed only where some element of a block needs it.",
+}
 for _, name in ipairs { "select", "rare" } do
   primitive {
     name = name, arguments = 3, signless = name == "select" or nil, derive = "branches",
+    doc = choices[name],
     simplify = function(_, _, args)
       if args[2] == args[3] then return args[2] end
       return is_const(args[1]) and (args[1].value ~= 0 and args[2] or args[3]) or nil
@@ -396,6 +440,7 @@ end
 -- An item of the node's table; the index counts modulo its length.
 primitive {
   name = "lookup", arguments = 1, derive = "constant",
+  doc = "An item of a table; the index counts modulo its length, a power of two.",
   evaluate = function(index, _, _, at)
     local items = at.node.table.items
     local item = items[(index & (#items - 1)) + 1]

@@ -64,6 +64,7 @@ function Scope:strong(value, dtype, node)
     number = weak_of.rounded(self.state.types.by_name[t.compute], number, value.is_pattern)
     return self:typed(self.state.dag:constant(t.compute, number), dtype)
   end
+  if t.kind == "complex" then self:fail(node, "a number where %s is expected: give it as an operand", dtype) end
   if t.kind == "bool" then
     if number ~= 0 and number ~= 1 then self:fail(node, "%s is no bool", tostring(number)) end
     return self.state.dag:constant(dtype, number ~= 0 and 1 or 0)
@@ -76,6 +77,7 @@ end
 -- A parameter, and what is computed of parameters and numbers, in a dtype: all of it.
 function Scope:instantiate(tree, dtype, node)
   local t = self.state.types.by_name[dtype]
+  if t.kind == "complex" then self:fail(node, "a parameter where %s is expected: give it as an operand", dtype) end
   if tree.is_float and t.kind ~= "float" then self:fail(node, "a float where %s is expected: write a cast", dtype) end
   local function build(value)
     if value.weak then return node_of(self:strong(value, dtype, node)) end
@@ -90,7 +92,7 @@ function Scope:instantiate(tree, dtype, node)
   return self:typed(build(tree), dtype)
 end
 
--- A value cast as it is written: to f16 and bf16 it rounds, and goes on in the compute type.
+-- A value cast as it is written: to a dtype that is computed in another it rounds, and goes on in the compute type.
 function Scope:cast(value, type_name)
   local types, node = self.state.types, node_of(value)
   local t = types.by_name[type_name]
@@ -103,9 +105,15 @@ function Scope:cast(value, type_name)
   return self.state.dag:make("cast", type_name, { node })
 end
 
--- A value in another dtype, that it is promoted to: nothing is rounded to f16 or bf16.
+-- A value in another dtype, that it is promoted to, in the compute type: nothing is rounded.
 function Scope:promoted(value, dtype)
   return self:typed(node_of(self:cast(value, self.state.types.by_name[dtype].compute)), dtype)
+end
+
+-- The dtype that a float literal meets a dtype in.
+function Scope:with_fractions(dtype)
+  local kind = self.state.types.by_name[dtype].kind
+  return (kind == "float" or kind == "complex") and dtype or "f32"
 end
 
 -- Two values brought to one dtype. Both weak: stays weak (returns nil).
@@ -115,7 +123,7 @@ function Scope:unify(a, b, node)
     local strong, weak = a, b
     if is_weak(a) then strong, weak = b, a end
     local meet = dtype_of(strong)
-    if is_float(weak) and self:kind(strong) ~= "float" then meet = "f32" end
+    if is_float(weak) then meet = self:with_fractions(meet) end
     if self:kind(strong) == "bool" and not is_float(weak) then
       self:fail(node, "bool with %s: compare with a condition, or cast: (i32)x",
                 weak.weak and "the number " .. weak.weak or "a parameter")
@@ -146,7 +154,7 @@ function Scope:settle(value, node)
     self:fail(node, "this has no dtype: %s the other operand's; write a cast, (f32)%s",
               value.tree and "parameters take" or "literals take", value.tree == "param" and value.name or value.tree and "(...)" or "1")
   end
-  if math.type(value.weak) == "float" and self.state.types.by_name[fallback].kind ~= "float" then fallback = "f32" end
+  if math.type(value.weak) == "float" then fallback = self:with_fractions(fallback) end
   return self:strong(value, fallback, node)
 end
 
@@ -167,7 +175,7 @@ function Scope:unify_all(values, node, final)
     end
   end
   if not meet then meet = values[1] and dtype_of(self:settle(values[1], node)) or "bool" end
-  if has_float and types.by_name[meet].kind ~= "float" then meet = "f32" end
+  if has_float then meet = self:with_fractions(meet) end
   if final then meet = final(meet) end
   local result = {}
   for k, value in ipairs(values) do

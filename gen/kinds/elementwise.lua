@@ -22,6 +22,22 @@ function M.is_listed(op, dtype)
   return false
 end
 
+-- Of the dtypes that a spec lists, those that its bodies are for. A body without a key is one of real numbers. Where a body is
+-- keyed by a dtype that is computed in another, the op looks at the dtype's own numbers (nextafter): such a dtype needs its body.
+function M.served(types, op)
+  local list, is_own = {}, false
+  for key in pairs(op.bodies) do
+    local t = types.by_name[key]
+    is_own = is_own or t ~= nil and t.compute ~= key
+  end
+  for _, name in ipairs(op.dtypes) do
+    local t = types.by_name[name]
+    local needs_body = t.kind == "complex" or is_own and t.compute ~= name
+    if op.bodies[name] or op.bodies[t.kind] or not needs_body then list[#list + 1] = name end
+  end
+  return list
+end
+
 -- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
 function M.is_double(op) return (op.kind or M.name) == M.name and #op.dtypes == 1 and op.dtypes[1] == "f64" end
 

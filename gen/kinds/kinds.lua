@@ -8,6 +8,8 @@
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
+--   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   output_dtype, dtypes_words      what documents and reports say
@@ -15,7 +17,7 @@
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
---   compute_type, kernel_dtypes, promotion, want  dtypes: see elementwise.lua
+--   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
 --   templates             those of templates/c that only its records have. A record without a DAG fills one itself:

@@ -71,7 +71,7 @@ function M.freeze(root, options)
   list, why = frozen.unique(list)
   if not list then return nil, { why } end
   local read = load.reader(root, inputs)
-  local headers = targets.cpu.headers { prefix = names.LIBRARY, read = read,
+  local headers = targets.cpu.headers { prefix = names.LIBRARY, read = read, types = model.types,
                                         list = function(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end }
   local files
   files, why = frozen.files(model, prefix, list, headers, read)

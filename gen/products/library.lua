@@ -23,7 +23,7 @@ function M.build_id(root)
     end
   end
   for _, folder in ipairs { "dsl", "gen" } do add(folder, ".lua") end
-  for _, suffix in ipairs { ".c.in", ".cu.in", ".h" } do add("templates", suffix) end
+  for _, suffix in ipairs { ".in", ".h" } do add("templates", suffix) end
   for part in assert(files.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
     parts[#parts + 1] = part
   end
@@ -37,7 +37,7 @@ function M.complete(plan) plan.primitives, plan.primitive_files = primitive_kern
 function M.add(job)
   local headers = {}
   for _, target in ipairs(targets.list) do
-    for _, header in ipairs(target.run_time_headers(job.read)) do headers[#headers + 1] = header end
+    for _, header in ipairs(target.run_time_headers(job.read, job.plan.model.types)) do headers[#headers + 1] = header end
   end
   job.put("runtime", "runtime/kernel_headers.c", primitive_kernels.headers(headers, banner.c "what kernels made at run time include"))
   job.put("runtime", "runtime/primitive_table.c", primitive_kernels.table(job.plan.primitives, banner.c "the table of primitives"))

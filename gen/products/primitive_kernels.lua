@@ -41,11 +41,13 @@ local function primitives_of(types)
   for _, T in ipairs(computed) do
     local t = types.by_name[T]
     add("select", "select", { "bool", T, T }, T)
-    if t.kind ~= "integer" then add("cast", "canon", { T }, T) end -- one NaN, one true
+    if kinds.changes(types, T, T) then add("cast", "canon", { T }, T) end -- one NaN, one true
     for _, to in ipairs(computed) do
-      if to ~= T then add("cast", "cast", { T }, to) end
+      if to ~= T and kinds.changes(types, T, to) then add("cast", "cast", { T }, to) end
     end
-    for _, storage in ipairs(stored) do add("cast", "round_" .. storage, { T }, types.by_name[storage].compute, storage) end
+    for _, storage in ipairs(stored) do
+      if kinds.changes(types, T, storage) then add("cast", "round_" .. storage, { T }, types.by_name[storage].compute, storage) end
+    end
     for _, I in ipairs(computed) do
       local i = types.by_name[I]
       if i.kind == "integer" and i.bits == t.bits and t.kind ~= "bool" then
@@ -68,7 +70,7 @@ end
 local function key_of(types, op, dtypes, classes)
   local function signless(name)
     local t = types.by_name[name]
-    return (t.kind == "integer" or t.kind == "bits") and "i" .. t.bits or name
+    return (t.kind == "integer" or t.kind == "bits" or t.kind == "complex") and "i" .. t.bits or name
   end
   local key = {}
   for k, name in ipairs(dtypes) do key[k] = dag_of.is_signless(op) and signless(name) or name end

@@ -18,6 +18,22 @@ local M = {}
 function M.dtype_constant(name) return "QN_" .. name:upper() end
 local upper = M.dtype_constant
 
+-- How many DLPack codes there is a row for in the table by which dtypes are found; how many sizes of elements there are, each
+-- twice the one before.
+local function n_codes(types)
+  local n = 7 -- kDLBool, the last of them that every build knows
+  for _, t in ipairs(types.list) do n = math.max(n, t.code + 1) end
+  return n
+end
+
+local function log2(value) return value > 1 and 1 + log2(value // 2) or 0 end
+
+local function n_sizes(types)
+  local n = 0
+  for _, t in ipairs(types.list) do n = math.max(n, log2(t.size) + 1) end
+  return n
+end
+
 -- dtype_table.h: the enum, and the declarations of what op_table.c defines.
 function M.dtype_header(types, banner)
   local names = {}
@@ -39,8 +55,11 @@ typedef enum qn_dtype {
 typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_dtype_kind;
 
 #define QN_DTYPE_NONE 0xff /* in the tables: no such dtype, no such promotion */
-#define QN_DTYPE_N_CODES 7 /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+]] .. string.format([[
+#define QN_DTYPE_N_CODES %d /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+#define QN_DTYPE_N_SIZES %d /* elements have 1, 2, 4 ... bytes: so many sizes */
 
+]], n_codes(types), n_sizes(types)) .. [[
 typedef struct qn_dtype_info {
   const char *name;
   uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
@@ -50,6 +69,8 @@ typedef struct qn_dtype_info {
   uint8_t compute;    /* qn_dtype that it is computed in */
   uint8_t bits_dtype; /* QN_B8 ... of its size */
   uint8_t built;      /* 1: kernels exist in this build */
+  uint8_t exponent, digits; /* bits of a float's exponent and significand, the implicit one included; 0: it is no float */
+  uint8_t is_finite;  /* 1: a float without infinity; its NaN is all ones, which is also what is too large */
 } qn_dtype_info;
 
 extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
@@ -76,9 +97,11 @@ local function dtype_tables(types, built)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
-    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d},", upper(t.name), t.name,
+    local is_float = t.kind == "float"
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d, %d, %d, %d},", upper(t.name), t.name,
       bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
-      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
+      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
+      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
@@ -90,15 +113,15 @@ local function dtype_tables(types, built)
     out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
-  for code = 0, 6 do
+  for code = 0, n_codes(types) - 1 do
     local row = {}
-    for log2 = 0, 7 do
-      row[log2 + 1] = "QN_DTYPE_NONE"
+    for exponent = 0, 7 do
+      row[exponent + 1] = "QN_DTYPE_NONE"
       for _, t in ipairs(types.list) do
-        if t.kind ~= "bits" and t.code == code and t.bits == 1 << log2 then row[log2 + 1] = upper(t.name) end
+        if t.kind ~= "bits" and t.code == code and t.bits == 1 << exponent then row[exponent + 1] = upper(t.name) end
       end
-      if code == 1 and log2 == 0 then row[1] = "QN_BOOL" end
     end
+    if code == 1 then row[1] = "QN_BOOL" end
     out[#out + 1] = string.format("  {%s},", table.concat(row, ", "))
   end
   out[#out + 1] = "};\n"

@@ -126,6 +126,16 @@ local function leave_out(plan, list, is_asked, errors)
   plan.ops = kept
 end
 
+-- Says which of the dtypes some target has no kernels for.
+local function check_dtypes(plan, list, errors)
+  for _, target in ipairs(list) do
+    for _, t in ipairs(plan.model.types.list) do
+      local refusal = plan.wanted[t.name] and target.dtype_refusal(t)
+      if refusal then errors[#errors + 1] = string.format("--target %s: %s; leave it out of --dtypes", target.name, refusal) end
+    end
+  end
+end
+
 -- Names of inputs and parameters that would be renamed.
 local function check_names(plan, prefix, errors)
   for _, op in ipairs(plan.ops) do
@@ -142,7 +152,8 @@ end
 -- What targets are asked with, and what they give: files and lists.
 local function new_job(root, plan, options, prefix, inputs)
   local files, lists, id = {}, { core = {} }, nil
-  local job = { plan = plan, prefix = prefix, is_library = options.library, read = load.reader(root, inputs), files = files, lists = lists }
+  local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, files = files, lists = lists,
+                read = load.reader(root, inputs) }
   function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
   function job.list_all(folder, suffix) return files_on_disk.list_all(root .. "/" .. folder, suffix) end
   function job.put(kind, name, text)
@@ -163,10 +174,10 @@ local function new_job(root, plan, options, prefix, inputs)
   return job
 end
 
--- All files of a tree. options: prefix, single, library, target (names, with commas), and those of plan. Returns { files, plan,
+-- All files of a tree. options: prefix, single, library, preview, target (names, with commas), and those of plan. Returns { files, plan,
 -- inputs } or nil, errors.
 function M.generate(root, options)
-  local model, inputs, errors = load.load(root, options.specs)
+  local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix or names.LIBRARY
   if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
@@ -177,6 +188,7 @@ function M.generate(root, options)
   if not plan then return nil, errors end
   errors = {}
   leave_out(plan, list, options.ops ~= nil, errors)
+  check_dtypes(plan, list, errors)
   if #errors == 0 then errors[1] = spec.clash(plan.ops, prefix) end
   check_names(plan, prefix, errors)
   if #errors > 0 then return nil, errors end
@@ -193,7 +205,7 @@ function M.generate(root, options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list), notice end
+  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, true), notice end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
@@ -209,7 +221,7 @@ function M.generate(root, options)
   end
   files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
-  end, sections)
+  end, sections, true)
   return { files = files, plan = plan, inputs = inputs }
 end
 

@@ -9,6 +9,7 @@
 --   in_single         --single can hold its kernels
 --   core_folder       the folder of runtime/core that a tree has for it alone
 --   refusal(op)       why it has no kernels of an op; nil: it has
+--   dtype_refusal(t)  the same of a dtype
 --   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
 --                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
 --                     file, device_table, section = { key, rows } of the manifest }.
@@ -19,9 +20,9 @@
 --                     row_type = its C type, list = the name of an op's rows, without the op's, header = what declares row_type }
 --   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
 --   show(plan, name, read)   the text of one kernel, or nil and the names that there are
---   sources(read)     what source needs, read once; read is told every file of it
+--   sources(read, types)   what source needs, read once; read is told every file of it
 --   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
---   run_time_headers(read)   what such texts include: list of { name, text }
+--   run_time_headers(read, types)   what such texts include: list of { name, text }
 -- The first is the CPU's, whose kernels every expression can have: it has file (a file of given entries) and headers, too.
 
 local M = {}

@@ -16,8 +16,8 @@ local function spelling_of(types, target, node)
     or spelling[types.by_name[node.type].kind] or spelling.any
 end
 
--- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: what a target's own $words stand for; tables:
--- list -> C name; argument(k): text
+-- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: what a target's own $words stand for;
+-- tables: list -> C name; argument(k): text
 function M.expression(types, target, node, words, tables, argument)
   local spelling = spelling_of(types, target, node)
   if not spelling then error(string.format("bug: no spelling for %s of %s in %s", node.op, node.type, target)) end

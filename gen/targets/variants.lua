@@ -6,7 +6,7 @@
 -- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
 -- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
--- are only stored (f16, bf16); heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
+-- are only stored, as f16; heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
 -- blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
@@ -209,9 +209,7 @@ function M.of_packs(types, wanted, ops, records_of)
   end
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      -- from a dtype to itself only where a cast changes anything: NaN and bool bytes
-      local changes = from ~= to or types.by_name[from].kind ~= "integer"
-      if wanted[from] and wanted[to] and changes then
+      if wanted[from] and wanted[to] and kinds.changes(types, from, to) then
         local a, b = types.by_name[from], types.by_name[to]
         local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
@@ -225,8 +223,10 @@ function M.of_packs(types, wanted, ops, records_of)
       end
     end
   end
+  local has_bits = {}
+  for name in pairs(wanted) do has_bits[types.by_name[name].bits] = true end
   for _, t in ipairs(types.list) do
-    if t.kind == "bits" then
+    if t.kind == "bits" and (t.bits <= 64 or has_bits[t.bits]) then
       local b, log2 = t.name, 0
       while 1 << log2 < t.size do log2 = log2 + 1 end
       for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do

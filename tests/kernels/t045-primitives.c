@@ -101,7 +101,8 @@ static uint64_t cast(const type *from, const type *to, uint64_t x) {
 
 /* To f16 or bf16 and, exactly, on to f32. */
 static uint64_t rounded(const char *op, const type *from, uint64_t x) {
-  ref_dtype narrow = !strcmp(op, "round_f16") ? REF_F16 : REF_BF16;
+  ref_dtype narrow = 0; /* "round_f16" */
+  while (strcmp(ref_dtype_name(narrow), op + strlen("round_")) != 0) narrow++;
   ref_real v = from->kind != FLOAT ? (ref_real)value_of(from, x) : ref_value(from->bits == 64 ? REF_F64 : REF_F32, x);
   uint64_t bits = ref_cast(narrow, v, from->kind == FLOAT ? REF_KIND_FLOAT : REF_KIND_INTEGER);
   return ref_cast(REF_F32, ref_value(narrow, bits), REF_KIND_FLOAT);

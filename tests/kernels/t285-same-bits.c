@@ -935,7 +935,7 @@ static void try_mixed(ref_dtype d, ref_dtype other, int is_wider, const char *wa
       ref_dtype wish[MOST_OUT];
       for (int k = 0; k < r->n_out; k++) {
         wish[k] = r->out[k];
-        if (is_wider) wish[k] = wish[k] == REF_F16 || wish[k] == REF_BF16 ? REF_F32 : REF_F64;
+        if (is_wider) wish[k] = ref_compute(wish[k]) != wish[k] ? ref_compute(wish[k]) : REF_F64;
         out[k] = fresh(N_MIXED * size_of(wish[k]));
       }
       for (int k = 0; k < r->n_in; k++) in[k] = values(k, r->in[k]);

@@ -182,7 +182,7 @@ _Static_assert(N_ROWS <= BACKWARD_MAX_ROWS, "accuracy_rows.h has room for all");
 
 const char *backward_op(int k) { return k < N_ROWS ? rows[k].op : NULL; }
 
-double backward_declared(int k, ref_dtype d) { return d == REF_F16 || d == REF_BF16 ? 0.501 : rows[k].ulp[d == REF_F64]; }
+double backward_declared(int k, ref_dtype d) { return ref_compute(d) != d ? 0.501 : rows[k].ulp[d == REF_F64]; }
 
 /* ---- Points ---------------------------------------------------------------------------------------------------- */
 
@@ -259,12 +259,13 @@ static double draw_grad(rng *r) {
 static void fill(const subject *s, int64_t n, const double *hard, int n_hard, void *grad, void *const *x) {
   const accuracy_function *function = accuracy_function_of(ref_op_find(s->row->op));
   const int size = ref_dtype_size(s->d), n_in = s->of_op->n_in, is_half = size == 2;
+  const accuracy_format format = accuracy_format_of(s->d);
   rng r;
   rng_seed(&r, (uint64_t)s->d + 400);
   const double other = 2 * rng_unit(&r) - 1;
   for (int64_t i = 0; i < n; i++) {
     double v[REF_MAX_INPUTS] = {0}, g = draw_grad(&r);
-    if (n_in > 1) accuracy_draw(function, &r, &accuracy_formats[s->d], &v[0], &v[1]), v[2] = v[0] + v[1];
+    if (n_in > 1) accuracy_draw(function, &r, &format, &v[0], &v[1]), v[2] = v[0] + v[1];
     else if (is_half) g = i < 65536 ? 1 : other * (1 + (double)(i & 255) / 256);
     else v[0] = i < n_hard ? hard[i] : accuracy_draw_one(function, (uint64_t)i, &r);
     ref_put(s->d, (char *)grad + i * size, accuracy_bits(s->d, g));
@@ -279,7 +280,7 @@ static void fill(const subject *s, int64_t n, const double *hard, int n_hard, vo
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
 static int is_normal(ref_dtype d, mpfr_srcptr x) {
-  const accuracy_format *f = &accuracy_formats[d];
+  const accuracy_format format = accuracy_format_of(d), *f = &format;
   return mpfr_regular_p(x) && mpfr_get_exp(x) > f->bottom + f->digits && mpfr_get_exp(x) < f->top;
 }
 

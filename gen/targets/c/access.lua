@@ -33,12 +33,20 @@ end
 
 -- Casts of what a kernel computes on: any NaN as it lies, since what is computed of it is made canonical when it is stored.
 M.WIDEN = { bf16 = "q_bf16_f32(%s)", f16 = "q_f16_f32(%s, q_zero)" }
+-- Of what a kernel has computed, where any NaN is the one NaN.
+M.NARROW = { bf16 = "q_f32_bf16(%s)" }
+
+-- The widening cast of a stored dtype; nil: it has none but the plain one.
+function M.widen(types, dtype)
+  local t = types.by_name[dtype]
+  return M.WIDEN[dtype] or t.is_made and t.kind == "float" and "q_" .. dtype .. "_f32(%s)" or nil
+end
 
 -- const TYPE in_x = ...; for an input whose node has that type. load: how it is read, or nil: at index i
 function M.input(types, operand, node, load)
   load = load or M.load(operand)
   if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
-  local widen = node.type == "f32" and M.WIDEN[operand.dtype]
+  local widen = node.type == "f32" and M.widen(types, operand.dtype)
   local text = operand.dtype == node.type and load or widen and widen:format(load)
     or cast_text(types, operand.dtype, node.type, load)
   return string.format("const %s %s = %s;", node.type, operand.name, text)

@@ -9,6 +9,7 @@ local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
+local stored = require "gen.targets.stored"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
@@ -174,9 +175,11 @@ local function elementwise_values(types, record, dag, tables)
     variable_of[node] = operands[k].name
     if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node) end
   end
-  for k, node in ipairs(dag.params) do
+  local offset = 0
+  for _, node in ipairs(dag.params) do
     variable_of[node] = "p_" .. node.name
-    if used[node] then params[#params + 1] = access.param(node, 8 * (k - 1)) end
+    if used[node] then params[#params + 1] = access.param(node, offset) end
+    offset = offset + (types.by_name[node.type].size + 7) // 8 * 8
   end
   local outputs = table.move(operands, n_in + 1, #operands, 1, {})
   local conditions = dag.dag:rare_conditions(dag.outputs)
@@ -221,13 +224,11 @@ local function elementwise_values(types, record, dag, tables)
   return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
 end
 
--- Casts of what kernels compute on, and of what they have computed, where a NaN is the one NaN.
-local PLAIN_CAST = { widen = { bf16 = access.WIDEN.bf16 }, narrow = { bf16 = "q_f32_bf16(%s)" } }
-
 local function cast_of(types, record, load)
-  if record.role == "convert" then return cast_text(types, record.from, record.to, load) end
-  local plain = PLAIN_CAST[record.role] and PLAIN_CAST[record.role][record.storage]
-  return plain and plain:format(load) or load
+  if not record.from then return load end
+  local plain = record.role == "widen" and access.widen(types, record.storage)
+    or record.role == "narrow" and access.NARROW[record.storage]
+  return plain and plain:format(load) or cast_text(types, record.from, record.to, load)
 end
 
 -- A record without an op: a conversion or a mover.
@@ -334,7 +335,7 @@ function M.file(types, banner, entries, templates, is_own, prefix)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
-  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' }
+  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' .. stored.include(types) }
   out[#out + 1] = "Q_KERNELS_BEGIN\n"
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   local n_before = #out

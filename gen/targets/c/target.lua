@@ -9,6 +9,7 @@ local licence = require "gen.base.licence"
 local kernels = require "gen.targets.c.kernels"
 local names = require "gen.targets.c.names"
 local share = require "gen.targets.c.share"
+local stored = require "gen.targets.stored"
 local variants = require "gen.targets.variants"
 local host = require "gen.graph.host"
 
@@ -22,6 +23,7 @@ M.core_folder = "cpu"
 M.sources = function(read) return kernels.sources(read, kernels.FORMS) end
 
 function M.refusal() return nil end
+function M.dtype_refusal() return nil end
 
 ---------------------------------------------------------------------------------------------------- files
 
@@ -45,12 +47,17 @@ local function files_of(plan)
   return files
 end
 
--- The headers that kernels include, under a prefix: name -> text.
+-- The headers that kernels include, under a prefix: name -> text. job: prefix, types, read, list
 function M.headers(job)
   local headers = {}
   for _, name in ipairs(job.list("templates/c", ".h")) do
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
       .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
+  end
+  local dtypes = stored.header(job.types, job.read)
+  if dtypes then
+    headers["kernels/" .. stored.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
+      .. names.rename(dtypes, job.prefix)
   end
   return headers
 end
@@ -73,11 +80,13 @@ function M.files(job)
 end
 
 -- What texts made at run time include, for their compiler: list of { name, text }.
-function M.run_time_headers(read)
+function M.run_time_headers(read, types)
   local headers = {}
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
     headers[k] = { name = name, text = licence.without(read("templates/c/" .. name)) }
   end
+  local dtypes = stored.header(types, read)
+  if dtypes then headers[#headers + 1] = { name = stored.HEADER, text = dtypes } end
   return headers
 end
 

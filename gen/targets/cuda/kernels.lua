@@ -8,6 +8,7 @@ local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
+local stored = require "gen.targets.stored"
 local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -24,14 +25,16 @@ M.VALUE_FLAG = 8 -- the bit of `flags` that says of input 0 that it is a value
 
 local cast_text = operands_of.cast_text
 
--- Parsed templates, and the texts of the headers. read: path under the root -> text
-function M.sources(read)
+-- Parsed templates, and the texts of the headers. read: path under the root -> text; types: those of the build, or nil: without
+-- the dtypes that have no text in the headers
+function M.sources(read, types)
   local templates, headers = {}, {}
   for _, name in ipairs(M.TEMPLATES) do
     local file = "templates/cuda/" .. name .. ".cu.in"
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
+  headers.dtypes = types and stored.text(types, read) or ""
   return templates, headers
 end
 
@@ -98,7 +101,7 @@ local function element_text(types, dtype, value)
   return string.format("(%s)%s", t.c, value)
 end
 
--- A float of 16 bits as f32, whatever its NaN becomes.
+-- A stored float as f32, whatever its NaN becomes; what is not here has the plain cast.
 local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
 
 -- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
@@ -284,6 +287,7 @@ function M.file(types, banner, entries, templates, headers, prefix)
   for _, name in ipairs(headers and M.HEADERS or {}) do
     out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end
+  if headers and headers.dtypes ~= "" then out[#out + 1] = names_of.rename(headers.dtypes, prefix or names_of.LIBRARY) end
   local lines, tables = definitions(entries)
   table.move(lines, 1, #lines, #out + 1, out)
   for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables, prefix) end

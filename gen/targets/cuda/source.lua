@@ -93,6 +93,11 @@ function M.text(model, banner, request, templates, headers)
   if not is_sound(request, n) then
     return nil, string.format("bug: a kernel that cannot be: %s %dd %s", request.symbol, request.rank, request.classes), "bug"
   end
+  for _, name in ipairs(request.dtypes) do
+    local t = model.types.by_name[name]
+    local refusal = t and variants_cuda.dtype_refusal(t)
+    if refusal then return nil, refusal, "unsupported" end
+  end
   local entry, message, kind
   if request.op then
     local op

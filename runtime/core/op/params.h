@@ -6,16 +6,16 @@
 
 #include "core/op/program.h"
 
-/* A parameter of an expression may be used in several dtypes: one slot for each. */
+/* The words that all parameters take. One of an expression may be used in several dtypes: it is there once for each. */
 #define QN_MAX_SLOTS 64
 
-/* As kernels take them: a parameter's value in the first bytes of its slot. */
+/* As kernels take them: a parameter's value in the first bytes of its qn_dtype_words words. */
 typedef struct qn_params {
   uint64_t slot[QN_MAX_SLOTS];
 } qn_params;
 
-/* One number in a dtype, or, in QN_B64, an integer modulo 2^64; a scalar of a known kind but C128. Returns
- * what is wrong with it as a phrase ("NaN"), or NULL. */
+/* One number in a dtype, in qn_dtype_words words from `slot` on, or, in QN_B64, an integer modulo 2^64; a scalar of a known kind,
+ * C128 only for a complex dtype. Returns what is wrong with it as a phrase ("NaN"), or NULL. */
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
 
 /* Converts the first n_given parameters from `given` and the rest from their defaults. To an integer: saturating; NaN and

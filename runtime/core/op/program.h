@@ -11,14 +11,15 @@
 typedef enum qn_register_kind {
   QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
   QN_REGISTER_TEMP,     /* a block of the slice's own */
-  QN_REGISTER_ONE,      /* one value of 8 bytes at most, in the slice's scratch */
+  QN_REGISTER_ONE,      /* one value, in the slice's scratch: at word `index` of those, in so many as its dtype takes */
   QN_REGISTER_CONSTANT, /* at constants + index */
-  QN_REGISTER_SLOT      /* a parameter of the call, converted */
+  QN_REGISTER_SLOT      /* a parameter of the call, converted: at word `index` of qn_params */
 } qn_register_kind;
 
 typedef struct qn_register {
   uint8_t kind;
-  uint8_t step; /* bytes from item to item; 0: one item for the whole tile */
+  uint8_t step;  /* bytes from item to item; 0: one item for the whole tile */
+  uint8_t words; /* ONE: how many it has */
   int32_t index;
 } qn_register;
 
@@ -32,7 +33,7 @@ typedef struct qn_step {
 } qn_step;
 
 typedef struct qn_program {
-  int32_t n_steps, n_temps, n_ones;
+  int32_t n_steps, n_temps, n_ones; /* n_ones: words of 8 bytes */
   const qn_step *steps;
   const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */
   const uint64_t *constants;
