@@ -248,7 +248,7 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                void *stream, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -404,8 +404,8 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
   const int32_t blocks = kernel->blocks_per_multiprocessor;
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
-                kernel->turn);
+                qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, (uint32_t)(blocks * facts->multiprocessors)), x, y,
+                launch->item_elements, kernel->items_per_thread);
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
 }
