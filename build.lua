@@ -8,15 +8,22 @@ package.path = root .. "/?.lua;" .. package.path
 local main = require "gen.main"
 local emit = require "gen.base.files"
 local objects = require "gen.tools.objects"
+local primitives_page = require "gen.tools.primitives_page"
 local report = require "gen.tools.report"
 
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target c,cuda] [--report]
+           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--no-threads] [--no-environment] [--report]
+           [--preview]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
-                     which full adds, are for callers of their own: the runtime nests rank 2; --report: per op how many
-                     kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc
+                     which full adds, are for callers of their own: the runtime nests rank 2; --no-threads: the runtime
+                     makes no threads, --no-environment: it reads no environment variables; --report: per op how many
+                     kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc;
+                     --preview: with dtypes that are not finished: they are stored and cast, nothing is promised of their math
+  generate --kernels-only --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
+           [--variants lean|full] [--prefix NAME] [--report]
+                     write the kernels, a header that declares them and a table of them; no runtime
   generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
                      the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern;
                      of conditions only #if 0 leaves any out
@@ -27,6 +34,7 @@ usage: lua5.4 build.lua COMMAND
                      their ULP bounds, against their bodies in 113 bits, and derivatives to differences of these
   list [--json|--markdown] [--spec FILE]...
                      the ops and the dtypes they take; OPS.md is what --markdown prints
+  list --primitives  the operations that bodies are made of; docs/primitives.md is what it prints
   show KERNEL [--spec FILE]...
                      the text of one kernel, or of all kernels of an op
   new NAME           write NAME.lua, a spec to start from
@@ -103,7 +111,8 @@ end
 function commands.generate()
   local options = parse({ out = "value", scan = "list", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
                           variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
-                          library = "flag" }, 0)
+                          library = "flag", preview = "flag", ["kernels-only"] = "flag", ["no-threads"] = "flag",
+                          ["no-environment"] = "flag" }, 0)
   if not options.out then usage "generate wants --out DIR" end
   local targets = table.concat(main.TARGETS, ",")
   for word in (options.target or ""):gmatch "[^,]+" do
@@ -111,7 +120,8 @@ function commands.generate()
   end
   options.specs = options.spec
   if options.scan then
-    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target" } do
+    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target", "preview", "kernels-only",
+                            "no-threads", "no-environment" } do
       if options[name] then usage("--" .. name .. " does not go with --scan") end
     end
     local result, errors = main.freeze(root, options)
@@ -121,12 +131,13 @@ function commands.generate()
   end
   if not options.prefix and not options.library then options.prefix = "kernels" end
   local start = os.clock()
-  local result, errors = main.generate(root, options)
+  local generate = options["kernels-only"] and main.generate_kernels_only or main.generate
+  local result, errors = generate(root, options)
   if not result then fail(errors) end
   local prefix = options.prefix or "quern"
   local counts = write(options.out, prefix, result)
   if options.report then
-    local seconds, has_kernels = os.clock() - start, result.files["kernels/pack.c"] ~= nil
+    local seconds, has_kernels = os.clock() - start, result.files["kernels/kernel.h"] ~= nil
     local compiled = has_kernels and objects.measure(options.out, result.files) or nil
     io.write(report.generated(result, counts, seconds, compiled))
     if has_kernels and not compiled then io.stderr:write "build.lua: --report: the kernels could not be compiled by $CC or cc\n" end
@@ -147,7 +158,12 @@ function commands.check()
 end
 
 function commands.list()
-  local options = parse({ json = "flag", markdown = "flag", spec = "list" }, 0)
+  local options = parse({ json = "flag", markdown = "flag", primitives = "flag", spec = "list" }, 0)
+  if options.primitives then
+    if next(options, next(options)) then usage "--primitives goes with no other option" end
+    io.write(primitives_page.text())
+    return
+  end
   if options.json and options.markdown then usage "--json does not go with --markdown" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end

@@ -5,6 +5,7 @@
 
 local check = require "gen.tools.check"
 local freeze = require "gen.products.freeze"
+local kernels_only = require "gen.products.kernels_only"
 local list = require "gen.tools.list"
 local load = require "gen.products.load"
 local plan = require "gen.products.plan"
@@ -15,6 +16,6 @@ local tree = require "gen.products.tree"
 return {
   TARGETS = targets.names(),
   builtin_model = load.builtin_model, load = load.load, plan = plan.plan,
-  generate = tree.generate, freeze = freeze.freeze, show = show.text,
+  generate = tree.generate, generate_kernels_only = kernels_only.generate, freeze = freeze.freeze, show = show.text,
   check = check.spec, check_examples = check.examples, measure = check.measure, list = list.ops,
 }

@@ -12,6 +12,7 @@ package.path = root .. "/?.lua;" .. package.path
 
 local main = require "gen.main"
 local emit = require "gen.base.files"
+local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
 local banner = require "gen.targets.c.banner"
@@ -20,9 +21,9 @@ local targets = require "gen.targets.all"
 ---------------------------------------------------------------------------------------------------- the model
 
 -- Of a built-in op or function, what is of use after its file was read.
-local OP_FIELDS = { "name", "c_name", "builtin", "kind", "moves", "casts", "finds", "index", "file", "line", "place", "inputs", "outputs",
-                    "assigns", "dtypes", "params", "constants", "tables", "backward", "backward_of" }
-local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "place", "args" }
+local OP_FIELDS = { "name", "c_name", "builtin", "kind", "file", "line", "location", "inputs", "outputs", "assigns", "dtypes",
+                    "params", "constants", "tables", "backward", "backward_of", "reads", "by", "aliases", table.unpack(kinds.marks) }
+local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "location", "args" }
 
 local function plain(item, fields)
   local copy = { bodies = {} }
@@ -37,7 +38,7 @@ local function plain_model(model)
   for k, t in ipairs(model.dtypes) do
     result.dtypes[k] = {}
     for key, value in pairs(t) do result.dtypes[k][key] = value end
-    result.dtypes[k].index, result.dtypes[k].size, result.dtypes[k].cuda = nil, nil, nil -- made anew, made anew, not here
+    result.dtypes[k].index, result.dtypes[k].size = nil, nil -- made anew
   end
   for k, op in ipairs(model.ops) do result.ops[k] = plain(op, OP_FIELDS) end
   for k, name in ipairs(order.keys(model.func_of_name)) do result.funcs[k] = plain(model.func_of_name[name], FUNC_FIELDS) end
@@ -138,7 +139,7 @@ local function read(name)
   files[name] = assert(emit.read(root .. "/" .. name))
   return files[name]
 end
-for _, target in ipairs(targets.list) do target.sources(read) end
+for _, target in ipairs(targets.list) do target.sources(read, model.types) end
 for name, text in pairs(modules_of("gen.service", {})) do files[name] = bytecode(name, text) end
 
 local out = { table.concat(banner.c("the generator, for the module that runs it"), "\n"), '#include "toolchain/gen_embedded.h"\n' }

@@ -11,17 +11,28 @@ function M.f64_bits(value)
   return (string.unpack("<i8", string.pack("<d", value)))
 end
 
--- Bits of the float of a dtype's row, { exponent, digits }, nearest to an f64 (ties to even); what is too large is infinite.
+-- Of the float of a dtype's row, { exponent, digits, finite }: the bits of the magnitude that what is too large becomes, and of
+-- the one NaN, which of a finite one are the same.
+function M.float_limits(t)
+  if t.finite then
+    local all_ones = (1 << (t.exponent + t.digits - 1)) - 1
+    return all_ones, all_ones
+  end
+  local infinity = ((1 << t.exponent) - 1) << (t.digits - 1)
+  return infinity, infinity | 1 << (t.digits - 2)
+end
+
+-- Its bits, nearest to an f64 (ties to even).
 function M.float_bits(value, t)
   if t.exponent == 11 then return M.f64_bits(value) end
   local fraction = t.digits - 1 -- bits of the field
-  local infinity = ((1 << t.exponent) - 1) << fraction
-  if value ~= value then return infinity | 1 << (fraction - 1) end
+  local largest, nan = M.float_limits(t)
+  if value ~= value then return nan end
   local bits = M.f64_bits(value)
   local sign = (bits >> 63) << (t.exponent + fraction)
   local exponent = (bits >> 52) & 0x7ff
   local mantissa = bits & 0xfffffffffffff
-  if exponent == 0x7ff then return sign | infinity end
+  if exponent == 0x7ff then return t.finite and nan or sign | largest end
   if exponent == 0 then return sign end -- an f64 subnormal is far below half of the least number
   mantissa = mantissa | 0x10000000000000
   local shift = 52 - fraction
@@ -37,19 +48,22 @@ function M.float_bits(value, t)
   if rest > half or (rest == half and kept & 1 == 1) then kept = kept + 1 end
   -- the implicit bit, and a carry out of the mantissa, both add into the exponent field
   local result = e > 0 and ((e - 1) << fraction) + kept or kept
-  return sign | math.min(result, infinity)
+  if t.finite and result >= nan then return nan end
+  return sign | math.min(result, largest)
 end
 
 local F32 = { exponent = 8, digits = 24 }
 function M.f32_bits(value) return M.float_bits(value, F32) end
 
--- The f64 whose value is the float with these bits; NaN is the one NaN.
+-- The value of the float with these bits, as an f64; every NaN becomes the canonical NaN.
 function M.float_value(bits, t)
   if t.exponent == 11 then return M.f64_value(bits) end
   local fraction = t.digits - 1
   local mantissa, exponent = bits & ((1 << fraction) - 1), bits >> fraction & ((1 << t.exponent) - 1)
   local value
-  if exponent == (1 << t.exponent) - 1 then
+  if t.finite and bits & M.float_limits(t) == M.float_limits(t) then
+    value = 0 / 0
+  elseif exponent == (1 << t.exponent) - 1 and not t.finite then
     value = mantissa == 0 and math.huge or 0 / 0
   else
     local lead = exponent == 0 and 0 or 1 << fraction
@@ -64,7 +78,7 @@ function M.rounded(value, t)
   return M.float_value(M.float_bits(value, t), t)
 end
 
--- The f64 whose value is the f32 with these bits.
+-- The value of the f32 with these bits, as an f64.
 function M.f32_value(bits)
   return (string.unpack("<f", string.pack("<I4", bits)))
 end
@@ -126,6 +140,32 @@ function M.text(value)
   local short = string.format("%.15g", value)
   if tonumber(short) == value then text = short end
   return (text:gsub("[^%d%-+e]", "."))
+end
+
+-- A finite number of a float dtype as a short decimal of at most 6 digits, "0.5", "-3.0", that reads back as that very number;
+-- is_exact: only if it is the number exactly. nil: there is none.
+function M.short(value, t, is_exact)
+  local size = math.abs(value)
+  if size < 1e-4 or size >= 1e6 then return nil end
+  local bits = M.f64_bits(size)
+  -- size is m / 2^k, and m has all bits of the dtype's significand
+  local m, k = (bits & 0xfffffffffffff | 0x10000000000000) >> 53 - t.digits, 1075 - (bits >> 52) - (53 - t.digits)
+  local power, nearness = 1, 2.0 ^ (3 - t.digits)
+  for digits = 0, 9 do
+    local n = math.floor(size * power + 0.5)
+    if n >= 1000000 then return nil end
+    -- near in floats; so the exact distance, in units of 2^-k / power, is right even where its terms wrap at 64 bits
+    if math.abs(size * power - n) <= n * nearness then
+      local distance = math.abs((k < 64 and n << k or 0) - m * power)
+      -- within half a unit of m is read as m; below a power of two within a quarter
+      local factor = m == 1 << (t.digits - 1) and 4 or 2
+      if distance == 0 or (not is_exact and factor * distance < power) then
+        local text = string.format("%0" .. digits + 1 .. "d", n)
+        return (value < 0 and "-" or "") .. text:sub(1, #text - digits) .. "." .. (digits == 0 and "0" or text:sub(-digits))
+      end
+    end
+    power = power * 10
+  end
 end
 
 -- "0x1.8p+1" of a finite f64, by integers

@@ -5,6 +5,18 @@
 
 local M = {}
 
+-- The rows of dsl/types.lua that a build has. is_preview: those of dtypes in preview, too
+function M.kept(dtypes, is_preview)
+  local list, has_bits = {}, {}
+  for _, t in ipairs(dtypes) do
+    if t.kind ~= "bits" and (t.built ~= "preview" or is_preview) then has_bits[t.bits] = true end
+  end
+  for _, t in ipairs(dtypes) do
+    if t.kind == "bits" and has_bits[t.bits] or t.kind ~= "bits" and (t.built ~= "preview" or is_preview) then list[#list + 1] = t end
+  end
+  return list
+end
+
 -- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.
 function M.new(dtypes)
   local self = { list = dtypes, by_name = {}, sets = {} }
@@ -12,6 +24,9 @@ function M.new(dtypes)
   for index, t in ipairs(dtypes) do
     t.index = index - 1
     t.size = t.bits // 8
+    if not t.c then -- of its row: see targets/stored.lua
+      t.is_made, t.c = true, t.kind == "complex" and t.name or t.name .. "_s"
+    end
     self.by_name[t.name] = t
     if t.kind == "float" then table.insert(sets.floating, t.name) end
     if t.kind == "integer" then table.insert(sets.integer, t.name) end
@@ -37,12 +52,11 @@ end
 -- Whether a float dtype has every number of another.
 local function holds(x, y) return x.exponent >= y.exponent and x.digits >= y.digits end
 
--- The least float dtype that has every number of both: one of them, or, as for f16 with bf16, a third.
-local function float_of_both(types, x, y)
+-- The least dtype of a kind that has every number of both: one of them, or, as for f16 with bf16, a third.
+local function least_of_both(types, kind, x, y)
   local least
-  for _, name in ipairs(types.sets.floating) do
-    local t = types.by_name[name]
-    if holds(t, x) and holds(t, y) and (not least or t.bits < least.bits) then least = t end
+  for _, t in ipairs(types.list) do
+    if t.kind == kind and holds(t, x) and holds(t, y) and (not least or t.bits < least.bits) then least = t end
   end
   return least and least.name
 end
@@ -54,8 +68,9 @@ function M.common(types, a, b)
   if x.kind == "bits" or y.kind == "bits" then return nil, "bits do not promote" end
   if x.kind == "bool" then return b end
   if y.kind == "bool" then return a end
-  if x.kind ~= y.kind then return x.kind == "float" and a or b end
-  if x.kind == "float" then return float_of_both(types, x, y) end
+  if x.kind == "integer" and y.kind ~= "integer" then return b end
+  if y.kind == "integer" and x.kind ~= "integer" then return a end
+  if x.kind ~= "integer" then return least_of_both(types, (x.kind == "complex" or y.kind == "complex") and "complex" or "float", x, y) end
   if (x.signed or false) == (y.signed or false) then return x.bits > y.bits and a or b end
   local signed, unsigned = x, y
   if not x.signed then signed, unsigned = y, x end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The scope of a body while it is evaluated: what its names mean, and the values that it computes with. The other files of the
--- language add to its methods: operators.lua, calls.lua, bodies.lua. Here: values, and how they meet in a dtype.
+-- The scope of a body during evaluation: the meaning of its names, and its values. The other files of the language add methods:
+-- operators.lua, calls.lua, bodies.lua. Here: values, and their promotion to a common dtype.
 
 local promote = require "gen.front.promote"
 local weak_of = require "gen.graph.weak"
@@ -17,8 +17,8 @@ M.CONSTANTS = {
   SQRT1_2 = 0x1.6a09e667f3bcdp-1, INFINITY = math.huge, NAN = 0.0 / 0.0,
 }
 
--- A value is weak, or a DAG node, or { node, type, dtype } where its dtype is not the type that it is computed in: only in a
--- host's expression, whose f16 are f32 while they are computed with.
+-- A value is weak, or a DAG node, or { node, type, dtype } if it is computed in another type than its dtype. The latter occurs
+-- only in a host's expression: f16 is computed in f32.
 local is_weak, is_float = weak_of.is_weak, weak_of.is_float
 function M.node_of(value) return value.node or value end
 function M.dtype_of(value) return value.dtype or value.type end
@@ -28,8 +28,7 @@ local Scope = {}
 Scope.__index = Scope
 M.Scope = Scope
 
--- Throws an error at a syntax node of the body being read. What it is about is the dtypes, unless `kind` says otherwise:
--- "syntax", "limit".
+-- Throws an error at a syntax node of the body: of kind "dtype", or of the `kind` given: "syntax", "limit".
 function Scope:fail(node, ...)
   error({ source = self.source, at = node.at, message = string.format(...) }, 0)
 end
@@ -40,7 +39,7 @@ end
 
 function Scope:kind(value) return self.state.types.by_name[value.type].kind end
 
--- A node as a value of a dtype that computes in its type. Bodies see types only.
+-- A node as a value of a dtype with that compute type. Bodies see types only.
 function Scope:typed(node, dtype)
   if dtype == node.type or not self.keeps_dtypes then return node end
   return { node = node, type = node.type, dtype = dtype }
@@ -64,6 +63,7 @@ function Scope:strong(value, dtype, node)
     number = weak_of.rounded(self.state.types.by_name[t.compute], number, value.is_pattern)
     return self:typed(self.state.dag:constant(t.compute, number), dtype)
   end
+  if t.kind == "complex" then self:fail(node, "a number where %s is expected: give it as an operand", dtype) end
   if t.kind == "bool" then
     if number ~= 0 and number ~= 1 then self:fail(node, "%s is no bool", tostring(number)) end
     return self.state.dag:constant(dtype, number ~= 0 and 1 or 0)
@@ -73,9 +73,10 @@ function Scope:strong(value, dtype, node)
   return self.state.dag:constant(dtype, number)
 end
 
--- A parameter, and what is computed of parameters and numbers, in a dtype: all of it.
+-- A parameter, or an expression of parameters and numbers, in a dtype: every part of it.
 function Scope:instantiate(tree, dtype, node)
   local t = self.state.types.by_name[dtype]
+  if t.kind == "complex" then self:fail(node, "a parameter where %s is expected: give it as an operand", dtype) end
   if tree.is_float and t.kind ~= "float" then self:fail(node, "a float where %s is expected: write a cast", dtype) end
   local function build(value)
     if value.weak then return node_of(self:strong(value, dtype, node)) end
@@ -90,7 +91,7 @@ function Scope:instantiate(tree, dtype, node)
   return self:typed(build(tree), dtype)
 end
 
--- A value cast as it is written: to f16 and bf16 it rounds, and goes on in the compute type.
+-- A value with an explicit cast: to a dtype with another compute type it is rounded, and computation goes on in the compute type.
 function Scope:cast(value, type_name)
   local types, node = self.state.types, node_of(value)
   local t = types.by_name[type_name]
@@ -103,9 +104,15 @@ function Scope:cast(value, type_name)
   return self.state.dag:make("cast", type_name, { node })
 end
 
--- A value in another dtype, that it is promoted to: nothing is rounded to f16 or bf16.
+-- A value promoted to another dtype, in the compute type: nothing is rounded.
 function Scope:promoted(value, dtype)
   return self:typed(node_of(self:cast(value, self.state.types.by_name[dtype].compute)), dtype)
+end
+
+-- The dtype that a float literal meets a dtype in.
+function Scope:with_fractions(dtype)
+  local kind = self.state.types.by_name[dtype].kind
+  return (kind == "float" or kind == "complex") and dtype or "f32"
 end
 
 -- Two values brought to one dtype. Both weak: stays weak (returns nil).
@@ -115,7 +122,7 @@ function Scope:unify(a, b, node)
     local strong, weak = a, b
     if is_weak(a) then strong, weak = b, a end
     local meet = dtype_of(strong)
-    if is_float(weak) and self:kind(strong) ~= "float" then meet = "f32" end
+    if is_float(weak) then meet = self:with_fractions(meet) end
     if self:kind(strong) == "bool" and not is_float(weak) then
       self:fail(node, "bool with %s: compare with a condition, or cast: (i32)x",
                 weak.weak and "the number " .. weak.weak or "a parameter")
@@ -146,12 +153,12 @@ function Scope:settle(value, node)
     self:fail(node, "this has no dtype: %s the other operand's; write a cast, (f32)%s",
               value.tree and "parameters take" or "literals take", value.tree == "param" and value.name or value.tree and "(...)" or "1")
   end
-  if math.type(value.weak) == "float" and self.state.types.by_name[fallback].kind ~= "float" then fallback = "f32" end
+  if math.type(value.weak) == "float" then fallback = self:with_fractions(fallback) end
   return self:strong(value, fallback, node)
 end
 
--- Arguments brought to one dtype. final(dtype): what becomes of the dtype they meet in, or an error. There may be no
--- arguments: they meet in bool.
+-- Arguments brought to one dtype. final(dtype): the dtype to use for their common one, or an error. Without
+-- arguments it is bool.
 function Scope:unify_all(values, node, final)
   local types, meet = self.state.types, nil
   local has_float = false
@@ -167,7 +174,7 @@ function Scope:unify_all(values, node, final)
     end
   end
   if not meet then meet = values[1] and dtype_of(self:settle(values[1], node)) or "bool" end
-  if has_float and types.by_name[meet].kind ~= "float" then meet = "f32" end
+  if has_float then meet = self:with_fractions(meet) end
   if final then meet = final(meet) end
   local result = {}
   for k, value in ipairs(values) do

@@ -10,6 +10,7 @@ local M = {}
 
 M.name, M.mark, M.schema = "cast", "casts", { casts = "boolean string" }
 M.is_bits, M.has_body, M.may_alias, M.has_own_entry = true, true, true, true
+M.is_packed = true
 M.output_dtype, M.dtypes_words = "output", "any dtype"
 M.no_outputs = true
 M.no_result = copy.no_result
@@ -39,10 +40,15 @@ end
 
 M.kernel_dtypes = copy.kernel_dtypes
 
-function M.rule() return "CAST" end
+M.promotion = copy.promotion
 
--- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
-function M.changes(types, from, to) return from ~= to or types.by_name[from].kind ~= "integer" end
+-- Whether there is a cast that changes anything: from a dtype to itself only NaN and bytes of bool. Of a complex dtype there is
+-- one to bool, and those to other complex ones; to a real dtype there is none.
+function M.changes(types, from, to)
+  local f, t = types.by_name[from], types.by_name[to]
+  if from == to then return f.kind ~= "integer" and f.kind ~= "complex" end
+  return f.kind ~= "complex" or t.kind == "complex" or t.kind == "bool"
+end
 
 -- The graph of a cast of this op, or nil where a plain one does.
 function M.dag(kit, types, op, from, to) return op.casts == "saturate" and kit.saturate(types, from, to) or nil end

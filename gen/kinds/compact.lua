@@ -13,6 +13,7 @@ M.class = "dynamic"
 M.is_bits = true
 M.has_body, M.may_alias = false, false
 M.only_cpu = true
+M.needs_runtime = "its kernels search blocks, which the runtime puts together"
 
 local N_INPUTS = { items = 2, places = 1 }
 local EXCLUDED = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
@@ -44,29 +45,54 @@ function M.kernel_dtypes(types, op, wanted)
   return op.finds == "places" and { bool = true } or copy.kernel_dtypes(types, op, wanted)
 end
 
-function M.rule(_, op) return op.finds:upper() end
+M.promotion = copy.promotion
 
 function M.want(_, _, wanted) wanted.bool = true end
 
--- Its kernels: over contiguous blocks, a condition per element, then what is found and how many there are.
+M.templates = { "find", "count", "coordinate" }
+
+-- What find.c.in and coordinate.c.in have of a record.
+local function find_values(_, types, record)
+  return { what = record.op.finds, element = types.by_name[record.dtypes[#record.dtypes - 1]].c,
+           size = types.by_name[record.K].size }
+end
+
+local function coordinate_values(c, types, record)
+  local operands, strides = c.operands(types, record, { "index", "outer", "out" }, 1)
+  return { operands = operands, strides = strides, coordinate = c.lvalue(operands[3]) }
+end
+
+-- Its kernels: over contiguous blocks, a condition per element, then the items found and their number.
 function M.blocks(kit, types, op, wanted)
   local records = {}
   for k, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local dtypes = op.finds == "places" and { "bool", "i32", "i64" } or { "bool", K, K, "i64" }
     records[k] = kit.record(op, { K = K, D = K, dtypes = dtypes, classes = ("c"):rep(#dtypes - 1) .. "b", weight = 1,
-                                  template = "find", gives = op.finds })
+                                  template = "find", values = find_values })
   end
   return records, true
 end
 
--- What its ops share: kernels that count conditions and make coordinates of places.
+-- What its ops share: kernels that count conditions and make coordinates of indices.
 function M.packs(kit, add)
   add(kit.name_of("pack_count", { "bool", "i64" }, "1", "cb"),
-      { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count" })
+      { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count",
+        says = "how many conditions hold", values = function() return {} end })
   for _, classes in ipairs { "ccc", "ccs" } do
     add(kit.name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
-        { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate" })
+        { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate",
+          says = "indices in a block to coordinates along one dimension, and to indices along the next outer one",
+          values = coordinate_values })
   end
+end
+
+-- Their table for the runtime.
+M.table = { header = "core/kinds/kind_compact.h" }
+function M.table.text(packs_of)
+  local count, coordinates = packs_of "count"[1], packs_of "coordinate"
+  local function cell(pack) return pack and "&" .. pack.name or "NULL" end
+  return string.format("const qn_compact_table qn_compact_packs = {%s, {%s, %s}};\n", cell(count), cell(coordinates[1]),
+                       cell(coordinates[2]))
 end
 
 return M

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind elementwise: each element of the outputs is computed of the inputs' elements at its place. What the other kinds do not
--- say of themselves they have from here.
+-- The kind elementwise: each element of the outputs is computed from the inputs' elements at the same index. What the other kinds
+-- do not say of themselves they have from here.
 
 local M = {}
 
@@ -20,6 +20,22 @@ function M.is_listed(op, dtype)
     if name == dtype then return true end
   end
   return false
+end
+
+-- Of the dtypes that a spec lists, those that its bodies are for. A body without a key is one of real numbers. Where a body is
+-- keyed by a dtype that is computed in another, the op looks at the dtype's own numbers (nextafter): such a dtype needs its body.
+function M.served(types, op)
+  local list, is_own = {}, false
+  for key in pairs(op.bodies) do
+    local t = types.by_name[key]
+    is_own = is_own or t ~= nil and t.compute ~= key
+  end
+  for _, name in ipairs(op.dtypes) do
+    local t = types.by_name[name]
+    local needs_body = t.kind == "complex" or is_own and t.compute ~= name
+    if op.bodies[name] or op.bodies[t.kind] or not needs_body then list[#list + 1] = name end
+  end
+  return list
 end
 
 -- Whether an op's only dtype is f64: it takes every dtype, and each operand is converted to f64.
@@ -56,10 +72,10 @@ function M.kernel_dtypes(types, op, wanted, kind)
   return set
 end
 
--- The rule by which an op's inputs become the dtype of its kernels: a name of qn_rule.
-function M.rule(types, op)
+-- How an op's inputs become the dtype T of a call: a name of qn_promotion.
+function M.promotion(types, op)
   if M.is_double(op) then return "DOUBLE" end
-  return M.is_floating(types, op) and "FLOATING" or "ARITHMETIC"
+  return M.is_floating(types, op) and "FLOATING" or "COMMON"
 end
 
 -- Adds to the wanted dtypes what the op's kernels need of others.

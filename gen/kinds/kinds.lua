@@ -1,36 +1,48 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kinds of op, and the kind of an op: op.kind is its name. A kind is a file; nothing outside this folder asks for a kind by
--- name. Knows dtypes and specs' fields, no graphs; `kit` is what a target's variants lend it.
+-- name. Knows dtypes and specs' fields, no graphs; `kit` has functions of the target's variants.
 --
 --   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
 --   class                 quern_op_info's: basic, dynamic
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
+--   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
---   output_dtype, dtypes_words      what documents and reports say
+--   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
---   names                 what a body has beyond inputs and params
+--   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
+--                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
---   compute_type, kernel_dtypes, rule, want       dtypes: see elementwise.lua
+--   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
+--   templates             those of templates/c that only its records have. A record without a DAG fills one itself:
+--                         values(c, types, record), c: what gen/targets/c/kernels.lua lends it; says: its comment, where it is of
+--                         no op
+--   table                 of the packs, for the runtime: { header, text(packs_of) }, packs_of(role): list of { record, name }, none
+--                         where there is nothing for the CPU
 --   cuda_records, cuda_operands                   the same for CUDA
 
 local elementwise = require "gen.kinds.elementwise"
 
 local M = {}
 
--- The first whose mark a spec has is an op's kind.
+-- An op's kind is the first with a mark that is in the spec.
 M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
            elementwise }
 
 local of_name = {}
 for _, kind in ipairs(M.list) do
   of_name[kind.name] = kind
-  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "rule" } do -- flags are each kind's own
+  if kind.own_inputs or kind.own_params then
+    local inputs, params = kind.own_inputs or {}, kind.own_params or {}
+    kind.names = table.move(params, 1, #params, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+  end
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion" } do -- flags are each kind's own
     kind[key] = kind[key] or elementwise[key]
   end
 end
@@ -44,6 +56,13 @@ function M.of_fields(fields)
     if not kind.mark or fields[kind.mark] then return kind end
   end
 end
+
+-- Whether an element of the output is the op's body on the inputs' elements, as in an expression.
+function M.is_formula(op) return M.of(op).has_body and not M.of(op).names end
+
+-- The fields of an op that mark its kind.
+M.marks = {}
+for _, kind in ipairs(M.list) do M.marks[#M.marks + 1] = kind.mark end
 
 -- Whether a cast changes anything.
 M.changes = require "gen.kinds.cast".changes

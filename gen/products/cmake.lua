@@ -41,9 +41,9 @@ local PROPERTIES = [[
                                              C_VISIBILITY_PRESET hidden)
 ]]
 
--- A tree's CMakeLists.txt: one static library of all its sources.
-function M.tree(prefix, lists, targets)
-  local version, languages, packages, out = "3.16", "C", "find_package(Threads REQUIRED)\n", {}
+-- A tree's CMakeLists.txt: one static library of all its sources. has_threads: some of them make threads
+function M.tree(prefix, lists, targets, has_threads)
+  local version, languages, packages, out = "3.16", "C", has_threads and "find_package(Threads REQUIRED)\n" or "", {}
   local function put(text) out[#out + 1] = text end
   for _, target in ipairs(targets) do
     local cmake = target.build.CMAKE
@@ -63,14 +63,14 @@ function M.tree(prefix, lists, targets)
   for _, target in ipairs(targets) do put(target.build.CMAKE.objects or "") end
   put("foreach(target @name@_tree ${@NAME@_TARGETS})\n" .. PROPERTIES .. "endforeach()\n")
   put "target_include_directories(@name@_tree PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
-  put "target_link_libraries(@name@_tree PUBLIC Threads::Threads)\n"
+  if has_threads then put "target_link_libraries(@name@_tree PUBLIC Threads::Threads)\n" end
   for _, target in ipairs(targets) do put(target.build.CMAKE.sources or "") end
   put "set_target_properties(@name@_tree PROPERTIES OUTPUT_NAME @name@)\nadd_library(@name@::@name@ ALIAS @name@_tree)\n"
   return banner.hash("builds the static library " .. prefix)
     .. fill(table.concat(out), prefix, "PRIVATE", names.identifier("QN_ISA", prefix))
 end
 
--- Of a folder of kernels for expressions: linking PREFIX::PREFIX puts them, and what registers them, into a program.
+-- For a folder of kernels for expressions: linking PREFIX::PREFIX adds them and their registration to a program.
 function M.frozen(prefix, kernel_files, target)
   return banner.hash("builds the kernels of " .. prefix .. " for libquern") .. fill([[
 cmake_minimum_required(VERSION 3.16)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the library has beside a tree's files: the kernels of primitives, the tables by which its runtime finds them, and what
+-- The library's files beside those of a tree: the kernels of primitives, the tables by which its runtime finds them, and what
 -- that is compiled with.
 
 local banner = require "gen.targets.c.banner"
@@ -23,21 +23,21 @@ function M.build_id(root)
     end
   end
   for _, folder in ipairs { "dsl", "gen" } do add(folder, ".lua") end
-  for _, suffix in ipairs { ".c.in", ".cu.in", ".h" } do add("templates", suffix) end
+  for _, suffix in ipairs { ".in", ".h" } do add("templates", suffix) end
   for part in assert(files.read(root .. "/include/quern/quern.h")):gmatch "#define QUERN_VERSION_%u+ [^\n]*" do
     parts[#parts + 1] = part
   end
   return digest.hex(table.concat(parts, "\n"))
 end
 
--- Adds the kernels that no op has to a plan: primitive_files ({ name, entries }) and what table.c says of them (primitives).
+-- Adds the kernels of no op to a plan: primitive_files ({ name, entries }) and their rows of table.c (primitives).
 function M.complete(plan) plan.primitives, plan.primitive_files = primitive_kernels.of_plan(plan) end
 
 -- Adds the files of the runtime to a job, when the kernels have their texts.
 function M.add(job)
   local headers = {}
   for _, target in ipairs(targets.list) do
-    for _, header in ipairs(target.run_time_headers(job.read)) do headers[#headers + 1] = header end
+    for _, header in ipairs(target.run_time_headers(job.read, job.plan.model.types)) do headers[#headers + 1] = header end
   end
   job.put("runtime", "runtime/kernel_headers.c", primitive_kernels.headers(headers, banner.c "what kernels made at run time include"))
   job.put("runtime", "runtime/primitive_table.c", primitive_kernels.table(job.plan.primitives, banner.c "the table of primitives"))

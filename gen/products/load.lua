@@ -10,7 +10,7 @@ local files = require "gen.base.files"
 
 local M = {}
 
--- A reader of files under a root, which notes in `inputs` what it has read: path under the root -> text.
+-- A reader of files under a root: path under the root -> text. It notes the files read in `inputs`.
 function M.reader(root, inputs)
   return function(name)
     inputs[#inputs + 1] = root .. "/" .. name
@@ -18,11 +18,12 @@ function M.reader(root, inputs)
   end
 end
 
--- What the built-in specs declare. root: the folder of build.lua. Returns model, inputs (files read), errors
-function M.builtin_model(root)
+-- What the built-in specs declare. root: the folder of build.lua; is_preview: with the dtypes in preview. Returns model, inputs
+-- (files read), errors
+function M.builtin_model(root, is_preview)
   local inputs = {}
   local read = M.reader(root, inputs)
-  local model = spec.new_model("dsl/types.lua", read "dsl/types.lua")
+  local model = spec.new_model("dsl/types.lua", read "dsl/types.lua", is_preview)
   model.primitives = expr.PRIMITIVES
   local header = read "include/quern/quern.h"
   for name in header:gmatch "%f[%w_]quern_([%l%d_]+)" do model.api_names[name] = true end
@@ -43,8 +44,8 @@ function M.builtin_model(root)
 end
 
 -- The built-in ops and those of the files given. Returns model, inputs, errors.
-function M.load(root, spec_files)
-  local model, inputs, errors = M.builtin_model(root)
+function M.load(root, spec_files, is_preview)
+  local model, inputs, errors = M.builtin_model(root, is_preview)
   for _, name in ipairs(spec_files or {}) do
     local text, why = files.read(name, sandbox.MAX_BYTES + 1)
     if text then

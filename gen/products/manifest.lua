@@ -21,8 +21,8 @@ local function json_number(value)
 end
 
 -- levels: that the plan's kernels are there in; file_of(record): where; sections: { key, rows } of targets that have records
--- of their own
-function M.text(prefix, plan, files, levels, file_of, sections)
+-- of their own; has_functions: ops have functions, PREFIX_NAME
+function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
   local types, ops = plan.model.types, plan.ops
   local out = {
     "{",
@@ -54,8 +54,8 @@ function M.text(prefix, plan, files, levels, file_of, sections)
     end
     rows[#rows + 1] = string.format('    {"name": %s, "function": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": [%s], '
       .. '"params": [%s], "dtypes": [%s], "outputs": [%s], "class": "%s", "ulp": {%s}, "domain": [%s]}',
-      c.json_string(op.name), c.json_string(prefix .. "_" .. op.c_name), c.json_string(op.doc),
-      c.json_string(operands_of.formula(op)), c.json_string(operands_of.place(op)), table.concat(inputs, ", "),
+      c.json_string(op.name), has_functions and c.json_string(prefix .. "_" .. op.c_name) or "null", c.json_string(op.doc),
+      c.json_string(operands_of.formula(op)), c.json_string(operands_of.location(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
       kinds.of(op).class,
       table.concat(ulps, ", "), table.concat(domain, ", "))

@@ -2,7 +2,7 @@
 --
 -- The library's primitives: for each node operation of dag.lua on each compute type a kernel of that one node, which
 -- the interpreter steps over; and the tables by which runtime/lang/primitives.h finds them. Kernels that the plan has
--- already (add of f32, conversions) serve again, and one kernel serves types whose results are the same bits. A
+-- already (add of f32, conversions) serve again, and one kernel serves all types with the same bits as result. A
 -- generated tree has none of this. Makes records and text, opens no files.
 
 local dag_of = require "gen.graph.dag"
@@ -20,7 +20,7 @@ local M = {}
 
 ---------------------------------------------------------------------------------------------------- which there are
 
--- Each primitive: { file, op, args = types, type = of the result }, and name where the node has one. Those whose arguments
+-- Each primitive: { file, op, args = types, type = of the result }, and name if the node has one. Those whose arguments
 -- differ in type are added by hand.
 local function primitives_of(types)
   local list, computed, stored = {}, {}, {}
@@ -41,11 +41,13 @@ local function primitives_of(types)
   for _, T in ipairs(computed) do
     local t = types.by_name[T]
     add("select", "select", { "bool", T, T }, T)
-    if t.kind ~= "integer" then add("cast", "canon", { T }, T) end -- one NaN, one true
+    if kinds.changes(types, T, T) then add("cast", "canon", { T }, T) end -- one NaN, one true
     for _, to in ipairs(computed) do
-      if to ~= T then add("cast", "cast", { T }, to) end
+      if to ~= T and kinds.changes(types, T, to) then add("cast", "cast", { T }, to) end
     end
-    for _, storage in ipairs(stored) do add("cast", "round_" .. storage, { T }, types.by_name[storage].compute, storage) end
+    for _, storage in ipairs(stored) do
+      if kinds.changes(types, T, storage) then add("cast", "round_" .. storage, { T }, types.by_name[storage].compute, storage) end
+    end
     for _, I in ipairs(computed) do
       local i = types.by_name[I]
       if i.kind == "integer" and i.bits == t.bits and t.kind ~= "bool" then
@@ -68,7 +70,7 @@ end
 local function key_of(types, op, dtypes, classes)
   local function signless(name)
     local t = types.by_name[name]
-    return (t.kind == "integer" or t.kind == "bits") and "i" .. t.bits or name
+    return (t.kind == "integer" or t.kind == "bits" or t.kind == "complex") and "i" .. t.bits or name
   end
   local key = {}
   for k, name in ipairs(dtypes) do key[k] = dag_of.is_signless(op) and signless(name) or name end
@@ -107,7 +109,7 @@ local function kernels_of_plan(plan)
   end
   for _, op in ipairs(plan.ops) do
     for _, record in ipairs(plan.records_of[op.name]) do
-      local may_be = kinds.of(op).has_body and not kinds.of(op).names and not op.backward_of and record.D == record.K
+      local may_be = kinds.is_formula(op) and not op.backward_of and record.D == record.K
       local node = may_be and only_node(plan.dag_for(op, record.K))
       if node then add(node, record.dtypes, record) end
     end
@@ -317,7 +319,7 @@ const int32_t qn_n_named_constants = %d;
 ]], #constants)
 end
 
--- kernel_headers.c: the kernel headers' texts, for who compiles kernels at run time. headers: list of { name, text }
+-- kernel_headers.c: the kernel headers' texts, for the compilers of run time. headers: list of { name, text }
 function M.headers(headers, banner)
   local out = { table.concat(banner, "\n"), '#include "toolchain/kernel_headers.h"\n',
                 "const qn_kernel_header qn_kernel_headers[] = {" }

@@ -18,7 +18,23 @@ local M = {}
 function M.dtype_constant(name) return "QN_" .. name:upper() end
 local upper = M.dtype_constant
 
--- dtype_table.h: the enum, and the declarations of what op_table.c defines.
+-- How many DLPack codes there is a row for in the table by which dtypes are found; how many sizes of elements there are, each
+-- twice the one before.
+local function n_codes(types)
+  local n = 7 -- kDLBool, the last of them that every build knows
+  for _, t in ipairs(types.list) do n = math.max(n, t.code + 1) end
+  return n
+end
+
+local function log2(value) return value > 1 and 1 + log2(value // 2) or 0 end
+
+local function n_sizes(types)
+  local n = 0
+  for _, t in ipairs(types.list) do n = math.max(n, log2(t.size) + 1) end
+  return n
+end
+
+-- dtype_table.h: the enum, and the declarations for op_table.c.
 function M.dtype_header(types, banner)
   local names = {}
   for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
@@ -39,8 +55,11 @@ typedef enum qn_dtype {
 typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_dtype_kind;
 
 #define QN_DTYPE_NONE 0xff /* in the tables: no such dtype, no such promotion */
-#define QN_DTYPE_N_CODES 7 /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+]] .. string.format([[
+#define QN_DTYPE_N_CODES %d /* DLPack codes below this have a row in qn_dtype_of_dlpack */
+#define QN_DTYPE_N_SIZES %d /* elements have 1, 2, 4 ... bytes: so many sizes */
 
+]], n_codes(types), n_sizes(types)) .. [[
 typedef struct qn_dtype_info {
   const char *name;
   uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
@@ -50,6 +69,8 @@ typedef struct qn_dtype_info {
   uint8_t compute;    /* qn_dtype that it is computed in */
   uint8_t bits_dtype; /* QN_B8 ... of its size */
   uint8_t built;      /* 1: kernels exist in this build */
+  uint8_t exponent, digits; /* bits of a float's exponent and significand, the implicit one included; 0: it is no float */
+  uint8_t is_finite;  /* 1: a float without infinity; its NaN is all ones, which is also what is too large */
 } qn_dtype_info;
 
 extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
@@ -61,25 +82,12 @@ extern const uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8];
 ]]
 end
 
--- What runs an op in the core: by its rule its kind (runtime/core/kinds/kind_*.c), and how its inputs promote.
-local RULES = {
-  ARITHMETIC = { kind = "elementwise", promotion = "COMMON" },
-  FLOATING = { kind = "elementwise", promotion = "FLOATING" },
-  DOUBLE = { kind = "elementwise", promotion = "DOUBLE" },
-  MOVE = { kind = "copy", promotion = "COMMON" },
-  CAST = { kind = "cast", promotion = "COMMON" },
-  INDEX = { kind = "index", promotion = "COMMON" },
-  ITEMS = { kind = "compact", promotion = "COMMON" },
-  PLACES = { kind = "compact", promotion = "COMMON" },
-}
-
--- The set of the kinds that some ops are of; ops nil: all of them. What is registered, and what has no row, is elementwise.
-function M.kinds(types, ops)
+-- The set of the kinds that some ops are of (runtime/core/kinds/kind_*.c); ops nil: all of them. What is registered, and what has
+-- no row, is elementwise.
+function M.kinds(ops)
   local set = { elementwise = true }
-  if not ops then
-    for _, rule in pairs(RULES) do set[rule.kind] = true end
-  end
-  for _, op in ipairs(ops or {}) do set[RULES[variants.rule(types, op)].kind] = true end
+  for _, kind in ipairs(ops and {} or kinds.list) do set[kind.name] = true end
+  for _, op in ipairs(ops or {}) do set[kinds.of(op).name] = true end
   return set
 end
 
@@ -89,9 +97,11 @@ local function dtype_tables(types, built)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
-    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d},", upper(t.name), t.name,
+    local is_float = t.kind == "float"
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d, %d, %d, %d},", upper(t.name), t.name,
       bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
-      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0)
+      upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
+      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
@@ -103,15 +113,15 @@ local function dtype_tables(types, built)
     out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
-  for code = 0, 6 do
+  for code = 0, n_codes(types) - 1 do
     local row = {}
-    for log2 = 0, 7 do
-      row[log2 + 1] = "QN_DTYPE_NONE"
+    for exponent = 0, 7 do
+      row[exponent + 1] = "QN_DTYPE_NONE"
       for _, t in ipairs(types.list) do
-        if t.kind ~= "bits" and t.code == code and t.bits == 1 << log2 then row[log2 + 1] = upper(t.name) end
+        if t.kind ~= "bits" and t.code == code and t.bits == 1 << exponent then row[exponent + 1] = upper(t.name) end
       end
-      if code == 1 and log2 == 0 then row[1] = "QN_BOOL" end
     end
+    if code == 1 then row[1] = "QN_BOOL" end
     out[#out + 1] = string.format("  {%s},", table.concat(row, ", "))
   end
   out[#out + 1] = "};\n"
@@ -121,7 +131,7 @@ end
 local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED", t = "QN_CLASS_TILED" }
 
 -- What a row says of a kernel before its functions: name, dtypes, classes, rank.
-local function row_head(record, name, dtypes)
+function M.row_head(record, name, dtypes)
   local constants, classes = {}, {}
   for k, dtype in ipairs(dtypes) do
     constants[k] = upper(dtype)
@@ -131,18 +141,12 @@ local function row_head(record, name, dtypes)
                        table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
 end
 
--- The function that a record's kernel is: its own, or the one whose machine code it has (share.lua).
+-- The function of a record's kernel: its own, or that of the kernel with the same machine code (share.lua).
 function M.function_name(record) return (record.code or record).name end
 
 -- A qn_variant's initialiser.
 function M.variant_row(record)
-  return string.format("%s, QN_FN(%s)}", row_head(record, record.name, record.dtypes), M.function_name(record))
-end
-
--- A qn_cuda_variant's. row: dtypes: of the tensors; name: the function's; turn: slots that a thread takes at a time
-local function cuda_row(row)
-  return string.format("%s, %d, %d, (const void *)%s}", row_head(row.record, row.name, row.dtypes), row.record.is_wide and 1 or 0,
-                       row.turn, row.name)
+  return string.format("%s, QN_FN(%s)}", M.row_head(record, record.name, record.dtypes), M.function_name(record))
 end
 
 -- A parameter's default as a quern_scalar.
@@ -178,7 +182,7 @@ end
 function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
 
 -- What an op's row refers to, and the inputs that are conditions as bits.
-local function op_definitions(types, op, built, records, cuda_rows)
+local function op_definitions(types, op, built, records, devices)
   local out, rows, bool_in = {}, {}, 0
   local inputs, outputs = M.accepted(types, op, built)
   local alias = not kinds.of(op).may_alias and 0 or (1 << #op.inputs) - 1
@@ -196,13 +200,18 @@ local function op_definitions(types, op, built, records, cuda_rows)
                                   table.concat(lines, "\n"), gap)
   end
   define("quern_arg_info", "args", rows, "")
-  local params, variant_rows, cuda_lines = {}, {}, {}
+  local params, variant_rows = {}, {}
   for k, param in ipairs(op.params) do params[k] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
   for k, record in ipairs(records) do variant_rows[k] = "  " .. M.variant_row(record) .. "," end
-  for k, row in ipairs(cuda_rows or {}) do cuda_lines[k] = "  " .. cuda_row(row) .. "," end
   define("quern_param_info", "params", params, "")
   define("qn_variant", "variants", variant_rows, "\n")
-  define("qn_cuda_variant", "cuda_variants", cuda_lines, "\n")
+  for _, device in ipairs(devices) do
+    local lines = {}
+    for k, row in ipairs(device.rows_of[op.name] or {}) do
+      lines[k] = "  " .. device.row_text(row, M.row_head(row.record, row.name, row.dtypes)) .. ","
+    end
+    define(device.row_type, device.list, lines, "\n")
+  end
   return out, bool_in
 end
 
@@ -222,11 +231,26 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
+-- What is left out of a row where it is 0: why the op is no part of an expression; what a backward op's inputs and outputs are.
+function M.further_fields(op)
+  local refusal, out = kinds.of(op).refusal, {}
+  if refusal then out[1] = "\n    .refusal = " .. c.string(refusal(op)) .. "," end
+  if op.backward_of then
+    out[#out + 1] = string.format("\n    .is_backward = 1,\n    .reads = {%s},\n    .by = {%s},", table.concat(op.reads, ", "),
+                                  table.concat(op.by, ", "))
+  end
+  return table.concat(out)
+end
+
 -- A qn_builtin's initialiser.
 -- is_there: the set of names of all ops
--- cuda: as op_table has it
-local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_there, cuda)
-  local rule = RULES[variants.rule(types, op)]
+-- devices: as op_table has it
+local function builtin_row(types, op, built, records, bool_in, is_there, devices)
+  local ahead = {}
+  for _, device in ipairs(devices) do
+    local rows = device.rows_of[op.name]
+    if rows then ahead[#ahead + 1] = string.format("{&%s, %s_%s, %d}, ", device.backend, device.list, op.c_name, #rows) end
+  end
   local mask, own, results, first, heavy = {}, {}, {}, first_variants(types, op, records)
   for _, name in ipairs(op.dtypes) do
     if built[name] then mask[#mask + 1] = "1u << " .. upper(name) end
@@ -237,7 +261,7 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_the
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
-             %s, %d, %d, %d, args_%s, %s, 64, %s},
+             %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
     .kind = &qn_kind_%s,
     .promotion = QN_PROMOTION_%s,
     .dtypes = %s,
@@ -247,26 +271,27 @@ local function builtin_row(types, op, built, records, cuda_rows, bool_in, is_the
     .variants = %s,
     .n_variants = %d,
     .first = {%s},
-    .heavy = %d,%s
+    .heavy = %d,%s%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", rule.kind, rule.promotion,
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name,
+    variants.promotion(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-    cuda_rows and string.format("\n    .ahead = (const qn_ahead[]){{&%s, cuda_variants_%s, %d}, {NULL, NULL, 0}},", cuda.backend,
-                                op.c_name, #cuda_rows) or "")
+    M.further_fields(op),
+    #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
-local function op_rows(types, ops, built, records_of, cuda)
+local function op_rows(types, ops, built, records_of, devices)
   local out, rows, is_there = {}, {}, {}
   for _, op in ipairs(ops) do is_there[op.name] = true end
   for k, op in ipairs(ops) do
-    local records, cuda_rows = records_of[op.name], cuda.rows_of[op.name]
-    local definitions, bool_in = op_definitions(types, op, built, records, cuda_rows)
+    local records = records_of[op.name]
+    local definitions, bool_in = op_definitions(types, op, built, records, devices)
     table.move(definitions, 1, #definitions, #out + 1, out)
-    rows[k] = builtin_row(types, op, built, records, cuda_rows, bool_in, is_there, cuda)
+    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
@@ -274,8 +299,8 @@ local function op_rows(types, ops, built, records_of, cuda)
   return table.concat(out, "\n")
 end
 
--- The backends and kinds that rows refer to; the table of backends, the CPU's first. kind_names: a set
-local function declarations(kind_names, backends)
+-- The backends and kinds that rows refer to; the table of backends, the CPU's first; of kinds, where it is wanted. kind_names: a set
+local function declarations(kind_names, backends, lists_kinds)
   local out, list = {}, {}
   for _, name in ipairs(order.keys(kind_names)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
   for k, name in ipairs(backends) do
@@ -283,15 +308,36 @@ local function declarations(kind_names, backends)
     list[k] = "&" .. name .. ", "
   end
   out[#out + 1] = string.format("const qn_backend *const qn_backends[] = {%sNULL};\n", table.concat(list))
+  if lists_kinds then
+    local kinds_text = table.concat(order.keys(kind_names), ", &qn_kind_")
+    out[#out + 1] = string.format("const qn_kind *const qn_kinds[] = {&qn_kind_%s, NULL};\n", kinds_text)
+  end
   return table.concat(out, "\n")
+end
+
+-- The kinds in a set of names that share kernels in a table of their own, by name.
+local function with_tables(kind_names)
+  local list = {}
+  for _, kind in ipairs(kinds.list) do
+    if kind.table and kind_names[kind.name] then list[#list + 1] = kind end
+  end
+  table.sort(list, function(a, b) return order.less(a.name, b.name) end)
+  return list
+end
+
+-- The kinds' own tables. by_role: role -> list of { record, name }
+local function kind_rows(kind_names, by_role)
+  local out = {}
+  for k, kind in ipairs(with_tables(kind_names)) do
+    out[k] = kind.table.text(function(role) return by_role[role] or {} end)
+  end
+  return table.concat(out)
 end
 
 -- kind_names: the set of those that may have kernels among them
 local function pack_rows(types, packs, kind_names)
   if #packs == 0 then
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n"
-      .. (kind_names.index and "const qn_variant *const qn_index_packs[2] = {NULL, NULL};\n" or "")
-      .. (kind_names.compact and "const qn_compact_table qn_compact_packs = {NULL, {NULL, NULL}};\n" or "")
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(kind_names, {})
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -324,18 +370,7 @@ local function pack_rows(types, packs, kind_names)
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
-  if kind_names.index then
-    local positions = { "NULL", "NULL" }
-    for _, entry in ipairs(by_role.index or {}) do positions[entry.record.dtypes[2] == "f64" and 2 or 1] = "&" .. entry.name end
-    out[#out + 1] = string.format("const qn_variant *const qn_index_packs[2] = {%s};\n", table.concat(positions, ", "))
-  end
-  if kind_names.compact then
-    local names = {}
-    for k, entry in ipairs { by_role.count and by_role.count[1] or false, table.unpack(by_role.coordinate or { false, false }) } do
-      names[k] = entry and "&" .. entry.name or "NULL"
-    end
-    out[#out + 1] = string.format("const qn_compact_table qn_compact_packs = {%s, {%s, %s}};\n", names[1], names[2], names[3])
-  end
+  out[#out + 1] = kind_rows(kind_names, by_role)
   return table.concat(out, "\n")
 end
 
@@ -352,13 +387,19 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
--- nothing for the CPU; cuda (may be nil): what cuda.table_rows gives, or { backend = name, functions = {}, rows_of = {} };
--- allocator (may be nil): the public function that makes outputs; kind_names: the set of kinds of op that are compiled
-function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocator, kind_names)
-  cuda = cuda or { functions = {}, rows_of = {} }
-  local backends = {}
+-- nothing for the CPU; devices: the device_tables of other targets (gen/targets/all.lua);
+-- options: kinds = the set of those that are compiled, lists_kinds = there is a table of them, allocator (may be nil) = the public
+-- function that makes outputs
+function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
+  local allocator, kind_names = options.allocator, options.kinds
+  local backends, headers, declared = {}, {}, {}
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
-  if cuda.backend then backends[#backends + 1] = cuda.backend end
+  for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
+  for _, device in ipairs(devices) do
+    backends[#backends + 1] = device.backend
+    if next(device.rows_of) then headers[#headers + 1] = '#include "' .. device.header .. '"\n' end
+    table.move(device.declarations, 1, #device.declarations, #declared + 1, declared)
+  end
   local names, seen = {}, {}
   local function declare(record)
     local name = M.function_name(record)
@@ -372,7 +413,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocato
   end
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
-  for _, name in ipairs(cuda.functions) do names[#names + 1] = "void " .. name .. "(void); /* in CUDA */" end
+  table.move(declared, 1, #declared, #names + 1, names)
   local typed = {}
   for index, op in ipairs(ops) do
     typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name,
@@ -382,29 +423,37 @@ function M.op_table(types, ops, built, records_of, packs, banner, cuda, allocato
 
 #include "core/op/backend.h"
 #include "core/op/kind.h"
-]] .. (kind_names.index and '#include "core/kinds/kind_index.h"\n' or "")
-    .. (kind_names.compact and '#include "core/kinds/kind_compact.h"\n' or "")
-    .. (next(cuda.rows_of) and '#include "core/simt/launch.h"\n' or "") .. "\n" .. M.KERNEL_MACROS .. "\n"
+]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
     .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. declarations(kind_names, backends) .. "\n" .. op_rows(types, ops, built, records_of, cuda) .. "\n" .. pack_rows(types, packs, kind_names) .. "\n"
+    .. declarations(kind_names, backends, options.lists_kinds) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. pack_rows(types, packs, kind_names) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
     .. table.concat(typed, "\n") .. "\n"
 end
 
+local DESCRIPTOR = [[
+/* Descriptors are only read; quern_op_call's arrays have one type for those of inputs and of outputs. */
+#ifdef __cplusplus
+#define QUERN_DESCRIPTOR(tensor) const_cast<DLTensor *>(tensor)
+#else
+#define QUERN_DESCRIPTOR(tensor) ((DLTensor *)(uintptr_t)(tensor))
+#endif
+]]
+
 -- The typed functions: one per op.
 function M.typed_functions(ops)
-  local out = {}
+  local out = { DESCRIPTOR }
   for _, op in ipairs(ops) do
     local args, list = {}, {}
     for k, input in ipairs(op.inputs) do
       args[k] = "const DLTensor *" .. input.name
-      list[k] = "(DLTensor *)" .. input.name
+      list[k] = "QUERN_DESCRIPTOR(" .. input.name .. ")"
     end
     local outs = {}
     for k, output in ipairs(op.outputs) do
       args[#args + 1] = "const DLTensor *" .. output.name
-      outs[k] = "(DLTensor *)" .. output.name
+      outs[k] = "QUERN_DESCRIPTOR(" .. output.name .. ")"
     end
     args[#args + 1] = "const quern_call *call"
     local doc = {}

@@ -6,6 +6,7 @@
 
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
+local contents = require "gen.products.contents"
 local files_on_disk = require "gen.base.files"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
@@ -19,19 +20,22 @@ local single = require "gen.products.single"
 local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
+local without = require "gen.products.without"
 
 local M = {}
 
 ---------------------------------------------------------------------------------------------------- the core
 
--- The public header of a tree: DLPack's structs, the API without its run-time part, the typed functions.
-local function public_header(prefix, quern_h, dlpack_h, ops)
+-- The public header of a tree: DLPack's structs, the API without its run-time part, the typed functions. notes: lines about this
+-- tree
+local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   local cut = quern_h:find("/* ---- Run time:", 1, true) or error("bug: quern.h has lost the line where a tree ends")
   local guard = prefix:upper() .. "_H"
   local body = quern_h:sub(1, cut - 1)
   body = body:gsub("^.-\n#define QUERN_QUERN_H\n", "", 1):gsub('#include "dlpack.h"\n', "@DLPACK@", 1)
   local text = table.concat(banner.c("the public header of " .. prefix), "\n") .. "\n#ifndef " .. guard .. "\n#define "
-    .. guard .. "\n" .. names.rename(body, prefix)
+    .. guard .. "\n" .. (#notes > 0 and names.rename("\n/* " .. table.concat(notes, "\n * ") .. " */\n", prefix) or "")
+    .. names.rename(body, prefix)
     .. "/* ---- The ops ------------------------------------------------------------------------------------------------------\n"
     .. " * One typed function per op, without a lookup. The laws of calling hold. */\n\n"
     .. names.rename(tables.typed_functions(ops), prefix)
@@ -42,7 +46,7 @@ local function public_header(prefix, quern_h, dlpack_h, ops)
   return text:sub(1, at - 1) .. dlpack_h .. text:sub(at + #"@DLPACK@")
 end
 
--- The core's files lie in one folder of a tree.
+-- The core's files are in one folder of a tree.
 local function flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "%1"')) end
 
 -- A core source under the prefix. Its licence is the tree's.
@@ -64,18 +68,19 @@ local function is_in_tree(path, kinds, folders)
   return folders[folder] or not targets.core_folders[folder]
 end
 
--- The core: the tables, its sources, the public header. parts: what the targets say
+-- The core: the tables, its sources, the public header. parts: the targets' answers
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
-  local records_of, packs, device_table = {}, {}, nil
-  local kinds = tables.kinds(types, not job.is_library and plan.ops or nil) -- those that are compiled
+  local records_of, packs, devices = {}, {}, {}
+  local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
-    device_table = device_table or part.device_table
+    devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   device_table, job.is_library and "quern_managed_alloc", kinds)
+                                   devices, { kinds = kinds, lists_kinds = job.is_library,
+                                              allocator = job.is_library and "quern_managed_alloc" })
   job.put("core", "core/op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table), prefix))
   job.put(nil, "core/dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end
@@ -84,9 +89,11 @@ local function add_core(job, parts)
     if target.core_folder then folders[target.core_folder] = true end
   end
   for _, path in ipairs(core_sources(job)) do
-    if is_in_tree(path, kinds, folders) then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
+    if is_in_tree(path, kinds, folders) and not job.without.files[path] then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
   end
-  job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops))
+  for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
+  job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
+                                             job.without.notes))
 end
 
 ---------------------------------------------------------------------------------------------------- a run
@@ -125,23 +132,34 @@ local function leave_out(plan, list, is_asked, errors)
   plan.ops = kept
 end
 
+-- Says which of the dtypes some target has no kernels for.
+local function check_dtypes(plan, list, errors)
+  for _, target in ipairs(list) do
+    for _, t in ipairs(plan.model.types.list) do
+      local refusal = plan.wanted[t.name] and target.dtype_refusal and target.dtype_refusal(t)
+      if refusal then errors[#errors + 1] = string.format("--target %s: %s; leave it out of --dtypes", target.name, refusal) end
+    end
+  end
+end
+
 -- Names of inputs and parameters that would be renamed.
 local function check_names(plan, prefix, errors)
   for _, op in ipairs(plan.ops) do
     for _, list in ipairs { op.inputs, op.params } do
       for _, item in ipairs(list) do
         if #errors == 0 and item.name:find("^" .. prefix .. "_") then
-          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.place, op.name, item.name)
+          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.location, op.name, item.name)
         end
       end
     end
   end
 end
 
--- What targets are asked with, and what they give: files and lists.
+-- The targets' jobs and results: files and lists.
 local function new_job(root, plan, options, prefix, inputs)
   local files, lists, id = {}, { core = {} }, nil
-  local job = { plan = plan, prefix = prefix, is_library = options.library, read = load.reader(root, inputs), files = files, lists = lists }
+  local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, files = files, lists = lists,
+                read = load.reader(root, inputs) }
   function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
   function job.list_all(folder, suffix) return files_on_disk.list_all(root .. "/" .. folder, suffix) end
   function job.put(kind, name, text)
@@ -162,13 +180,14 @@ local function new_job(root, plan, options, prefix, inputs)
   return job
 end
 
--- All files of a tree. options: prefix, single, library, target (names, with commas), and those of plan. Returns { files, plan,
+-- All files of a tree. options: prefix, single, library, preview, target (names, with commas), and those of plan. Returns { files, plan,
 -- inputs } or nil, errors.
 function M.generate(root, options)
-  local model, inputs, errors = load.load(root, options.specs)
+  local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix or names.LIBRARY
   if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
+  without.check(options, "library", errors)
   local list, is_asked = chosen_targets(options, errors)
   if #errors > 0 then return nil, errors end
   local plan
@@ -176,6 +195,7 @@ function M.generate(root, options)
   if not plan then return nil, errors end
   errors = {}
   leave_out(plan, list, options.ops ~= nil, errors)
+  check_dtypes(plan, list, errors)
   if #errors == 0 then errors[1] = spec.clash(plan.ops, prefix) end
   check_names(plan, prefix, errors)
   if #errors > 0 then return nil, errors end
@@ -188,15 +208,16 @@ function M.generate(root, options)
     job.is_asked = is_asked[target.name] or false
     parts[k] = target.files(job)
   end
-  job.targets = list
+  job.targets, job.without = list, without.of(options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list), notice end
+  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"]), notice end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
     files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, job.lists, true) end
   end
 
   local listed, levels, sections, file_of = order.keys(files), {}, {}, nil
@@ -208,7 +229,7 @@ function M.generate(root, options)
   end
   files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
-  end, sections)
+  end, sections, true)
   return { files = files, plan = plan, inputs = inputs }
 end
 

@@ -1,24 +1,29 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The targets, in the order in which products ask them: all that is outside their folders of what targets there are.
+-- The targets, in the order in which products ask them: the only list of targets outside their folders.
 --
 -- A target is a table:
---   name              what --target and a request at run time say
+--   name              its name in --target and in a request at run time
 --   build             how its sources are compiled: KINDS, NOTES, flags(prefix, is_library), CMAKE (build.lua)
 --   is_basic          the library has it in any case
 --   in_single         --single can hold its kernels
 --   core_folder       the folder of runtime/core that a tree has for it alone
 --   refusal(op)       why it has no kernels of an op; nil: it has
+--   dtype_refusal(t)  the same of a dtype; or it is not there: it has kernels of all
 --   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
 --                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
---                     file, device_table = what op_table.c says of them besides, section = { key, rows } of the manifest }.
+--                     file, device_table, section = { key, rows } of the manifest }.
 --                     job: plan, prefix, is_library, is_asked (by --target), read(path), list(folder, suffix), put, build_id()
+--                     device_table: what op_table.c says of kernels that are not the CPU's: { backend = the qn_backend's name,
+--                     declarations = lines of C, rows_of = op's name -> list of { record, name, dtypes } and what else row_text
+--                     reads, row_text(row, head) = a row's initialiser (head: that of a qn_variant up to its functions, open),
+--                     row_type = its C type, list = the name of an op's rows, without the op's, header = what declares row_type }
 --   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
---   show(plan, name, read)   the text of one kernel, or nil and the names that there are
---   sources(read)     what source needs, read once; read is told every file of it
+--   show(plan, name, read)   the text of one kernel, or nil and the known names
+--   sources(read, types)   the files for source, parsed once; read is called for every file
 --   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
---   run_time_headers(read)   what such texts include: list of { name, text }
--- The first is the CPU's, whose kernels every expression can have: it has file (a file of given entries) and headers, too.
+--   run_time_headers(read, types)   the headers that such texts include: list of { name, text }
+-- The first is the CPU's. Every expression can have kernels of it: it also has file (a file of given entries) and headers.
 
 local M = {}
 

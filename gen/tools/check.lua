@@ -24,7 +24,7 @@ function M.examples(plan)
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
       if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
-          errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
+          errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
       end
     end
@@ -53,7 +53,7 @@ function M.spec(root, file)
   local rows = {}
   for _, op in ipairs(plan.ops) do
     local inputs = tables.accepted(model.types, op, plan.wanted)
-    rows[#rows + 1] = { op = op, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
+    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
   end
   return rows
 end
@@ -65,7 +65,7 @@ function M.measure(root, file, checked, write)
   for _, row in ipairs(checked) do
     local is_floating = false
     for _, name in ipairs(row.inputs) do
-      local is_measured = name == "f16" or name == "bf16" or name == "f32" or name == "f64"
+      local is_measured = row.types.by_name[name].kind == "float"
       if is_measured and not takes[name] then dtypes[#dtypes + 1] = name end
       takes[name], is_floating = true, is_floating or is_measured
     end

@@ -185,6 +185,7 @@ typedef struct quern_op_info {
   const char *backward;       /* name of the op that computes its derivative, or NULL. Inputs: grad, the derivative by this op's
                                  output; then, by name, the inputs and the output of this op that it needs. Outputs: grad_NAME
                                  for each input with a derivative. Parameters: the same */
+  uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
 } quern_op_info;
 
 /* Never NULL for a valid op. */

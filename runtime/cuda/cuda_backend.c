@@ -15,6 +15,7 @@
 #include "cuda/cuda_built.h"
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_image.h"
+#include "cuda/cuda_memory.h"
 #include "cuda/cuda_target.h"
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
@@ -44,19 +45,19 @@ static quern_status enter(const quern_op *op, const qn_decision *decision, void 
 /* ---- The kernels that can run a decision ---- */
 
 /* The form of the kernel to be compiled for a decision, and the best kernel built ahead for its dtypes. */
-typedef struct choice {
+typedef struct kernel_choice {
   qn_launch_form form;
   const qn_cuda_variant *built; /* NULL: none, for the reason `why` */
   const char *why;
   qn_launch_form built_form;
   int is_exact; /* `built` has the form of the kernel to be compiled */
-} choice;
+} kernel_choice;
 
 static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
   return a->rank == b->rank && a->is_wide == b->is_wide && memcmp(a->classes, b->classes, a->n_operands) == 0;
 }
 
-static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, choice *choice) {
+static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, kernel_choice *choice) {
   const int32_t n_operands = decision->n_operands, n_out = op->info->n_out;
   const qn_nest *nest = &decision->nest;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
@@ -113,7 +114,7 @@ static quern_status named_but_capturing(const quern_op *op, quern_status status)
 
 /* Loads the kernel built ahead, and packs its launch in *run. 0: its file is unusable; choice->built is NULL then. */
 static int prepare_built(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
-                         choice *choice, qn_cuda_run *run, quern_status *status) {
+                         kernel_choice *choice, qn_cuda_run *run, quern_status *status) {
   const qn_cuda_kernel_info *kernel;
   qn_sentence kept;
   if (!choice->built) return 0;
@@ -135,7 +136,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
 
 /* Loads the kernel that was compiled for the decision. */
 static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
-                                 const choice *choice, const qn_code *code, qn_cuda_run *run) {
+                                 const kernel_choice *choice, const qn_code *code, qn_cuda_run *run) {
   const qn_cuda_kernel_info *kernel;
   plan_launch(op, decision, &choice->form, run);
   run->kernel = code;
@@ -153,7 +154,7 @@ static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts
 
 /* Loads the kernels of its steps. 0: it cannot run by steps. code: may be NULL. */
 static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
-                         const quern_call *call, const choice *choice, const qn_code *code, qn_cuda_run *run,
+                         const quern_call *call, const kernel_choice *choice, const qn_code *code, qn_cuda_run *run,
                          quern_status *status) {
   qn_cuda_chunks chunks;
   qn_sentence kept;
@@ -170,7 +171,7 @@ static int prepare_steps(const quern_op *op, const qn_decision *decision, const 
 }
 
 /* Adds the code being compiled to a run that has a kernel built ahead. */
-static void stand_by(const quern_op *op, const qn_decision *decision, const choice *choice, const qn_code *code,
+static void stand_by(const quern_op *op, const qn_decision *decision, const kernel_choice *choice, const qn_code *code,
                      qn_cuda_run *run) {
   qn_code_info info;
   qn_code_describe(code, &info);
@@ -184,7 +185,7 @@ static quern_status prepare_here(const quern_op *op, const qn_decision *decision
                                  const qn_cuda_scope *scope, const quern_call *call, qn_cuda_run *run) {
   const char *name = op->info->name;
   void *stream = stream_of(call);
-  choice choice;
+  kernel_choice choice;
   quern_status status;
   choose(op, decision, facts, &choice);
   if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
@@ -247,7 +248,7 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                void *stream, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -373,7 +374,7 @@ static quern_status workspace(const qn_decision *decision, const quern_call *cal
   const quern_op *op = decision->op;
   const qn_cuda_facts *facts;
   qn_sentence kept;
-  choice choice;
+  kernel_choice choice;
   (void)call;
   *bytes = 0;
   qn_status_keep(&kept);
@@ -403,8 +404,8 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
   const int32_t blocks = kernel->blocks_per_multiprocessor;
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
-                kernel->turn);
+                qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, (uint32_t)(blocks * facts->multiprocessors)), x, y,
+                launch->item_elements, kernel->items_per_thread);
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
 }
@@ -412,7 +413,7 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
 /* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the
  * compiled kernel, if it was requested. */
 static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
-                         void *stream, choice *choice, qn_code **code, qn_cuda_run *run) {
+                         void *stream, kernel_choice *choice, qn_code **code, qn_cuda_run *run) {
   quern_status status;
   *code = NULL;
   choose(op, decision, facts, choice);
@@ -425,7 +426,7 @@ static quern_status look(const quern_op *op, const qn_decision *decision, const 
   return QUERN_OK;
 }
 
-static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info,
+static void add_tier(qn_strbuf *buf, const kernel_choice *choice, const qn_cuda_run *run, const qn_code_info *info,
                      const qn_cuda_chunks *steps, const char *why_not_steps) {
   if (run->detail && choice->is_exact)
     qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\n");
@@ -457,7 +458,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   const qn_cuda_kernel_info *kernel = NULL;
   qn_code_info info = {.tier = ""};
   char device[QN_DEVICE_CHARS];
-  choice choice;
+  kernel_choice choice;
   qn_cuda_run run;
   qn_code *code;
   quern_status status = look(op, decision, facts, scope, stream, &choice, &code, &run);
@@ -495,4 +496,4 @@ static quern_status explain(const qn_decision *decision, const quern_call *call,
 extern const qn_backend qn_cuda_driver_backend; /* op_table.c's */
 const qn_backend qn_cuda_driver_backend = {
     .place = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
-    .launch = launch_kept, .workspace = workspace, .explain = explain};
+    .launch = launch_kept, .workspace = workspace, .memory = &qn_cuda_memory, .explain = explain};

@@ -16,8 +16,8 @@ typedef struct qn_cuda_code {
   const char *data; /* a cubin; or PTX with a 0 as its last byte */
   size_t size;
   int32_t is_ptx;
-  int32_t capability; /* of the devices it was made for: 90 */
-  int32_t turn;       /* items per thread */
+  int32_t capability; /* it was made for: 90 */
+  int32_t items_per_thread;
 } qn_cuda_code;
 
 /* data NULL: out of memory. */
@@ -49,13 +49,13 @@ typedef struct qn_cuda_shelf {
 } qn_cuda_shelf;
 
 /* The image of one of its kernels; never freed. Both strings are borrowed for good. Opens nothing. NULL: out of memory. */
-qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn);
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t items_per_thread);
 
 /* A kernel in one context. */
 typedef struct qn_cuda_kernel_info {
   qn_cuda_function function;
-  int32_t turn, registers, local_bytes, shared_bytes; /* items, registers, bytes per thread; bytes per block */
-  int32_t blocks_per_multiprocessor;                  /* of `block` threads each */
+  int32_t items_per_thread, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
+  int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
 } qn_cuda_kernel_info;
 
 /* The kernel in the scope's context; static. NULL: it is not loaded there. block: threads per block. Takes no lock and does not

@@ -15,7 +15,7 @@ typedef struct qn_nvrtc_request {
   const char *source; /* self-contained; ends with a 0 */
   const char *name;   /* of the text, for messages: "qj_0123.cu" */
   int32_t capability; /* 10 major + minor of the device: 90 */
-  int32_t turn;       /* items per thread, for the image */
+  int32_t items_per_thread; /* for the image */
 } qn_nvrtc_request;
 
 /* 1: *image is set: a cubin for exactly that chip, or PTX if this NVRTC is older than the chip. 0: `why` holds NVRTC's messages,

@@ -135,6 +135,7 @@ static int32_t number_value(typing *t, qn_number number, uint8_t type) {
     case QN_WEAK_FLOAT: return NO_VALUE(t, "a float literal where %s is expected: write a cast", dtype_name(type));
     case QN_WEAK_TOO_BIG: return NO_VALUE(t, "%lld does not fit %s", (long long)number.v.i, dtype_name(type));
     case QN_WEAK_NO_BOOL: return NO_VALUE(t, "a number that is neither 0 nor 1 is no bool");
+    case QN_WEAK_COMPLEX: return NO_VALUE(t, "a number where %s is expected: give it as an operand", dtype_name(type));
     default: return constant(t, type, bits);
   }
 }
@@ -150,6 +151,8 @@ static int32_t branch_value(typing *t, const branch *at, uint8_t type) {
 
 static int32_t weak_value(typing *t, const operand *x, uint8_t type) {
   if (x->kind == NUMBER) return number_value(t, x->number, type);
+  if (kind_of(type) == QN_KIND_COMPLEX)
+    return NO_VALUE(t, "a parameter where %s is expected: give it as an operand", dtype_name(type));
   if (x->is_float && kind_of(type) != QN_KIND_FLOAT)
     return NO_VALUE(t, "a float where %s is expected: write a cast", dtype_name(type));
   for (int32_t i = x->first; i <= x->value; i++) {
@@ -159,7 +162,7 @@ static int32_t weak_value(typing *t, const operand *x, uint8_t type) {
   return t->branches[x->value].value;
 }
 
-/* An operand converted to the compute type of a dtype; not rounded to f16 or bf16. */
+/* An operand in the type that a dtype is computed in: nothing is rounded. */
 static int32_t promoted(typing *t, const operand *x, uint8_t dtype) {
   return is_weak(x) ? weak_value(t, x, compute_of(dtype)) : converted(t, x->value, compute_of(dtype));
 }
@@ -199,7 +202,7 @@ static int unify(typing *t, const operand *a, const operand *b, uint8_t *dtype) 
     if (weak->kind == TREE) return FAIL(t, "bool with a parameter: compare with a condition, or cast: (i32)x");
     return FAIL(t, "bool with the number %lld: compare with a condition, or cast: (i32)x", (long long)weak->number.v.i);
   }
-  if (weak->is_float && kind_of(*dtype) != QN_KIND_FLOAT) *dtype = QN_F32;
+  if (weak->is_float && kind_of(*dtype) < QN_KIND_FLOAT) *dtype = QN_F32;
   return 1;
 }
 
@@ -223,7 +226,7 @@ static int unify_arguments(typing *t, int32_t n, const operand *args, uint32_t c
   }
   if (*dtype == QN_DTYPE_NONE && weak) return fail_no_dtype(t, weak);
   if (*dtype == QN_DTYPE_NONE) *dtype = QN_BOOL;
-  if (has_float && kind_of(*dtype) != QN_KIND_FLOAT) *dtype = QN_F32;
+  if (has_float && kind_of(*dtype) < QN_KIND_FLOAT) *dtype = QN_F32;
   return 1;
 }
 
@@ -376,7 +379,7 @@ static int type_select(typing *t, const operand *x, operand *made) {
 
 /* ---- Casts and assignments ---- */
 
-/* An explicit cast. To f16 and bf16 it rounds; the result is computed with in f32. */
+/* A value as a written cast makes it: to a dtype that is computed in another it is rounded, and goes on in that. */
 static int cast_to(typing *t, int32_t value, uint8_t dtype, operand *made) {
   if (value < 0) return 0;
   if (compute_of(dtype) == dtype) return gives(converted(t, value, dtype), dtype, made);
@@ -387,7 +390,7 @@ static int type_cast(typing *t, const operand *x, operand *made) {
   const uint8_t dtype = t->at->what;
   if (!is_weak(x)) return cast_to(t, x->value, dtype, made);
   /* A weak float is truncated as an f64. */
-  const int truncates = x->is_float && kind_of(dtype) != QN_KIND_FLOAT;
+  const int truncates = x->is_float && kind_of(dtype) < QN_KIND_FLOAT;
   return cast_to(t, weak_value(t, x, truncates ? QN_F64 : compute_of(dtype)), dtype, made);
 }
 
@@ -398,7 +401,7 @@ static int type_assign(typing *t, operand *x) {
   } else {
     int32_t value = is_weak(x) ? weak_value(t, x, compute_of(dtype)) : x->value;
     if (value < 0) return 0;
-    if (kind_of(type_of(t, value)) == QN_KIND_FLOAT && kind_of(dtype) != QN_KIND_FLOAT)
+    if (kind_of(type_of(t, value)) >= QN_KIND_FLOAT && kind_of(dtype) < QN_KIND_FLOAT)
       return FAIL(t, "a %s where %s is declared: write the cast, (%s)", dtype_name(x->dtype), dtype_name(dtype),
                   dtype_name(dtype));
     if (!cast_to(t, value, dtype, x)) return 0;
@@ -415,7 +418,7 @@ static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const 
     return NO_VALUE(t, "%.64s: %.64s is a parameter: a number or a param, no operand", info->name, info->params[k].name);
   quern_scalar scalar = info->params[k].value;
   if (x) {
-    if (x->kind == TREE || kind_of(type) == QN_KIND_FLOAT) return weak_value(t, x, type);
+    if (x->kind == TREE || kind_of(type) >= QN_KIND_FLOAT) return weak_value(t, x, type);
     scalar.kind = x->is_float ? QUERN_F64 : x->number.is_pattern && !qn_weak_is_signed(type) ? QUERN_U64 : QUERN_I64;
     if (x->is_float)
       scalar.v.f[0] = x->number.v.f;
@@ -423,6 +426,8 @@ static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const 
       scalar.v.i = x->number.v.i;
   }
   uint64_t bits;
+  if (kind_of(type) == QN_KIND_COMPLEX) /* its default */
+    return NO_VALUE(t, "%.64s: a parameter where %s is expected: call the op by itself", info->name, dtype_name(type));
   qn_assert(scalar.kind >= QUERN_I64 && scalar.kind <= QUERN_F64);
   const char *wrong = qn_params_number(&scalar, type, &bits);
   if (!wrong) return constant(t, type, bits & UINT64_MAX >> (64 - qn_dtype_infos[type].bits));
@@ -449,7 +454,7 @@ static int type_op(typing *t, const operand *x, operand *made) {
   uint8_t dtype;
   dtype = QN_F64;
   if (builtin->promotion != QN_PROMOTION_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in, &dtype)) return 0;
-  if (builtin->promotion == QN_PROMOTION_FLOATING && kind_of(dtype) != QN_KIND_FLOAT) dtype = QN_F32;
+  if (builtin->promotion == QN_PROMOTION_FLOATING && kind_of(dtype) < QN_KIND_FLOAT) dtype = QN_F32;
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
@@ -501,11 +506,6 @@ static int type_function(typing *t, const operand *x, operand *made) {
 
 #define NO_SECOND ": second derivatives go through operators and primitives, not through ops"
 
-static int is_backward(const char *name) {
-  const size_t size = strlen(name), end = strlen("_backward");
-  return size > end && strcmp(name + size - end, "_backward") == 0;
-}
-
 /* x[0]: an expression, x[1]: the input to differentiate by. The result has the input's dtype. */
 static int type_grad(typing *t, const operand *x, operand *made) {
   const qn_expression *e = t->expression;
@@ -519,7 +519,8 @@ static int type_grad(typing *t, const operand *x, operand *made) {
   switch (qn_derive(&t->values, e->ops, e->n_ops, x[0].value, x[1].value, &value, &name)) {
     case QN_DERIVED: value = converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
-    case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative%s", name, is_backward(name) ? NO_SECOND : "");
+    case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
+    case QN_DERIVED_NOT_TWICE: return FAIL(t, "%.64s has no derivative" NO_SECOND, name);
     default: no_room(t);
   }
   return gives(value, x[1].dtype, made);

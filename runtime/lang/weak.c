@@ -98,6 +98,7 @@ qn_weak_fit qn_weak_constant(qn_number number, uint8_t type, uint64_t *bits) {
       *bits = value != 0;
       return value == 0 || value == 1 ? QN_WEAK_FITS : QN_WEAK_NO_BOOL;
     default:
+      if (qn_dtype_infos[type].kind == QN_KIND_COMPLEX) return QN_WEAK_COMPLEX;
       if (number.is_float) return QN_WEAK_FLOAT;
       *bits = low_bits(number.v.i, type);
       return fits(number.v.i, type) ? QN_WEAK_FITS : QN_WEAK_TOO_BIG;

@@ -22,7 +22,8 @@ typedef enum qn_weak_fit {
   QN_WEAK_FITS,
   QN_WEAK_FLOAT,   /* a float, but the type is an integer */
   QN_WEAK_TOO_BIG, /* an integer that fits the type neither as a number nor as a bit pattern */
-  QN_WEAK_NO_BOOL  /* neither 0 nor 1 */
+  QN_WEAK_NO_BOOL, /* neither 0 nor 1 */
+  QN_WEAK_COMPLEX  /* the type is complex: constants have 8 bytes */
 } qn_weak_fit;
 
 /* The number as a constant of a compute type, in the low bytes of *bits. Rounded once to a float type; NaN is

@@ -57,22 +57,31 @@ static void find_last_uses(builder *b) {
 
 /* ---- Registers ---- */
 
-static qn_register make_register(builder *b, uint8_t kind, uint8_t step) {
-  if (kind == QN_REGISTER_ONE) return (qn_register){kind, step, b->n_ones++};
-  if (!RESERVE_FOR(b, temp_size, b->n_temps, 1, b->room_temps)) return (qn_register){kind, step, 0};
-  b->temp_size[b->n_temps] = step;
-  return (qn_register){kind, step, b->n_temps++};
+static qn_register make_register(builder *b, uint8_t kind, uint8_t step, uint8_t words) {
+  qn_register made = {.kind = kind, .step = step, .words = words};
+  if (kind == QN_REGISTER_ONE) {
+    made.index = b->n_ones;
+    b->n_ones += words;
+  } else if (RESERVE_FOR(b, temp_size, b->n_temps, 1, b->room_temps)) {
+    b->temp_size[b->n_temps] = step;
+    made.index = b->n_temps++;
+  }
+  return made;
 }
 
-/* TEMP of items of `step` bytes, or ONE and 0. */
-static qn_register take_register(builder *b, uint8_t kind, uint8_t step) {
+static qn_register take_register(builder *b, uint8_t kind, uint8_t step, uint8_t words) {
   for (int32_t i = b->n_free - 1; i >= 0; i--) {
     const qn_register found = b->free[i];
-    if (found.kind != kind || found.step != step) continue;
+    if (found.kind != kind || found.step != step || found.words != words) continue;
     b->free[i] = b->free[--b->n_free];
     return found;
   }
-  return make_register(b, kind, step);
+  return make_register(b, kind, step, words);
+}
+
+static qn_register take_temp(builder *b, uint8_t type) { return take_register(b, QN_REGISTER_TEMP, size_of(type), 0); }
+static qn_register take_one(builder *b, uint8_t type) {
+  return take_register(b, QN_REGISTER_ONE, 0, (uint8_t)qn_dtype_words(type));
 }
 
 static void give_register(builder *b, const qn_register *reg) {
@@ -82,7 +91,7 @@ static void give_register(builder *b, const qn_register *reg) {
 
 /* ---- Steps ---- */
 
-static const qn_register no_params = {QN_REGISTER_CONSTANT, 0, 0};
+static const qn_register no_params = {.kind = QN_REGISTER_CONSTANT};
 
 static void add_step(builder *b, const qn_variant *variant, const qn_register *registers, int32_t n, int32_t n_out,
                      int single, qn_register params) {
@@ -98,7 +107,7 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
   b->n_registers += n;
 }
 
-/* A step that broadcasts one value over a block, or copies it to a ONE of 8 bytes. */
+/* One value over a block, or to a place of its own. */
 static void add_fill(builder *b, qn_register from, uint8_t size, qn_register to) {
   const qn_register registers[2] = {from, to};
   add_step(b, qn_packs.fill[log2_size(size)], registers, 2, 1, to.kind == QN_REGISTER_ONE, no_params);
@@ -125,23 +134,38 @@ static const qn_variant *choose_variant(const builder *b, const qn_node *step) {
   return best;
 }
 
-/* Puts the parameters of an op side by side, 8 bytes each: in the constant pool, or in the first ONE registers. */
+/* The parameters of an op side by side, in the words of each: constants, or for the time of its step in the first registers. */
 static qn_register gather_params(builder *b, const qn_node *step) {
   const int32_t *params = b->n.args + step->first_arg + step->n_args;
   int constant = 1;
   if (step->n_params == 0) return no_params;
   for (int32_t k = 0; k < step->n_params; k++) constant &= b->n.nodes[params[k]].kind == QN_NODE_CONSTANT;
-  qn_register first = {QN_REGISTER_CONSTANT, 0, b->n.n_pool};
+  qn_register first = {.kind = QN_REGISTER_CONSTANT, .index = b->n.n_pool};
   if (constant) {
     for (int32_t k = 0; k < step->n_params; k++) {
-      uint64_t bits = b->n.pool[b->n.nodes[params[k]].index];
-      qn_nodes_add_constant(&b->n, &bits, 8);
+      const qn_node *param = &b->n.nodes[params[k]];
+      for (int32_t word = 0; word < qn_dtype_words(param->type); word++) {
+        uint64_t bits = b->n.pool[param->index + word];
+        qn_nodes_add_constant(&b->n, &bits, 8);
+      }
     }
     return first;
   }
+  int32_t at = 0;
+  for (int32_t k = 0; k < step->n_params; k++) {
+    const uint8_t type = b->n.nodes[params[k]].type, words = (uint8_t)qn_dtype_words(type);
+    add_fill(b, b->place[params[k]], size_of(type), (qn_register){.kind = QN_REGISTER_ONE, .words = words, .index = at});
+    at += words;
+  }
+  return (qn_register){.kind = QN_REGISTER_ONE};
+}
+
+/* The words that the parameters of a step take. */
+static int32_t param_words(const builder *b, const qn_node *step) {
+  int32_t words = 0;
   for (int32_t k = 0; k < step->n_params; k++)
-    add_fill(b, b->place[params[k]], size_of(b->n.nodes[params[k]].type), (qn_register){QN_REGISTER_ONE, 0, k});
-  return (qn_register){QN_REGISTER_ONE, 0, 0};
+    words += qn_dtype_words(b->n.nodes[b->n.args[step->first_arg + step->n_args + k]].type);
+  return words;
 }
 
 /* The output in whose memory a node may be computed; -1: none. */
@@ -161,7 +185,7 @@ static void place_step(builder *b, int32_t at) {
     const qn_node *arg = &b->n.nodes[b->n.args[step->first_arg + k]];
     registers[k] = b->place[b->n.args[step->first_arg + k]];
     if (!arg->uniform || step->uniform || variant->classes[k] == QN_CLASS_BROADCAST) continue;
-    qn_register spread = take_register(b, QN_REGISTER_TEMP, size_of(arg->type));
+    qn_register spread = take_temp(b, arg->type);
     add_fill(b, registers[k], spread.step, spread);
     registers[k] = spread;
   }
@@ -177,14 +201,14 @@ static void place_step(builder *b, int32_t at) {
   }
   for (int32_t k = 0; k <= step->n_more; k++) {
     const int32_t output = output_for(b, at + k);
-    const uint8_t size = size_of(b->n.nodes[at + k].type);
+    const uint8_t type = b->n.nodes[at + k].type;
     qn_register *result = &registers[step->n_args + k];
     if (step->uniform)
-      *result = take_register(b, QN_REGISTER_ONE, 0);
+      *result = take_one(b, type);
     else if (output >= 0)
-      *result = (qn_register){QN_REGISTER_OPERAND, size, b->expression->n_in + output};
+      *result = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size_of(type), .index = b->expression->n_in + output};
     else
-      *result = take_register(b, QN_REGISTER_TEMP, size);
+      *result = take_temp(b, type);
     if (b->n.failed) return;
     b->place[at + k] = *result;
     if (output >= 0) b->written[output] = b->n_steps;
@@ -199,7 +223,8 @@ static void place_step(builder *b, int32_t at) {
 static void copy_output(builder *b, int32_t k, int32_t from) {
   const qn_node *node = &b->n.nodes[from];
   uint8_t size = size_of(node->type);
-  qn_register registers[2] = {b->place[from], {QN_REGISTER_OPERAND, size, b->expression->n_in + k}};
+  qn_register registers[2] = {b->place[from],
+                              {.kind = QN_REGISTER_OPERAND, .step = size, .index = b->expression->n_in + k}};
   const qn_primitive *canon = qn_primitive_find("canon", node->type, node->type);
   b->written[k] = b->n_steps;
   if (node->uniform)
@@ -209,15 +234,19 @@ static void copy_output(builder *b, int32_t k, int32_t from) {
 }
 
 static void place_all(builder *b) {
-  for (int32_t i = 0; i < b->n.n_nodes; i++)
-    if (b->n.nodes[i].n_params > b->n_ones) b->n_ones = b->n.nodes[i].n_params;
+  for (int32_t i = 0; i < b->n.n_nodes; i++) {
+    const int32_t words = param_words(b, &b->n.nodes[i]);
+    if (words > b->n_ones) b->n_ones = words;
+  }
   for (int32_t i = 0; i < b->n.n_nodes && !b->n.failed; i++) {
     const qn_node *node = &b->n.nodes[i];
     uint8_t size = size_of(node->type);
     switch (node->kind) {
-      case QN_NODE_INPUT: b->place[i] = (qn_register){QN_REGISTER_OPERAND, size, node->index}; break;
-      case QN_NODE_SLOT: b->place[i] = (qn_register){QN_REGISTER_SLOT, 0, node->index}; break;
-      case QN_NODE_CONSTANT: b->place[i] = (qn_register){QN_REGISTER_CONSTANT, 0, node->index}; break;
+      case QN_NODE_INPUT:
+        b->place[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size, .index = node->index};
+        break;
+      case QN_NODE_SLOT: b->place[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
+      case QN_NODE_CONSTANT: b->place[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;
       case QN_NODE_STEP: place_step(b, i); break;
       default: break; /* gets its register with its step */
     }
@@ -238,13 +267,14 @@ static quern_status finish(builder *b) {
     bytes += b->temp_size[i];
   }
   before[b->n_temps] = bytes;
-  *program = (qn_program){.n_steps = b->n_steps, .n_temps = b->n_temps, .n_ones = b->n_ones, .steps = b->steps,
-                          .temp_before = before, .constants = b->n.pool};
+  *program = (qn_program){.head = {.compute = qn_program_compute, .n_ones = b->n_ones, .temp_bytes = bytes},
+                          .n_steps = b->n_steps, .n_temps = b->n_temps, .steps = b->steps, .temp_before = before,
+                          .constants = b->n.pool};
   made->n_slots = b->n.n_slots;
   memcpy(made->slots, b->n.slots, sizeof made->slots);
   int32_t n_heavy = 0;
   for (int32_t i = 0; i < b->n.n_nodes; i++) n_heavy += b->n.nodes[i].heavy;
-  program->picoseconds = STEP_PICOSECONDS * (b->n_steps - n_heavy) + HEAVY_PICOSECONDS * n_heavy;
+  program->head.picoseconds = STEP_PICOSECONDS * (b->n_steps - n_heavy) + HEAVY_PICOSECONDS * n_heavy;
   made->heavy = n_heavy > 0 || b->n_steps > 14;
   for (int32_t i = 0; i < b->n_steps; i++) {
     b->steps[i].registers = b->registers + at;
@@ -254,7 +284,7 @@ static quern_status finish(builder *b) {
     if (b->n.nodes[i].kind == QN_NODE_INPUT) made->value[b->n.nodes[i].index] = b->n.nodes[i].type;
   for (int32_t k = 0; k < b->expression->n_out; k++) {
     made->value[b->expression->n_in + k] = b->n.nodes[b->n.out[k]].type;
-    if (b->written[k] >= b->last_read) program->in_place |= 1u << k;
+    if (b->written[k] >= b->last_read) program->head.in_place |= 1u << k;
   }
   b->steps = NULL; /* owned by the program now */
   b->n.pool = NULL;

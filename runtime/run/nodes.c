@@ -59,6 +59,7 @@ int32_t qn_nodes_add_constant(qn_nodes *all, const void *bytes, size_t size) {
 }
 
 static int32_t constant_node(builder *b, uint8_t type, uint64_t bits) {
+  qn_assert(qn_dtype_words(type) == 1); /* typing has refused others */
   const int32_t index = qn_nodes_add_constant(&b->n, &bits, 8);
   return add_node(b, (qn_node){.kind = QN_NODE_CONSTANT, .type = type, .uniform = 1, .index = index});
 }
@@ -82,21 +83,24 @@ static int32_t primitive_node(builder *b, const qn_primitive *primitive, const i
                              .n_args = primitive->n_args, .n_params = n_params}, args);
 }
 
-/* The index of the slot of a parameter in a dtype. Slots are sorted before any node is made. */
+/* The word at which a parameter is in a dtype; -1: it has no slot yet. Slots are sorted before any node is made. */
 static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
   const qn_nodes *made = &b->n;
-  for (int32_t k = 0; k < made->n_slots; k++)
-    if (made->slots[k].param == param && made->slots[k].dtype == dtype) return k;
+  int32_t at = 0;
+  for (int32_t k = 0; k < made->n_slots; at += qn_dtype_words(made->slots[k++].dtype))
+    if (made->slots[k].param == param && made->slots[k].dtype == dtype) return at;
   return -1;
 }
 
 /* Makes the slots, sorted by parameter, then dtype. */
 static quern_status collect_slots(builder *b, const qn_typed *typed) {
   qn_nodes *made = &b->n;
+  int32_t words = 0;
   for (int32_t i = 0; i < typed->n_values; i++) {
     const qn_value *value = &typed->values[i];
     if (value->kind != QN_VALUE_PARAM || slot_of(b, value->index, value->type) >= 0) continue;
-    if (made->n_slots == QN_MAX_SLOTS)
+    words += qn_dtype_words(value->type);
+    if (words > QN_MAX_SLOTS)
       return qn_status_fail(QUERN_E_LIMIT, "%s: parameters in more than %d dtypes in all", b->expression->name, QN_MAX_SLOTS);
     int32_t k = made->n_slots++;
     for (; k > 0; k--) {

@@ -10,12 +10,12 @@
 #include "core/op/kind.h"
 
 /* Reads the format of gen/service.lua: u32 and counted strings, little-endian. Reading past the end sets is_short. */
-typedef struct reader {
+typedef struct packed_reader {
   const unsigned char *at, *end;
   int is_short;
-} reader;
+} packed_reader;
 
-static uint64_t read_number(reader *r, size_t n_bytes) {
+static uint64_t read_number(packed_reader *r, size_t n_bytes) {
   uint64_t value = 0;
   if ((size_t)(r->end - r->at) < n_bytes) {
     r->is_short = 1;
@@ -25,10 +25,10 @@ static uint64_t read_number(reader *r, size_t n_bytes) {
   return value;
 }
 
-static uint32_t read_u32(reader *r) { return (uint32_t)read_number(r, 4); }
+static uint32_t read_u32(packed_reader *r) { return (uint32_t)read_number(r, 4); }
 
 /* Copies a string to *place and moves *place behind it; place NULL: only adds its size to *bytes. */
-static const char *read_string(reader *r, char **place, size_t *bytes) {
+static const char *read_string(packed_reader *r, char **place, size_t *bytes) {
   const size_t size = read_u32(r);
   if ((size_t)(r->end - r->at) < size) r->is_short = 1;
   if (r->is_short) return "";
@@ -43,18 +43,23 @@ static const char *read_string(reader *r, char **place, size_t *bytes) {
   return copy;
 }
 
-extern const qn_kind qn_kind_copy, qn_kind_cast;
+/* Generated, ended by NULL: all kinds. */
+extern const qn_kind *const qn_kinds[];
 
-/* ORDER RULES of gen/service.lua */
-static const struct {
-  const qn_kind *kind;
-  uint8_t promotion;
-} rules[] = {{&qn_kind_elementwise, QN_PROMOTION_COMMON}, {&qn_kind_elementwise, QN_PROMOTION_FLOATING},
-             {&qn_kind_elementwise, QN_PROMOTION_DOUBLE}, {&qn_kind_copy, QN_PROMOTION_COMMON},
-             {&qn_kind_cast, QN_PROMOTION_COMMON}};
+/* The kind of a name; NULL: there is none. */
+static const qn_kind *read_kind(packed_reader *r) {
+  const size_t size = read_u32(r);
+  if ((size_t)(r->end - r->at) < size) r->is_short = 1;
+  if (r->is_short) return NULL;
+  const char *name = (const char *)r->at;
+  r->at += size;
+  for (const qn_kind *const *kind = qn_kinds; *kind; kind++)
+    if (strlen((*kind)->name) == size && memcmp((*kind)->name, name, size) == 0) return *kind;
+  return NULL;
+}
 
 /* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
-static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
+static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
   const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
   char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;
   qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
@@ -64,7 +69,8 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.formula = read_string(r, strings, bytes);
   rule.info.backward = read_string(r, strings, bytes);
   if (!*rule.info.backward) rule.info.backward = NULL;
-  const uint32_t number = read_u32(r);
+  rule.kind = read_kind(r);
+  rule.promotion = (uint8_t)read_u32(r);
   rule.dtypes = read_u32(r);
   rule.own = read_u32(r);
   rule.bool_in = read_u32(r);
@@ -72,14 +78,16 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.n_in = (int32_t)read_u32(r);
   rule.info.n_out = (int32_t)read_u32(r);
   rule.info.n_params = (int32_t)read_u32(r);
+  rule.info.counts = read_u32(r);
   if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
       rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
-      number >= sizeof rules / sizeof rules[0])
+      !rule.kind || rule.promotion > QN_PROMOTION_DOUBLE)
     r->is_short = 1;
   if (r->is_short) return;
-  rule.kind = rules[number].kind;
-  rule.promotion = rules[number].promotion;
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
+  rule.is_backward = (uint8_t)read_u32(r);
+  for (int32_t k = 0; rule.is_backward && k < rule.info.n_in; k++) rule.reads[k] = (uint8_t)read_u32(r);
+  for (int32_t k = 0; rule.is_backward && k < rule.info.n_out; k++) rule.by[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
   quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
   *n_args = rule.info.n_in + rule.info.n_out;
@@ -105,8 +113,8 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   op->rule = rule;
 }
 
-static qn_spec_op *make_op(reader *r) {
-  reader counted = *r;
+static qn_spec_op *make_op(packed_reader *r) {
+  packed_reader counted = *r;
   size_t bytes;
   int32_t n_args = 0, n_params = 0;
   read_op(&counted, NULL, &bytes, &n_args, &n_params);
@@ -120,7 +128,7 @@ _Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays follo
 _Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays follow each other");
 
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops) {
-  reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
+  packed_reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
   const int32_t n = (int32_t)read_u32(&reader);
   qn_spec_op **ops = malloc(((size_t)n + 1) * sizeof *ops);
   for (int32_t k = 0; ops && k < n; k++) {

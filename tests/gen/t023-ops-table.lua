@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- t023-ops-table: OPS.md is the table of all ops that dsl/ has: what build.lua list --markdown prints.
+-- t023-ops-table: OPS.md is the table of all ops that dsl/ has: what build.lua list --markdown prints. docs/primitives.md is what
+-- list --primitives prints, a row of each primitive.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -36,4 +37,12 @@ tap.ok((of_op.bitwise_and or ""):find("^| `bitwise_and` | x | x | x | x | x | x 
 local kept = lines_of(assert(io.open(root .. "/OPS.md")))
 tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
        "OPS.md is that table (else: lua5.4 build.lua list --markdown > OPS.md)")
+
+printed, ok = lines_of(assert(io.popen(string.format("cd '%s' && lua5.4 build.lua list --primitives 2>&1", root))))
+local n_rows = 0
+for _, line in ipairs(printed) do n_rows = n_rows + (line:find "^| `%w+.* | [^| ][^|]+ |$" and 1 or 0) end
+tap.is(n_rows, ok and #require "gen.graph.primitives".list, "list --primitives: each primitive has a row, and says what it computes")
+kept = lines_of(assert(io.open(root .. "/docs/primitives.md")))
+tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
+       "docs/primitives.md is that table (else: lua5.4 build.lua list --primitives > docs/primitives.md)")
 tap.done_testing()

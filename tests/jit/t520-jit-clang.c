@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: memory threads
+ * tags: threads
  *
  * t520: Clang in process. Kernels that the generator writes, compiled for each level, are loaded and give the bits of
  * the built ones; errors are quoted; nothing of the host changes; threads, forks, exits and a fatal error of LLVM are
@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_clang.h"
 #include "runtime/base/module.h"
 #include "runtime/toolchain/object_loader.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernel_subject.h"
+#include "primitive_reference.h"
 #include "tap.h"
 
 typedef struct dtype {
@@ -28,15 +29,10 @@ static const dtype *dtype_of(const char *name) {
     if (!strcmp(dtypes[i].name, name)) return &dtypes[i];
   return NULL;
 }
-static uint64_t mask_of(int bits) { return bits == 64 ? ~0ull : (1ull << bits) - 1; }
 static uint64_t inf_of(const dtype *t) { return (mask_of(t->bits) >> 1) & ~mask_of(t->precision - 1); }
 static uint64_t nan_of(const dtype *t) { return inf_of(t) | 1ull << (t->precision - 2); }
-static int is_nan(const dtype *t, uint64_t x) { return (x & (mask_of(t->bits) >> 1)) > inf_of(t); }
+static int is_a_nan(const dtype *t, uint64_t x) { return (x & (mask_of(t->bits) >> 1)) > inf_of(t); }
 static int64_t sign_extend(uint64_t x, int bits) { return (int64_t)(x << (64 - bits)) >> (64 - bits); }
-static double f64_of(uint64_t x) { double d; memcpy(&d, &x, 8); return d; }
-static float f32_of(uint64_t x) { uint32_t u = (uint32_t)x; float f; memcpy(&f, &u, 4); return f; }
-static uint64_t of_f64(double d) { uint64_t x; memcpy(&x, &d, 8); return x; }
-static uint64_t of_f32(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
 
 /* ---- Casts: through the exact value, sign * m * 2^e ---- */
 
@@ -96,57 +92,26 @@ static uint64_t cast(const dtype *from, const dtype *to, uint64_t x) {
 
 /* ---- The other primitives. A result of arithmetic that is NaN may have any payload: *any_nan ---- */
 
+/* The primitive that a function of kernel.h computes. */
+static const char *primitive_named(const char *op) {
+  if (!strcmp(op, "max")) return "maximum";
+  if (!strcmp(op, "min")) return "minimum";
+  return !strncmp(op, "fma", 3) ? "fma" : op;
+}
 static uint64_t float_op(const char *op, const dtype *t, uint64_t a, uint64_t b, uint64_t c, int *any_nan) {
-  uint64_t sign = 1ull << (t->bits - 1), nan = nan_of(t), canon_a = is_nan(t, a) ? nan : a, canon_b = is_nan(t, b) ? nan : b;
-  int wide = t->bits == 64;
-#define LIBM(F) (wide ? of_f64(F(f64_of(a))) : of_f32(F##f(f32_of(a))))
+  const uint64_t canon_a = is_a_nan(t, a) ? nan_of(t) : a, x[3] = {a, b, c};
   if (!strcmp(op, "raw") || !strcmp(op, "from")) return a;
   if (!strcmp(op, "bits") || !strcmp(op, "canon")) return canon_a;
-  if (!strcmp(op, "signbit")) return canon_a & sign ? mask_of(t->bits) : 0;
+  if (!strcmp(op, "signbit")) return canon_a >> (t->bits - 1) ? mask_of(t->bits) : 0;
   *any_nan = 1;
-  if (!strcmp(op, "neg")) return a ^ sign;
-  if (!strcmp(op, "abs")) return a & ~sign;
-  if (!strcmp(op, "copysign")) return (a & ~sign) | (canon_b & sign);
-  if (!strcmp(op, "sqrt")) return LIBM(sqrt);
-  if (!strcmp(op, "rint")) return LIBM(rint);
-  if (!strcmp(op, "floor")) return LIBM(floor);
-  if (!strcmp(op, "ceil")) return LIBM(ceil);
-  if (!strcmp(op, "trunc")) return LIBM(trunc);
-#undef LIBM
-  if (!strcmp(op, "rem")) return wide ? of_f64(fmod(f64_of(a), f64_of(b))) : of_f32(fmodf(f32_of(a), f32_of(b)));
-  if (!strncmp(op, "fma", 3)) return wide ? of_f64(fma(f64_of(a), f64_of(b), f64_of(c))) : of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
-  if (!strcmp(op, "max") || !strcmp(op, "min")) {
-    if (is_nan(t, a) || is_nan(t, b)) return nan;
-    /* in order of value with -0 below +0: sign and magnitude as one integer */
-    int64_t ka = (int64_t)(a & ~sign), kb = (int64_t)(b & ~sign);
-    if (a & sign) ka = -ka - 1;
-    if (b & sign) kb = -kb - 1;
-    return (ka > kb) == (op[1] == 'a') ? a : b;
-  }
-  bail("no reference for %s", op);
+  return primitive_of_floats(primitive_named(op), t->bits, x);
 }
+/* shlc, shrc: by a constant, which counts modulo the width. */
 static uint64_t integer_op(const char *op, const dtype *t, uint64_t a, uint64_t b) {
-  int is_signed = t->kind == 'i';
-  __int128 x = is_signed ? (__int128)sign_extend(a, t->bits) : (__int128)a, y = is_signed ? (__int128)sign_extend(b, t->bits) : (__int128)b;
-  __int128 r = 0;
-  if (!strcmp(op, "neg")) r = -x;
-  else if (!strcmp(op, "abs")) r = x < 0 ? -x : x;
-  else if (!strcmp(op, "add")) r = x + y;
-  else if (!strcmp(op, "sub")) r = x - y;
-  else if (!strcmp(op, "mul")) return (a * b) & mask_of(t->bits);
-  else if (!strcmp(op, "max")) r = x > y ? x : y;
-  else if (!strcmp(op, "min")) r = x < y ? x : y;
-  else if (!strcmp(op, "quot")) r = y ? x / y : 0;
-  else if (!strcmp(op, "rem")) r = y ? x % y : 0;
-  else if (!strcmp(op, "gcd")) {
-    for (r = x; y; x = y, y = r % y, r = x) {}
-    r = r < 0 ? -r : r;
-  } else if (!strcmp(op, "shl")) r = y >= 0 && y < t->bits ? (__int128)((unsigned __int128)x << y) : 0;
-  else if (!strcmp(op, "shr")) r = y >= 0 && y < t->bits ? x >> y : x < 0 ? -1 : 0;
-  else if (!strcmp(op, "shlc")) r = (__int128)((unsigned __int128)x << (b % (unsigned)t->bits));
-  else if (!strcmp(op, "shrc")) r = x >> (b % (unsigned)t->bits);
-  else bail("no reference for %s", op);
-  return (uint64_t)r & mask_of(t->bits);
+  const int is_signed = t->kind == 'i';
+  if (!strcmp(op, "shlc") || !strcmp(op, "shrc"))
+    return primitive_of_integers(op[2] == 'l' ? "shl" : "shr", t->bits, is_signed, a, b % (unsigned)t->bits);
+  return primitive_of_integers(primitive_named(op), t->bits, is_signed, a, b);
 }
 static uint64_t reference(const subject_loop *l, const dtype *a, const dtype *y, uint64_t x0, uint64_t x1, uint64_t x2, int *any_nan) {
   if (!strcmp(l->op, "cast") || !strcmp(l->op, "convert")) return cast(a, y, x0);
@@ -319,7 +284,7 @@ static void check_loop(int index, rng *r) {
     if (!memcmp(got, k.operand[3], (size_t)(k.n * y->bits / 8))) continue;
     for (int64_t i = 0, bad = 0; i < k.n && bad < 3; i++) {
       uint64_t wanted = load(k.operand[3], i, y->bits), g = load(got, i, y->bits);
-      if (g == wanted || (any_nan[i] && is_nan(y, wanted) && is_nan(y, g))) continue;
+      if (g == wanted || (any_nan[i] && is_a_nan(y, wanted) && is_a_nan(y, g))) continue;
       bad++;
       group_fail("%s: q_%s %s(0x%llx, 0x%llx, 0x%llx) -> %s: got 0x%llx, wanted 0x%llx (case %lld of %lld)", builds[b].path, l->op, l->a,
                  (unsigned long long)load(k.operand[0], i, a->bits), k.bits[1] ? (unsigned long long)load(k.operand[1], i, k.bits[1]) : 0ull,
@@ -350,7 +315,7 @@ static void check_tails(const build *b, rng *r) {
       for (int64_t j = 0; !same && j < n; j++) { /* NaNs of arithmetic may differ */
         uint64_t w = load(whole + 1, j, bits[3]), p = load(part + 1, j, bits[3]);
         const dtype *y = dtype_of(l->y);
-        if (w != p && !(y->kind == 'f' && strcmp(l->op, "cast") && is_nan(y, w) && is_nan(y, p))) break;
+        if (w != p && !(y->kind == 'f' && strcmp(l->op, "cast") && is_a_nan(y, w) && is_a_nan(y, p))) break;
         if (j == n - 1) same = part[0] == 0x5a && part[bytes + 1] == 0x5a;
       }
       if (!same) group_fail("%s %s %s, %lld elements", l->op, l->a, l->y, (long long)n);

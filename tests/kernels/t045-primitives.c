@@ -15,15 +15,13 @@
 #include "runtime/core/base/isa.h"
 #include "runtime/toolchain/kernel_headers.h"
 #include "build_id.h"
+#include "primitive_reference.h"
 #include "ref.h"
 #include "tap.h"
 
-__extension__ typedef __int128 wide;
+typedef primitive_wide wide;
 
 /* ---- Types ------------------------------------------------------------------------------------------------------ */
-
-enum { BOOL = 1, SIGNED = 2, UNSIGNED = 4, FLOAT = 8 };
-enum { INTEGER = SIGNED | UNSIGNED, NUMBER = INTEGER | FLOAT, ANY = NUMBER | BOOL };
 
 typedef struct type {
   const char *name;
@@ -38,8 +36,6 @@ static const type types[QN_DTYPE_COUNT] = {
     [QN_F32] = {"f32", 32, FLOAT},    [QN_F64] = {"f64", 64, FLOAT},
 };
 
-static uint64_t mask_of(int bits) { return bits == 64 ? ~0ull : (1ull << bits) - 1; }
-
 static uint64_t load(const void *at, int bits) {
   uint64_t x = 0;
   memcpy(&x, at, (size_t)bits / 8);
@@ -48,13 +44,6 @@ static uint64_t load(const void *at, int bits) {
 
 static void store(void *at, int bits, uint64_t x) { memcpy(at, &x, (size_t)bits / 8); }
 
-static double f64_of(uint64_t x) { double d; memcpy(&d, &x, 8); return d; }
-static float f32_of(uint64_t x) { uint32_t u = (uint32_t)x; float f; memcpy(&f, &u, 4); return f; }
-static uint64_t of_f64(double d) { uint64_t x; memcpy(&x, &d, 8); return x; }
-static uint64_t of_f32(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-
-static uint64_t infinity_of(int bits) { return bits == 64 ? 0x7ffull << 52 : 0x7f800000ull; }
-static int is_nan(int bits, uint64_t x) { return (x & (mask_of(bits) >> 1)) > infinity_of(bits); }
 static uint64_t one_nan(int bits, uint64_t x) {
   if (!is_nan(bits, x)) return x;
   return bits == 64 ? 0x7ff8000000000000ull : 0x7fc00000ull;
@@ -63,37 +52,10 @@ static uint64_t one_nan(int bits, uint64_t x) {
 /* The value of an integer or bool. */
 static wide value_of(const type *t, uint64_t x) {
   if (t->kind == BOOL) return x != 0;
-  if (t->kind == UNSIGNED) return x;
-  return (wide)(int64_t)(x << (64 - t->bits)) >> (64 - t->bits);
+  return primitive_value(t->bits, t->kind == SIGNED, x);
 }
 
 /* ---- Which primitives there are --------------------------------------------------------------------------------- */
-
-typedef struct rule {
-  const char *op;
-  int n_args;
-  int kinds;   /* of the last argument */
-  char result; /* 's' the same type; 'b' bool; '=' another rule, see is_there */
-} rule;
-
-static const rule rules[] = {
-    {"abs", 1, NUMBER, 's'},       {"add", 2, NUMBER, 's'},          {"and", 2, INTEGER | BOOL, 's'},
-    {"bits", 1, FLOAT, '='},       {"canon", 1, FLOAT | BOOL, 's'},  {"cast", 1, ANY, '='},
-    {"ceil", 1, FLOAT, 's'},       {"copysign", 2, FLOAT, 's'},      {"div", 2, FLOAT, 's'},
-    {"eq", 2, ANY, 'b'},           {"floor", 1, FLOAT, 's'},         {"fma", 3, FLOAT, 's'},
-    {"from_bits", 1, INTEGER, '='}, {"gcd", 2, INTEGER, 's'},        {"ge", 2, ANY, 'b'},
-    {"gt", 2, ANY, 'b'},
-    {"le", 2, ANY, 'b'},           {"lnot", 1, BOOL, 's'},           {"lookup", 2, INTEGER, '='},
-    {"lt", 2, ANY, 'b'},           {"maximum", 2, NUMBER, 's'},      {"minimum", 2, NUMBER, 's'},
-    {"mul", 2, NUMBER, 's'},       {"ne", 2, ANY, 'b'},              {"neg", 1, NUMBER, 's'},
-    {"not", 1, INTEGER, 's'},      {"or", 2, INTEGER | BOOL, 's'},   {"quot", 2, INTEGER, 's'},
-    {"raw", 1, FLOAT, '='},        {"rem", 2, NUMBER, 's'},
-    {"rint", 1, FLOAT, 's'},       {"round_bf16", 1, ANY, '='},      {"round_f16", 1, ANY, '='},
-    {"select", 3, ANY, 's'},       {"shl", 2, INTEGER, 's'},         {"shr", 2, INTEGER, 's'},
-    {"signbit", 1, FLOAT, 'b'},    {"sqrt", 1, FLOAT, 's'},          {"sub", 2, NUMBER, 's'},
-    {"trunc", 1, FLOAT, 's'},      {"xor", 2, INTEGER | BOOL, 's'},
-};
-enum { N_RULES = sizeof rules / sizeof rules[0] };
 
 static int starts(const char *text, const char *head) { return strncmp(text, head, strlen(head)) == 0; }
 
@@ -139,7 +101,8 @@ static uint64_t cast(const type *from, const type *to, uint64_t x) {
 
 /* To f16 or bf16 and, exactly, on to f32. */
 static uint64_t rounded(const char *op, const type *from, uint64_t x) {
-  ref_dtype narrow = !strcmp(op, "round_f16") ? REF_F16 : REF_BF16;
+  ref_dtype narrow = 0; /* "round_f16" */
+  while (strcmp(ref_dtype_name(narrow), op + strlen("round_")) != 0) narrow++;
   ref_real v = from->kind != FLOAT ? (ref_real)value_of(from, x) : ref_value(from->bits == 64 ? REF_F64 : REF_F32, x);
   uint64_t bits = ref_cast(narrow, v, from->kind == FLOAT ? REF_KIND_FLOAT : REF_KIND_INTEGER);
   return ref_cast(REF_F32, ref_value(narrow, bits), REF_KIND_FLOAT);
@@ -161,64 +124,6 @@ static int compare(const char *op, const type *t, uint64_t a, uint64_t b) {
   return (!strcmp(op, "eq")) == equal;
 }
 
-static wide greatest_divisor(wide x, wide y) { return y ? greatest_divisor(y, x % y) : x; }
-
-static uint64_t integer_op(const char *op, const type *t, uint64_t a, uint64_t b) {
-  wide x = value_of(t, a), y = value_of(t, b), r = 0;
-  if (!strcmp(op, "add")) r = x + y;
-  else if (!strcmp(op, "sub")) r = x - y;
-  else if (!strcmp(op, "mul")) return (a * b) & mask_of(t->bits);
-  else if (!strcmp(op, "neg")) r = -x;
-  else if (!strcmp(op, "abs")) r = x < 0 ? -x : x;
-  else if (!strcmp(op, "maximum")) r = x > y ? x : y;
-  else if (!strcmp(op, "minimum")) r = x < y ? x : y;
-  else if (!strcmp(op, "and")) r = x & y;
-  else if (!strcmp(op, "or")) r = x | y;
-  else if (!strcmp(op, "xor")) r = x ^ y;
-  else if (!strcmp(op, "not")) r = ~x;
-  else if (!strcmp(op, "quot")) r = y ? x / y : 0;
-  else if (!strcmp(op, "rem")) r = y ? x % y : 0;
-  else if (!strcmp(op, "gcd")) r = greatest_divisor(x < 0 ? -x : x, y < 0 ? -y : y);
-  else if (!strcmp(op, "lnot")) r = !x;
-  else if (!strcmp(op, "shl")) return y < 0 || y >= t->bits ? 0 : a << (int)y & mask_of(t->bits);
-  else if (!strcmp(op, "shr")) r = y < 0 || y >= t->bits ? (x < 0 ? -1 : 0) : x >> (int)y;
-  else bail("no reference for %s of integers", op);
-  return (uint64_t)r & mask_of(t->bits);
-}
-
-static uint64_t float_op(const char *op, int bits, const uint64_t *x) {
-  uint64_t sign = 1ull << (bits - 1), a = x[0], b = x[1];
-#define IN_BOTH(F, D) (bits == 64 ? of_f64(D) : of_f32(F))
-#define A32 f32_of(a)
-#define B32 f32_of(b)
-#define A64 f64_of(a)
-#define B64 f64_of(b)
-  if (!strcmp(op, "add")) return IN_BOTH(A32 + B32, A64 + B64);
-  if (!strcmp(op, "sub")) return IN_BOTH(A32 - B32, A64 - B64);
-  if (!strcmp(op, "mul")) return IN_BOTH(A32 * B32, A64 * B64);
-  if (!strcmp(op, "div")) return IN_BOTH(A32 / B32, A64 / B64);
-  if (!strcmp(op, "rem")) return IN_BOTH(fmodf(A32, B32), fmod(A64, B64));
-  if (!strcmp(op, "sqrt")) return IN_BOTH(sqrtf(A32), sqrt(A64));
-  if (!strcmp(op, "rint")) return IN_BOTH(rintf(A32), rint(A64));
-  if (!strcmp(op, "floor")) return IN_BOTH(floorf(A32), floor(A64));
-  if (!strcmp(op, "ceil")) return IN_BOTH(ceilf(A32), ceil(A64));
-  if (!strcmp(op, "trunc")) return IN_BOTH(truncf(A32), trunc(A64));
-  if (!strcmp(op, "fma")) return IN_BOTH(fmaf(A32, B32, f32_of(x[2])), fma(A64, B64, f64_of(x[2])));
-  if (!strcmp(op, "neg")) return a ^ sign;
-  if (!strcmp(op, "abs")) return a & ~sign;
-  if (!strcmp(op, "copysign")) return (a & ~sign) | (one_nan(bits, b) & sign);
-  if (!strcmp(op, "maximum") || !strcmp(op, "minimum")) {
-    if (is_nan(bits, a)) return a;
-    if (is_nan(bits, b)) return b;
-    /* in order of value with -0 below +0: sign and magnitude as one integer */
-    int64_t of_a = (int64_t)(a & ~sign), of_b = (int64_t)(b & ~sign);
-    if (a & sign) of_a = -of_a - 1;
-    if (b & sign) of_b = -of_b - 1;
-    return (of_a > of_b) == (op[1] == 'a') ? a : b;
-  }
-  bail("no reference for %s of floats", op);
-}
-
 /* The bits of the result. x: the arguments' bits; of lookup: the item and the index */
 static uint64_t reference(const rule *r, int result, int arg, const uint64_t *x) {
   const type *t = &types[result], *a = &types[arg];
@@ -232,8 +137,8 @@ static uint64_t reference(const rule *r, int result, int arg, const uint64_t *x)
   if (r->result == 'b') return (uint64_t)compare(op, a, x[0], x[1]);
   if (!strcmp(op, "from_bits") || !strcmp(op, "canon") || !strcmp(op, "lookup")) bits = x[0];
   else if (!strcmp(op, "select")) bits = x[0] ? x[1] : x[2];
-  else if (a->kind == FLOAT) bits = float_op(op, a->bits, x);
-  else bits = integer_op(op, a, x[0], x[1]);
+  else if (a->kind == FLOAT) bits = primitive_of_floats(op, a->bits, x);
+  else bits = primitive_of_integers(op, a->bits, a->kind == SIGNED, (uint64_t)value_of(a, x[0]), (uint64_t)value_of(a, x[1]));
   if (t->kind == BOOL) return bits != 0;
   return t->kind == FLOAT ? one_nan(t->bits, bits) : bits;
 }
@@ -475,11 +380,6 @@ static void check_table(void) {
 
 /* ---- Names ------------------------------------------------------------------------------------------------------ */
 
-static const char *const functions[] = {"abs",    "as_f32",  "as_f64",   "as_i32", "as_i64",  "as_u32",
-                                        "as_u64", "ceil",    "copysign", "floor",  "fma",     "gcd",
-                                        "maximum", "minimum", "quot",    "rem",    "rint",    "signbit",
-                                        "sqrt",   "trunc"};
-
 /* A function has a primitive for each type of its kind. */
 static int resolves(const qn_function *f) {
   for (int t = 0; t < QN_DTYPE_COUNT; t++) {
@@ -499,8 +399,14 @@ static int resolves(const qn_function *f) {
   return 1;
 }
 
+static int order_of_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
 static void check_names(void) {
-  int n = sizeof functions / sizeof functions[0];
+  const char *functions[N_RULES + 6] = {"as_f32", "as_f64", "as_i32", "as_i64", "as_u32", "as_u64"};
+  int n = 6;
+  for (int k = 0; k < N_RULES; k++)
+    if (rules[k].is_called) functions[n++] = rules[k].op;
+  qsort(functions, (size_t)n, sizeof functions[0], order_of_names);
   group_begin("every function that an expression may call has its primitives");
   if (qn_n_functions != n) group_fail("%d functions, wanted %d", qn_n_functions, n);
   for (int k = 0; k < n && k < qn_n_functions; k++) {

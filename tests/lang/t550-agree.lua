@@ -11,6 +11,7 @@ package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.p
 local tap = require "tap"
 local main = require "gen.main"
 local host = require "gen.graph.host"
+local kinds = require "gen.kinds.kinds"
 local expr = require "gen.graph.expr"
 local number = require "gen.base.number"
 
@@ -46,7 +47,7 @@ local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999
 
 local ops = {}
 for _, op in ipairs(model.ops) do
-  local outputs = (op.casts or op.finds or op.index) and {} or op.outputs
+  local outputs = kinds.of(op).refusal and {} or op.outputs
   for _, output in ipairs(outputs) do
     ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = op.params }
   end

@@ -30,7 +30,7 @@ typedef struct tree {
 
 static const double param_value = 3;
 
-UNUSED static ref_dtype compute_type(ref_dtype d) { return d == REF_F16 || d == REF_BF16 ? REF_F32 : d; }
+UNUSED static ref_dtype compute_type(ref_dtype d) { return ref_compute(d); }
 UNUSED static int is_float(ref_dtype d) { return ref_dtype_kind(d) == REF_KIND_FLOAT; }
 
 /* ---- Making one ---- */

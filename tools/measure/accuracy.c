@@ -30,14 +30,14 @@ const char *accuracy_excuse(ref_op op, ref_dtype d) {
 }
 
 double accuracy_declared(ref_op op, ref_dtype d) {
-  return d == REF_F16 || d == REF_BF16 ? 0.501 : ref_op_describe(op)->ulp;
+  return ref_compute(d) != d ? 0.501 : ref_op_describe(op)->ulp;
 }
 
 /* How the exact values are had. */
 enum { BY_DOUBLE, BY_ROWS, BY_MPFR, BY_REF };
 
 static int is_half(ref_dtype d) {
-  return d == REF_F16 || d == REF_BF16;
+  return ref_dtype_size(d) == 2;
 }
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
@@ -76,6 +76,7 @@ typedef struct subject {
   int n_in, way, close_way; /* how points are measured, and those that are looked at closer */
   accuracy_pairs *pairs;    /* where the way is by rows */
   mpfr_t v[REF_MAX_INPUTS], z;
+  accuracy_format format; /* of d */
 } subject;
 
 static void subject_open(subject *s, ref_op op, ref_dtype d) {
@@ -83,7 +84,8 @@ static void subject_open(subject *s, ref_op op, ref_dtype d) {
   const ref_op_info *info = ref_op_describe(op);
   const int has_mpfr = f->m1 || f->m2 || f->m3;
   *s = (subject){.op = op, .d = d, .function = f, .n_in = info->n_in};
-  if (s->n_in == 2) s->pairs = accuracy_pairs_open(op, d, &accuracy_formats[d], info->ulp <= 0.5);
+  s->format = accuracy_format_of(d);
+  if (s->n_in == 2) s->pairs = accuracy_pairs_open(op, d, &s->format, info->ulp <= 0.5);
   s->close_way = has_mpfr && (!is_half(d) || s->pairs) ? BY_MPFR : BY_REF;
   s->way = s->pairs ? BY_ROWS : d == REF_F32 && (f->f1 || f->f2) ? BY_DOUBLE : s->close_way;
   for (int k = 0; k < REF_MAX_INPUTS; k++) mpfr_init2(s->v[k], PRECISION);
@@ -196,7 +198,7 @@ static void fill(const points *p, uint64_t first, int n, uint64_t x[][CHUNK]) {
       for (int k = 0; k < s->n_in; k++) x[k][i] = rng_u64(&r) >> (64 - 8 * ref_dtype_size(s->d));
       continue;
     } else {
-      accuracy_draw(s->function, &r, &accuracy_formats[s->d], &v[0], &v[1]);
+      accuracy_draw(s->function, &r, &s->format, &v[0], &v[1]);
       v[2] = at % 2 ? -v[0] * v[1] * (1 + (rng_unit(&r) - 0.5) * ldexp(1, -(int)rng_below(&r, 50))) : 8 * rng_unit(&r) - 4;
     }
     for (int k = 0; k < s->n_in; k++) x[k][i] = accuracy_bits(s->d, v[k]);

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const accuracy_format accuracy_formats[REF_N_DTYPES] = {
-    [REF_F16] = {11, -24, 16}, [REF_BF16] = {8, -133, 128}, [REF_F32] = {24, -149, 128}, [REF_F64] = {53, -1074, 1024}};
+accuracy_format accuracy_format_of(ref_dtype d) {
+  const int digits = ref_digits(d);
+  return (accuracy_format){digits, ref_least_exponent(d) - digits + 1, ref_largest_exponent(d) + 1};
+}
 
 uint64_t accuracy_bits(ref_dtype d, double x) {
   uint64_t bits = 0;
@@ -23,7 +25,7 @@ uint64_t accuracy_bits(ref_dtype d, double x) {
 }
 
 double accuracy_error(ref_dtype d, uint64_t got_bits, mpfr_ptr exact, double least) {
-  const accuracy_format *f = &accuracy_formats[d];
+  const accuracy_format format = accuracy_format_of(d), *f = &format;
   double got = (double)ref_value(d, got_bits);
   if (mpfr_nan_p(exact)) return got_bits == ref_nan(d) ? 0 : INFINITY;
   int is_near_zero = mpfr_cmpabs_ui(exact, 0) == 0 ? least > 0 : mpfr_cmp_d(exact, least) < 0 && mpfr_cmp_d(exact, -least) > 0;

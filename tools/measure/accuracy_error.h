@@ -13,7 +13,7 @@ typedef struct accuracy_format {
   int digits, bottom, top;
 } accuracy_format;
 
-extern const accuracy_format accuracy_formats[REF_N_DTYPES];
+accuracy_format accuracy_format_of(ref_dtype d);
 
 /* The bits of x in a float dtype. */
 uint64_t accuracy_bits(ref_dtype d, double x);

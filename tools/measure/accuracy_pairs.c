@@ -300,7 +300,7 @@ static void make_powers(accuracy_pairs *p) {
 }
 
 accuracy_pairs *accuracy_pairs_open(ref_op op, ref_dtype d, const accuracy_format *format, int is_exact) {
-  if (d != REF_F16 && d != REF_BF16) return NULL;
+  if (ref_dtype_size(d) != 2) return NULL;
   accuracy_pairs *p = calloc(1, sizeof *p);
   p->op = op;
   p->format = *format;

@@ -80,12 +80,39 @@ static int is_signed(ref_dtype d) {
   return dtypes[d].dl.code == 0;
 }
 
-/* bool < integers < floats; within a kind the wider; f16 with bf16: f32. Integers of both signs: the signed one that holds both;
- * u64 and a signed one have none. */
+ref_dtype ref_compute(ref_dtype d) {
+  return dtypes[d].kind == REF_KIND_FLOAT && dtypes[d].digits < dtypes[REF_F32].digits ? REF_F32 : d;
+}
+
+int ref_digits(ref_dtype d) {
+  return dtypes[d].digits;
+}
+
+int ref_least_exponent(ref_dtype d) {
+  return dtypes[d].emin;
+}
+
+int ref_largest_exponent(ref_dtype d) {
+  return dtypes[d].emax;
+}
+
+/* Whether a float has every number of another. */
+static int holds(ref_dtype d, ref_dtype other) {
+  return dtypes[d].digits >= dtypes[other].digits && dtypes[d].emin <= dtypes[other].emin && dtypes[d].emax >= dtypes[other].emax;
+}
+
+/* bool < integers < floats. Of two floats the least that has the numbers of both: of f16 and bf16 f32. Integers of both signs: the
+ * signed one that holds both; u64 and a signed one have none. */
 ref_dtype ref_promote(ref_dtype a, ref_dtype b) {
   if (a == REF_N_DTYPES || b == REF_N_DTYPES) return REF_N_DTYPES;
   if (dtypes[a].kind != dtypes[b].kind) return dtypes[a].kind > dtypes[b].kind ? a : b;
-  if ((a == REF_F16 && b == REF_BF16) || (a == REF_BF16 && b == REF_F16)) return REF_F32;
+  if (dtypes[a].kind == REF_KIND_FLOAT) {
+    ref_dtype least = REF_F64;
+    for (int d = 0; d < REF_N_DTYPES; d++)
+      if (dtypes[d].kind == REF_KIND_FLOAT && holds((ref_dtype)d, a) && holds((ref_dtype)d, b) && dtypes[d].size < dtypes[least].size)
+        least = (ref_dtype)d;
+    return least;
+  }
   if (dtypes[a].kind != REF_KIND_INTEGER || is_signed(a) == is_signed(b)) return dtypes[a].size > dtypes[b].size ? a : b;
   ref_dtype s = is_signed(a) ? a : b, u = is_signed(a) ? b : a;
   while (s <= REF_I64 && dtypes[s].size <= dtypes[u].size) s++;
@@ -377,8 +404,8 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
   if ((ops[op].takes == TAKES_NUMERIC || ops[op].takes == TAKES_INTEGER) && t == REF_BOOL) return -1;
   if ((ops[op].takes == TAKES_INTEGER || ops[op].takes == TAKES_INTEGRAL) && dtypes[t].kind == REF_KIND_FLOAT) return -1;
   if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
-  int is_own = op == REF_NEXTAFTER || op == REF_SPACING; /* f16 and bf16 as they are */
-  *compute = !ops[op].info.move && !is_own && (t == REF_F16 || t == REF_BF16) ? REF_F32 : t;
+  int is_own = op == REF_NEXTAFTER || op == REF_SPACING; /* of the dtype's own numbers */
+  *compute = !ops[op].info.move && !is_own ? ref_compute(t) : t;
   if (op == REF_ASTYPE) {
     }
   if (op == REF_ASTYPE || op == REF_SATURATE_CAST) {

@@ -30,6 +30,9 @@ int ref_dtype_size(ref_dtype d);
 ref_kind ref_dtype_kind(ref_dtype d);
 ref_dtype ref_dtype_of(DLDataType dl);          /* REF_N_DTYPES for another */
 ref_dtype ref_promote(ref_dtype a, ref_dtype b); /* REF_N_DTYPES where they have no common dtype, or one is that */
+ref_dtype ref_compute(ref_dtype d);              /* that it is computed in: f32 for narrower floats, else itself */
+int ref_digits(ref_dtype d);                     /* of a float's significand */
+int ref_least_exponent(ref_dtype d), ref_largest_exponent(ref_dtype d); /* of a float's smallest normal number, largest binade */
 
 /* Elements as raw bits (low bytes), at any address. */
 uint64_t ref_get(ref_dtype d, const void *at);

@@ -129,7 +129,7 @@ static uint64_t draw(const subject *s, int k) {
 
 /* The points: pairs and triples of special values first, n_special of them. x[k]: input k of all */
 static int make_points(const subject *s, uint64_t **x, int *n_special) {
-  int is_half = s->d == REF_F16 || s->d == REF_BF16, is_all = is_half && s->n_in == 1;
+  int is_half = ref_dtype_size(s->d) == 2, is_all = is_half && s->n_in == 1;
   int n_random = is_all ? 65536 : is_half ? 30000 : 200000;
   *n_special = 1;
   for (int k = 0; k < s->n_in && k < 3; k++) *n_special *= (int)N_SPECIALS;
@@ -189,7 +189,7 @@ static int measure(const subject *s) {
   }
   /* What is computed in another dtype is rounded once more. */
   double declared = s->declared, worst = -1;
-  if (s->compute != s->d) declared = 0.5 + declared * ldexp(1, (s->d == REF_F16 ? 11 : 8) - 24) + 0x1p-20;
+  if (s->compute != s->d) declared = 0.5 + declared * ldexp(1, ref_digits(s->d) - ref_digits(s->compute)) + 0x1p-20;
   ref_real param[16];
   for (int k = 0; k < 16; k++) param[k] = ref_value(s->compute, ref_from_double(s->compute, s->param[k]));
   for (int i = 0; i < n; i++) {

@@ -9,6 +9,7 @@ local kernels = require "gen.targets.cuda.kernels"
 local kinds = require "gen.kinds.kinds"
 local source = require "gen.targets.cuda.source"
 local tree = require "gen.targets.cuda.tree"
+local variants = require "gen.targets.cuda.variants"
 
 local M = {}
 
@@ -22,31 +23,33 @@ function M.refusal(op)
   return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values; leave it out, or generate for c as well"
 end
 
+M.dtype_refusal = variants.dtype_refusal
+
 local function library_files(job)
   if job.is_asked then
-    local sources = fatbin.sources(job.plan, kernels.sources(job.read))
+    local sources = fatbin.sources(job.plan, kernels.sources(job.read, job.plan.model.types))
     for _, file in ipairs(sources) do job.put("fatbin", fatbin.FOLDER .. file.stem .. ".cu", file.text) end
     job.put(nil, fatbin.INDEX, fatbin.index(job.plan, sources, job.build_id()))
   end
-  return { device_table = { backend = "qn_cuda_driver_backend", functions = {}, rows_of = {} } }
+  return { device_table = { backend = "qn_cuda_driver_backend", declarations = {}, rows_of = {} } }
 end
 
 function M.files(job)
   if job.is_library then return library_files(job) end
-  local files = tree.files(job.plan, job.prefix, kernels.sources(job.read))
+  local files = tree.files(job.plan, job.prefix, kernels.sources(job.read, job.plan.model.types))
   for _, file in ipairs(files) do job.put("cuda", file.name, file.text) end
   job.put_core("cuda_core", "runtime/tree/cuda_tree.c")
   return { device_table = tree.table_rows(job.plan, job.prefix, files),
            section = { key = "cuda_kernels", rows = tree.manifest_rows(job.plan, job.prefix, files) } }
 end
 
-function M.run_time_headers() return {} end -- a text stands alone
+function M.run_time_headers() return {} end -- a text is complete
 
 function M.bare_name(name) return name:match "^[%w_]-(qc_[%w_]+)$" end
 
 function M.show(plan, name, read) return tree.show(plan, name, (kernels.sources(read))) end
 
-function M.sources(read) return { kernels.sources(read) } end
+function M.sources(read, types) return { kernels.sources(read, types) } end
 
 function M.source(model, head, request, sources) return source.text(model, head, request, table.unpack(sources)) end
 

@@ -7,6 +7,7 @@
 
 #include "quern/quern.h"
 
+#include "core/base/isa_machine.h"
 #include "core/base/spelled.h"
 #include "core/dtype_table.h" /* generated: qn_dtype (QN_BOOL, QN_I8 ... QN_F64, QN_B8 ... QN_B64, QN_DTYPE_COUNT), see there */
 
@@ -15,17 +16,17 @@
 #define QN_MAX_OUTPUTS 8 /* of an op with dtype rules; ORDER MAX_OUTPUTS of gen/front/declare_op.lua */
 #define QN_MAX_PARAMS 16
 
+/* Parameters and single values are kept in words of 8 bytes: how many one of a dtype takes. */
+static inline int32_t qn_dtype_words(uint8_t dtype) { return (qn_dtype_infos[dtype].size + 7) / 8; }
+
 /* A kernel runs two nested loops, n[0] inner and n[1] outer, over operands (inputs, then outputs) at ptr[k] with byte
  * strides stride[k][0] and stride[k][1]. A kernel of rank 3 or n reads on: n[2], n[3], ... are further extents, ended by
  * a 0, and stride[j * n_operands + k] holds operand k's strides of the dimensions 2j and 2j + 1. No extent is 0 when a
  * kernel runs. A kernel of rank 1 reads n[0] and stride[k][0] only; of rank 2, also n[1] and stride[k][1], which may be
- * anything for any class: the class letter speaks of the inner dimension. params: 8 bytes a parameter, the value in its
- * first bytes, in the kernel's compute type (rules that move bits: in the dtype that is moved). In a row an input that is not
- * one value is the output's memory, item for item, or shares nothing with it. */
+ * anything for any class: the class letter speaks of the inner dimension. params: the parameters, one behind the other, each in
+ * the first bytes of qn_dtype_words words, in the kernel's compute type (rules that move bits: in the dtype that is moved). In a
+ * row an input that is not one value is the output's memory, item for item, or shares nothing with it. */
 typedef void qn_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params);
-
-/* ORDER ISA: the levels a kernel may be built for, slowest first. */
-typedef enum qn_isa { QN_ISA_GENERIC, QN_ISA_V2, QN_ISA_V3, QN_ISA_V4, QN_ISA_COUNT } qn_isa;
 
 /* How an operand lies along the inner dimension of a kernel. */
 typedef enum qn_class {
@@ -75,7 +76,14 @@ typedef struct qn_builtin {
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
   const qn_ahead *ahead;  /* for other targets; NULL: none */
+  const char *refusal;    /* why it is no part of an expression, as a phrase; NULL: it may be */
+  /* Of a backward op: for each of its inputs the input of its op that it is, or QN_READS_*; for each of its outputs the input
+   * of its op by which it is the derivative. */
+  uint8_t is_backward, reads[QN_MAX_OPERANDS], by[QN_MAX_OUTPUTS];
 } qn_builtin;
+
+#define QN_READS_GRAD 0xff   /* the derivative by the op's output */
+#define QN_READS_OUTPUT 0xfe /* the op's output; ORDER READS of gen/graph/derive.lua */
 
 /* Sorted by name. */
 extern const qn_builtin qn_builtins[];
@@ -88,15 +96,16 @@ typedef struct qn_pack_table {
   /* The same between a storage dtype and what it computes in, for a kernel's inputs and outputs: a NaN is left as it lies. By
    * the storage dtype; NULL: it has none, and convert is taken. */
   const qn_variant *widen[QN_DTYPE_COUNT], *narrow[QN_DTYPE_COUNT];
-  /* By log2 of the item size (1, 2, 4, 8 bytes). */
-  const qn_variant *gather[4];    /* "sc", rank 2: strided source to contiguous rows */
-  const qn_variant *scatter[4];   /* "cs", rank 2 */
-  const qn_variant *fill[4];      /* "bc", rank 2: one value over each contiguous row */
-  const qn_variant *transpose[4]; /* "sc", rank 2: source contiguous along dimension 1, destination along dimension 0; tiled */
+  /* By log2 of the item size. */
+  const qn_variant *gather[QN_DTYPE_N_SIZES];    /* "sc", rank 2: strided source to contiguous rows */
+  const qn_variant *scatter[QN_DTYPE_N_SIZES];   /* "cs", rank 2 */
+  const qn_variant *fill[QN_DTYPE_N_SIZES];      /* "bc", rank 2: one value over each contiguous row */
+  const qn_variant *transpose[QN_DTYPE_N_SIZES]; /* "sc", rank 2: source contiguous along dimension 1, destination along
+                                                    dimension 0; tiled */
   /* Three operands, rank 1: elements at byte offsets, an i32 each, from one address.
    * ptr[1] of gather_at and scatter_at: the offsets, contiguous. */
-  const qn_variant *gather_at[4];  /* ptr[0] + offset[i] -> ptr[2][i], contiguous */
-  const qn_variant *scatter_at[4]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
+  const qn_variant *gather_at[QN_DTYPE_N_SIZES];  /* ptr[0] + offset[i] -> ptr[2][i], contiguous */
+  const qn_variant *scatter_at[QN_DTYPE_N_SIZES]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
   /* "cc", rank 1, n[0] in bytes, any alignment: past the cache. Not fenced: a fence after each block, even of 2 KB, costs more
    * than streaming gains (0.8 against 0.44 ns per f32 of add); the engine fences once per slice. */
   const qn_variant *stream; /* NULL: nothing is built for the CPU */

@@ -7,27 +7,18 @@
  * store, and kernels load an index before they store it, so an output may be the very tensor of an input. */
 #include "core/cpu/engine.h"
 
-#include "core/cpu/pack.h"
+#include "core/cpu/tiles.h"
 #include "core/base/status.h"
 
 /* What all slices of a run share. */
-typedef struct run {
-  const qn_job *job;
+typedef struct engine_run {
+  qn_tiles tiles; /* DIRECT: job and ref */
   qn_kernel *kernel;
-  const qn_ref *ref; /* the operands' first items */
   const void *params;
   int32_t n_slices;
   int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
   int64_t n_tiles; /* BLOCKS */
-  int64_t skew;    /* BLOCKS: tile boundaries of dimension 0 lie so many items before multiples of its chunk */
-} run;
-
-/* Part `i` of `n` of [0, total), cut at multiples of `multiple`. */
-static int64_t part_start(int64_t total, int64_t i, int64_t n, int64_t multiple) {
-  int64_t units = (total + multiple - 1) / multiple;
-  int64_t start = (units / n * i + units % n * i / n) * multiple;
-  return start < total ? start : total;
-}
+} engine_run;
 
 /* ---- Direct ---- */
 
@@ -49,8 +40,8 @@ static int64_t items_to_line(const qn_job *job, const char *output) {
 
 /* The kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache, counted in bytes.
  * row: where each operand's row begins. */
-static void stream_row(const run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
-  const qn_job *job = run->job;
+static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+  const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
   _Alignas(64) char scratch[QN_SCRATCH];
   char *ptr[QN_MAX_OPERANDS];
@@ -71,8 +62,8 @@ static void stream_row(const run *run, char *const *row, const int64_t (*stride)
 }
 
 /* The kernel over [begin, end) of dimension `cut`, all of the others. */
-static void run_direct(const run *run, int64_t begin, int64_t end) {
-  const qn_job *job = run->job;
+static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
+  const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
@@ -80,7 +71,7 @@ static void run_direct(const run *run, int64_t begin, int64_t end) {
   int64_t extent[3] = {1, 1, 0};
   for (int32_t d = 0; d < inner; d++) extent[d] = d == cut ? end - begin : nest->n[d];
   for (int32_t k = 0; k < job->n_operands; k++) {
-    ptr[k] = qn_ref_address(run->ref[k]) + (begin ? begin * nest->stride[k][cut] : 0);
+    ptr[k] = qn_ref_address(run->tiles.ref[k]) + (begin ? begin * nest->stride[k][cut] : 0);
     stride[k][0] = nest->rank > 0 ? nest->stride[k][0] : 0;
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
@@ -113,111 +104,24 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
 }
 
 /* Slices of a contiguous dimension do not share the output's cache lines: a multiple of 64 items. */
-static int64_t cut_multiple(const run *run) { return run->cut == 0 ? 64 : 1; }
+static int64_t cut_multiple(const engine_run *run) { return run->cut == 0 ? 64 : 1; }
 
 static void direct_slice(void *arg, int64_t i) {
-  const run *run = arg;
-  int64_t n = run->job->nest->n[run->cut], multiple = cut_multiple(run);
-  int64_t begin = part_start(n, i, run->n_slices, multiple), end = part_start(n, i + 1, run->n_slices, multiple);
+  const engine_run *run = arg;
+  int64_t n = run->tiles.job->nest->n[run->cut], multiple = cut_multiple(run);
+  int64_t begin = qn_tiles_part(n, i, run->n_slices, multiple), end = qn_tiles_part(n, i + 1, run->n_slices, multiple);
   if (begin < end) run_direct(run, begin, end);
 }
 
 /* ---- Blocks ---- */
 
-/* Of a position's, too, which is no address. */
-static char *moved_by(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
-
-/* Where a slice stands: the tile's place in the grid, its first item in every dimension and operand. */
-typedef struct place {
-  int64_t at[QUERN_MAX_NDIM];
-  int64_t begin[QUERN_MAX_NDIM];
-  char *ptr[QN_MAX_OPERANDS];
-} place;
-
-static int64_t skew_along(const run *run, int32_t d) { return d == 0 ? run->skew : 0; }
-
-static int64_t tiles_along(const run *run, int32_t d) {
-  const qn_job *job = run->job;
-  return (job->nest->n[d] + skew_along(run, d) + job->chunk[d] - 1) / job->chunk[d];
-}
-
-static int64_t tile_begin(const run *run, int32_t d, int64_t at) {
-  int64_t begin = at * run->job->chunk[d] - skew_along(run, d);
-  return begin > 0 ? begin : 0;
-}
-
-static int64_t tile_end(const run *run, int32_t d, int64_t at) {
-  int64_t end = (at + 1) * run->job->chunk[d] - skew_along(run, d), n = run->job->nest->n[d];
-  return end < n ? end : n;
-}
-
-static void place_set(const run *run, place *place, int64_t tile) {
-  const qn_nest *nest = run->job->nest;
-  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = qn_ref_address(run->ref[k]);
-  for (int32_t i = 0; i < nest->rank; i++) {
-    int32_t d = run->job->order[i];
-    int64_t count = tiles_along(run, d);
-    place->at[d] = tile % count;
-    tile /= count;
-    place->begin[d] = tile_begin(run, d, place->at[d]);
-    for (int32_t k = 0; k < nest->n_operands; k++)
-      place->ptr[k] = moved_by(place->ptr[k], place->begin[d] * nest->stride[k][d]);
-  }
-}
-
-static void place_next(const run *run, place *place) {
-  const qn_nest *nest = run->job->nest;
-  for (int32_t i = 0; i < nest->rank; i++) {
-    int32_t d = run->job->order[i];
-    int wraps = tile_end(run, d, place->at[d]) == nest->n[d];
-    place->at[d] = wraps ? 0 : place->at[d] + 1;
-    int64_t begin = tile_begin(run, d, place->at[d]), moved = begin - place->begin[d];
-    place->begin[d] = begin;
-    if (moved)
-      for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = moved_by(place->ptr[k], moved * nest->stride[k][d]);
-    if (!wraps) return;
-  }
-}
-
-static void tile_measure(const run *run, const place *place, qn_tile *tile) {
-  tile->count = 1;
-  for (int32_t j = 0; j < tile->rank; j++) {
-    int32_t d = tile->dim[j];
-    tile->n[j] = tile_end(run, d, place->at[d]) - place->begin[d];
-    tile->count *= tile->n[j];
-  }
-  tile->row = tile->rank ? tile->n[0] : 1;
-}
-
-/* What a block holds already: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
-typedef struct packed {
-  const char *from;
-  int64_t row, count;
-} packed;
-
-/* Of the first n_in inputs. */
-static void load(const run *run, int32_t n_in, const place *place, const qn_tile *tile, packed *packed, char *scratch) {
-  const qn_job *job = run->job;
-  for (int32_t k = 0; k < n_in; k++) {
-    const qn_operand *operand = &job->operand[k];
-    if (operand->packing == QN_PACKING_IN_PLACE) continue;
-    const char *from = place->ptr[k];
-    /* A tile that is shorter along its last dimension holds the first items of a longer one. */
-    if (packed[k].from == from && packed[k].row == tile->row && packed[k].count >= tile->count) continue;
-    qn_pack_load(operand, job->nest->stride[k], tile, from, scratch);
-    packed[k].from = from;
-    packed[k].row = tile->row;
-    packed[k].count = tile->count;
-  }
-}
-
 /* The operands of the kernel: blocks, and tensors in place. */
-typedef struct registers {
+typedef struct float_registers {
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2];
-} registers;
+} float_registers;
 
-static void registers_set(const qn_job *job, registers *registers, char *scratch) {
+static void registers_set(const qn_job *job, float_registers *registers, char *scratch) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     const qn_operand *operand = &job->operand[k];
     registers->ptr[k] = scratch + operand->block;
@@ -227,40 +131,8 @@ static void registers_set(const qn_job *job, registers *registers, char *scratch
   }
 }
 
-/* Where a register of a program is, for the tile at hand. */
-static char *register_at(const run *run, const place *place, const qn_register *reg, char *scratch) {
-  const qn_job *job = run->job;
-  const qn_operand *operand;
-  switch (reg->kind) {
-    case QN_REGISTER_OPERAND:
-      operand = &job->operand[reg->index];
-      return operand->packing == QN_PACKING_IN_PLACE ? place->ptr[reg->index] : scratch + operand->block;
-    case QN_REGISTER_TEMP: return scratch + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
-    case QN_REGISTER_ONE: return scratch + job->ones + 8 * reg->index;
-    case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(job->program->constants + reg->index);
-    default: return (char *)(uintptr_t)((const uint64_t *)run->params + reg->index);
-  }
-}
-
-/* The steps of a program over one tile. */
-static void compute_program(const run *run, const place *place, const qn_tile *tile, char *scratch) {
-  const qn_program *program = run->job->program;
-  for (int32_t i = 0; i < program->n_steps; i++) {
-    const qn_step *step = &program->steps[i];
-    const int64_t extent[3] = {step->single ? 1 : tile->count, 1, 0};
-    char *ptr[QN_MAX_OPERANDS];
-    int64_t stride[QN_MAX_OPERANDS][2];
-    for (int32_t k = 0; k < step->n_registers; k++) {
-      ptr[k] = register_at(run, place, &step->registers[k], scratch);
-      stride[k][0] = step->registers[k].step;
-      stride[k][1] = 0;
-    }
-    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, scratch));
-  }
-}
-
-static void compute(const run *run, const place *place, const qn_tile *tile, registers *registers) {
-  const qn_job *job = run->job;
+static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, float_registers *registers) {
+  const qn_job *job = run->tiles.job;
   int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
     if (job->operand[k].packing == QN_PACKING_IN_PLACE)
@@ -282,52 +154,40 @@ static void compute(const run *run, const place *place, const qn_tile *tile, reg
   }
 }
 
-static void store(const run *run, const place *place, const qn_tile *tile, char *scratch) {
-  const qn_job *job = run->job;
+static void store(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
+  const qn_job *job = run->tiles.job;
   for (int32_t k = job->n_in; k < job->n_operands; k++)
     if (job->operand[k].packing != QN_PACKING_IN_PLACE)
       qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, place->ptr[k]);
 }
 
-/* Before the first tile of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
-static void begin_tiles(const qn_job *job, qn_tile *tile, packed *packed, char *scratch) {
-  tile->rank = job->tile_rank;
-  tile->dim = job->tile_dim;
-  for (int32_t j = 0; j < tile->rank; j++) tile->n[j] = job->chunk[tile->dim[j]];
-  tile->row = tile->rank ? tile->n[0] : 1;
-  for (int32_t k = 0; k < job->n_operands; k++) {
-    packed[k] = (struct packed){.count = 0};
-    if (job->operand[k].packing == QN_PACKING_AT) qn_pack_index(&job->operand[k], job->nest->stride[k], tile, scratch);
-  }
-}
-
-static void run_tiles(const run *run, int64_t first, int64_t end) {
-  const qn_job *job = run->job;
+static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
+  const qn_job *job = run->tiles.job;
   _Alignas(64) char scratch[QN_SCRATCH];
-  packed packed[QN_MAX_OPERANDS];
-  registers registers;
-  place place;
+  qn_tile_held held[QN_MAX_OPERANDS];
+  float_registers registers;
+  qn_tile_place place;
   qn_tile tile;
-  begin_tiles(job, &tile, packed, scratch);
+  qn_tiles_start(job, &tile, held, scratch);
   registers_set(job, &registers, scratch);
-  place_set(run, &place, first);
+  qn_tiles_set(&run->tiles, &place, first);
   for (int64_t i = first;;) {
-    tile_measure(run, &place, &tile);
-    load(run, job->n_in, &place, &tile, packed, scratch);
+    qn_tiles_measure(&run->tiles, &place, &tile);
+    qn_tiles_load(&run->tiles, job->n_in, &place, &tile, held, scratch);
     if (job->program)
-      compute_program(run, &place, &tile, scratch);
+      job->program->compute(job, place.ptr, tile.count, scratch, run->params);
     else
       compute(run, &place, &tile, &registers);
     store(run, &place, &tile, scratch);
     if (++i == end) break;
-    place_next(run, &place);
+    qn_tiles_next(&run->tiles, &place);
   }
   if (job->streamed) fence_streams();
 }
 
 static void blocks_slice(void *arg, int64_t i) {
-  const run *run = arg;
-  int64_t n = run->n_slices, first = part_start(run->n_tiles, i, n, 1), end = part_start(run->n_tiles, i + 1, n, 1);
+  const engine_run *run = arg;
+  int64_t n = run->n_slices, first = qn_tiles_part(run->n_tiles, i, n, 1), end = qn_tiles_part(run->n_tiles, i + 1, n, 1);
   if (first < end) run_tiles(run, first, end);
 }
 
@@ -337,38 +197,6 @@ static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
   int64_t size = job->operand[job->n_in].size;
   if (!job->streamed || job->nest->rank != 1 || misaligned % (uintptr_t)size) return 0;
   return (int64_t)misaligned / size % job->chunk[0];
-}
-
-static int64_t count_tiles(const run *run) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < run->job->nest->rank; d++) n *= tiles_along(run, d);
-  return n;
-}
-
-void qn_engine_walk(const qn_job *job, const qn_ref *inputs, int32_t n_in, int64_t i, int64_t n,
-                    int (*visit)(void *arg, const qn_engine_tile *tile), void *arg) {
-  const run run = {.job = job, .ref = inputs};
-  const int64_t n_tiles = count_tiles(&run), first = part_start(n_tiles, i, n, 1), end = part_start(n_tiles, i + 1, n, 1);
-  _Alignas(64) char scratch[QN_SCRATCH];
-  packed packed[QN_MAX_OPERANDS];
-  char *ptr[QN_MAX_OPERANDS];
-  place place;
-  qn_tile tile;
-  if (first == end) return;
-  begin_tiles(job, &tile, packed, scratch);
-  place_set(&run, &place, first);
-  qn_engine_tile visited = {.ptr = ptr, .room = scratch + job->room};
-  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
-  for (int64_t at = first;;) {
-    tile_measure(&run, &place, &tile);
-    load(&run, n_in, &place, &tile, packed, scratch);
-    for (int32_t k = 0; k < n_in; k++)
-      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place.ptr[k] : scratch + job->operand[k].block;
-    visited.count = tile.count;
-    if (!visit(arg, &visited) || ++at == end) return;
-    visited.first += tile.count;
-    place_next(&run, &place);
-  }
 }
 
 /* ---- Either ---- */
@@ -381,7 +209,7 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
 
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
   int32_t n_slices = qn_engine_slices(job, slices);
-  run run = {.job = job, .kernel = kernel, .ref = ref, .params = params, .n_slices = n_slices};
+  engine_run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(job->nest, n_slices);
@@ -391,8 +219,8 @@ void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, cons
     }
     return;
   }
-  run.skew = stream_skew(job, ref);
-  run.n_tiles = count_tiles(&run);
+  run.tiles.skew = stream_skew(job, ref);
+  run.n_tiles = qn_tiles_count(&run.tiles);
   if (n_slices > 1)
     qn_slices_run(slices, n_slices, blocks_slice, &run);
   else

@@ -16,17 +16,4 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
  * called in the default floating point environment. */
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
 
-/* A tile of a job that is in_order, its first n_in inputs as the job's kernel takes them. */
-typedef struct qn_engine_tile {
-  char *const *ptr; /* [n_in] */
-  int64_t first;    /* its first element's number in the order of the nest's elements */
-  int64_t count;    /* how many it has */
-  char *room;       /* for job->room_size bytes of each */
-} qn_engine_tile;
-
-/* Calls visit(arg, tile) for the tiles of part `i` of `n` of an in_order job, one after another, until it returns 0; a part may
- * have none. inputs: as ref above. To be called in the default floating point environment. */
-void qn_engine_walk(const qn_job *job, const qn_ref *inputs, int32_t n_in, int64_t i, int64_t n,
-                    int (*visit)(void *arg, const qn_engine_tile *tile), void *arg);
-
 #endif

@@ -33,6 +33,7 @@
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
 static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
+static int has_outputs(const qn_job *job) { return job->n_in < job->n_operands; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
@@ -191,7 +192,7 @@ static int has_rows(const qn_job *job, int32_t k) { return tile_stride(job, k, 0
 
 /* The kernel may run over the rows of a tile where they are long enough and some operand is then used as it lies. */
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
-  if (job->program || job->in_order) return 0;
+  if (job->program || !has_outputs(job)) return 0;
   const qn_variant *variant = &signature->variants[0];
   if (job->tile_rank != 2 || tile_extent(job, 0) < (variant->rank == 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
   for (int32_t k = 0; k < job->n_operands; k++)
@@ -309,7 +310,7 @@ static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
 static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
 /* Gives each operand its places in the scratch; returns the bytes taken. */
-static int64_t lay_out(qn_job *job) {
+static int64_t lay_out(const qn_signature *signature, qn_job *job) {
   int64_t elements = 1, used = 0;
   for (int32_t j = 0; j < job->tile_rank; j++) elements *= tile_extent(job, j);
   for (int32_t k = 0; k < job->n_operands; k++) {
@@ -330,17 +331,16 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  job->room = (uint16_t)used;
-  if (!job->program) return used + round_up(job->room_size * elements);
-  int64_t temps = used + round_up(8 * job->program->n_ones);
+  const qn_tile_program *program = job->program;
+  int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up(job->program->temp_before[job->program->n_temps] * elements);
+  return temps + round_up((program ? program->temp_bytes : signature->temp_bytes) * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
-  int32_t other = job->streamed || job->in_order ? 0 : any_transposed_dim(job);
+  int32_t other = job->streamed || !has_outputs(job) ? 0 : any_transposed_dim(job);
   job->path = QN_PATH_BLOCKS;
   int64_t largest = job->streamed && STREAM_BLOCK < QN_BLOCK ? STREAM_BLOCK : QN_BLOCK;
   if (other) largest = TRANSPOSED_ROW * transposed_rows(job);
@@ -353,7 +353,7 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
     job->rows = (uint8_t)are_rows_worthwhile(job, signature);
     job->variant = job->program ? NULL : block_variant(signature, job);
     for (int32_t k = 0; k < job->n_operands; k++) choose_packing(job, k, other != 0);
-    if (lay_out(job) <= QN_SCRATCH) break;
+    if (lay_out(signature, job) <= QN_SCRATCH) break;
     qn_assert(block > 1);
   }
   if (job->program)
@@ -398,7 +398,7 @@ static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
-  if (bytes < QN_STREAM_BYTES) return 0;
+  if (bytes < QN_STREAM_BYTES || !has_outputs(job)) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
@@ -413,7 +413,7 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   job->nest = nest;
   job->n_operands = nest->n_operands;
   job->n_in = job->n_operands - n_out;
-  job->rows = job->streamed = job->in_order = job->room_size = 0;
+  job->rows = job->streamed = 0;
   job->computes = signature->computes;
   job->program = signature->program;
   job->position = signature->position;
@@ -447,21 +447,13 @@ static void plan_pieces(qn_job *job) {
   job->chunk[0] = PIECE_BYTES / largest;
 }
 
-void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, uint8_t room, qn_job *job) {
-  set_operands(signature, dtypes, nest, 0, job);
-  job->in_order = 1;
-  job->room_size = room;
-  plan_blocks(signature, job);
-  job->most_slices = count_slices(estimate_nanoseconds(job, 0));
-}
-
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
   job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
   job->path = QN_PATH_DIRECT;
   /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
-  job->variant = job->program || nest->n_positions ? NULL : direct_variant(signature, dtypes, job, &n_strided);
+  job->variant = job->program || nest->n_positions || n_out == 0 ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
   if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && may_go_direct(job, n_strided)) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);

@@ -6,7 +6,7 @@
 #ifndef QN_JOB_H
 #define QN_JOB_H
 
-#include "core/op/program.h"
+#include "core/op/tile_program.h"
 #include "core/op/resolve.h"
 #include "core/tensor/tensor.h"
 
@@ -60,16 +60,13 @@ typedef struct qn_job {
   uint8_t rows;      /* BLOCKS: the kernel runs over the tile as rows of its first dimension; else as one long row */
   uint8_t streamed;  /* outputs go past the cache; DIRECT: the kernel writes to blocks, a piece of a row at a time */
   uint8_t computes;  /* as in qn_signature */
-  uint8_t in_order;  /* tiles follow one another in the order of the nest's elements, each a run of them; there are no outputs */
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
   qn_kernel *kernel;
-  /* An expression that is interpreted: instead of one kernel, over tiles. Where in the scratch its registers lie. */
-  const qn_program *program;
-  uint16_t ones, temps;
-  int32_t items; /* elements that a temporary has room for */
-  uint16_t room; /* where in the scratch the room lies for what is found in a tile, */
-  uint8_t room_size; /* of so many bytes an element */
+  /* An expression that is interpreted: instead of one kernel, over tiles. */
+  const qn_tile_program *program;
+  uint16_t ones, temps; /* where in the scratch its registers lie, or signature->temp_bytes of each element of a tile */
+  int32_t items;        /* elements that a temporary has room for */
   int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
   /* BLOCKS: the nest is cut into tiles of chunk[d] along dimension d, which are walked along order[0] first.
    * DIRECT and streamed: rows are cut into pieces of chunk[0]. */
@@ -83,12 +80,9 @@ typedef struct qn_job {
 } qn_job;
 
 /* Decides all of it for a nest that is normalised, has at least one element, and stays as long as the job. dtypes: of the
- * operands; those of positions have the bytes of theirs for size. */
+ * operands; those of positions have the bytes of theirs for size. Without outputs (n_out 0) the job is over blocks, for who walks
+ * them by core/cpu/tiles.h: tiles follow one another in the order of the nest's elements, each a run of them. */
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job);
-
-/* The same for a nest of inputs alone, its dimensions in row-major order: in_order. Each input lies contiguous in a tile, or a
- * block is made of it. dtypes: of the inputs; room: bytes an element. */
-void qn_job_plan_inputs(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, uint8_t room, qn_job *job);
 
 /* The best build of a variant for this machine, NULL if it runs none of them; *isa (may be NULL): its level. */
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa);

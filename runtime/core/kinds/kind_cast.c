@@ -13,10 +13,7 @@ extern const qn_kind qn_kind_cast;
 static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
   const uint8_t to = dtypes[info->n_in];
-  signature->heavy = builtin->heavy;
-  signature->computes = 0;
-  signature->position = NULL;
-  signature->program = NULL;
+  qn_signature_begin(signature, builtin->heavy, 0);
   signature->param = to;
   signature->n_variants = 1;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) signature->compute_dtypes[k] = dtypes[k];
@@ -35,11 +32,11 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   return QUERN_OK;
 }
 
-static const char *cast_instead(const quern_op_info *info) {
-  if (info->n_in == 0) return "write the number";
-  if (strcmp(info->name, "saturate_cast") == 0) return "a cast wraps; clip before it: (i8)clip(x, -128, 127)";
-  return "write a cast, (f32)x";
+static quern_status chosen_dtype(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  const quern_op_info *info = &builtin->info;
+  (void)in_dtypes;
+  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
 }
 
-const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .not_in_expressions = cast_instead, .resolve = resolve_cast,
-                              .result = qn_elementwise_chosen, .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};
+const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .resolve = resolve_cast, .result = chosen_dtype,
+                              .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

@@ -7,10 +7,7 @@ extern const qn_kind qn_kind_copy;
 
 static quern_status resolve_copied(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   uint8_t promoted;
-  signature->heavy = builtin->heavy;
-  signature->computes = 0;
-  signature->position = NULL;
-  signature->program = NULL;
+  qn_signature_begin(signature, builtin->heavy, 0);
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
   signature->param = promoted;

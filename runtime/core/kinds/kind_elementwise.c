@@ -6,10 +6,7 @@
 
 static quern_status resolve_computed(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   uint8_t promoted;
-  signature->heavy = builtin->heavy;
-  signature->computes = 1;
-  signature->position = NULL;
-  signature->program = NULL;
+  qn_signature_begin(signature, builtin->heavy, 1);
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
   /* What is computed passes to the store unrounded. */

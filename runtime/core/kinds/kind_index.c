@@ -26,8 +26,7 @@ static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtyp
     return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[0], 0,
                           "dtype %s, which it does not give (it gives %s); cast the result with astype",
                           qn_dtype_infos[dtype].name, builtin->info.args[0].dtypes);
-  signature->heavy = signature->computes = 0;
-  signature->program = NULL;
+  qn_signature_begin(signature, 0, 0);
   signature->position = qn_index_packs[is_float];
   signature->param = is_float ? QN_F64 : QN_B64;
   signature->compute_dtypes[0] = signature->compute_dtypes[1] = is_float ? QN_F64 : QN_I64;
@@ -37,8 +36,10 @@ static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtyp
 
 static quern_status index_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
                                  uint8_t *dtype) {
+  const quern_op_info *info = &builtin->info;
   qn_signature signature;
-  quern_status status = qn_elementwise_chosen(builtin, in_dtypes, k, chosen, dtype);
+  (void)in_dtypes;
+  quern_status status = qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
   return status ? status : resolve_index(builtin, (const uint8_t[]){POSITION_DTYPE, *dtype}, &signature);
 }
 
@@ -86,7 +87,9 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   decision->byte_offset[1] = tensor.ref.offset;
   if ((status = resolve_index(op->builtin, decision->dtypes, &decision->own_signature))) return status;
   decision->param_dtype = decision->own_signature.param;
-  if ((status = qn_decide_stand_in(op, decision->dtypes, decision))) return status;
+  if (decision->backend && decision->backend->stand_in &&
+      (status = decision->backend->stand_in(op, decision->dtypes, decision)))
+    return status;
 
   qn_tensor positions = tensor;
   positions.ref = (qn_ref){NULL, 0};
@@ -101,12 +104,6 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   return qn_tensor_check_itself(info->name, info->args, &decision->nest, 1, decision->sizes);
 }
 
-static const char *index_instead(const quern_op_info *info) {
-  (void)info;
-  return "its elements follow from where they stand; call it by itself";
-}
-
 const qn_kind qn_kind_index = {
     .name = "index", .chooses_dtype = 1, .n_positions = 1, .n_own_params = 1,
-    .not_in_expressions = index_instead, .resolve = resolve_index,
-    .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};
+    .resolve = resolve_index, .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};

@@ -25,22 +25,15 @@ quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decisio
                         info->name, qn_device_text(decision->device, text), where);
 }
 
-quern_status qn_decide_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
-  if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
-  decision->op = decision->backend->stand_in(op);
-  if (!decision->op) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
-  return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
-}
-
 quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params) {
   const quern_scalar *given = call ? call->params : NULL;
   int32_t n_given = given ? call->n_params : 0;
   const qn_specialised *specialised = decision->specialised;
   const qn_kind *kind = qn_kind_of(decision->called);
-  quern_status status = !specialised || (specialised->n_slots && !specialised->slots)
-                            ? qn_params_convert(info, decision->param_dtype, n_given, given, params)
-                            : qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
+  const int has_slots = specialised && (specialised->slots || !specialised->n_slots);
+  quern_status status = qn_params_convert(info, decision->param_dtype, has_slots ? specialised->n_slots : info->n_params,
+                                          has_slots ? specialised->slots : NULL, n_given, given, params);
   if (kind->bind && status == QUERN_OK) kind->bind(decision, params);
   return status;
 }

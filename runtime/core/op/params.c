@@ -7,16 +7,16 @@
 
 #include "core/base/status.h"
 
-/* Rounds a finite or infinite |value| to a binary float of `fraction_bits` stored fraction bits and exponents from
- * `min_exponent` (of the smallest normal number) up; overflow gives infinity. Round to nearest, ties to even, once, from
- * the bits of the double. */
-static uint32_t narrow_float(double value, int fraction_bits, int min_exponent, int max_exponent) {
+/* Rounds a finite or infinite |value| to the bits of a float dtype; what is too large becomes `beyond`, infinity or NaN. Round to
+ * nearest, ties to even, once, from the bits of the double. */
+static uint32_t narrow_float(double value, const qn_dtype_info *info, uint32_t beyond) {
+  const int fraction_bits = info->digits - 1, max_field = (1 << info->exponent) - (info->is_finite ? 1 : 2);
+  const int min_exponent = 2 - (1 << (info->exponent - 1)), max_exponent = max_field - 1 + min_exponent;
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  uint32_t infinity = (uint32_t)(max_exponent - min_exponent + 2) << fraction_bits;
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
   uint64_t fraction = bits & 0xfffffffffffff;
-  if (exponent > max_exponent) return infinity;
+  if (exponent > max_exponent) return beyond;
   if (exponent < min_exponent - fraction_bits - 1) return 0; /* under half of the smallest subnormal, f64's own included */
   fraction |= 0x10000000000000;
   int shift = 52 - fraction_bits;
@@ -25,7 +25,8 @@ static uint32_t narrow_float(double value, int fraction_bits, int min_exponent, 
   kept += rest > half || (rest == half && (kept & 1));
   /* A normal number's leading bit adds 1 to the exponent field below it; a carry out of the fraction adds another. */
   uint32_t field = exponent < min_exponent ? 0 : (uint32_t)(exponent - min_exponent);
-  return (field << fraction_bits) + (uint32_t)kept;
+  const uint32_t narrow = (field << fraction_bits) + (uint32_t)kept;
+  return narrow < beyond ? narrow : beyond;
 }
 
 /* An integer as a double that rounds to any format of at most 51 bits as the integer itself would: what does not fit is
@@ -39,19 +40,17 @@ static double odd_double(uint64_t magnitude) {
   return (double)magnitude;
 }
 
-static void to_half(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {
+/* To a float dtype of at most 32 bits whose rows in dsl/types.lua say all of it. */
+static void to_narrow(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {
+  const uint32_t ones = (1u << (info->bits - 1)) - 1, infinity = ones >> (info->digits - 1) << (info->digits - 1);
+  const uint32_t beyond = info->is_finite ? ones : infinity, nan = info->is_finite ? ones : infinity | 1u << (info->digits - 2);
   double value = scalar->v.f[0];
   if (scalar->kind == QUERN_U64)
     value = odd_double(scalar->v.u);
   else if (scalar->kind == QUERN_I64)
     value = scalar->v.i < 0 ? -odd_double(0 - (uint64_t)scalar->v.i) : odd_double((uint64_t)scalar->v.i);
-  uint32_t bits;
-  if (value != value)
-    bits = dtype == QN_F16 ? 0x7e00 : 0x7fc0;
-  else
-    bits = (dtype == QN_F16 ? narrow_float(value, 10, -14, 15) : narrow_float(value, 7, -126, 127)) |
-           (__builtin_signbit(value) ? 0x8000u : 0);
-  *slot = bits;
+  const uint32_t bits = value != value ? nan : narrow_float(value, info, beyond);
+  *slot = bits == nan ? nan : bits | (__builtin_signbit(value) ? ones + 1 : 0);
 }
 
 static void to_f32(const quern_scalar *scalar, uint64_t *slot) {
@@ -109,18 +108,38 @@ static const char *to_bits(const quern_scalar *scalar, uint64_t *slot) {
   return NULL;
 }
 
+/* Two f64s; a real number's imaginary part is 0. */
+static void to_complex(const quern_scalar *scalar, uint64_t *slot) {
+  quern_scalar imaginary = {.kind = QUERN_F64};
+  quern_scalar real = *scalar;
+  if (scalar->kind == QUERN_C128) {
+    real.kind = QUERN_F64;
+    imaginary.v.f[0] = scalar->v.f[1];
+  }
+  to_f64(&real, &slot[0]);
+  to_f64(&imaginary, &slot[1]);
+}
+
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot) {
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   int is_signed = dtype == QN_I8 || dtype == QN_I16 || dtype == QN_I32 || dtype == QN_I64;
   switch (dtype) {
     case QN_BOOL: *slot = !is_zero(scalar); return NULL;
-    case QN_F16:
-    case QN_BF16: to_half(scalar, dtype, slot); return NULL;
     case QN_F32: to_f32(scalar, slot); return NULL;
     case QN_F64: to_f64(scalar, slot); return NULL;
     case QN_B64: return to_bits(scalar, slot);
-    default: qn_assert(info->kind == QN_KIND_INTEGER);
+    default: break;
   }
+  if (info->kind == QN_KIND_FLOAT) {
+    to_narrow(scalar, info, slot);
+    return NULL;
+  }
+  if (info->kind == QN_KIND_COMPLEX) {
+    qn_assert(info->bits == 128);
+    to_complex(scalar, slot);
+    return NULL;
+  }
+  qn_assert(info->kind == QN_KIND_INTEGER);
   uint64_t high = UINT64_MAX >> (64 - info->bits + is_signed);
   return to_integer(scalar, is_signed ? -(int64_t)high - 1 : 0, high, slot);
 }
@@ -140,7 +159,7 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
   const char *name = info->params[k].name;
   if (k >= n_given && scalar->kind == QUERN_NONE)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: parameter %d (%s) is not given, and has no default", info->name, k + 1, name);
-  if (scalar->kind == QUERN_C128)
+  if (scalar->kind == QUERN_C128 && qn_dtype_infos[dtype].kind != QN_KIND_COMPLEX)
     return qn_status_fail(QUERN_E_DTYPE, "%s: parameter %d (%s): a complex number, but the op computes in %s; give its real part",
                           info->name, k + 1, name, computed_in(dtype));
   if (scalar->kind < 0 || scalar->kind > QUERN_C128)
@@ -155,18 +174,13 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
                         info->n_in ? "cast the tensors to a float dtype with astype first" : "the output a float dtype");
 }
 
-quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
-                               qn_params *params) {
+quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n, const qn_slot *slots, int32_t n_given,
+                               const quern_scalar *given, qn_params *params) {
   quern_status status = check_count(info, n_given);
-  for (int32_t k = 0; k < info->n_params && status == QUERN_OK; k++)
-    status = convert_one(info, k, dtype, n_given, given, &params->slot[k]);
-  return status;
-}
-
-quern_status qn_params_convert_slots(const quern_op_info *info, int32_t n_slots, const qn_slot *slots, int32_t n_given,
-                                     const quern_scalar *given, qn_params *params) {
-  quern_status status = check_count(info, n_given);
-  for (int32_t k = 0; k < n_slots && status == QUERN_OK; k++)
-    status = convert_one(info, slots[k].param, slots[k].dtype, n_given, given, &params->slot[k]);
+  for (int32_t k = 0, at = 0; k < n && status == QUERN_OK; k++) {
+    const qn_slot slot = slots ? slots[k] : (qn_slot){(uint8_t)k, dtype};
+    status = convert_one(info, slot.param, slot.dtype, n_given, given, &params->slot[at]);
+    at += qn_dtype_words(slot.dtype);
+  }
   return status;
 }

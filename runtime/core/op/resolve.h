@@ -11,13 +11,23 @@
 typedef struct qn_signature {
   uint8_t param;               /* the dtype that parameters are converted to */
   uint8_t heavy;
+  uint8_t temp_bytes;          /* that a kind which runs its calls itself wants of an element beside its blocks */
   uint8_t computes;            /* 1: the kernels take any NaN for one, and store the canonical one; 0: they may move bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
   const qn_variant *position;  /* writes the positions of elements, "sc", rank 2, for a nest that has them; else NULL */
-  const struct qn_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
+  const struct qn_tile_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
 } qn_signature;
+
+/* What a kind's `resolve` begins with. */
+static inline void qn_signature_begin(qn_signature *signature, uint8_t heavy, uint8_t computes) {
+  signature->heavy = heavy;
+  signature->computes = computes;
+  signature->temp_bytes = 0;
+  signature->position = NULL;
+  signature->program = NULL;
+}
 
 /* What the inputs promote to by the op's rule (qn_promotion), if it takes that. in_dtypes: [n_in]. */
 quern_status qn_resolve_promoted(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t *promoted);

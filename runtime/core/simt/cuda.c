@@ -15,6 +15,10 @@ quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *
   const quern_op_info *info = decision->op->info;
   const int32_t first = decision->nest.n_positions;
   for (int32_t k = first; k < decision->n_operands; k++) {
+    if (is_value(decision, k) && decision->sizes[k] > sizeof(uint64_t))
+      return qn_tensor_fail(QUERN_E_DEVICE, info->name, &info->args[k - first], k,
+                            "one value of dtype %s on the cpu: its %d bytes do not fit a kernel's argument; copy it to the device",
+                            qn_dtype_infos[decision->dtypes[k]].name, decision->sizes[k]);
     if ((uintptr_t)qn_ref_address(ref[k]) % decision->sizes[k] == 0 || is_value(decision, k)) continue;
     return qn_tensor_fail(QUERN_E_ALIGNMENT, info->name, &info->args[k - first], k < info->n_in ? k : k - decision->n_in,
                           "its address is no multiple of %d, the bytes of an item, which a CUDA device cannot read or write",

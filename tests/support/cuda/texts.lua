@@ -9,6 +9,7 @@ package.path = root .. "/?.lua;" .. root .. "/tests/support/?.lua;" .. package.p
 
 local cuda = require "gen.targets.cuda.tree"
 local digest = require "gen.base.digest"
+local kinds = require "gen.kinds.kinds"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local main = require "gen.main"
 local number = require "gen.base.number"
@@ -121,9 +122,9 @@ end
 -- The row for an entry.
 function M.row(model, entry)
   local record = entry.record
-  local slot, turn = kernels_cuda.slots(model.types, record, #record.op.inputs)
+  local slot, turn = kernels_cuda.items(model.types, record, #record.op.inputs)
   return M.kernel_row(record, { n_out = #record.op.outputs, op = M.row_op(entry), slot = record.template == "transpose" and 0 or slot, turn = turn,
-                                params = entry.params, is_index = record.op.index })
+                                params = entry.params, is_index = kinds.of(record.op).has_indices })
 end
 
 if arg and arg[0] and arg[0]:find "texts%.lua$" then
