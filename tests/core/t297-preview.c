@@ -292,7 +292,8 @@ static void test_complex_casts(void) {
   cast_all(F32, &single, COMPLEX, to, 1);
   if (to[0] != (double)single || to[1] != 0) WRONG("f32: %a", to[0]);
   cast_all(COMPLEX, complexes, BOOL, truth, 4);
-  if (truth[0] != 0 || truth[1] != 1 || truth[2] != 1 || truth[3] != 0) WRONG("to bool: %d %d %d %d", truth[0], truth[1], truth[2], truth[3]);
+  if (truth[0] != 0 || truth[1] != 1 || truth[2] != 1 || truth[3] != 0)
+    WRONG("to bool: %d %d %d %d", truth[0], truth[1], truth[2], truth[3]);
   DLTensor in = tensor(complexes, COMPLEX, 1, &one, NULL), out = tensor(&real, F32, 1, &one, NULL), other = in;
   refused("astype", 1, &in, NULL, NULL, &out, "there is no cast from complex128 to f32");
   refused("less", 2, &in, &other, NULL, &out, "dtype complex128 is not taken");
@@ -634,12 +635,14 @@ static void test_expressions(void) {
   for (int64_t i = 0; i < n; i++)
     if (complexes[2 * i] != x[i] || complexes[2 * i + 1] != 0) WRONG("(complex128)%a: %a", x[i], complexes[2 * i]);
   fill_random(memory[2], 16 * n);
-  DLTensor other = tensor(memory[2], COMPLEX, 1, &n, NULL), single = tensor(memory[2] + 16, COMPLEX, 1, &one, NULL), out = tensor(memory[1], COMPLEX, 1, &n, NULL);
+  DLTensor other = tensor(memory[2], COMPLEX, 1, &n, NULL), single = tensor(memory[2] + 16, COMPLEX, 1, &one, NULL);
+  DLTensor out = tensor(memory[1], COMPLEX, 1, &n, NULL);
   for (int form = 0; form < 2; form++) { /* of all elements, and of one for all of them */
     if (run("x > 0 ? a : x", 2, &in, form ? &single : &other, NULL, &out)) WRONG("%s", quern_last_error());
     for (int64_t i = 0; i < n; i++) {
       const double number[2] = {x[i], 0};
-      if (memcmp(memory[1] + 16 * i, x[i] > 0 ? memory[2] + (form ? 16 : 16 * i) : (const char *)number, 16)) WRONG("choice %lld", (long long)i);
+      const char *wanted = x[i] > 0 ? memory[2] + (form ? 16 : 16 * i) : (const char *)number;
+      if (memcmp(memory[1] + 16 * i, wanted, 16)) WRONG("choice %lld", (long long)i);
     }
   }
   ends("expressions with both, interpreted");
