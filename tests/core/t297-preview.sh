@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t297-preview.sh: dtypes in preview, f8_e4m3fn and complex128, are a row each: with --preview a tree and a library have them, typed,
+# t297-preview.sh: dtypes in preview, f8_e4m3fn and complex128, are a row each. With --preview a tree and a library have them, typed,
 # packed, copied and cast (t297-preview.c); without it nothing of them is there.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
