@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The generator at run time: what the quern-gen module asks of it. A service holds a model, which specs add to, and answers
+-- The generator at run time: the interface of the quern-gen module. A service holds a model, which specs add to, and answers
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
--- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
+-- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
 
 local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
@@ -26,7 +26,7 @@ function M.new(sources)
   return setmetatable({ sources = sources, kept = {}, strings = debug.getmetatable "" }, Service)
 end
 
--- A model of the built-in specs from what tools/embed.lua keeps of one: { dtypes, ops, funcs, api_names }.
+-- A model of the built-in specs from the fields that tools/embed.lua keeps: { dtypes, ops, funcs, api_names }.
 function M.restore(kept)
   local model = { dtypes = kept.dtypes, ops = kept.ops, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
                   api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes), derive = derive.run }
@@ -108,11 +108,15 @@ local function packed_op(types, op, built, heavy)
     args[#args + 1] = string.pack("<s4s4I4I4", output.name, table.concat(outputs[k], " "), 1, (1 << #op.inputs) - 1)
     results[k] = string.pack("<I4", output.type and types.by_name[output.type].index or 0xff) -- QN_DTYPE_NONE
   end
-  local params = {}
+  local params, derivative = {}, { string.pack("<I4", op.backward_of and 1 or 0) }
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
-    .. table.concat(results) .. table.concat(args) .. table.concat(params)
+  for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
+    for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
+  end
+  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs,
+                     #op.outputs, #op.params, op.counts or 0)
+    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
@@ -123,17 +127,17 @@ local function check_bodies(model, first, built, heavy)
     local op = model.ops[k]
     if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
-             op.place, op.name)
+             op.location, op.name)
     end
     local dtypes = variants.kernel_dtypes(model.types, op, built)
-    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.place, op.name) end
+    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.location, op.name) end
     for _, K in ipairs(dtypes) do
       local dag, message, kind = expr.op_dag(model, op, K)
       if dag then
         heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
         steps = steps + dag.steps
         if steps > M.MAX_SPEC_STEPS then
-          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS)
+          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.location, op.name, M.MAX_SPEC_STEPS)
         end
       elseif not seen[message] then
         -- a body that serves several dtypes is wrong in all of them in one way
@@ -148,7 +152,7 @@ local function check_bodies(model, first, built, heavy)
   return heavy
 end
 
--- Takes out of a model what came to it since `before` was noted: { n_ops, n_files, funcs = set of names }.
+-- Removes the additions to a model since `before`: { n_ops, n_files, funcs = set of names }.
 local function take_back(model, before)
   for k = #model.ops, before.n_ops + 1, -1 do
     local op = model.ops[k]
@@ -170,7 +174,7 @@ local function load_spec(self, name, text)
     local errors = spec.load(model, name, text)
     if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
     local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
-    -- what is derived of bodies within their limits
+    -- derivatives of bodies that are within their limits
     local n_given = #model.ops
     derive.complete(model, before.n_ops + 1)
     check_bodies(model, n_given + 1, self.built, heavy)

@@ -4,7 +4,7 @@
 --   $param name... | $for name in list | $if condition | $elif condition | $else | $end | $assert condition
 --   $include FILE             the lines of FILE of the same folder, indented as this line is
 --   $within FILE ... $end     the same, with what is between these two lines in place of FILE's line $inside
--- and ${name} inside lines. $param lines at the head name what a template takes, by itself or in the files it includes: a value
+-- and ${name} inside lines. $param lines at the head name the parameters of a template and of the files that it includes: a value
 -- that is missing or not named there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither
 -- ops nor C.
 
@@ -134,6 +134,27 @@ local function render_lines(lines, values, out, around)
       error(string.format("bug: %s: assertion failed: %s", line.where, line.text))
     end
   end
+end
+
+-- The identifiers in a parsed template's own text and in what it includes, as a set; those of comments are left out.
+function M.identifiers(template)
+  local set = template.identifiers
+  if set then return set end
+  set = {}
+  local function collect(lines)
+    for _, line in ipairs(lines) do
+      if line.kind == "text" then
+        local text = line.text:gsub("%$%b{}", "$"):gsub("/%*.-%*/", " ")
+        for word in text:gmatch "%f[%w_$][%a_][%w_]*%f[^%w_$]" do set[word] = true end
+      end
+      if line.template then collect(line.template.lines) end
+      for _, branch in ipairs(line.branches or {}) do collect(branch.lines) end
+      if line.lines then collect(line.lines) end
+    end
+  end
+  collect(template.lines)
+  template.identifiers = set
+  return set
 end
 
 -- Of values, those that a parsed template takes.

@@ -59,6 +59,11 @@ function Scope:type_of(name, node)
   return self.T
 end
 
+-- Labels a value's node with its name in the body. The last label holds: that of the outer body.
+local function label(value, name)
+  if not is_weak(value) and #scope.node_of(value).args > 0 then scope.node_of(value).label = name end
+end
+
 -- The value of `type name = expression;`
 function Scope:assigned(statement)
   local value = self:eval(statement.value)
@@ -72,7 +77,8 @@ function Scope:assigned(statement)
   return self:cast(value, type_name)
 end
 
--- The same where an output is assigned, which may have a type of its own. outputs: name -> output, of a body that assigns them
+-- The same for an assignment that may be to an output with a type of its own. outputs: name -> output, of a body that assigns
+-- them
 function Scope:assigned_output(statement, outputs)
   local value, output = self:assigned(statement), outputs[statement.name]
   if not output then return value end
@@ -104,8 +110,10 @@ function Scope:run_rare(statement, outputs)
                   source.suggest(assign.name, self.env))
       end
       if is_weak(value) then value = self:strong(value, is_weak(old) and self:settle(old, assign).type or old.type, assign) end
+      label(value, assign.name .. "_rare")
       changed[#changed + 1] = { name = assign.name, value = value, old = old, at = assign.at }
     end
+    if assign.type then label(value, assign.name) end
     rawset(inner.env, assign.name, value)
   end
   local last = {}
@@ -117,12 +125,13 @@ function Scope:run_rare(statement, outputs)
         self:fail(change, "rare: %s is %s, its new value %s", change.name, old.type, change.value.type)
       end
       self.env[change.name] = self.state.dag:make("rare", old.type, { condition, change.value, old })
+      label(self.env[change.name], change.name)
     end
   end
 end
 
--- Evaluates the body: its result, or, where it assigns `outputs`, the list of them. One that is marked as a derivative is run by
--- model.derive, which who marks it puts there (derive.lua).
+-- Evaluates the body: its result, or, where it assigns `outputs`, the list of them. A body marked as a derivative is run by
+-- model.derive, set by derive.lua.
 function Scope:run(outputs)
   if not self.source.derive then return self:run_body(outputs) end
   local list = self.state.model.derive(self)
@@ -142,6 +151,7 @@ function Scope:run_body(outputs)
     body = result
     self.state.parsed[self.source] = body
   end
+  for alias, name in pairs(self.owner and self.owner.aliases or {}) do self.env[alias] = self.env[name] end
   local output_of_name = {}
   for _, output in ipairs(outputs or {}) do output_of_name[output.name] = output end
   for _, statement in ipairs(body.statements) do
@@ -153,6 +163,7 @@ function Scope:run_body(outputs)
     else
       if self.env[statement.name] then self:fail(statement, "'%s' is already defined", statement.name) end
       self.env[statement.name] = self:assigned_output(statement, output_of_name)
+      label(self.env[statement.name], statement.name)
     end
   end
   if outputs then

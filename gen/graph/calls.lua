@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops, whose bodies are inlined.
+-- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops. The bodies of the latter two are inlined.
 
 local number_of = require "gen.base.number"
 local kinds = require "gen.kinds.kinds"
@@ -61,7 +61,7 @@ function Scope:lookup(node)
   if it.kind ~= "integer" or it.bits ~= t.bits then
     self:fail(node, "the index of %s table %s must be a %d-bit integer", list.type, name, t.bits)
   end
-  return self.state.dag:make("lookup", list.type, { index }, { name = list.place .. ":" .. name, table = list })
+  return self.state.dag:make("lookup", list.type, { index }, { name = list.location .. ":" .. name, table = list })
 end
 
 ---------------------------------------------------------------------------------------------------- functions and ops
@@ -218,6 +218,13 @@ function Scope:of_body(owner, body, env, T)
                         constants = owner.constants, tables = owner.tables, trusted = owner.builtin }, Scope)
 end
 
+-- Notes the file of an inlined body. A function's value without a name of its own gets the function's name.
+function Scope:note_use(owner, result)
+  local files, file = self.state.files, owner.location:match "^(.*):%d+$"
+  if not files[file] then files[file], files[#files + 1] = true, file end
+  if owner.args and result.args and #result.args > 0 and not result.label then result.label = owner.name end
+end
+
 -- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
 function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
@@ -240,11 +247,12 @@ function Scope:inline(owner, body, env, values, T, node)
   local result = self:of_body(owner, body, env, T):run(owner.assigns and owner.outputs)
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
+  self:note_use(owner, result)
   return result
 end
 
--- canonical(x) in the library's own math: x, which where no rare block runs is a number or the one NaN, so that kernels need
--- not look.
+-- canonical(x) in the library's own math: x, with the promise that where no rare block runs it is a number or the canonical NaN.
+-- Kernels then need no check.
 function Scope:canonical(node)
   if #node.args ~= 1 then self:fail(node, "canonical takes 1 argument") end
   local value = self:eval(node.args[1])

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Derivatives. Of a primitive: a rule, as text. Of a graph whose calls are nodes of their own (expr.lua's units): one walk from
--- the inputs on. Of an op: another op, <op>_backward, whose body its spec says, or is derived from the op's own. Knows no C.
+-- Derivatives. Of a primitive: a rule, as text. Of a graph of units (expr.lua: calls are nodes of their own): one walk from
+-- the inputs on. Of an op: another op, <op>_backward; its body is given in the spec or derived from the op's own. Knows no C.
 --
--- An op works element by element, so what backpropagation does to it is to multiply grad, the derivative by its output, with
--- a number per input. Derivatives are linear in grad, and so the walk carries grad from an input through to the output: what
--- comes out is what has to be added to the input's own derivative. Unlike a walk backwards it gives `c ? f(x) : g(x)` the
+-- An op works element by element, so backpropagation multiplies grad, the derivative by its output, with a number per input.
+-- Derivatives are linear in grad, so the walk carries grad from an input through to the output; the result is the term to add to
+-- the input's own derivative. Unlike a walk backwards it gives `c ? f(x) : g(x)` the
 -- derivative `c ? f'(x) : g'(x)`, with nothing of the branch that is not taken: no infinity of it becomes a NaN.
 
 local parse = require "gen.front.parse"
@@ -24,7 +24,10 @@ for _, row in ipairs(primitives.list) do
   if type(row.derive) == "table" then M.RULES[row.name] = row.derive end
 end
 
--- Said of a backward op; runtime/lang/typing.c has the same sentence.
+-- A backward op's inputs that are no inputs of its op: grad, the op's output. ORDER QN_READS of kernel_abi.h
+M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
+
+-- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
 local RULE = { name = "a rule", builtin = true }
@@ -61,8 +64,8 @@ local ARGUMENTS = { "x", "y", "z" }
 local Walk = {}
 Walk.__index = Walk
 
--- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a call of what has no
--- derivative of its own may be looked into
+-- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a callee without a
+-- derivative of its own may be derived from its body
 function M.walk(scope, seeds, may_expand)
   local known = {}
   for node, derivative in pairs(seeds) do known[node] = derivative end
@@ -71,7 +74,7 @@ end
 
 function Walk:is_float(node) return self.scope.state.types.by_name[node.type].kind == "float" end
 
--- A part of a rule or a sum that an argument adds.
+-- A sum and the term of one more argument.
 function Walk:plus(sum, part) return sum and self.scope.state.dag:make("add", part.type, { sum, part }) or part end
 
 function Walk:of_rules(node, at)
@@ -99,10 +102,10 @@ function Walk:of_select(node)
   return dag:make("select", node.type, { node.args[1], yes or zero, no or zero })
 end
 
--- Which output of a backward op is the derivative by an input; nil: none.
-local function output_by(backward, input)
-  for k, output in ipairs(backward.outputs) do
-    if output.name == "grad_" .. input then return k end
+-- Which output of a backward op is the derivative by its op's input k; nil: none.
+local function output_by(backward, k)
+  for j, input in ipairs(backward.by) do
+    if input == k - 1 then return j end
   end
 end
 
@@ -115,14 +118,14 @@ function Walk:of_call(node, at)
   local backward = op and M.backward_of(model, op)
   if not backward then
     if self.may_expand and owner.grad ~= false and not (owner.builtin and owner.args) then return self:of_body(node, at) end
-    self.scope:fail(at, "%s has no derivative%s", name, name:find "_backward$" and M.NO_SECOND or "")
+    self.scope:fail(at, "%s has no derivative%s", name, owner.backward_of and M.NO_SECOND or "")
   end
   local of_name, sum = { [op.outputs[1].name] = node }, nil
   for k, input in ipairs(op.inputs) do of_name[input.name] = node.args[k] end
   for k, param in ipairs(op.params) do of_name[param.name] = node.args[#op.inputs + k] end
   local T = types.by_name[unit.T].compute
   local body = expr.body_of(types, backward, T)
-  for k, input in ipairs(op.inputs) do
+  for k in ipairs(op.inputs) do
     of_name.grad = self.known[node.args[k]]
     if of_name.grad and self:is_float(node.args[k]) then
       local env, values = {}, {}
@@ -132,7 +135,7 @@ function Walk:of_call(node, at)
           values[#values + 1] = of_name[operand.name]
         end
       end
-      local which = output_by(backward, input.name)
+      local which = output_by(backward, k)
       if not which then self.scope:fail(at, "%s has no derivative", name) end
       local parts = self.scope:inline(backward, body, env, values, T, at)
       sum = self:plus(sum, backward.assigns and parts[which] or parts)
@@ -141,7 +144,7 @@ function Walk:of_call(node, at)
   return sum
 end
 
--- Of a call by way of its body, whose units become part of the graph.
+-- The derivative of a call from the callee's body; the units of the body become part of the graph.
 function Walk:of_body(node, at)
   if self.depth >= expr.MAX_INLINE_DEPTH then
     self.scope:fail_as("limit", at, "calls nested deeper than %d", expr.MAX_INLINE_DEPTH)
@@ -172,7 +175,7 @@ function Walk:of_node(node, at)
   return self:of_rules(node, at)
 end
 
--- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are said
+-- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are reported
 function Walk:of(root, at)
   for _, node in ipairs(dag_of.order { root }) do
     if self.known[node] == nil then self.known[node] = self:of_node(node, at) or false end
@@ -182,7 +185,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- bodies
 
--- The result of a body that is another's derivative: `scope` is that of the op <op>_backward. Returns nodes of its graph.
+-- The result of a derived body: `scope` is that of the op <op>_backward. Returns nodes of its graph.
 function M.run(scope)
   local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
@@ -233,7 +236,7 @@ local function may_have_one(types, op)
   return takes_floats and #float_inputs(op) > 0
 end
 
--- The bodies of a backward op: what the spec says, or the op's own with a mark.
+-- The bodies of a backward op: those of the spec, or the op's own, marked `derive`.
 local function bodies_of(op, wrt)
   if op.grad then return { any = op.grad.text } end
   local bodies = {}
@@ -245,12 +248,27 @@ local function bodies_of(op, wrt)
   return bodies
 end
 
--- The names that a text has.
+-- The names in a text, and those of them that it assigns.
 local function names_in(text)
-  local names = {}
+  local names, assigned = {}, {}
   text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
   for name in text:gmatch "[%a_][%w_]*" do names[name] = true end
-  return names
+  for name in text:gmatch "%f[%w_]([%a_][%w_]*)%s*=%f[^=]" do assigned[name] = true end
+  return names, assigned
+end
+
+-- The names that a grad body uses: of inputs, and of the op's output, which is also called y where no operand is. A local of
+-- these names is not the output. Sets the alias of the backward op.
+local function names_read(op, backward)
+  local read, assigned = names_in(op.grad.text.text)
+  local out = op.outputs[1].name
+  local may_be_y = not assigned.y and out ~= "y"
+  for _, operands in ipairs { op.inputs, op.params } do
+    for _, operand in ipairs(operands) do may_be_y = may_be_y and operand.name ~= "y" end
+  end
+  if assigned[out] then read[out] = nil end
+  if may_be_y and read.y then read[out], backward.aliases = true, { y = out } end
+  return read
 end
 
 -- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
@@ -276,11 +294,13 @@ local function make(model, op)
   local backward = {
     name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
-    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
+    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
-    bodies = bodies_of(op, by),
+    bodies = bodies_of(op, by), reads = {}, by = {},
   }
-  for k, name in ipairs(by) do backward.outputs[k] = { name = "grad_" .. name } end
+  local number = {}
+  for k, input in ipairs(op.inputs) do number[input.name] = k - 1 end
+  for k, name in ipairs(by) do backward.outputs[k], backward.by[k] = { name = "grad_" .. name }, number[name] end
   for _, dtype in ipairs(op.dtypes) do
     if types.by_name[dtype].kind == "float" then backward.dtypes[#backward.dtypes + 1] = dtype end
   end
@@ -290,14 +310,17 @@ local function make(model, op)
   local read, message
   if op.grad then
     all[#all + 1] = { name = op.outputs[1].name }
-    read = names_in(op.grad.text.text)
+    read = names_read(op, backward)
   else
     read, message = inputs_read(model, backward)
     if not read then return nil, message end
   end
-  backward.inputs = { all[1] }
+  backward.inputs, backward.reads[1] = { all[1] }, M.READS_GRAD
   for k = 2, #all do
-    if read[all[k].name] then table.insert(backward.inputs, all[k]) end
+    if read[all[k].name] then
+      table.insert(backward.inputs, all[k])
+      table.insert(backward.reads, number[all[k].name] or M.READS_OUTPUT)
+    end
   end
   return backward
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The product of `freeze` and `generate --scan`: what is recorded or scanned, and its specs -> frozen.lua's folder.
+-- The product of `freeze` and `generate --scan`: recorded or scanned expressions and their specs -> frozen.lua's folder.
 
 local files_on_disk = require "gen.base.files"
 local frozen = require "gen.products.frozen"
@@ -57,7 +57,7 @@ function M.freeze(root, options)
     text, why = files_on_disk.read(options.record)
     if not text then return nil, { why } end
     inputs[#inputs + 1] = options.record
-    list, errors = frozen.read_record(options.record, text, digests)
+    list, errors = frozen.read_record(model, options.record, text, digests)
     if #errors == 0 and #list == 0 then errors[1] = options.record .. ": no kernels" end
   else
     local wanted = planning.wanted_dtypes(model, options.dtypes and planning.split(options.dtypes), {}, errors)

@@ -18,6 +18,7 @@ local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 local template = require "gen.base.template"
+local without = require "gen.products.without"
 
 local M = {}
 
@@ -31,6 +32,7 @@ local function check_options(options, errors)
   for _, name in ipairs { "single", "library" } do
     if options[name] then errors[#errors + 1] = "--kernels-only: not with --" .. name end
   end
+  without.check(options, "kernels-only", errors)
   for _, name in ipairs(planning.split(options.target or targets.cpu.name)) do
     if name ~= targets.cpu.name then
       errors[#errors + 1] = string.format("--kernels-only: kernels of the target %s are launched with arguments that the runtime "
@@ -39,7 +41,7 @@ local function check_options(options, errors)
   end
 end
 
--- Takes the ops out of a plan whose kernels only the runtime can call (left_out), or says so where they were asked for by name.
+-- Removes the ops from a plan that only the runtime can call (left_out). One that was asked for by name is an error.
 local function leave_out(plan, is_asked, errors)
   local kept = {}
   plan.left_out = {}

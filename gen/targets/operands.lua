@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the texts of a kernel have in common on every target: an op's formula and place for comments, the operands of a
+-- The common part of a kernel's texts on every target: an op's formula and location for comments, the operands of a
 -- record by name, the cast of an element.
 
 local order = require "gen.base.order"
@@ -8,7 +8,7 @@ local dag_of = require "gen.graph.dag"
 
 local M = {}
 
--- The text of a spec's body on one line, for comments and descriptions: of a derived one what it is derived from.
+-- The text of a spec's body on one line, for comments and descriptions: for a derived body, the one that it is derived from.
 function M.formula(op)
   local parts = {}
   for _, key in ipairs(order.keys(op.bodies)) do
@@ -20,18 +20,30 @@ function M.formula(op)
   return table.concat(parts, "; ")
 end
 
--- A spec's place without a machine's paths.
-function M.place(op)
-  local file = op.file
-  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
-  return string.format("%s:%d", file, op.line)
+-- A file's name without a machine's paths.
+local function shown_file(file)
+  return (file:find "^/" or file:find "%.%.[/\\]") and file:match "[^/\\]+$" or file
+end
+
+-- An op's spec: file and line.
+function M.location(op) return string.format("%s:%d", shown_file(op.file), op.line) end
+
+-- The sources of a kernel's text, for comments: the spec's file and line, the files of the functions in its body, the template.
+function M.sources(op, dag, template)
+  local list = { M.location(op) }
+  for _, file in ipairs(dag and dag.files or {}) do
+    if file ~= op.file then list[#list + 1] = shown_file(file) end
+  end
+  list[#list + 1] = template
+  return table.concat(list, ", ")
 end
 
 -- The names of a DAG's operands, inputs then outputs.
 function M.names(dag)
-  local names, n_in = {}, #dag.inputs
-  for k, node in ipairs(dag.inputs) do names[k] = node.name end
+  local names, n_in, is_input = {}, #dag.inputs, {}
+  for k, node in ipairs(dag.inputs) do names[k], is_input[node.name] = node.name, true end
   for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
+  if #dag.outputs == 1 and is_input.out then names[n_in + 1] = dag.first_output end -- its op's output is an input
   return names
 end
 
@@ -57,7 +69,7 @@ function M.used(dag)
   return used
 end
 
--- An element cast. From a dtype to itself: one NaN, and one true; bits and integers as they are.
+-- An element cast. From a dtype to itself: a NaN becomes canonical, and true 1; bits and integers stay.
 function M.cast_text(types, from, to, value)
   local t = types.by_name[from]
   if t.kind == "bits" or types.by_name[to].kind == "bits" then return value end

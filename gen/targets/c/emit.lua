@@ -2,8 +2,8 @@
 --
 -- DAG -> SSA text in C. targets/cuda/emit.lua is its mirror. No loops over ops.
 --
--- Spellings are those of graph/primitives.lua; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions
--- of templates/c/kernel.h.
+-- Spellings are those of graph/primitives.lua; conditions are masks 0 or -1, $m is the mask's width in bits. Primitives are
+-- functions of templates/c/kernel.h.
 
 local c = require "gen.targets.c.text"
 local spelling = require "gen.targets.spelling"
@@ -19,7 +19,7 @@ function Emitter:c_type(node)
   return node.type
 end
 
--- The width of a condition's mask: that of what was compared, so that vectors keep their shape.
+-- The width of a condition's mask: that of the compared values, so that vectors keep their number of elements.
 local function mask_width(types, node, width)
   if node.op == "input" or node.op == "param" then return 8 end
   if node.op == "const" then return 32 end
@@ -31,7 +31,7 @@ local function mask_width(types, node, width)
   return widest
 end
 
--- An argument's text; conditions are brought to a width.
+-- An argument's text; a condition is converted to the width.
 function Emitter:argument(node, bits)
   if node.op == "const" then return c.literal(node.type, node.value, bits or 32) end
   local name = self.name[node]
@@ -48,7 +48,8 @@ function Emitter:expression(node)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
--- options: tables (list -> C name), without_rare. Returns lines and the emitter, whose :argument(node) names a result.
+-- options: locals (of targets/locals.lua), tables (list -> C name), without_rare. Returns lines and the emitter; its
+-- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
@@ -60,8 +61,7 @@ function M.emit(types, nodes, names, options)
       self.name[node] = self:argument(node.args[3])
       self.width[node] = self.width[node.args[3]]
     elseif not self.name[node] and node.op ~= "const" then
-      local name = "t" .. node.id
-      local expression = self:expression(node)
+      local name, expression = options.locals:of(node), self:expression(node)
       lines[#lines + 1] = string.format("const %s %s = %s;", self:c_type(node), name, expression)
       self.name[node] = name
     end

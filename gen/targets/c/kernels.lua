@@ -4,6 +4,7 @@
 
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
+local locals_of = require "gen.targets.locals"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
@@ -17,9 +18,9 @@ local operands_of = require "gen.targets.operands"
 local M = {}
 
 M.FOLDER = "templates/c/"
--- Those of what a DAG computes: all that an expression's kernels are made of.
+-- Templates of kernels computed by a DAG; an expression's kernels need no others.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
--- All others: of what moves, of tables, and of kinds of op.
+-- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
 for _, kind in ipairs(kinds.list) do
   local own = kind.templates or {}
@@ -38,22 +39,22 @@ function M.sources(read, ...)
   return templates
 end
 
-M.formula, M.place = operands_of.formula, operands_of.place
+M.formula, M.location = operands_of.formula, operands_of.location
 local cast_text = operands_of.cast_text
 
--- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
+-- The outputs as the template sees them: destination and stored value of each. apart: as returned by apart_text.
 local function values_of(types, outputs, dag, emitter, apart, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     node = dag_of.value_of(node, without_rare)
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
-                place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
+                lvalue = access.lvalue(operand), value = access.output(types, operand.dtype, node, value) }
   end
   return list
 end
 
--- Of operands, or of what belongs to them, those that the body uses: a body may leave an input alone.
+-- Of a list of operands, or of their strides, the entries of operands that the body uses: it may ignore an input.
 local function kept(list, operands)
   local result = {}
   for _, item in ipairs(list) do
@@ -64,8 +65,8 @@ end
 
 M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
 
--- The pragma before a kernel's loops, those with casts of f16 have one of their own; and that before its main loop, which may
--- be deep.
+-- The pragma before a kernel's loops, a special one with casts of f16; and the pragma before its main loop, a special one if the
+-- body is deep.
 local function loop_pragmas(record, nodes)
   local is_f16 = false
   for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
@@ -74,7 +75,7 @@ local function loop_pragmas(record, nodes)
   return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
 
--- The elements of a block for which a rare path is taken or not.
+-- The number of elements of a block; the rare path is taken or not for a block as a whole.
 local function rare_block(types, outputs)
   local block, bytes = variants.RARE_BLOCK, 0
   for _, operand in ipairs(outputs) do bytes = bytes + types.by_name[operand.dtype].size end
@@ -82,27 +83,27 @@ local function rare_block(types, outputs)
   return block
 end
 
--- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
--- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest, or of 64 bits
--- the sign of what is left up to least: one to three operations an element, and a reduction to any compiler.
+-- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }. value: format of the integer's
+-- text for that of the node; the block must run if the integer is `least` or more. The loop keeps the largest of these integers,
+-- for 64 bits the sign of the difference to `least`: one to three operations an element, and a reduction to any compiler.
 local function threshold_of(types, condition)
   local op, args = condition.op, condition.args
   local t = args[1] and types.by_name[args[1].type]
   if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 and args[2].value > 0 then
     return { node = args[1], type = t.name, value = "%s", least = args[2].value }
   end
-  -- !(abs(x) < C): the bits of positive floats are in their order, and those of NaN above all
+  -- !(abs(x) < C): the bits of positive floats are in the order of the floats, and those of NaN above all
   local less = op == "lnot" and args[1].op == "lt" and args[1]
   local x, limit = table.unpack(less and less.args or {})
   if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
     local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
     if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
-      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+      return { node = x, type = integer, value = "(" .. integer .. ")q_raw_" .. x.type .. "(%s)", least = limit.value }
     end
   end
 end
 
--- The conditions, of which one is enough: those that are thresholds, one of each integer, and the others.
+-- Splits conditions, any of which is sufficient, into thresholds, one for each integer, and others.
 local function split_conditions(types, conditions)
   local thresholds, others, of_node, pending = {}, {}, {}, table.move(conditions, 1, #conditions, 1, {})
   while #pending > 0 do
@@ -123,9 +124,9 @@ local function split_conditions(types, conditions)
   return thresholds, others
 end
 
--- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value, next, both }, and
--- the condition for that afterwards. value: what is kept after one more element, $1 what was before; next: the same of `name`;
--- both: of what is in `name` and in an array, `name`_of.
+-- The search of a loop without rare blocks for elements that need one: its accumulators, { type, name, value, next, both }, and
+-- the condition on them after the loop. value: the accumulator after one more element, $1 being the one before; next: the same
+-- with `name` for $1; both: `name` combined with an item of the array `name`_of.
 local function search_of(thresholds, others, emitter)
   local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
@@ -150,9 +151,9 @@ local function search_of(thresholds, others, emitter)
   return search, table.concat(tests, " || ")
 end
 
--- The condition, in a row, that no input lies where an output does, so that a kernel with rare blocks may write outputs while it
--- may have to read the inputs again: operands begin at one place or share nothing (qn_kernel). false: outputs are not contiguous,
--- and go by way of blocks.
+-- The condition, for a row, that no input is an output's memory: then a kernel with rare blocks may write outputs before it reads
+-- the inputs again. Operands begin at the same address or share nothing (qn_kernel). false: outputs are not contiguous; they go
+-- through blocks.
 local function apart_text(operands, outputs)
   local terms = {}
   for _, output in ipairs(outputs) do
@@ -166,8 +167,17 @@ local function apart_text(operands, outputs)
   return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
+-- The names in a kernel's text that belong to no operand: a list.
+local function other_names(dag, thresholds)
+  local list = { "any", "any_of" }
+  for k in ipairs(dag.outputs) do table.move({ "block_" .. k - 1, "to_" .. k - 1 }, 1, 2, #list + 1, list) end
+  for k in ipairs(thresholds) do table.move({ "most_" .. k - 1, "most_" .. k - 1 .. "_of" }, 1, 2, #list + 1, list) end
+  for _, node in ipairs(dag.params) do list[#list + 1] = "p_" .. node.name end
+  return list
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
-local function elementwise_values(types, record, dag, tables)
+local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
@@ -185,6 +195,9 @@ local function elementwise_values(types, record, dag, tables)
   local conditions = dag.dag:rare_conditions(dag.outputs)
   local is_rare = #conditions > 0
   local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
+  local form = "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or "")
+  local thresholds, others = split_conditions(types, conditions)
+  local locals = locals_of.new(templates[form], operands, other_names(dag, thresholds), dag.outputs)
 
   local function text_of(roots, without_rare)
     local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
@@ -192,7 +205,8 @@ local function elementwise_values(types, record, dag, tables)
     for k, node in ipairs(dag.inputs) do
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
-    local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
+    local lines, emitter = target_c.emit(types, nodes, variable_of,
+                                         { locals = locals, tables = tables, without_rare = without_rare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
@@ -205,7 +219,6 @@ local function elementwise_values(types, record, dag, tables)
   }
   local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
-    local thresholds, others = split_conditions(types, conditions)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
@@ -216,12 +229,12 @@ local function elementwise_values(types, record, dag, tables)
   if over_strips then
     local loop = strips.loop(types, {
       dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
-      options = { tables = tables, without_rare = is_rare },
+      options = { locals = locals, tables = tables, without_rare = is_rare },
       search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
     for key, value in pairs(loop) do values[key] = value end
   end
-  return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
+  return form, values
 end
 
 local function cast_of(types, record, load)
@@ -231,7 +244,7 @@ local function cast_of(types, record, load)
   return plain and plain:format(load) or cast_text(types, record.from, record.to, load)
 end
 
--- A record without an op: a conversion or a mover.
+-- The values of a record without an op: a conversion or a copy.
 local function pack_values(types, record)
   local operand_names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operand_names, #operand_names - 1))
@@ -247,25 +260,26 @@ local function pack_values(types, record)
   return {
     rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
-    outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
+    outputs = { { index = 0, element = output.element, lvalue = access.lvalue(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
 end
 
--- A table looked up at run time's indices.
+-- The values of a table's lookup, with indices known at run time.
 local function lookup_values(types, record)
   local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
   return {
     element = item.c, index = index.c,
-    -- as the items of a constant table are counted in C: by an int, which widens a narrower index
+    -- C widens a narrower index to int, as for a constant table
     mask = index.bits < 32 and "i32" or index.c,
     value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
   }
 end
 
--- What kinds of op fill their templates with. operands(types, record, names, n_in): the operands, and the strides along a row
-local kit = { place = access.place }
+-- The functions that kinds of op use to fill their templates. operands(types, record, names, n_in): the operands, and the strides
+-- along a row
+local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
 local ROLE_TEXT = {
@@ -277,21 +291,21 @@ local ROLE_TEXT = {
   stream = "bytes past the cache",
 }
 
--- What the comment above a kernel says of it; place: the template's file
-local function description(record, dag, place)
+-- The text of the comment above a kernel; file: the template's
+local function description(record, dag, file)
   local op = record.op
   if record.primitive then
-    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", place)
+    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", file)
   end
-  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], place) end
-  return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
+  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], file) end
+  return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", operands_of.sources(op, dag, file))
 end
 
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
-    name, values = elementwise_values(types, record, dag, tables)
+    name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then
     values = record.values(kit, types, record)
   elseif record.primitive then

@@ -331,12 +331,12 @@ static int64_t lay_out(const qn_signature *signature, qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  const qn_program *program = job->program;
+  const qn_tile_program *program = job->program;
   int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up((program ? program->temp_before[program->n_temps] : signature->temp_bytes) * elements);
+  return temps + round_up((program ? program->temp_bytes : signature->temp_bytes) * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {

@@ -16,9 +16,9 @@ typedef struct qn_backend {
   uint8_t has_handles; /* `data` of its tensors is no address: it is given base and offset apart */
   /* Whether it runs here at all; NULL: launching says it. */
   quern_status (*check)(const quern_op_info *info);
-  /* The op that computes what a built-in one does there; NULL: out of memory. Lives as long as its context. The member NULL: the
-   * op itself. */
-  const quern_op *(*stand_in)(const quern_op *op);
+  /* Where another op computes what a built-in one does there: sets decision->op to that, and `specialised` for these dtypes. NULL:
+   * the op itself does. */
+  quern_status (*stand_in)(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
   /* For all of these the decision's nest has elements, and `call` is of this library's size, or NULL. */
 
