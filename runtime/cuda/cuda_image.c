@@ -115,7 +115,7 @@ struct qn_cuda_image {
   _Atomic(loaded *) loaded; /* NULL: its kernel was not requested yet */
   qn_cuda_shelf *shelf;     /* NULL: it has its own code, in `code` */
   qn_digest digest;
-  qn_cuda_code code; /* behind the image; of a shelf's: only the items per thread */
+  qn_cuda_code code; /* its data follows this struct; with a shelf only items_per_thread is set */
   char symbol[64];
   size_t size;
 };

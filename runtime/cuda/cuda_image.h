@@ -16,7 +16,7 @@ typedef struct qn_cuda_code {
   const char *data; /* a cubin; or PTX with a 0 as its last byte */
   size_t size;
   int32_t is_ptx;
-  int32_t capability; /* it was made for: 90 */
+  int32_t capability; /* of the devices it was made for: 90 */
   int32_t items_per_thread;
 } qn_cuda_code;
 
@@ -54,8 +54,8 @@ qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, 
 /* A kernel in one context. */
 typedef struct qn_cuda_kernel_info {
   qn_cuda_function function;
-  int32_t items_per_thread, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
-  int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
+  int32_t items_per_thread, registers, local_bytes, shared_bytes; /* items, registers, bytes per thread; bytes per block */
+  int32_t blocks_per_multiprocessor;                  /* of `block` threads each */
 } qn_cuda_kernel_info;
 
 /* The kernel in the scope's context; static. NULL: it is not loaded there. block: threads per block. Takes no lock and does not

@@ -162,7 +162,7 @@ static int32_t weak_value(typing *t, const operand *x, uint8_t type) {
   return t->branches[x->value].value;
 }
 
-/* An operand in the type that a dtype is computed in: nothing is rounded. */
+/* An operand converted to the compute type of a dtype; not rounded. */
 static int32_t promoted(typing *t, const operand *x, uint8_t dtype) {
   return is_weak(x) ? weak_value(t, x, compute_of(dtype)) : converted(t, x->value, compute_of(dtype));
 }
@@ -379,7 +379,7 @@ static int type_select(typing *t, const operand *x, operand *made) {
 
 /* ---- Casts and assignments ---- */
 
-/* A value as a written cast makes it: to a dtype that is computed in another it is rounded, and goes on in that. */
+/* An explicit cast. To a dtype with another compute type it rounds; the result has the compute type. */
 static int cast_to(typing *t, int32_t value, uint8_t dtype, operand *made) {
   if (value < 0) return 0;
   if (compute_of(dtype) == dtype) return gives(converted(t, value, dtype), dtype, made);

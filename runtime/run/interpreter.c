@@ -107,7 +107,7 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
   b->n_registers += n;
 }
 
-/* One value over a block, or to a place of its own. */
+/* A step that broadcasts one value over a block, or copies it to a ONE. */
 static void add_fill(builder *b, qn_register from, uint8_t size, qn_register to) {
   const qn_register registers[2] = {from, to};
   add_step(b, qn_packs.fill[log2_size(size)], registers, 2, 1, to.kind == QN_REGISTER_ONE, no_params);

@@ -10,7 +10,7 @@
 #include "core/op/fused.h"
 #include "jit/jit.h"
 
-/* One kernel compiled at run time, or being compiled: *kernel appears once, and stays. */
+/* A kernel compiled at run time, or being compiled: *kernel is set once, and stays. */
 typedef struct qn_compiled {
   qn_variant variant; /* its functions are all NULL: *kernel is the code */
   qn_isa isa;
@@ -39,7 +39,7 @@ typedef struct qn_layout_request {
  * memory. */
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask);
 
-/* The CPU's compiled kernel for operands that lie as `classes` says, or NULL where none is wanted; what explain says of it. */
+/* The CPU's compiled kernel for operands of these classes, or NULL if none is requested; and its facts for explain. */
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank);
 void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);

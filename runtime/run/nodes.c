@@ -83,7 +83,7 @@ static int32_t primitive_node(builder *b, const qn_primitive *primitive, const i
                              .n_args = primitive->n_args, .n_params = n_params}, args);
 }
 
-/* The word at which a parameter is in a dtype; -1: it has no slot yet. Slots are sorted before any node is made. */
+/* The word of a parameter in a dtype; -1: it has no slot yet. Slots are sorted before any node is made. */
 static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
   const qn_nodes *made = &b->n;
   int32_t at = 0;

@@ -18,7 +18,7 @@ typedef struct qn_node {
   uint8_t uniform;    /* one value for all elements */
   uint8_t keeps_bits; /* a copy: its result may be a NaN that is not canonical */
   uint8_t heavy;
-  int32_t index;                /* INPUT: which; SLOT: its word of qn_params; CONSTANT: where in the pool */
+  int32_t index;                /* INPUT: its index; SLOT: its word of qn_params; CONSTANT: its word in the pool */
   const qn_variant *variants;   /* STEP: the kernels to choose from, the all-contiguous one first */
   int32_t n_variants;
   int32_t first_arg, n_args, n_params; /* nodes: the arguments, then the op's parameters */
