@@ -494,7 +494,7 @@ static int make_room(parser *p) {
   p->parsed.code = (qn_instruction *)(at += nests_bytes);
   p->parsed.ops = (const quern_op **)(at += code_bytes);
   p->waiting = (waiting *)(at += ops_bytes);
-  p->names = (int32_t *)(at += waiting_bytes);
+  p->names = (int32_t *)(at + waiting_bytes);
   p->names_mask = (uint32_t)n_places - 1;
   memset(p->names, 0, names_bytes);
   return 1;
