@@ -35,7 +35,7 @@ end
 -- Casts of a kernel's inputs: a NaN keeps its bits, since results are made canonical when they are stored.
 M.WIDEN = { bf16 = "q_bf16_f32(%s)", f16 = "q_f16_f32(%s, q_zero)" }
 -- Of what a kernel has computed, where any NaN is the one NaN.
-M.NARROW = { bf16 = "q_f32_bf16(%s)" }
+M.NARROW = { bf16 = "(bf16_s)q_f32_bf16(%s)" }
 
 -- The widening cast of a stored dtype; nil: it has none but the plain one.
 function M.widen(types, dtype)

@@ -98,7 +98,7 @@ local function threshold_of(types, condition)
   if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
     local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
     if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
-      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+      return { node = x, type = integer, value = "(" .. integer .. ")q_raw_" .. x.type .. "(%s)", least = limit.value }
     end
   end
 end
