@@ -11,31 +11,47 @@ local targets = require "gen.targets.all"
 
 local M = {}
 
--- A kernel's name may be as in a tree or in an object, with a prefix or a level. Returns the text, or nil and errors.
-function M.text(root, name, specs)
+-- What tells the text of kernels and ops, function(name): the text, or nil and errors. A kernel's name may be as in a tree or in an
+-- object, with a prefix or a level; all names have one prefix.
+function M.teller(root, specs)
   local model, inputs, errors = load.load(root, specs)
-  if #errors > 0 then return nil, errors end
-  local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
-  if prefix then spec.put_under_prefix(model, prefix) end
-  local read, plan = load.reader(root, inputs), nil
-  for _, target in ipairs(targets.list) do
-    local bare, known = target.bare_name(name), nil
-    for _, variants in ipairs(bare and { "lean", "full" } or {}) do
-      plan, errors = planning.plan(model, { variants = variants })
-      if not plan then return nil, errors end
+  local plans, read, is_prefixed = {}, nil, false
+  local function planned(variants)
+    if not plans[variants] then
+      local plan, why = planning.plan(model, { variants = variants })
+      if not plan then return nil, why end
       library.complete(plan)
-      local text, there = target.show(plan, bare, read)
-      if text then return text end
-      known = known or there
+      plans[variants] = plan
     end
-    if bare then return nil, { string.format("no kernel '%s'%s", source.shown(name), source.suggest(bare, known)) } end
+    return plans[variants]
   end
-  if not model.op_of_name[name] then
-    return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
+  return function(name)
+    if #errors > 0 then return nil, errors end
+    local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
+    if prefix and not is_prefixed then spec.put_under_prefix(model, prefix) end
+    is_prefixed = is_prefixed or prefix ~= nil
+    read = read or load.reader(root, inputs)
+    for _, target in ipairs(targets.list) do
+      local bare, known = target.bare_name(name), nil
+      for _, variants in ipairs(bare and { "lean", "full" } or {}) do
+        local plan, why = planned(variants)
+        if not plan then return nil, why end
+        local text, there = target.show(plan, bare, read)
+        if text then return text end
+        known = known or there
+      end
+      if bare then return nil, { string.format("no kernel '%s'%s", source.shown(name), source.suggest(bare, known)) } end
+    end
+    if not model.op_of_name[name] then
+      return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
+    end
+    local plan, why = planning.plan(model, { ops = name })
+    if not plan then return nil, why end
+    return targets.cpu.show_op(plan, read)
   end
-  plan, errors = planning.plan(model, { ops = name })
-  if not plan then return nil, errors end
-  return targets.cpu.show_op(plan, read)
 end
+
+-- The same of one name.
+function M.text(root, name, specs) return M.teller(root, specs)(name) end
 
 return M

@@ -136,7 +136,7 @@ end
 local function check_dtypes(plan, list, errors)
   for _, target in ipairs(list) do
     for _, t in ipairs(plan.model.types.list) do
-      local refusal = plan.wanted[t.name] and target.dtype_refusal(t)
+      local refusal = plan.wanted[t.name] and target.dtype_refusal and target.dtype_refusal(t)
       if refusal then errors[#errors + 1] = string.format("--target %s: %s; leave it out of --dtypes", target.name, refusal) end
     end
   end
@@ -148,7 +148,7 @@ local function check_names(plan, prefix, errors)
     for _, list in ipairs { op.inputs, op.params } do
       for _, item in ipairs(list) do
         if #errors == 0 and item.name:find("^" .. prefix .. "_") then
-          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.place, op.name, item.name)
+          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.location, op.name, item.name)
         end
       end
     end

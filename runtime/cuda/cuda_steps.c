@@ -182,9 +182,9 @@ static quern_status put(walk *w, const qn_cuda_variant *variant) {
   if (status || w->is_dry) return status;
   qn_launch_block(&w->launch, &x, &y);
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * w->facts->multiprocessors);
-  const qn_cuda_result result =
-      w->scope->driver->launch(kernel->function, qn_launch_grid(&w->launch, (uint32_t)kernel->turn, resident), 1, 1, x, y, 1, 0,
-                               (qn_cuda_stream)w->stream, arguments, NULL);
+  const uint32_t grid = qn_launch_grid(&w->launch, (uint32_t)kernel->items_per_thread, resident);
+  const qn_cuda_result result = w->scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)w->stream,
+                                                         arguments, NULL);
   return result ? qn_cuda_fail(w->scope->driver, result, w->decision->op->info->name) : QUERN_OK;
 }
 

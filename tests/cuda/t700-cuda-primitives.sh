@@ -3,9 +3,10 @@
 #
 # t700-cuda-primitives.sh: builds tests/support/cuda/primitives.cu for the CPU with each C++ compiler found, and kernel_subject.c, its C
 # twin, and gives the former to NVRTC for four architectures; t700-cuda-primitives.c compares the builds and reads the PTX.
-# Needs neither CUDA nor a GPU.
+# Needs neither CUDA nor a GPU. Each day has two of the compilers and, where NVRTC is, one architecture.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../support/tap.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t700.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 header=$here/../../templates/cuda/kernel_cuda.h support=$here/../support; subject=$support/cuda/primitives.cu
@@ -17,8 +18,10 @@ failed() {
 
 warnings='-Wall -Wextra -Werror'
 host="-x c++ -ffp-contract=off $warnings -DQC_HOST -I $support/cuda -I $support -I $here/../../templates/cuda -fPIC -shared"
-number=0
+number=0 case=0
 while read -r compiler flags; do
+  case=$((case + 1))
+  in_part $case 2 >>"$work/day" || continue
   command -v "$compiler" >/dev/null || { echo "# not built, no $compiler"; continue; }
   number=$((number + 1))
   # shellcheck disable=SC2086
@@ -45,6 +48,8 @@ END
 # option, as it should; absent: why there is no NVRTC
 nvrtc() { "$work/nvrtc_driver" -O --minimal -h kernel_cuda.h="$header" -h kernel_subject.def="$support/kernel_subject.def" "$@" "$subject"; }
 for arch in sm_75 sm_80 sm_90 sm_100; do
+  case=$((case + 1))
+  in_part $case 4 >>"$work/day" || { echo 'of another day' >"$work/$arch.other"; continue; }
   nvrtc -O --gpu-architecture=$arch -p "$work/$arch.ptx" -c "$work/$arch.cubin" >"$work/reason" 2>"$work/$arch.log"
   case $? in
     0) ;;
@@ -59,3 +64,6 @@ if [ ! -f "$work/absent" ]; then
   done
 fi
 "$work/t700" "$work"
+status=$?
+cat "$work/day"
+exit $status

@@ -3,7 +3,7 @@
  *
  * t760-cuda-ops: every op of the library on CUDA tensors of every dtype and layout: the bytes must be those that the CPU gives,
  * those around the outputs included. Without a GPU, by the fake driver, some cases of each op and of each layout, until it was
- * given so many kernels; with QUERN_TEST_GPU=1 all. QUERN_TEST_CASE=n repeats one case, QUERN_TEST_SHARD=k/n takes each n-th,
+ * given so many kernels, others each day; with QUERN_TEST_GPU=1 all. QUERN_TEST_CASE=n repeats one case, QUERN_TEST_SHARD=k/n takes each n-th,
  * QUERN_TEST_LAYOUT=name one layout; QUERN_TEST_KERNELS is how many kernels the fake driver may be given, QUERN_TEST_SECONDS how
  * long it may take. */
 #include "cuda/on_device.h"
@@ -384,7 +384,9 @@ static void small_form(void) {
   rng r;
   rng_seed(&r, 760);
   const int first = (int)rng_below(&r, (uint64_t)n_ops);
-  for (int64_t i = 0; i < 400 && !is_over(); i++) {
+  const int part = test_part(8);
+  const int64_t begin = only >= 0 ? only : part < 0 ? 0 : part * 50;
+  for (int64_t i = begin; i < begin + 400 && !is_over(); i++) {
     const int op = (int)((first + i) % n_ops), layout = (int)((i * 8 + i / N_LAYOUTS) % N_LAYOUTS);
     rng_seed(&r, (uint64_t)i ^ 0x76000000);
     for (int attempt = 0; attempt < 30 && (only < 0 || only == i); attempt++)
@@ -394,11 +396,13 @@ static void small_form(void) {
 
 /* Index ops have no inputs to be unlike their output: in each layout that there is without, in some dtype. */
 static void index_ops(void) {
-  int64_t number = 500;
+  int64_t number = 1000;
   for (int op = 0; op < n_ops; op++) {
     const char *name = quern_op_describe(ops[op])->name;
-    if (strcmp(name, "arange") && strcmp(name, "linspace")) continue;
+    if ((strcmp(name, "arange") && strcmp(name, "linspace")) || most_kernels < 10) continue;
     for (int layout = 0; layout < N_LAYOUTS; layout++, number++) {
+      const int part = test_part(2);
+      if (part >= 0 && (op + layout) % 2 != part && only < 0) continue;
       if (layouts[layout].is_mixed || (only >= 0 && only != number)) continue;
       for (int d = 0; d < REF_N_DTYPES; d++)
         if (one_case(number, op, (ref_dtype)((d + number) % REF_N_DTYPES), layout)) break;
@@ -455,7 +459,7 @@ int main(void) {
     bail("QUERN_TEST_SHARD=%s", text);
   only = number_from("QUERN_TEST_CASE", -1);
   only_layout = getenv("QUERN_TEST_LAYOUT");
-  most_kernels = number_from("QUERN_TEST_KERNELS", 120);
+  most_kernels = number_from("QUERN_TEST_KERNELS", test_part(2) < 0 ? 120 : 50);
   end_ms = now_ms() + 1e3 * (double)number_from("QUERN_TEST_SECONDS", is_on_gpu() ? 300 : 100);
   device_begin();
   const int all = quern_op_count(NULL);

@@ -3,7 +3,8 @@
  *
  * t792-cuda-steps: expressions on CUDA tensors without a kernel of their own, by kernels built ahead in the caller's
  * workspace: random ones give the bytes of the interpreter on the CPU, in workspaces from tiny to ample, beside which nothing
- * is written; plans see the compiled kernel later; captures. On the fakes of tests/cuda. QUERN_TEST_DAGS: how many expressions. */
+ * is written; plans see the compiled kernel later; captures. On the fakes of tests/cuda. QUERN_TEST_DAGS: how many expressions;
+ * without, a third of 150, another each day. */
 #include "cuda/built.h"
 #include "random_trees.h"
 
@@ -98,8 +99,8 @@ static void one_case(quern_ctx *cpu, quern_ctx *gpu, int salt) {
 
 static void runs_expressions(void) {
   quern_ctx *cpu = ctx_of(QUERN_JIT_OFF), *gpu = ctx_of(QUERN_JIT_OFF);
-  const int n = (int)number_from("QUERN_TEST_DAGS", 150);
-  for (int salt = 0; salt < n && n_wants < 10; salt++) one_case(cpu, gpu, salt);
+  const int part = test_part(3), n = (int)number_from("QUERN_TEST_DAGS", part < 0 ? 150 : 50), first = part < 0 ? 0 : part * 50;
+  for (int salt = first; salt < first + n && n_wants < 10; salt++) one_case(cpu, gpu, salt);
   fprintf(stderr, "# %d of %d calls by steps, in %d chunks\n", n_by_steps, 2 * n, n_chunks);
   want(n_by_steps > n, "most go by steps");
   want(n_chunks > n_by_steps, "some in several chunks");

@@ -5,6 +5,8 @@
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
+package.path = root .. "/?.lua;" .. package.path
+local show = require "gen.products.show"
 local tap = require "tap"
 
 local KERNELS = {
@@ -21,10 +23,16 @@ local KERNELS = {
   "qc_arange_b8_f16_2d_bc",
 }
 
-for _, name in ipairs(KERNELS) do
-  local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, name)))
-  local text = pipe:read "a"
-  local ok = pipe:close()
+-- One kernel as `show` prints it, all others in this process.
+local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, KERNELS[1])))
+local shown = pipe:read "a"
+pipe:close()
+local text_of = show.teller(root, nil)
+for k, name in ipairs(KERNELS) do
+  local text, why = text_of(name)
+  local ok = text ~= nil
+  text = text or table.concat(why, "\n")
+  if k == 1 then tap.is(shown, text, "build.lua show prints it") end
   local file_name = name .. (name:find "^qc_" and ".cu" or ".c")
   local path = root .. "/tests/golden/" .. file_name
   if os.getenv "QUERN_UPDATE_GOLDEN" == "1" and ok then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: memory threads
+ * tags: threads
  *
  * t520: Clang in process. Kernels that the generator writes, compiled for each level, are loaded and give the bits of
  * the built ones; errors are quoted; nothing of the host changes; threads, forks, exits and a fatal error of LLVM are

@@ -3,9 +3,11 @@
 #
 # t010-kernel-primitives.sh: builds kernel_subject.c with each compiler found, at each SIMD level this machine runs and at several
 # optimisation levels, also with a stranger's flags, and lets t010-kernel-primitives.c compare them all.
-# QUERN_TEST_FULL=1 builds every combination; otherwise each compiler, level and -O appears in a choice of them.
+# QUERN_TEST_FULL=1 builds every combination; otherwise each compiler, level and -O appears in a choice of them, of which each day
+# has a third: every build is held to the references by itself.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../support/tap.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t010.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 
@@ -40,8 +42,10 @@ runs() { # does this machine run the level?
     *-v3*) grep -q avx2 /proc/cpuinfo && grep -q fma /proc/cpuinfo && grep -q f16c /proc/cpuinfo ;;
   esac
 }
-number=0
+number=0 case=0
 while read -r label compiler flags; do
+  case=$((case + 1))
+  [ -n "${QUERN_TEST_FULL:-}" ] || in_part $case 3 >>"$work/day" || continue
   command -v "$compiler" >/dev/null || { echo "# not built, no $compiler: $flags"; continue; }
   runs "$flags" || { echo "# not built, this machine does not run it: $compiler $flags"; continue; }
   number=$((number + 1))
@@ -64,3 +68,6 @@ fi
 for file in "$work"/*.vector; do [ -f "$file" ] && mv "$file" "${file%.vector}.remarks"; done
 ${CC:-cc} -std=c11 -O2 -Wall -Wextra -I "$here/../support" -o "$work/t010" "$here/t010-kernel-primitives.c" "$here/../support/tap.c" -ldl -lm -lpthread || exit 1
 "$work/t010" "$work"/*.so
+status=$?
+cat "$work/day" 2>/dev/null
+exit $status

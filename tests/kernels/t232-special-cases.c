@@ -317,9 +317,10 @@ static int next_case(const values *v, int n_in, int *turn, uint64_t *x) {
 static uint64_t mixed[MOST_CASES][3];
 static const row *mixed_of[MOST_CASES];
 
-/* Each case in copies of itself, in all stride classes; then all of them beside one another. */
+/* Each case in copies of itself, in all stride classes, an eighth of the cases each day; then all of them beside one another. */
 static void run_rows(const subject *s, int n, const row *const *list) {
-  int n_mixed = 0;
+  const int part = test_part(8);
+  int n_mixed = 0, at = 0;
   for (int i = 0; i < n; i++) {
     values v[3] = {{.d = s->d}, {.d = s->d}, {.d = s->d}};
     int turn[3] = {0};
@@ -327,10 +328,12 @@ static void run_rows(const subject *s, int n, const row *const *list) {
     const row *of[COPIES];
     for (int k = 0; k < s->n_in; k++) add_word(&v[k], list[i]->in[k]);
     while (next_case(v, s->n_in, turn, x)) {
-      if (n_mixed < MOST_CASES) {
+      const int is_mixed = n_mixed < MOST_CASES;
+      if (is_mixed) {
         memcpy(mixed[n_mixed], x, sizeof x);
         mixed_of[n_mixed++] = list[i];
       }
+      if (is_mixed && part >= 0 && at++ % 8 != part) continue;
       for (int j = 0; j < COPIES; j++) {
         memcpy(copies[j], x, sizeof x);
         of[j] = list[i];
@@ -343,6 +346,7 @@ static void run_rows(const subject *s, int n, const row *const *list) {
     }
   }
   run(s, n_mixed, (const uint64_t(*)[3])mixed, mixed_of, (int[]){1, 1, 1, 1}, "all cases");
+  run(s, n_mixed, (const uint64_t(*)[3])mixed, mixed_of, (int[]){2, 3, 2, 3}, "all cases, strided");
 }
 
 /* The params of a row, by name; 0: there is no such parameter. */

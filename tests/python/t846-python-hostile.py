@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tags: memory threads
+# tags: memory threads-full
 """Calls under bad conditions: producers that raise, call back, or change what others have handed over; many types; threads; and
 nothing left behind on any path, by count of references and of bytes."""
 

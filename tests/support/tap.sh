@@ -39,6 +39,11 @@ skip() { # skip NAME REASON
   n=$((n + 1))
   echo "ok $n - $1 # SKIP $2"
 }
+in_part() { # in_part K N: whether case K is in this run's part of cases that are cut in N, one for each day; in full all are
+  [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] && return 0
+  [ -n "${tap_day-}" ] || { tap_day=${QUERN_TEST_DAY:-$(($(date +%s) / 86400))}; echo "# QUERN_TEST_DAY=$tap_day: its part of the cases"; }
+  [ $(($1 % $2)) = $((tap_day % $2)) ]
+}
 skip_all() {
   echo "1..0 # SKIP $*"
   exit 0

@@ -31,7 +31,8 @@ typedef struct backward_accuracy {
   int is_complete;    /* n is all there are, for grad = 1 and another grad */
 } backward_accuracy;
 
-/* Measures n_random points beside the hard ones; f16 and bf16 of one input at all. 0: the library has no such op or dtype. */
+/* Measures n_random points beside the hard ones; f16 and bf16 of one input at all, or, of few,
+ * at a sixteenth. 0: the library has no such op or dtype. */
 int backward_measure(int k, ref_dtype d, int n_random, backward_accuracy *result);
 
 /* The error of one output at one point. */

@@ -38,6 +38,68 @@ int accuracy_read(const char *file, accuracy_row rows[][REF_N_DTYPES]) {
   return 1;
 }
 
+/* ---- Which text a row was measured of ---- */
+
+static const char measured[] = "tools/measure/measured.txt";
+
+static int find(const accuracy_programs *programs, const char *name, const char *dtype) {
+  int k = 0;
+  while (k < programs->n && (strcmp(programs->rows[k].name, name) != 0 || strcmp(programs->rows[k].dtype, dtype) != 0)) k++;
+  return k;
+}
+
+const char *accuracy_program(const accuracy_programs *programs, const char *name, const char *dtype) {
+  const int k = find(programs, name, dtype);
+  return k < programs->n ? programs->rows[k].digest : "";
+}
+
+void accuracy_program_set(accuracy_programs *programs, const char *name, const char *dtype, const char *digest) {
+  const int k = find(programs, name, dtype);
+  if (k == (int)(sizeof programs->rows / sizeof programs->rows[0])) return; /* full: as changed */
+  snprintf(programs->rows[k].name, sizeof programs->rows[k].name, "%s", name);
+  snprintf(programs->rows[k].dtype, sizeof programs->rows[k].dtype, "%s", dtype);
+  snprintf(programs->rows[k].digest, sizeof programs->rows[k].digest, "%s", digest);
+  programs->n += k == programs->n;
+}
+
+/* `op dtype digest` lines. */
+static int read_digests(FILE *f, accuracy_programs *programs) {
+  char line[200], name[64], dtype[16], digest[20];
+  while (fgets(line, sizeof line, f))
+    if (line[0] != '#' && sscanf(line, "%63s %15s %19s", name, dtype, digest) == 3)
+      accuracy_program_set(programs, name, dtype, digest);
+  return programs->n > 0;
+}
+
+int accuracy_programs_read(const char *root, accuracy_programs *programs) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", root, measured);
+  FILE *f = fopen(path, "r");
+  const int is_there = f && read_digests(f, programs);
+  if (f) fclose(f);
+  return is_there;
+}
+
+int accuracy_programs_now(const char *root, accuracy_programs *programs) {
+  char command[4096];
+  snprintf(command, sizeof command, "cd '%s' && lua5.4 tools/measure/programs.lua", root);
+  FILE *f = popen(command, "r");
+  const int is_there = f && read_digests(f, programs);
+  return f && pclose(f) == 0 && is_there;
+}
+
+int accuracy_programs_write(const char *root, const accuracy_programs *programs) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", root, measured);
+  FILE *f = fopen(path, "w");
+  if (!f) return 0;
+  fputs("# The text that the rows of ACCURACY.md were measured of: op, dtype, digest (programs.lua). Written with them; t300 and t306\n"
+        "# measure what has changed since.\n", f);
+  for (int k = 0; k < programs->n; k++)
+    fprintf(f, "%s %s %s\n", programs->rows[k].name, programs->rows[k].dtype, programs->rows[k].digest);
+  return fclose(f) == 0;
+}
+
 int accuracy_read_backward(const char *file, backward_row rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT]) {
   char line[1000], name[64], dtype[16], declared[16], expected[64];
   FILE *f = fopen(file, "r");

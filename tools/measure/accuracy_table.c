@@ -73,7 +73,13 @@ static const struct {
 /* ---- Rows ------------------------------------------------------------------------------------------------------- */
 
 static accuracy_row rows[REF_N_OPS][REF_N_DTYPES];
+static accuracy_programs measured, now;
 static backward_row backward_rows[BACKWARD_MAX_ROWS][REF_N_DTYPES][BACKWARD_MAX_OUT];
+
+/* The row is of the text that there is. */
+static void note_program(const char *name, ref_dtype d) {
+  accuracy_program_set(&measured, name, ref_dtype_name(d), accuracy_program(&now, name, ref_dtype_name(d)));
+}
 
 static void set_row(const accuracy *a) {
   accuracy_row *r = &rows[a->op][a->d];
@@ -83,9 +89,11 @@ static void set_row(const accuracy *a) {
   if (a->worst == 0) r->at[0] = 0;
   snprintf(r->points, sizeof r->points, "%s%lld", a->is_complete ? "all " : "", a->n);
   snprintf(r->reference, sizeof r->reference, "%s", a->reference);
+  note_program(ref_op_describe(a->op)->name, a->d);
 }
 
 static void set_backward_row(int k, ref_dtype d, const backward_accuracy *a) {
+  note_program(a->name, d);
   for (int j = 0; j < a->n_out; j++) {
     backward_row *r = &backward_rows[k][d][j];
     snprintf(r->output, sizeof r->output, "%s", a->outputs[j]);
@@ -161,6 +169,14 @@ static void write_exact(FILE *f) {
         "dtypes that are rounded from f64 within one of f64's ULPs more.\n", f);
 }
 
+/* The folder of the file. */
+static const char *folder_of(const char *file) {
+  static char folder[4096];
+  const char *slash = strrchr(file, '/');
+  snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
+  return folder;
+}
+
 static void write_file(const char *file) {
   char temporary[4096];
   snprintf(temporary, sizeof temporary, "%s.new", file);
@@ -179,8 +195,9 @@ static void write_file(const char *file) {
         "correctly rounded result: 0 is found where it is that, bit for bit. For pairs of f16 and bf16 f64 will do, with one of\n"
         "the others for the worst: it has their products, and sums of f16, to the last bit, the rest to 2^-38 of an ULP. An op\n"
         "that is exact in f32 must give the correctly rounded f32 result, rounded once more, bit for bit.\n\n"
-        "`t300` repeats a sample of this with each run of the tests; it fails beyond a declared bound or what was found here,\n"
-        "and where a point has not the error that stands beside it. The same for an op of your own:\n"
+        "`t300` repeats a sample of this with each run of the tests, of every op that has changed since (measured.txt in\n"
+        "tools/measure has a digest of each) and of some others; it fails beyond a declared bound or what was found here, and\n"
+        "where a point has not the error that stands beside it. The same for an op of your own:\n"
         "`lua5.4 build.lua check --measure FILE`.\n\n"
         "glibc, CUDA and SLEEF: the largest errors their makers document, not measured here. glibc and CUDA count whole ULPs\n"
         "from the correctly rounded result, so that their 1 may be up to 1.5 here. Sources:\n\n"
@@ -208,6 +225,7 @@ static void write_file(const char *file) {
         "`leaky_relu`, its product with the parameter. `t306` repeats a sample of this.\n\n", f);
   write_backward_table(f);
   if (fclose(f) || rename(temporary, file)) bail("%s: cannot be written", file);
+  if (!accuracy_programs_write(folder_of(file), &measured)) bail("no tools/measure beside %s to write measured.txt to", file);
 }
 
 /* ---- The run ---------------------------------------------------------------------------------------------------- */
@@ -242,6 +260,8 @@ int main(int argc, char **argv) {
   setenv("QUERN_NUM_THREADS", "1", 0); /* each of these threads makes calls of its own */
   accuracy_read(file, rows);
   accuracy_read_backward(file, backward_rows);
+  accuracy_programs_read(folder_of(file), &measured);
+  if (!accuracy_programs_now(folder_of(file), &now)) bail("tools/measure/programs.lua beside %s cannot be run", file);
   for (int op = 0; op < REF_N_OPS; op++) {
     const char *name = ref_op_describe((ref_op)op)->name;
     if (!is_wanted(ops, name)) continue;

@@ -31,6 +31,7 @@ typedef struct qn_backend {
                          const quern_call *call);
   /* How much of a workspace helps, in bytes; NULL: none does. */
   quern_status (*workspace)(const qn_decision *decision, const quern_call *call, size_t *bytes);
+  const struct qn_device_memory *memory; /* what runtime/base/device_memory.h has for its devices; NULL: nothing */
   /* The lines of quern_op_explain; here the nest may have no elements. */
   quern_status (*explain)(const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
 } qn_backend;

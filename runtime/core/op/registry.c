@@ -282,7 +282,8 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
                                 .args = args,
                                 .params = params,
                                 .preferred_alignment = builtin ? builtin->info.preferred_alignment : 1,
-                                .backward = builtin ? builtin->info.backward : NULL};
+                                .backward = builtin ? builtin->info.backward : NULL,
+                                .counts = builtin ? builtin->info.counts : 0};
   entry->op = (quern_op){.ctx = ctx, .info = &entry->info, .builtin = builtin, .registered = &entry->def};
   return entry;
 }
