@@ -217,7 +217,7 @@ function M.generate(root, options)
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
     files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
-    if not options.library then files["FILES.md"] = contents.text(prefix, files, job.lists, true) end
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, true) end
   end
 
   local listed, levels, sections, file_of = order.keys(files), {}, {}, nil
