@@ -42,7 +42,7 @@ local function check_options(options, errors)
   end
 end
 
--- Takes the ops out of a plan whose kernels only the runtime can call (left_out), or says so where they were asked for by name.
+-- Removes the ops from a plan that only the runtime can call (left_out). One that was asked for by name is an error.
 local function leave_out(plan, is_asked, errors)
   local kept = {}
   plan.left_out = {}
