@@ -5,6 +5,7 @@
 
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
+local contents = require "gen.products.contents"
 local files_on_disk = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
@@ -168,6 +169,7 @@ function M.generate(root, options)
   local files, list = job.files, { targets.cpu }
   files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, false), notice
   files["sources.txt"] = cmake.source_list(prefix, job.lists, list, false)
+  files["FILES.md"] = contents.text(prefix, files, job.lists, false)
   local listed = order.keys(files)
   listed[#listed + 1] = "manifest.json"
   listed[#listed + 1] = prefix .. ".d"

@@ -6,6 +6,7 @@
 
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
+local contents = require "gen.products.contents"
 local files_on_disk = require "gen.base.files"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
@@ -216,6 +217,7 @@ function M.generate(root, options)
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
     files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, job.lists, true) end
   end
 
   local listed, levels, sections, file_of = order.keys(files), {}, {}, nil

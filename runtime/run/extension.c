@@ -70,7 +70,16 @@ static qn_extension *extension_make(quern_ctx *ctx) {
   return &extension->base;
 }
 
-static run_extension *extension_of(quern_ctx *ctx) { return (run_extension *)qn_registry_extension(ctx, extension_make); }
+/* Made at first need; NULL for lack of memory. Without a lock: what is made may log, and a log may call the library. */
+static run_extension *extension_of(quern_ctx *ctx) {
+  _Atomic(qn_extension *) *place = qn_registry_extension(ctx);
+  qn_extension *known = atomic_load_explicit(place, memory_order_acquire);
+  if (known) return (run_extension *)known;
+  qn_extension *made = extension_make(ctx);
+  if (!made || atomic_compare_exchange_strong(place, &known, made)) return (run_extension *)made;
+  made->destroy(made); /* another thread was quicker */
+  return (run_extension *)known;
+}
 
 qn_jit *qn_extension_jit(quern_ctx *ctx) {
   run_extension *extension = extension_of(ctx);

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_clang.h"
 #include "runtime/base/module.h"
 #include "runtime/toolchain/object_loader.h"

@@ -131,20 +131,6 @@ static void registers_set(const qn_job *job, float_registers *registers, char *s
   }
 }
 
-/* A program over one tile. */
-static void compute_program(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
-  const qn_job *job = run->tiles.job;
-  qn_tile_values values;
-  values.count = tile->count;
-  values.room = job->items;
-  values.ones = scratch + job->ones;
-  values.temps = scratch + job->temps;
-  values.params = run->params;
-  for (int32_t k = 0; k < job->n_operands; k++)
-    values.operand[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place->ptr[k] : scratch + job->operand[k].block;
-  job->program->compute(job->program, &values);
-}
-
 static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, float_registers *registers) {
   const qn_job *job = run->tiles.job;
   int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
@@ -189,7 +175,7 @@ static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
     qn_tiles_measure(&run->tiles, &place, &tile);
     qn_tiles_load(&run->tiles, job->n_in, &place, &tile, held, scratch);
     if (job->program)
-      compute_program(run, &place, &tile, scratch);
+      job->program->compute(job, place.ptr, tile.count, scratch, run->params);
     else
       compute(run, &place, &tile, &registers);
     store(run, &place, &tile, scratch);

@@ -11,13 +11,6 @@
 
 /* ---- Inferred ---- */
 
-quern_status qn_elementwise_chosen(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
-                                   uint8_t *dtype) {
-  const quern_op_info *info = &builtin->info;
-  (void)in_dtypes;
-  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
-}
-
 quern_status qn_elementwise_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
                                    uint8_t *dtype) {
   (void)chosen;

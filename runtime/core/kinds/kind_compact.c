@@ -129,7 +129,7 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
   if (status) return status;
   status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, out ? 1 : 0, &decided->out, &decided->device);
   if (status) return status;
-  if (call && (status = qn_params_convert(info, 0, call->params ? call->n_params : 0, call->params, &none))) return status;
+  if (call && (status = qn_params_convert(info, 0, 0, NULL, call->params ? call->n_params : 0, call->params, &none))) return status;
   set_nest(info, tensors, decided);
   if (decided->nest.n_elements == 0) return QUERN_OK;
   if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* nothing to plan: shapes are all it is for */
