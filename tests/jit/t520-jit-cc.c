@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_cc.h"
 #include "runtime/toolchain/object_loader.h"
 #include "tap.h"

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "quern/quern.h"
+#include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_clang.h"
 #include "runtime/base/module.h"
 #include "runtime/toolchain/object_loader.h"
