@@ -14,9 +14,11 @@ local report = require "gen.tools.report"
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
   generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--report] [--preview]
+           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--no-threads] [--no-environment] [--report]
+           [--preview]
                      write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
-                     which full adds, are for callers of their own: the runtime nests rank 2; --report: per op how many
+                     which full adds, are for callers of their own: the runtime nests rank 2; --no-threads: the runtime
+                     makes no threads, --no-environment: it reads no environment variables; --report: per op how many
                      kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc;
                      --preview: with dtypes that are not finished: they are stored and cast, nothing is promised of their math
   generate --kernels-only --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
@@ -109,7 +111,8 @@ end
 function commands.generate()
   local options = parse({ out = "value", scan = "list", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
                           variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
-                          library = "flag", preview = "flag", ["kernels-only"] = "flag" }, 0)
+                          library = "flag", preview = "flag", ["kernels-only"] = "flag", ["no-threads"] = "flag",
+                          ["no-environment"] = "flag" }, 0)
   if not options.out then usage "generate wants --out DIR" end
   local targets = table.concat(main.TARGETS, ",")
   for word in (options.target or ""):gmatch "[^,]+" do
@@ -117,7 +120,8 @@ function commands.generate()
   end
   options.specs = options.spec
   if options.scan then
-    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target", "preview", "kernels-only" } do
+    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target", "preview", "kernels-only",
+                            "no-threads", "no-environment" } do
       if options[name] then usage("--" .. name .. " does not go with --scan") end
     end
     local result, errors = main.freeze(root, options)

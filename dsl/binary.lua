@@ -121,5 +121,5 @@ op "clip" {
   dtypes = numeric,
   body   = [[ minimum(maximum(x, min), max) ]],
   grad   = [[ x > min && x < max ? grad : 0 ]],
-  examples = { { x = 3.0, y = 3.0 } },
+  examples = { { x = 3.0, out = 3.0 } },
 }

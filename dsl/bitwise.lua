@@ -27,7 +27,7 @@ unary "bitwise_invert" {
   doc    = "Every bit of x the other way round; of a bool, whether it is false.",
   dtypes = integral,
   body   = [[ ~x ]],
-  examples = { { x = -1, y = 0 }, { x = -6, y = 5 } },
+  examples = { { x = -1, out = 0 }, { x = -6, out = 5 } },
 }
 
 binary "bitwise_left_shift" {

@@ -79,5 +79,5 @@ unary "logical_not" {
   dtypes = all,
   result = "bool",
   body   = [[ !x ]],
-  examples = { { x = 0.0, y = 1 }, { x = NAN, y = 0 } },
+  examples = { { x = 0.0, out = 1 }, { x = NAN, out = 0 } },
 }

@@ -9,10 +9,10 @@ unary "exp2" {
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -160, 130 },
   grad   = [[
-    T large = y > 1 ? y : grad;
-    return large * LN2 * (y > 1 ? grad : y); ]],
+    T large = out > 1 ? out : grad;
+    return large * LN2 * (out > 1 ? grad : out); ]],
   grad_ulp = { f32 = 1.7, f64 = 2 },
-  examples = { { x = 3.0, y = 8.0 }, { x = -1.0, y = 0.5 } },
+  examples = { { x = 3.0, out = 8.0 }, { x = -1.0, out = 0.5 } },
 }
 
 unary "expm1" {
@@ -26,7 +26,7 @@ unary "expm1" {
     T e = exp(abs(x) > 80 ? 0.5 * x : x);
     return grad * e * (abs(x) > 80 ? e : 1); ]],
   grad_ulp = { f32 = 2.6, f64 = 3 },
-  examples = { { x = 0.0, y = 0.0 }, { x = -INFINITY, y = -1.0 } },
+  examples = { { x = 0.0, out = 0.0 }, { x = -INFINITY, out = -1.0 } },
 }
 
 unary "log2" {
@@ -37,7 +37,7 @@ unary "log2" {
   domain = { 0, 1e30 },
   grad   = [[ grad / x * LOG2E ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 8.0, y = 3.0 }, { x = 0.25, y = -2.0 } },
+  examples = { { x = 8.0, out = 3.0 }, { x = 0.25, out = -2.0 } },
 }
 
 unary "log10" {
@@ -50,7 +50,7 @@ unary "log10" {
     T s = x < 1 ? 4 : 1; // 1 / x may overflow where log10(e) / x does not
     return grad / (s * x) * (s * LOG10E); ]],
   grad_ulp = { f32 = 2, f64 = 1.9 },
-  examples = { { x = 1000.0, y = 3.0 }, { x = 1.0, y = 0.0 } },
+  examples = { { x = 1000.0, out = 3.0 }, { x = 1.0, out = 0.0 } },
 }
 
 unary "log1p" {
@@ -61,7 +61,7 @@ unary "log1p" {
   domain = { -1, 1e30 },
   grad   = [[ grad / (1 + x) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 0.0, y = 0.0 }, { x = -0.0, y = -0.0 }, { x = -1.0, y = -INFINITY } },
+  examples = { { x = 0.0, out = 0.0 }, { x = -0.0, out = -0.0 }, { x = -1.0, out = -INFINITY } },
 }
 
 unary "erfc" {
@@ -79,7 +79,7 @@ unary "erfc" {
     T p = c * e;
     return -(grad * (p + fma(-l, p, fma(c, e, -p))) * (h > 80 ? e : 1)); ]],
   grad_ulp = { f32 = 4, f64 = 3.7 },
-  examples = { { x = 0.0, y = 1.0 }, { x = -INFINITY, y = 2.0 } },
+  examples = { { x = 0.0, out = 1.0 }, { x = -INFINITY, out = 2.0 } },
 }
 
 unary "cbrt" {
@@ -88,9 +88,9 @@ unary "cbrt" {
   body   = [[ cbrt(x) ]],
   ulp    = { f32 = 0.51, f64 = 0.51 },
   domain = { -1e30, 1e30 },
-  grad   = [[ grad / (3 * y * y) ]],
+  grad   = [[ grad / (3 * out * out) ]],
   grad_ulp = { f32 = 2.4, f64 = 2.4 },
-  examples = { { x = -27.0, y = -3.0 }, { x = -0.0, y = -0.0 } },
+  examples = { { x = -27.0, out = -3.0 }, { x = -0.0, out = -0.0 } },
 }
 
 binary "logaddexp" {

@@ -12,7 +12,7 @@ unary "sinh" {
     T c = cosh(abs(x) > 80 ? 0.5 * x : x); // cosh(2 u) = 2 cosh(u)^2 - 1
     return grad * c * (abs(x) > 80 ? 2 * c : 1); ]],
   grad_ulp = { f32 = 2.7, f64 = 3 },
-  examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
+  examples = { { x = -0.0, out = -0.0 }, { x = INFINITY, out = INFINITY } },
 }
 
 unary "cosh" {
@@ -25,7 +25,7 @@ unary "cosh" {
     T s = sinh(abs(x) > 80 ? 0.5 * x : x);
     return grad * s * (abs(x) > 80 ? 2 * abs(s) : 1); ]],
   grad_ulp = { f32 = 2.7, f64 = 3 },
-  examples = { { x = 0.0, y = 1.0 } },
+  examples = { { x = 0.0, out = 1.0 } },
 }
 
 unary "atanh" {
@@ -36,7 +36,7 @@ unary "atanh" {
   domain = { -1, 1 },
   grad   = [[ grad / fma(-x, x, 1) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = -0.0, y = -0.0 }, { x = 1.0, y = INFINITY } },
+  examples = { { x = -0.0, out = -0.0 }, { x = 1.0, out = INFINITY } },
 }
 
 unary "asinh" {
@@ -47,7 +47,7 @@ unary "asinh" {
   domain = { -1e30, 1e30 },
   grad   = [[ grad / hypot(x, 1) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = -0.0, y = -0.0 }, { x = INFINITY, y = INFINITY } },
+  examples = { { x = -0.0, out = -0.0 }, { x = INFINITY, out = INFINITY } },
 }
 
 unary "acosh" {
@@ -58,5 +58,5 @@ unary "acosh" {
   domain = { 1, 1e30 },
   grad   = [[ grad / (x > 0x1p60 ? x : sqrt(x < 0 ? x : fma(x, x, -1))) ]],
   grad_ulp = { f32 = 2, f64 = 2 },
-  examples = { { x = 1.0, y = 0.0 } },
+  examples = { { x = 1.0, out = 0.0 } },
 }

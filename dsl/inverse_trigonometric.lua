@@ -10,7 +10,7 @@ unary "atan" {
   domain = { -10, 10 },
   grad   = [[ abs(x) > 1e10 ? grad / x / x : grad / fma(x, x, 1) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 binary "atan2" {
@@ -35,7 +35,7 @@ unary "asin" {
   domain = { -1, 1 },
   grad   = [[ grad / sqrt(fma(-x, x, 1)) ]],
   grad_ulp = { f32 = 2, f64 = 2 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "acos" {
@@ -46,5 +46,5 @@ unary "acos" {
   domain = { -1, 1 },
   grad   = [[ -(grad / sqrt(fma(-x, x, 1))) ]],
   grad_ulp = { f32 = 2, f64 = 2 },
-  examples = { { x = 1.0, y = 0.0 } },
+  examples = { { x = 1.0, out = 0.0 } },
 }

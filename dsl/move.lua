@@ -18,7 +18,7 @@ op "copy" {
   dtypes = all,
   moves  = true,
   body   = [[ x ]],
-  examples = { { x = 1.0, y = 1.0 } },
+  examples = { { x = 1.0, out = 1.0 } },
 }
 
 op "astype" {
@@ -27,7 +27,7 @@ op "astype" {
   dtypes = all,
   casts  = true,
   body   = [[ x ]],
-  examples = { { x = 1.0, y = 1.0 } },
+  examples = { { x = 1.0, out = 1.0 } },
 }
 
 op "full" {
@@ -46,5 +46,5 @@ op "saturate_cast" {
   dtypes = all,
   casts  = "saturate",
   body   = [[ x ]],
-  examples = { { x = 1.0, y = 1.0 } },
+  examples = { { x = 1.0, out = 1.0 } },
 }

@@ -50,6 +50,7 @@ op "divmod" {
 
 binary "ldexp" {
   doc    = "x times 2 to the y, rounded once; y is a whole number, or rounded to one.",
+  counts = "y",
   dtypes = floating,
   body   = [[ ldexp(x, y) ]],
   grad   = { x = [[ ldexp(grad, y) ]] },
@@ -117,7 +118,7 @@ unary "spacing" {
     ]],
   },
   grad   = false, -- a function of the bits
-  examples = { { x = INFINITY, y = NAN } },
+  examples = { { x = INFINITY, out = NAN } },
 }
 
 unary "bitwise_count" {
@@ -129,7 +130,7 @@ unary "bitwise_count" {
     i32 = [[ count_bits((u32)abs(x)) ]], i64 = [[ count_bits((u64)abs(x)) ]],
     integer = [[ count_bits(x) ]],
   },
-  examples = { { x = 7, y = 3 } },
+  examples = { { x = 7, out = 3 } },
 }
 
 binary "float_power" {

@@ -10,7 +10,7 @@ unary "sin" {
   domain = { -100, 100 },
   grad   = [[ grad * cos(x) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "cos" {
@@ -21,7 +21,7 @@ unary "cos" {
   domain = { -100, 100 },
   grad   = [[ -(grad * sin(x)) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 0.0, y = 1.0 } },
+  examples = { { x = 0.0, out = 1.0 } },
 }
 
 unary "tan" {
@@ -30,9 +30,9 @@ unary "tan" {
   body   = [[ tan(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
-  grad   = [[ grad * fma(y, y, 1) ]],
+  grad   = [[ grad * fma(out, out, 1) ]],
   grad_ulp = { f32 = 1.7, f64 = 1.7 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "degrees" {
@@ -43,7 +43,7 @@ unary "degrees" {
   domain = { -100, 100 },
   grad   = [[ degrees(grad) ]],
   grad_ulp = { f32 = 1, f64 = 1 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "radians" {
@@ -54,7 +54,7 @@ unary "radians" {
   domain = { -360, 360 },
   grad   = [[ radians(grad) ]],
   grad_ulp = { f32 = 1, f64 = 1 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "sinc" {
@@ -65,5 +65,5 @@ unary "sinc" {
   domain = { -30, 30 },
   grad   = [[ sinc_slope(grad, x) ]],
   grad_ulp = { f32 = 2.6, f64 = 2.6 },
-  examples = { { x = 0.0, y = 1.0 }, { x = 0.5, y = 0.63661977236758138 } },
+  examples = { { x = 0.0, out = 1.0 }, { x = 0.5, out = 0.63661977236758138 } },
 }

@@ -22,7 +22,8 @@ dtype "u8"   { code = 1, bits = 8,  kind = "integer", c = "u8",     cuda = "unsi
 dtype "u16"  { code = 1, bits = 16, kind = "integer", c = "u16",    cuda = "unsigned short",     compute = "u16", built = true }
 dtype "u32"  { code = 1, bits = 32, kind = "integer", c = "u32",    cuda = "unsigned int",       compute = "u32", built = true }
 dtype "u64"  { code = 1, bits = 64, kind = "integer", c = "u64",    cuda = "unsigned long long", compute = "u64", built = true }
-dtype "f16"  { code = 2, bits = 16, kind = "float",   c = "f16_s",  cuda = "unsigned short",     compute = "f32", built = true, exponent = 5, digits = 11, casts_in_blocks = true }
+dtype "f16"  { code = 2, bits = 16, kind = "float",   c = "f16_s",  cuda = "unsigned short",     compute = "f32", built = true, exponent = 5, digits = 11,
+               casts_in_blocks = true }
 dtype "bf16" { code = 4, bits = 16, kind = "float",   c = "bf16_s", cuda = "unsigned short",     compute = "f32", built = true, exponent = 8, digits = 8 }
 dtype "f32"  { code = 2, bits = 32, kind = "float",   c = "f32",    cuda = "float",              compute = "f32", built = true, exponent = 8, digits = 24 }
 dtype "f64"  { code = 2, bits = 64, kind = "float",   c = "f64",    cuda = "double",             compute = "f64", built = true, exponent = 11, digits = 53 }

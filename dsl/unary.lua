@@ -6,14 +6,14 @@ unary "negative" {
   doc    = "The number with its sign changed; integers wrap.",
   dtypes = numeric,
   body   = [[ -x ]],
-  examples = { { x = 1.5, y = -1.5 }, { x = 0.0, y = -0.0 } },
+  examples = { { x = 1.5, out = -1.5 }, { x = 0.0, out = -0.0 } },
 }
 
 unary "abs" {
   doc    = "The absolute value; the most negative integer stays as it is.",
   dtypes = numeric,
   body   = [[ abs(x) ]],
-  examples = { { x = -1.5, y = 1.5 } },
+  examples = { { x = -1.5, out = 1.5 } },
 }
 
 unary "sqrt" {
@@ -21,9 +21,9 @@ unary "sqrt" {
   dtypes = floating,
   body   = [[ sqrt(x) ]],
   domain = { 0, 1e30 },
-  grad   = [[ y > 1 ? 0.5 * (grad / y) : grad / (2 * y) ]],
+  grad   = [[ out > 1 ? 0.5 * (grad / out) : grad / (2 * out) ]],
   grad_ulp = { f32 = 0.8, f64 = 0.8 },
-  examples = { { x = 2.25, y = 1.5 } },
+  examples = { { x = 2.25, out = 1.5 } },
 }
 
 unary "exp" {
@@ -32,8 +32,8 @@ unary "exp" {
   body   = [[ exp(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -110, 90 },
-  grad   = [[ grad * y ]],
-  examples = { { x = 0.0, y = 1.0 } },
+  grad   = [[ grad * out ]],
+  examples = { { x = 0.0, out = 1.0 } },
 }
 
 unary "log" {
@@ -43,7 +43,7 @@ unary "log" {
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
   grad   = [[ grad / x ]],
-  examples = { { x = 1.0, y = 0.0 } },
+  examples = { { x = 1.0, out = 0.0 } },
 }
 
 unary "tanh" {
@@ -53,12 +53,12 @@ unary "tanh" {
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -12, 12 },
   grad   = [[
-    // not by way of 1 - y^2, of which nothing is left where y rounds to 1; in two parts where e^-2|x| may be too small
+    // not by way of 1 - out^2, of which nothing is left where out rounds to 1; in two parts where e^-2|x| may be too small
     T a = abs(x);
     T e = exp_any(a > 40 ? -a : -2 * a);
     return grad * (4 * (a > 40 ? e : sigmoid_slope(e))) * (a > 40 ? e : 1); ]],
   grad_ulp = { f32 = 2.5, f64 = 3.1 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "erf" {
@@ -76,7 +76,7 @@ unary "erf" {
     T p = c * e;
     return grad * (p + fma(-l, p, fma(c, e, -p))) * (h > 80 ? e : 1); ]],
   grad_ulp = { f32 = 3.6, f64 = 3.5 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "sigmoid" {
@@ -86,19 +86,19 @@ unary "sigmoid" {
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -30, 30 },
   grad   = [[
-    // not by way of y (1 - y), of which nothing is left where y rounds to 1; in two parts where e^-|x| may be too small
+    // not by way of out (1 - out), of which nothing is left where out rounds to 1; in two parts where e^-|x| may be too small
     T a = abs(x);
     T e = exp(a > 80 ? -0.5 * a : -a);
     return grad * (a > 80 ? e : sigmoid_slope(e)) * (a > 80 ? e : 1); ]],
   grad_ulp = { f32 = 2.8, f64 = 3.1 },
-  examples = { { x = 0.0, y = 0.5 } },
+  examples = { { x = 0.0, out = 0.5 } },
 }
 
 unary "relu" {
   doc    = "The rectified linear unit: x where it is positive, else 0; NaN stays NaN.",
   dtypes = numeric,
   body   = [[ x <= 0 ? 0 : x ]],
-  examples = { { x = -2.0, y = 0.0 }, { x = 3.0, y = 3.0 } },
+  examples = { { x = -2.0, out = 0.0 }, { x = 3.0, out = 3.0 } },
 }
 
 unary "gelu" {
@@ -116,7 +116,7 @@ unary "gelu" {
     T c = h == 0 ? 0.5 : gelu(x) / x;
     return grad * (h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? -0.0 : x); ]],
   grad_ulp = { f32 = 3.5, f64 = 3.5 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }
 
 unary "leaky_relu" {
@@ -125,7 +125,7 @@ unary "leaky_relu" {
   dtypes = floating,
   body   = [[ x > 0 ? x : slope * x ]],
   ulp    = { f32 = 0.5, f64 = 0.5 },
-  examples = { { x = 4.0, y = 4.0 } },
+  examples = { { x = 4.0, out = 4.0 } },
 }
 
 unary "isnan" {
@@ -133,7 +133,7 @@ unary "isnan" {
   dtypes = floating,
   result = "bool",
   body   = [[ x != x ]],
-  examples = { { x = 1.0, y = 0 } },
+  examples = { { x = 1.0, out = 0 } },
 }
 
 unary "signbit" {
@@ -141,7 +141,7 @@ unary "signbit" {
   dtypes = floating,
   result = "bool",
   body   = [[ signbit(x) ]],
-  examples = { { x = -1.0, y = 1 } },
+  examples = { { x = -1.0, out = 1 } },
 }
 
 unary "isfinite" {
@@ -149,7 +149,7 @@ unary "isfinite" {
   dtypes = floating,
   result = "bool",
   body   = [[ abs(x) < INFINITY ]],
-  examples = { { x = 1.0, y = 1 }, { x = -INFINITY, y = 0 } },
+  examples = { { x = 1.0, out = 1 }, { x = -INFINITY, out = 0 } },
 }
 
 unary "isinf" {
@@ -157,14 +157,14 @@ unary "isinf" {
   dtypes = floating,
   result = "bool",
   body   = [[ abs(x) == INFINITY ]],
-  examples = { { x = -INFINITY, y = 1 }, { x = NAN, y = 0 } },
+  examples = { { x = -INFINITY, out = 1 }, { x = NAN, out = 0 } },
 }
 
 unary "positive" {
   doc    = "x as it is.",
   dtypes = numeric,
   body   = [[ +x ]],
-  examples = { { x = -1.5, y = -1.5 } },
+  examples = { { x = -1.5, out = -1.5 } },
 }
 
 unary "sign" {
@@ -175,7 +175,7 @@ unary "sign" {
     integer  = [[ x > 0 ? 1 : -(T)(x != 0) ]],
   },
   grad   = [[ 0 ]],
-  examples = { { x = -2.5, y = -1.0 }, { x = -0.0, y = 0.0 }, { x = 3, y = 1 } },
+  examples = { { x = -2.5, out = -1.0 }, { x = -0.0, out = 0.0 }, { x = 3, out = 1 } },
 }
 
 unary "square" {
@@ -183,7 +183,7 @@ unary "square" {
   dtypes = numeric,
   body   = [[ x * x ]],
   grad_ulp = { f32 = 1, f64 = 1 },
-  examples = { { x = -3.0, y = 9.0 } },
+  examples = { { x = -3.0, out = 9.0 } },
 }
 
 unary "reciprocal" {
@@ -192,8 +192,8 @@ unary "reciprocal" {
   body   = [[ 1 / x ]],
   grad   = [[
     // the product first that is in the range where the result is
-    bool squared = abs(y) > 1 && abs(y) < 0x1p60;
-    return -((squared ? y : grad) * y * (squared ? grad : y)); ]],
+    bool squared = abs(out) > 1 && abs(out) < 0x1p60;
+    return -((squared ? out : grad) * out * (squared ? grad : out)); ]],
   grad_ulp = { f32 = 1.6, f64 = 1.6 },
-  examples = { { x = 4.0, y = 0.25 }, { x = -0.0, y = -INFINITY } },
+  examples = { { x = 4.0, out = 0.25 }, { x = -0.0, out = -INFINITY } },
 }

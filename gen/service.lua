@@ -108,11 +108,20 @@ local function packed_op(types, op, built, heavy)
     args[#args + 1] = string.pack("<s4s4I4I4", output.name, table.concat(outputs[k], " "), 1, (1 << #op.inputs) - 1)
     results[k] = string.pack("<I4", output.type and types.by_name[output.type].index or 0xff) -- QN_DTYPE_NONE
   end
-  local params = {}
+  local params, derivative = {}, { string.pack("<I4", op.backward_of and 1 or 0) }
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
+<<<<<<< HEAD
+  for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
+    for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
+  end
+  return string.pack("<s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     RULES[variants.rule(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params, op.counts or 0)
+    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
+=======
   return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
                      kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
     .. table.concat(results) .. table.concat(args) .. table.concat(params)
+>>>>>>> main
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
@@ -123,17 +132,17 @@ local function check_bodies(model, first, built, heavy)
     local op = model.ops[k]
     if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
-             op.place, op.name)
+             op.location, op.name)
     end
     local dtypes = variants.kernel_dtypes(model.types, op, built)
-    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.place, op.name) end
+    if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.location, op.name) end
     for _, K in ipairs(dtypes) do
       local dag, message, kind = expr.op_dag(model, op, K)
       if dag then
         heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
         steps = steps + dag.steps
         if steps > M.MAX_SPEC_STEPS then
-          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.place, op.name, M.MAX_SPEC_STEPS)
+          refuse("limit", "%s: %s: the bodies up to here take more than %d steps of work", op.location, op.name, M.MAX_SPEC_STEPS)
         end
       elseif not seen[message] then
         -- a body that serves several dtypes is wrong in all of them in one way

@@ -13,5 +13,5 @@ unary "demo.filmic" {
   ]],
   ulp    = { f32 = 8 },
   domain = { 0, 10 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }

@@ -13,5 +13,5 @@ unary "pebble.mish" {
   ]],
   ulp    = { f32 = 6 },
   domain = { -20, 30 },
-  examples = { { x = 0.0, y = 0.0 } },
+  examples = { { x = 0.0, out = 0.0 } },
 }

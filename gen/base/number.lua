@@ -142,6 +142,32 @@ function M.text(value)
   return (text:gsub("[^%d%-+e]", "."))
 end
 
+-- A finite number of a float dtype as a short decimal of at most 6 digits, "0.5", "-3.0", that reads back as that very number;
+-- is_exact: only if it is the number exactly. nil: there is none.
+function M.short(value, t, is_exact)
+  local size = math.abs(value)
+  if size < 1e-4 or size >= 1e6 then return nil end
+  local bits = M.f64_bits(size)
+  -- size is m / 2^k, and m has all bits of the dtype's significand
+  local m, k = (bits & 0xfffffffffffff | 0x10000000000000) >> 53 - t.digits, 1075 - (bits >> 52) - (53 - t.digits)
+  local power, nearness = 1, 2.0 ^ (3 - t.digits)
+  for digits = 0, 9 do
+    local n = math.floor(size * power + 0.5)
+    if n >= 1000000 then return nil end
+    -- near in floats; so the exact distance, in units of 2^-k / power, is right even where its terms wrap at 64 bits
+    if math.abs(size * power - n) <= n * nearness then
+      local distance = math.abs((k < 64 and n << k or 0) - m * power)
+      -- within half a unit of m is read as m; below a power of two within a quarter
+      local factor = m == 1 << (t.digits - 1) and 4 or 2
+      if distance == 0 or (not is_exact and factor * distance < power) then
+        local text = string.format("%0" .. digits + 1 .. "d", n)
+        return (value < 0 and "-" or "") .. text:sub(1, #text - digits) .. "." .. (digits == 0 and "0" or text:sub(-digits))
+      end
+    end
+    power = power * 10
+  end
+end
+
 -- "0x1.8p+1" of a finite f64, by integers
 function M.hex(value)
   if value ~= value then return "nan" end

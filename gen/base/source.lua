@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A named text and what can be said about places in it: line, column, caret, the nearest known word.
+-- A named text; errors about positions in it: line, column, caret, the nearest known word.
 -- Errors are collected as a list of strings; only the command line prints them.
 
 local order = require "gen.base.order"
@@ -18,8 +18,8 @@ function M.part(source, offset, text)
 end
 
 -- line and column (1-based) of a byte position, and that line's text
-function M.place(source, position)
-  if source.whole then return M.place(source.whole, source.offset + position - 1) end
+function M.position(source, position)
+  if source.whole then return M.position(source.whole, source.offset + position - 1) end
   local text = source.text
   position = math.max(1, math.min(position, #text + 1))
   local line, start = 1, 1
@@ -34,7 +34,7 @@ end
 
 -- "file:line:col: message", the line, a caret
 function M.message(source, position, message)
-  local line, column, text = M.place(source, position)
+  local line, column, text = M.position(source, position)
   local shown = text:gsub("[%c\128-\255]", " ")
   local first = 1
   if #shown > 160 then

@@ -136,6 +136,27 @@ local function render_lines(lines, values, out, around)
   end
 end
 
+-- The identifiers in a parsed template's own text and in what it includes, as a set; those of comments are left out.
+function M.identifiers(template)
+  local set = template.identifiers
+  if set then return set end
+  set = {}
+  local function collect(lines)
+    for _, line in ipairs(lines) do
+      if line.kind == "text" then
+        local text = line.text:gsub("%$%b{}", "$"):gsub("/%*.-%*/", " ")
+        for word in text:gmatch "%f[%w_$][%a_][%w_]*%f[^%w_$]" do set[word] = true end
+      end
+      if line.template then collect(line.template.lines) end
+      for _, branch in ipairs(line.branches or {}) do collect(branch.lines) end
+      if line.lines then collect(line.lines) end
+    end
+  end
+  collect(template.lines)
+  template.identifiers = set
+  return set
+end
+
 -- Of values, those that a parsed template takes.
 function M.chosen(template, values)
   local result = {}

@@ -5,12 +5,12 @@
 local fields_of = require "gen.front.fields"
 local kinds = require "gen.kinds.kinds"
 local names = require "gen.front.names"
-local places = require "gen.front.places"
+local positions = require "gen.front.positions"
 local source = require "gen.base.source"
 
 local M = {}
 
-local fail, text_of, written_order, line_at = places.fail, places.text_of, places.written_order, places.line_at
+local fail, text_of, written_order, line_at = positions.fail, positions.text_of, positions.written_order, positions.line_at
 local check_fields, parse_names = fields_of.check_fields, fields_of.parse_names
 
 local BODY_KEYS = { floating = true, integer = true, bool = true }
@@ -55,7 +55,7 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", outputs = "string", inputs = "string", grad = "string table boolean", grad_ulp = "table",
-  notes = "string",
+  notes = "string", counts = "string",
 }
 for field, field_types in pairs(kinds.schema) do OP_SCHEMA[field] = field_types end
 
@@ -74,6 +74,19 @@ local function bound_trouble(types, op, dtype, bound)
     return string.format("%s is computed in %s and rounded once more: %s's bound is for both", dtype, t.compute, t.compute)
   end
   return is_taken and dtype .. " is exact" or "the op does not take " .. dtype
+end
+
+-- counts: the inputs that are whole numbers, though of a float dtype, by name. Returns them as bits; nil after an error.
+local function parse_counts(state, at, name, text, op)
+  local bits, listed = 0, text and parse_names(state, at, name, text, {}) or {}
+  for _, item in ipairs(listed) do
+    local before = bits
+    for k, input in ipairs(op.inputs) do
+      if input.name == item.name and not input.type then bits = bits | 1 << (k - 1) end
+    end
+    if bits == before then return fail(state, at, "%s: counts: '%s' is no input of a dtype", name, item.name) end
+  end
+  return bits
 end
 
 M.MAX_OUTPUTS = 8
@@ -111,7 +124,7 @@ local function parse_outputs(state, at, name, fields, op)
                 source.suggest(result, types.sets.all))
   end
   if result and kind.no_result then return fail(state, at, "%s: %s", name, kind.no_result) end
-  return { { name = #op.inputs == 1 and op.inputs[1].name ~= "y" and "y" or "out", type = result } }
+  return { { name = "out", type = result } }
 end
 
 -- grad: the body of the op's derivative, which for several inputs assigns grad_<input>; or an expression for each input; or
@@ -165,7 +178,7 @@ function M.declare(state, index, name, fields, default_inputs)
   if model.op_of_name[name] then
     state.n_taken = state.n_taken + 1
     return fail(state, at, "%s: %s already defined at %s", name,
-                model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].place)
+                model.op_of_name[name].builtin and "a built-in op," or "an op,", model.op_of_name[name].location)
   end
   if model.op_of_c_name[c_name] then
     state.n_taken = state.n_taken + 1
@@ -186,12 +199,14 @@ function M.declare(state, index, name, fields, default_inputs)
   }
   if kind.declare then kind.declare(op, fields) end
   op.line = line_at(state, at)
-  op.place = string.format("%s:%d", op.file, op.line)
+  op.location = string.format("%s:%d", op.file, op.line)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
   trouble = kind.check and kind.check(op, fields)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
+  op.counts = parse_counts(state, at, name, fields.counts, op)
+  if not op.counts then return end
   op.outputs = parse_outputs(state, at, name, fields, op)
   if not op.outputs then return end
   op.assigns = fields.outputs ~= nil -- its body assigns its outputs
@@ -237,7 +252,10 @@ function M.declare(state, index, name, fields, default_inputs)
   if not parse_grad(state, index, op, fields.grad) then return end
   for k, example in pairs(op.examples) do
     if type(k) ~= "number" or type(example) ~= "table" then
-      return fail(state, at, "%s: examples: expected { { x = 0.0, y = 0.0 }, ... }", name)
+      return fail(state, at, "%s: examples: expected { { x = 0.0, out = 0.0 }, ... }", name)
+    end
+    if not taken.y and example.y ~= nil and example[op.outputs[1].name] == nil then -- y is the first output, too
+      example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
       if type(key) ~= "string" or not taken[key] or math.type(value) == nil then

@@ -4,12 +4,12 @@
 
 local names = require "gen.front.names"
 local order = require "gen.base.order"
-local places = require "gen.front.places"
+local positions = require "gen.front.positions"
 local source = require "gen.base.source"
 
 local M = {}
 
-local fail = places.fail
+local fail = positions.fail
 
 -- Checks a table against a schema { field = "types, separated by blanks" }; unknown fields are named with the nearest known one.
 function M.check_fields(state, index, what, fields, schema)
@@ -24,14 +24,14 @@ function M.check_fields(state, index, what, fields, schema)
   for _, key in ipairs(keys) do
     local wanted, value = schema[key], fields[key]
     if not wanted then
-      local place = at
+      local where = at
       for k = index, #state.tokens do
         if state.tokens[k].text == key then
-          place = state.tokens[k].at
+          where = state.tokens[k].at
           break
         end
       end
-      fail(state, place, "%s: unknown field '%s'%s", what, source.shown(key), source.suggest(key, schema))
+      fail(state, where, "%s: unknown field '%s'%s", what, source.shown(key), source.suggest(key, schema))
       return false
     end
     if not (" " .. wanted .. " "):find(" " .. type(value) .. " ", 1, true) then

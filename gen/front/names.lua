@@ -60,7 +60,7 @@ function M.put_under_prefix(model, prefix)
     local base = op.name:match("^" .. prefix .. "%.([a-z][a-z0-9_]*)$")
     if base then
       local c_name, why = M.op_c_name(base, model.api_names)
-      if not c_name then return string.format("%s: %s: under --prefix %s: %s", op.place, op.name, prefix, why) end
+      if not c_name then return string.format("%s: %s: under --prefix %s: %s", op.location, op.name, prefix, why) end
       op.c_name = c_name
     end
   end
@@ -75,7 +75,7 @@ function M.clash(ops, prefix)
       local first, second = other, op
       if first.builtin == false then first, second = second, first end
       return string.format("%s: %s: under --prefix %s its C name %s_%s is that of op %s: rename it, or leave one of them out",
-                           second.place, second.name, prefix, prefix, op.c_name, first.name)
+                           second.location, second.name, prefix, prefix, op.c_name, first.name)
     end
     taken[op.c_name] = op
   end

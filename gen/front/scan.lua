@@ -68,7 +68,7 @@ local function next_token(text, at)
   return skip_number(text, at) or text:match("^\\\r?\n()", at) or at + 1, "other"
 end
 
--- The text with blanks for comments, each place where it was.
+-- The text with blanks in place of comments; positions stay.
 local function without_comments(text)
   local parts, at = {}, 1
   while at <= #text do

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Spec files in, plain validated tables out. Errors are collected as "file:line:col: ..." with the line and a caret. Makes no
--- text, knows no expressions: bodies stay strings with their place in the file. What a file may do is sandbox.lua's; names,
--- places, fields and the declaration of ops are in the files of these names. Here: files, functions, constants, tables.
+-- text, knows no expressions: bodies stay strings with their position in the file. What a file may do is sandbox.lua's; names,
+-- positions, fields and the declaration of ops are in the files of these names. Here: files, functions, constants, tables.
 
 local declare_op = require "gen.front.declare_op"
 local fields_of = require "gen.front.fields"
 local names_of = require "gen.front.names"
-local places = require "gen.front.places"
+local positions = require "gen.front.positions"
 local promote = require "gen.front.promote"
 local sandbox = require "gen.front.sandbox"
 local source = require "gen.base.source"
@@ -15,7 +15,7 @@ local source = require "gen.base.source"
 local M = {}
 
 M.op_c_name, M.put_under_prefix, M.clash = names_of.op_c_name, names_of.put_under_prefix, names_of.clash
-local fail, text_of, line_at = places.fail, places.text_of, places.line_at
+local fail, text_of, line_at = positions.fail, positions.text_of, positions.line_at
 
 M.FORMAT = 1
 M.MAX_DECLARATIONS = 2000 -- of one file
@@ -41,11 +41,11 @@ local function declare_func(state, index, name, fields)
   end
   if model.func_of_name[name] then
     state.n_taken = state.n_taken + 1
-    return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].place)
+    return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].location)
   end
   local func = { name = name, doc = fields.doc, result = fields.result, constants = state.constants, tables = state.tables,
                  bodies = {}, ulp = fields.ulp, file = state.src.name }
-  func.place = string.format("%s:%d", state.src.name, line_at(state, at))
+  func.location = string.format("%s:%d", state.src.name, line_at(state, at))
   func.args = fields_of.parse_names(state, at, name, fields.args or "x", model.types.by_name)
   if not func.args then return end
   if func.result and not model.types.by_name[func.result] then
@@ -95,7 +95,7 @@ local function declare_tables(state, index, values)
         return fail(state, at, "table %s: item %d is no %s", name, k, is_float and "number" or "integer")
       end
     end
-    state.tables[name] = { name = name, type = kind, items = items, place = state.src.name }
+    state.tables[name] = { name = name, type = kind, items = items, location = state.src.name }
   end
 end
 
@@ -154,13 +154,13 @@ local function declare_all(state, statements)
   if #statements > M.MAX_DECLARATIONS then
     return fail(state, 1, "a spec may have %d declarations", M.MAX_DECLARATIONS)
   end
-  state.index = places.index_of(state.src, state.tokens)
+  state.index = positions.index_of(state.src, state.tokens)
   for _, statement in ipairs(statements) do
     if state.n_errors >= M.MAX_ERRORS then return end
     local name = statement.name
     local key = string.format("%d %s %s", statement.line, statement.word, type(name) == "string" and name or "")
     local index
-    index, state.last = places.declaration_range(state, statement.line, statement.word, type(name) == "string" and name or nil,
+    index, state.last = positions.declaration_range(state, statement.line, statement.word, type(name) == "string" and name or nil,
                                           before[key] or 0)
     before[key] = (before[key] or 0) + 1
     if statement.is_open and type(name) == "string" then

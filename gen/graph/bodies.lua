@@ -59,6 +59,11 @@ function Scope:type_of(name, node)
   return self.T
 end
 
+-- Notes on a value's node that the body calls it `name`. The last name holds: that of the outer body.
+local function label(value, name)
+  if not is_weak(value) and #scope.node_of(value).args > 0 then scope.node_of(value).label = name end
+end
+
 -- The value of `type name = expression;`
 function Scope:assigned(statement)
   local value = self:eval(statement.value)
@@ -104,8 +109,10 @@ function Scope:run_rare(statement, outputs)
                   source.suggest(assign.name, self.env))
       end
       if is_weak(value) then value = self:strong(value, is_weak(old) and self:settle(old, assign).type or old.type, assign) end
+      label(value, assign.name .. "_rare")
       changed[#changed + 1] = { name = assign.name, value = value, old = old, at = assign.at }
     end
+    if assign.type then label(value, assign.name) end
     rawset(inner.env, assign.name, value)
   end
   local last = {}
@@ -117,6 +124,7 @@ function Scope:run_rare(statement, outputs)
         self:fail(change, "rare: %s is %s, its new value %s", change.name, old.type, change.value.type)
       end
       self.env[change.name] = self.state.dag:make("rare", old.type, { condition, change.value, old })
+      label(self.env[change.name], change.name)
     end
   end
 end
@@ -142,6 +150,7 @@ function Scope:run_body(outputs)
     body = result
     self.state.parsed[self.source] = body
   end
+  for alias, name in pairs(self.owner and self.owner.aliases or {}) do self.env[alias] = self.env[name] end
   local output_of_name = {}
   for _, output in ipairs(outputs or {}) do output_of_name[output.name] = output end
   for _, statement in ipairs(body.statements) do
@@ -153,6 +162,7 @@ function Scope:run_body(outputs)
     else
       if self.env[statement.name] then self:fail(statement, "'%s' is already defined", statement.name) end
       self.env[statement.name] = self:assigned_output(statement, output_of_name)
+      label(self.env[statement.name], statement.name)
     end
   end
   if outputs then

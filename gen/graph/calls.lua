@@ -61,7 +61,7 @@ function Scope:lookup(node)
   if it.kind ~= "integer" or it.bits ~= t.bits then
     self:fail(node, "the index of %s table %s must be a %d-bit integer", list.type, name, t.bits)
   end
-  return self.state.dag:make("lookup", list.type, { index }, { name = list.place .. ":" .. name, table = list })
+  return self.state.dag:make("lookup", list.type, { index }, { name = list.location .. ":" .. name, table = list })
 end
 
 ---------------------------------------------------------------------------------------------------- functions and ops
@@ -218,6 +218,13 @@ function Scope:of_body(owner, body, env, T)
                         constants = owner.constants, tables = owner.tables, trusted = owner.builtin }, Scope)
 end
 
+-- Notes where a body comes from; the value of a function, where it has no name of its own, is called as the function.
+function Scope:note_use(owner, result)
+  local files, file = self.state.files, owner.location:match "^(.*):%d+$"
+  if not files[file] then files[file], files[#files + 1] = true, file end
+  if owner.args and result.args and #result.args > 0 and not result.label then result.label = owner.name end
+end
+
 -- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
 function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
@@ -240,6 +247,7 @@ function Scope:inline(owner, body, env, values, T, node)
   local result = self:of_body(owner, body, env, T):run(owner.assigns and owner.outputs)
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
+  self:note_use(owner, result)
   return result
 end
 

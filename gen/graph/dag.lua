@@ -2,9 +2,9 @@
 --
 -- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
 --
--- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical] }. Types are dtype names of
--- dsl/types.lua; "bool" is a condition. is_canonical: a number or the one NaN, where no rare block runs. No float is ever
--- folded: x + 0, x * 1 and x - x are not identities.
+-- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical], [label] }. Types are dtype names of
+-- dsl/types.lua; "bool" is a condition. is_canonical: a number or the one NaN, where no rare block runs. label: what the source
+-- calls the value, for readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
 
 local number = require "gen.base.number"
 local primitives = require "gen.graph.primitives"

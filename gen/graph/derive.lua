@@ -24,6 +24,9 @@ for _, row in ipairs(primitives.list) do
   if type(row.derive) == "table" then M.RULES[row.name] = row.derive end
 end
 
+-- What a backward op's input is, where it is no input of its op: grad, the op's output. ORDER QN_READS of kernel_abi.h
+M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
+
 -- Said of a backward op; runtime/lang/typing.c has the same sentence.
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
@@ -99,10 +102,10 @@ function Walk:of_select(node)
   return dag:make("select", node.type, { node.args[1], yes or zero, no or zero })
 end
 
--- Which output of a backward op is the derivative by an input; nil: none.
-local function output_by(backward, input)
-  for k, output in ipairs(backward.outputs) do
-    if output.name == "grad_" .. input then return k end
+-- Which output of a backward op is the derivative by its op's input k; nil: none.
+local function output_by(backward, k)
+  for j, input in ipairs(backward.by) do
+    if input == k - 1 then return j end
   end
 end
 
@@ -115,14 +118,14 @@ function Walk:of_call(node, at)
   local backward = op and M.backward_of(model, op)
   if not backward then
     if self.may_expand and owner.grad ~= false and not (owner.builtin and owner.args) then return self:of_body(node, at) end
-    self.scope:fail(at, "%s has no derivative%s", name, name:find "_backward$" and M.NO_SECOND or "")
+    self.scope:fail(at, "%s has no derivative%s", name, owner.backward_of and M.NO_SECOND or "")
   end
   local of_name, sum = { [op.outputs[1].name] = node }, nil
   for k, input in ipairs(op.inputs) do of_name[input.name] = node.args[k] end
   for k, param in ipairs(op.params) do of_name[param.name] = node.args[#op.inputs + k] end
   local T = types.by_name[unit.T].compute
   local body = expr.body_of(types, backward, T)
-  for k, input in ipairs(op.inputs) do
+  for k in ipairs(op.inputs) do
     of_name.grad = self.known[node.args[k]]
     if of_name.grad and self:is_float(node.args[k]) then
       local env, values = {}, {}
@@ -132,7 +135,7 @@ function Walk:of_call(node, at)
           values[#values + 1] = of_name[operand.name]
         end
       end
-      local which = output_by(backward, input.name)
+      local which = output_by(backward, k)
       if not which then self.scope:fail(at, "%s has no derivative", name) end
       local parts = self.scope:inline(backward, body, env, values, T, at)
       sum = self:plus(sum, backward.assigns and parts[which] or parts)
@@ -245,12 +248,27 @@ local function bodies_of(op, wrt)
   return bodies
 end
 
--- The names that a text has.
+-- The names that a text has, and those of them that it assigns.
 local function names_in(text)
-  local names = {}
+  local names, assigned = {}, {}
   text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
   for name in text:gmatch "[%a_][%w_]*" do names[name] = true end
-  return names
+  for name in text:gmatch "%f[%w_]([%a_][%w_]*)%s*=%f[^=]" do assigned[name] = true end
+  return names, assigned
+end
+
+-- The names that a grad body uses: of inputs, and of the op's output, which is also called y where no operand is. A local of
+-- these names is not the output. Sets the alias of the backward op.
+local function names_read(op, backward)
+  local read, assigned = names_in(op.grad.text.text)
+  local out = op.outputs[1].name
+  local may_be_y = not assigned.y and out ~= "y"
+  for _, operands in ipairs { op.inputs, op.params } do
+    for _, operand in ipairs(operands) do may_be_y = may_be_y and operand.name ~= "y" end
+  end
+  if assigned[out] then read[out] = nil end
+  if may_be_y and read.y then read[out], backward.aliases = true, { y = out } end
+  return read
 end
 
 -- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
@@ -276,11 +294,13 @@ local function make(model, op)
   local backward = {
     name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
-    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, place = op.place, params = op.params,
+    examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
-    bodies = bodies_of(op, by),
+    bodies = bodies_of(op, by), reads = {}, by = {},
   }
-  for k, name in ipairs(by) do backward.outputs[k] = { name = "grad_" .. name } end
+  local number = {}
+  for k, input in ipairs(op.inputs) do number[input.name] = k - 1 end
+  for k, name in ipairs(by) do backward.outputs[k], backward.by[k] = { name = "grad_" .. name }, number[name] end
   for _, dtype in ipairs(op.dtypes) do
     if types.by_name[dtype].kind == "float" then backward.dtypes[#backward.dtypes + 1] = dtype end
   end
@@ -290,14 +310,17 @@ local function make(model, op)
   local read, message
   if op.grad then
     all[#all + 1] = { name = op.outputs[1].name }
-    read = names_in(op.grad.text.text)
+    read = names_read(op, backward)
   else
     read, message = inputs_read(model, backward)
     if not read then return nil, message end
   end
-  backward.inputs = { all[1] }
+  backward.inputs, backward.reads[1] = { all[1] }, M.READS_GRAD
   for k = 2, #all do
-    if read[all[k].name] then table.insert(backward.inputs, all[k]) end
+    if read[all[k].name] then
+      table.insert(backward.inputs, all[k])
+      table.insert(backward.reads, number[all[k].name] or M.READS_OUTPUT)
+    end
   end
   return backward
 end

@@ -31,7 +31,7 @@ local Scope, is_weak = scope_of.Scope, weak_of.is_weak
 -- and nothing is folded, until M.lower puts their bodies there
 function M.new_state(model, has_units)
   model.parsed = model.parsed or setmetatable({}, { __mode = "k" })
-  return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {},
+  return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {}, files = {},
            active = {}, parsed = model.parsed, depth = 0, steps = 0 }
 end
 
@@ -56,6 +56,7 @@ function M.lower(state, scope, roots, of_node)
       else
         of_node[node] = dag:make(node.op, node.type, args, next(extra) and extra)
       end
+      if node.label and #of_node[node].args > 0 then of_node[node].label = node.label end
     end
   end
   for k, root in ipairs(roots) do result[k] = of_node[root] end
@@ -63,7 +64,8 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps } or nil, an error string and its kind: "syntax", "limit". An index
+-- { dag, inputs, params, outputs = nodes, type, steps, first_output = its name, files = those of the functions used } or nil, an
+-- error string and its kind: "syntax", "limit". An index
 -- op's has the index as its input and the count behind its params, both numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
@@ -91,7 +93,7 @@ function M.op_dag(model, op, K, exact)
   add(inputs, "input", kinds.of(op).own_inputs)
   add(params, "param", kinds.of(op).own_params)
   local body = M.body_of(types, op, K)
-  if not body then return nil, string.format("%s: %s: no body for %s", op.place, op.name, K), "syntax" end
+  if not body then return nil, string.format("%s: %s: no body for %s", op.location, op.name, K), "syntax" end
   local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T,
                                owner = op, constants = op.constants, tables = op.tables, trusted = op.builtin }, Scope)
@@ -114,7 +116,8 @@ function M.op_dag(model, op, K, exact)
     local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
   end
-  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps }
+  return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
+           first_output = op.outputs[1].name }
 end
 
 return M

@@ -125,6 +125,23 @@ function M.canonical(model, text)
   return result.text, result.names
 end
 
+-- The ops that an expression calls, each once, in the order of qn_expression.ops: by where they are called; then, if it has a
+-- grad, their backward ops. Nothing where it is not understood.
+function M.ops_called(model, text)
+  local body = guarded(source_of(text), function(src) return (read(src, model.types, M.MAX_CANONICAL_BYTES)) end)
+  local calls, list, seen, has_grad = table.move(body and body.calls or {}, 1, body and #body.calls or 0, 1, {}), {}, {}, false
+  local function add(op)
+    if op and not seen[op] then list[#list + 1], seen[op] = op, true end
+  end
+  table.sort(calls, function(a, b) return a.at < b.at end)
+  for _, call in ipairs(calls) do
+    has_grad = has_grad or call.name == "grad"
+    add((expr.op_called(model, call.name)))
+  end
+  for k = 1, has_grad and #list or 0 do add(list[k].backward and model.op_of_name[list[k].backward]) end
+  return list
+end
+
 ---------------------------------------------------------------------------------------------------- meaning
 
 local Host = setmetatable({}, { __index = expr.Scope })
@@ -204,7 +221,7 @@ local function check_dtype(types, name, what)
   return t
 end
 
--- Puts the bodies of what is called into a graph of units: the new graph. inputs, outputs: its nodes, which become the new ones.
+-- Puts the bodies of what is called into a graph of units: the state of the new graph. inputs, outputs: its nodes, which become the new ones.
 local function lowered(src, state, inputs, outputs)
   local inner = expr.new_state(state.model)
   local scope, of_node = setmetatable({ state = inner, source = src, env = {} }, expr.Scope), {}
@@ -225,7 +242,7 @@ local function lowered(src, state, inputs, outputs)
     error(problem, 0)
   end
   table.move(result, 1, #result, 1, outputs)
-  return inner.dag
+  return inner
 end
 
 local function evaluate(src, model, in_dtypes, out_dtypes)
@@ -270,8 +287,9 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     end
   end
   if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
-  local dag = lowered(src, state, inputs, outputs)
-  return { dag = dag, inputs = inputs, slots = slots_of(dag, types), outputs = outputs, out_dtypes = dtypes, names = names }
+  local inner = lowered(src, state, inputs, outputs)
+  return { dag = inner.dag, files = inner.files, inputs = inputs, slots = slots_of(inner.dag, types), outputs = outputs,
+           out_dtypes = dtypes, names = names }
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
@@ -300,7 +318,7 @@ function M.entry(model, request)
     local op = { name = host.names.name, bodies = { any = src }, file = src.name, line = 1 }
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise" }
-    return { record = record, dag = { dag = host.dag, inputs = host.inputs, params = host.slots, outputs = outputs } }
+    return { record = record, dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs } }
   end)
 end
 

@@ -58,8 +58,8 @@ local function find_values(_, types, record)
 end
 
 local function coordinate_values(c, types, record)
-  local operands, strides = c.operands(types, record, { "place", "outer", "out" }, 1)
-  return { operands = operands, strides = strides, coordinate = c.place(operands[3]) }
+  local operands, strides = c.operands(types, record, { "index", "outer", "out" }, 1)
+  return { operands = operands, strides = strides, coordinate = c.lvalue(operands[3]) }
 end
 
 -- Its kernels: over contiguous blocks, a condition per element, then what is found and how many there are.
@@ -73,7 +73,7 @@ function M.blocks(kit, types, op, wanted)
   return records, true
 end
 
--- What its ops share: kernels that count conditions and make coordinates of places.
+-- What its ops share: kernels that count conditions and make coordinates of indices.
 function M.packs(kit, add)
   add(kit.name_of("pack_count", { "bool", "i64" }, "1", "cb"),
       { role = "count", dtypes = { "bool", "i64" }, rank = "1", classes = "cb", template = "count",
@@ -81,7 +81,7 @@ function M.packs(kit, add)
   for _, classes in ipairs { "ccc", "ccs" } do
     add(kit.name_of("pack_coordinate", { "i32", "i32", "i64" }, "1", classes),
         { role = "coordinate", dtypes = { "i32", "i32", "i64" }, rank = "1", classes = classes, template = "coordinate",
-          says = "places in a block to coordinates along one dimension, and to places along the next outer one",
+          says = "indices in a block to coordinates along one dimension, and to indices along the next outer one",
           values = coordinate_values })
   end
 end

@@ -53,17 +53,16 @@ function M.blocks(kit, types, op, wanted, dag_for)
   return records, true
 end
 
--- What a kernel that makes indices stores for one.
-local function index_text(dtype, row, step)
-  return string.format("q_index_%s((i64)(__UINTPTR_TYPE__)%s + i * %s)", dtype, row, step)
-end
+M.templates = { "index" }
+
+local function index_values(_, types, record) return { element = types.by_name[record.dtypes[2]].c } end
 
 -- What its ops share: kernels that make indices, in each of the dtypes computed in. add: (name, fields); Ks: these, in order
 function M.packs(kit, add, Ks)
   for _, K in ipairs(Ks) do
     add(kit.name_of("pack_index", { "b8", K }, "2", "sc"),
-        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "elementwise",
-          says = "addresses that are indices to numbers", value = index_text })
+        { role = "index", dtypes = { "b8", K }, rank = "2", classes = "sc", template = "index",
+          says = "indices as numbers: from a parameter on, the first operand's strides apart", values = index_values })
   end
 end
 

@@ -57,7 +57,7 @@ function M.freeze(root, options)
     text, why = files_on_disk.read(options.record)
     if not text then return nil, { why } end
     inputs[#inputs + 1] = options.record
-    list, errors = frozen.read_record(options.record, text, digests)
+    list, errors = frozen.read_record(model, options.record, text, digests)
     if #errors == 0 and #list == 0 then errors[1] = options.record .. ": no kernels" end
   else
     local wanted = planning.wanted_dtypes(model, options.dtypes and planning.split(options.dtypes), {}, errors)

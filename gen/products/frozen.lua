@@ -36,12 +36,9 @@ end
 
 -- The digest of the specs that an expression's ops come from, as runtime/run/layouts.c makes it; "-": built-in ops only.
 -- digests: op's name -> 16 bytes
-local function specs_of(canonical, digests)
-  local seen, parts = {}, {}
-  for name in canonical:gmatch "([%a_][%w_.]*) %(" do
-    if digests[name] and not seen[name] then parts[#parts + 1] = digests[name] end
-    seen[name] = true
-  end
+local function specs_of(model, canonical, digests)
+  local parts = {}
+  for _, op in ipairs(next(digests) and host.ops_called(model, canonical) or {}) do parts[#parts + 1] = digests[op.name] end
   return #parts > 0 and digest.hex(table.concat(parts)) or "-"
 end
 
@@ -70,7 +67,7 @@ end
 
 -- A record's text -> list of { name, canonical, in_dtypes, out_dtypes, rank, classes, specs }, each once, and a list of errors.
 -- Blocks that were cut short are left out: the disk was full, or the writer died.
-function M.read_record(name, text, digests)
+function M.read_record(model, name, text, digests)
   local list, seen, errors = {}, {}, {}
   if not text:find "^quern%-record 1\n" then return list, { name .. ":1:1: this is no record: it begins with 'quern-record 1'" } end
   for block in text:gmatch "kernel (q[%w_]+\n.-)\nend\n" do
@@ -78,7 +75,7 @@ function M.read_record(name, text, digests)
     local kernel = read_kernel(block:match ".*kernel (q[%w_]+\n.*)$" or block)
     if not kernel then
       errors[#errors + 1] = string.format("%s: a kernel that is not understood: %s", name, source.shown(block))
-    elseif kernel.specs ~= specs_of(kernel.canonical, digests) then
+    elseif kernel.specs ~= specs_of(model, kernel.canonical, digests) then
       errors[#errors + 1] = string.format("%s: %s was made with other specs than those given: --spec FILE must name them, unchanged and in the "
         .. "order in which they were loaded: %s", name, kernel.name, source.shown(kernel.canonical))
     elseif not seen[kernel.key] then
@@ -121,7 +118,7 @@ function M.of_scanned(model, found, dtypes, digests)
       for _, rank in ipairs { 1, 2 } do
         for _, classes in ipairs(class_choices(#ins, #dag.out_dtypes)) do
           local kernel = { canonical = canonical, in_dtypes = ins, out_dtypes = dag.out_dtypes, rank = rank, classes = classes,
-                           specs = specs_of(canonical, digests) }
+                           specs = specs_of(model, canonical, digests) }
           local all = table.move(dag.out_dtypes, 1, #dag.out_dtypes, #ins + 1, table.move(ins, 1, #ins, 1, {}))
           kernel.key = key_of(kernel)
           kernel.name = string.format("qk_%s_%s_%dd_%s", found.kernel, table.concat(all, "_"), rank, classes)

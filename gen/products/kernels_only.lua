@@ -18,6 +18,7 @@ local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 local template = require "gen.base.template"
+local without = require "gen.products.without"
 
 local M = {}
 
@@ -31,6 +32,7 @@ local function check_options(options, errors)
   for _, name in ipairs { "single", "library" } do
     if options[name] then errors[#errors + 1] = "--kernels-only: not with --" .. name end
   end
+  without.check(options, "kernels-only", errors)
   for _, name in ipairs(planning.split(options.target or targets.cpu.name)) do
     if name ~= targets.cpu.name then
       errors[#errors + 1] = string.format("--kernels-only: kernels of the target %s are launched with arguments that the runtime "

@@ -55,7 +55,7 @@ function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
     rows[#rows + 1] = string.format('    {"name": %s, "function": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": [%s], '
       .. '"params": [%s], "dtypes": [%s], "outputs": [%s], "class": "%s", "ulp": {%s}, "domain": [%s]}',
       c.json_string(op.name), has_functions and c.json_string(prefix .. "_" .. op.c_name) or "null", c.json_string(op.doc),
-      c.json_string(operands_of.formula(op)), c.json_string(operands_of.place(op)), table.concat(inputs, ", "),
+      c.json_string(operands_of.formula(op)), c.json_string(operands_of.location(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
       kinds.of(op).class,
       table.concat(ulps, ", "), table.concat(domain, ", "))

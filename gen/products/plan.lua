@@ -106,7 +106,7 @@ local function idle(model, options, ops, wanted, errors)
       local takes = {}
       for _, t in ipairs(model.types.list) do takes[t.name] = t.built or nil end
       takes = tables.accepted(model.types, op, takes)
-      errors[#errors + 1] = string.format("%s: %s takes none of the dtypes asked for, but %s", op.builtin and "--ops" or op.place,
+      errors[#errors + 1] = string.format("%s: %s takes none of the dtypes asked for, but %s", op.builtin and "--ops" or op.location,
                                           op.name, #takes > 0 and table.concat(takes, ", ") or "such as are not built in this version")
     end
   end

@@ -231,6 +231,17 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
+-- What is left out of a row where it is 0: why the op is no part of an expression; what a backward op's inputs and outputs are.
+function M.further_fields(op)
+  local refusal, out = kinds.of(op).refusal, {}
+  if refusal then out[1] = "\n    .refusal = " .. c.string(refusal(op)) .. "," end
+  if op.backward_of then
+    out[#out + 1] = string.format("\n    .is_backward = 1,\n    .reads = {%s},\n    .by = {%s},", table.concat(op.reads, ", "),
+                                  table.concat(op.by, ", "))
+  end
+  return table.concat(out)
+end
+
 -- A qn_builtin's initialiser.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
@@ -250,7 +261,7 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
   {
     .info = {sizeof(quern_op_info), "%s", %s,
              %s,
-             %s, %d, %d, %d, args_%s, %s, 64, %s},
+             %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
     .kind = &qn_kind_%s,
     .promotion = QN_PROMOTION_%s,
     .dtypes = %s,
@@ -260,15 +271,25 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
     .variants = %s,
     .n_variants = %d,
     .first = {%s},
-    .heavy = %d,%s
+    .heavy = %d,%s%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
+<<<<<<< HEAD
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, rule.kind, rule.promotion,
+    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
+    table.concat(results, ", "),
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+    M.further_fields(op),
+    cuda_rows and string.format("\n    .ahead = (const qn_ahead[]){{&%s, cuda_variants_%s, %d}, {NULL, NULL, 0}},", cuda.backend,
+                                op.c_name, #cuda_rows) or "")
+=======
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", kinds.of(op).name, variants.promotion(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
+>>>>>>> main
 end
 
 local function op_rows(types, ops, built, records_of, devices)

@@ -19,19 +19,22 @@ local single = require "gen.products.single"
 local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
+local without = require "gen.products.without"
 
 local M = {}
 
 ---------------------------------------------------------------------------------------------------- the core
 
--- The public header of a tree: DLPack's structs, the API without its run-time part, the typed functions.
-local function public_header(prefix, quern_h, dlpack_h, ops)
+-- The public header of a tree: DLPack's structs, the API without its run-time part, the typed functions. notes: lines about this
+-- tree
+local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   local cut = quern_h:find("/* ---- Run time:", 1, true) or error("bug: quern.h has lost the line where a tree ends")
   local guard = prefix:upper() .. "_H"
   local body = quern_h:sub(1, cut - 1)
   body = body:gsub("^.-\n#define QUERN_QUERN_H\n", "", 1):gsub('#include "dlpack.h"\n', "@DLPACK@", 1)
   local text = table.concat(banner.c("the public header of " .. prefix), "\n") .. "\n#ifndef " .. guard .. "\n#define "
-    .. guard .. "\n" .. names.rename(body, prefix)
+    .. guard .. "\n" .. (#notes > 0 and names.rename("\n/* " .. table.concat(notes, "\n * ") .. " */\n", prefix) or "")
+    .. names.rename(body, prefix)
     .. "/* ---- The ops ------------------------------------------------------------------------------------------------------\n"
     .. " * One typed function per op, without a lookup. The laws of calling hold. */\n\n"
     .. names.rename(tables.typed_functions(ops), prefix)
@@ -85,9 +88,11 @@ local function add_core(job, parts)
     if target.core_folder then folders[target.core_folder] = true end
   end
   for _, path in ipairs(core_sources(job)) do
-    if is_in_tree(path, kinds, folders) then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
+    if is_in_tree(path, kinds, folders) and not job.without.files[path] then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
   end
-  job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops))
+  for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
+  job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
+                                             job.without.notes))
 end
 
 ---------------------------------------------------------------------------------------------------- a run
@@ -130,7 +135,7 @@ end
 local function check_dtypes(plan, list, errors)
   for _, target in ipairs(list) do
     for _, t in ipairs(plan.model.types.list) do
-      local refusal = plan.wanted[t.name] and target.dtype_refusal(t)
+      local refusal = plan.wanted[t.name] and target.dtype_refusal and target.dtype_refusal(t)
       if refusal then errors[#errors + 1] = string.format("--target %s: %s; leave it out of --dtypes", target.name, refusal) end
     end
   end
@@ -142,7 +147,7 @@ local function check_names(plan, prefix, errors)
     for _, list in ipairs { op.inputs, op.params } do
       for _, item in ipairs(list) do
         if #errors == 0 and item.name:find("^" .. prefix .. "_") then
-          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.place, op.name, item.name)
+          errors[1] = string.format("%s:1: %s: the name '%s' begins with the prefix", op.location, op.name, item.name)
         end
       end
     end
@@ -181,6 +186,7 @@ function M.generate(root, options)
   local prefix = options.prefix or names.LIBRARY
   if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
+  without.check(options, "library", errors)
   local list, is_asked = chosen_targets(options, errors)
   if #errors > 0 then return nil, errors end
   local plan
@@ -201,11 +207,11 @@ function M.generate(root, options)
     job.is_asked = is_asked[target.name] or false
     parts[k] = target.files(job)
   end
-  job.targets = list
+  job.targets, job.without = list, without.of(options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, true), notice end
+  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"]), notice end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the texts of a kernel have in common on every target: an op's formula and place for comments, the operands of a
+-- What the texts of a kernel have in common on every target: an op's formula and location for comments, the operands of a
 -- record by name, the cast of an element.
 
 local order = require "gen.base.order"
 local dag_of = require "gen.graph.dag"
-local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -21,24 +20,35 @@ function M.formula(op)
   return table.concat(parts, "; ")
 end
 
--- A spec's place without a machine's paths.
-function M.place(op)
-  local file = op.file
-  if file:find "^/" or file:find "%.%.[/\\]" then file = file:match "[^/\\]+$" end
-  return string.format("%s:%d", file, op.line)
+-- A file's name without a machine's paths.
+local function shown_file(file)
+  return (file:find "^/" or file:find "%.%.[/\\]") and file:match "[^/\\]+$" or file
+end
+
+-- An op's spec: file and line.
+function M.location(op) return string.format("%s:%d", shown_file(op.file), op.line) end
+
+-- The sources of a kernel's text, for comments: the spec's file and line, the files of the functions that its body uses, the template.
+function M.sources(op, dag, template)
+  local list = { M.location(op) }
+  for _, file in ipairs(dag and dag.files or {}) do
+    if file ~= op.file then list[#list + 1] = shown_file(file) end
+  end
+  list[#list + 1] = template
+  return table.concat(list, ", ")
 end
 
 -- The names of a DAG's operands, inputs then outputs.
 function M.names(dag)
-  local names, n_in = {}, #dag.inputs
-  for k, node in ipairs(dag.inputs) do names[k] = node.name end
+  local names, n_in, is_input = {}, #dag.inputs, {}
+  for k, node in ipairs(dag.inputs) do names[k], is_input[node.name] = node.name, true end
   for k = 1, #dag.outputs do names[n_in + k] = #dag.outputs == 1 and "out" or "out" .. k end
+  if #dag.outputs == 1 and is_input.out then names[n_in + 1] = dag.first_output end -- its op's output is an input
   return names
 end
 
--- The operands of a record: name (in_x of an input, out), short (x, out), dtype, element (of dsl/types.lua), class, is_index (it
--- is the indices of an index op). names: of inputs, then outputs; used: set of the input nodes that the body needs, with
--- `inputs`, or nil
+-- The operands of a record: name (in_x of an input, out), short (x, out), dtype, element (of dsl/types.lua), class. names: of
+-- inputs, then outputs; used: set of the input nodes that the body needs, with `inputs`, or nil
 function M.of_record(types, record, names, n_in, inputs, used)
   local list = {}
   for k, dtype in ipairs(record.dtypes) do
@@ -47,7 +57,6 @@ function M.of_record(types, record, names, n_in, inputs, used)
       index = k - 1, short = names[k], name = is_input and "in_" .. names[k] or names[k], dtype = dtype, is_input = is_input,
       element = types.by_name[dtype].c, size = types.by_name[dtype].size, class = record.classes:sub(k, k),
       row = "row_" .. names[k], is_used = not (is_input and used) or used[inputs[k]] or false,
-      is_index = is_input and record.op and kinds.of(record.op).has_indices or false,
     }
   end
   return list

@@ -6,7 +6,7 @@ local primitives = require "gen.graph.primitives"
 
 local M = {}
 
--- The spelling of a node in a target, "c" or "cuda".
+-- The spelling of a node in a target, which is a key of its row.
 local function spelling_of(types, target, node)
   local row = primitives.of[node.op]
   local spelling = row and row[target]

@@ -194,7 +194,7 @@ function M.of_primitive(op, dtypes, classes, template)
            K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
--- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by element size. They serve
+-- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by the sizes of these. They serve
 -- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
 -- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. Then those that the ops of
 -- a kind share. ops: those of the plan; records_of: op name -> their records
@@ -223,10 +223,10 @@ function M.of_packs(types, wanted, ops, records_of)
       end
     end
   end
-  local has_bits = {}
-  for name in pairs(wanted) do has_bits[types.by_name[name].bits] = true end
+  local is_moved = {}
+  for name in pairs(wanted) do is_moved[types.by_name[name].size] = true end
   for _, t in ipairs(types.list) do
-    if t.kind == "bits" and (t.bits <= 64 or has_bits[t.bits]) then
+    if t.kind == "bits" and is_moved[t.size] then
       local b, log2 = t.name, 0
       while 1 << log2 < t.size do log2 = log2 + 1 end
       for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do

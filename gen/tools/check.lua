@@ -24,7 +24,7 @@ function M.examples(plan)
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
       if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
-          errors[#errors + 1] = string.format("%s:1: %s: %s", op.place, op.name, message)
+          errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
       end
     end

@@ -147,8 +147,8 @@ local function slope_rows(plan, backward, functions)
   end
   for k, input in ipairs(backward.inputs) do given[k] = place[input.name] end
   for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
-  for k, output in ipairs(backward.outputs) do
-    local name, by = string.format("reference_%s_%s_%d", backward.c_name, K, k), output.name:match "^grad_(.*)"
+  for k in ipairs(backward.outputs) do
+    local name, by = string.format("reference_%s_%s_%d", backward.c_name, K, k), op.inputs[backward.by[k] + 1].name
     local text = reference(plan.model.types, of_backward.outputs[k], name)
     if text then
       functions[body_name], functions[name] = body, text

@@ -156,7 +156,7 @@ function M.list_json(rows)
     end
     out[#out + 1] = string.format('  {"name": %s, "doc": %s, "formula": %s, "spec": %s, "inputs": %s, "params": %s, '
       .. '"dtypes": %s, "outputs": [%s]}', c.json_string(op.name), c.json_string(op.doc), c.json_string(kernels.formula(op)),
-      c.json_string(kernels.place(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
+      c.json_string(kernels.location(op)), strings(op.inputs, "name"), strings(op.params, "name"), strings(row.inputs),
       table.concat(outputs, ", "))
   end
   return "[\n" .. table.concat(out, ",\n") .. "\n]\n"
@@ -181,7 +181,7 @@ unary "%s" {
   grad   = [=[ T d = 1 + abs(slope * x); return grad / d / d; ]=],
   ulp    = { f32 = 2, f64 = 2 },
   grad_ulp = { f32 = 4, f64 = 4 },
-  examples = { { x = 1.0, y = 0.5 } },
+  examples = { { x = 1.0, out = 0.5 } },
 }
 ]], name:gsub("%.", "_"), name, name:gsub("%.", "_"), name:gsub("%.", "_"), name, namespace or "mine", name)
 end

@@ -186,6 +186,7 @@ typedef struct quern_op_info {
   const char *backward;       /* the op that computes its derivative, or NULL. Its inputs: grad, the derivative by this op's
                                  output, then those of this op's inputs, and its output, that it reads, by their names; its
                                  outputs: grad_NAME for each input that has a derivative; the same parameters */
+  uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
 } quern_op_info;
 
 /* Never NULL for a valid op. */

@@ -9,7 +9,7 @@
 /* What an op makes of numbers. */
 typedef struct number_rules {
   uint32_t conditions; /* bit k: input k can only be bool */
-  uint32_t counts;     /* bit k: input k is a whole number whatever the dtype (ldexp's y): an int beside f16 or bf16 is i64 */
+  uint32_t counts;     /* bit k: input k is a whole number whatever the dtype (quern_op_info.counts): an int beside f16 or bf16 is i64 */
   uint8_t gives_f64;   /* whatever it takes (float_power): numbers are f64 */
 } number_rules;
 

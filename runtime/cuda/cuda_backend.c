@@ -15,6 +15,7 @@
 #include "cuda/cuda_built.h"
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_image.h"
+#include "cuda/cuda_memory.h"
 #include "cuda/cuda_target.h"
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
@@ -247,7 +248,7 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                void *stream, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->turn, resident);
+  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, resident);
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -403,8 +404,8 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
   const int32_t blocks = kernel->blocks_per_multiprocessor;
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->turn, (uint32_t)(blocks * facts->multiprocessors)), x, y, launch->slot,
-                kernel->turn);
+                qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, (uint32_t)(blocks * facts->multiprocessors)), x, y,
+                launch->item_elements, kernel->items_per_thread);
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
 }
@@ -495,4 +496,4 @@ static quern_status explain(const qn_decision *decision, const quern_call *call,
 extern const qn_backend qn_cuda_driver_backend; /* op_table.c's */
 const qn_backend qn_cuda_driver_backend = {
     .place = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
-    .launch = launch_kept, .workspace = workspace, .explain = explain};
+    .launch = launch_kept, .workspace = workspace, .memory = &qn_cuda_memory, .explain = explain};

@@ -21,7 +21,7 @@
 #define PATH_MAX 4096
 #endif
 #define INDEX_FILE "cuda/kernels.txt"
-enum { MAX_CHIPS = 8, MAX_INDEX = 16 << 20, MAX_TURN = 64, INDEX_VERSION = 2 };
+enum { MAX_CHIPS = 8, MAX_INDEX = 16 << 20, MAX_ITEMS = 64, INDEX_VERSION = 2 };
 
 typedef struct built_file {
   qn_cuda_shelf shelf;
@@ -128,15 +128,15 @@ static int read_kernel(table *all, char *line) {
   const char *name = word(&line);
   const int32_t rank = number(&line, 3);
   const char *classes = word(&line);
-  const int32_t is_wide = number(&line, 1), turn = number(&line, MAX_TURN);
+  const int32_t is_wide = number(&line, 1), n_items = number(&line, MAX_ITEMS);
   const size_t n = strlen(classes);
-  if (!is_name(name) || rank < 0 || is_wide < 0 || turn < 1 || *line || !all->n_files) return 0;
+  if (!is_name(name) || rank < 0 || is_wide < 0 || n_items < 1 || *line || !all->n_files) return 0;
   if (n < 1 || n > QN_MAX_OPERANDS || strspn(classes, letters) != n) return 0;
   for (size_t k = 0; k < n; k++) kernel->classes[k] = (uint8_t)(strchr(letters, classes[k]) - letters);
   kernel->n_operands = (int32_t)n;
   kernel->file = &all->files[all->n_files - 1];
   kernel->variant = (qn_cuda_variant){.name = name, .classes = kernel->classes, .rank = (uint8_t)rank,
-                                      .is_wide = (uint8_t)is_wide, .turn = (uint8_t)turn, .function = kernel};
+                                      .is_wide = (uint8_t)is_wide, .items_per_thread = (uint8_t)n_items, .function = kernel};
   all->n_kernels++;
   return 1;
 }
@@ -354,7 +354,7 @@ qn_cuda_image *qn_cuda_built_image(const qn_cuda_variant *variant) {
   built_kernel *kernel = (built_kernel *)(uintptr_t)variant->function;
   qn_cuda_image *known = atomic_load_explicit(&kernel->image, memory_order_acquire);
   if (known) return known;
-  qn_cuda_image *made = qn_cuda_image_of_shelf(&kernel->file->shelf, variant->name, variant->turn);
+  qn_cuda_image *made = qn_cuda_image_of_shelf(&kernel->file->shelf, variant->name, variant->items_per_thread);
   if (!made || atomic_compare_exchange_strong(&kernel->image, &known, made)) return made;
   qn_cuda_image_free(made);
   return known;

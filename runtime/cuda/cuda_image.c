@@ -28,14 +28,14 @@
 /* Little-endian, as all machines that have such devices. */
 typedef struct header {
   char magic[8];
-  uint32_t version, is_ptx, capability, turn;
+  uint32_t version, is_ptx, capability, items_per_thread;
   uint64_t size; /* of the code, which follows */
   qn_digest digest; /* of the header with this 0, and of the code */
 } header;
 _Static_assert(sizeof(header) == 48, "a header has no gaps");
 
 #define MAGIC "quern-cu"
-enum { VERSION = 1, MOST_TURNS = 64, MOST_CAPABILITY = 9999 };
+enum { VERSION = 1, MAX_ITEMS = 64, MOST_CAPABILITY = 9999 };
 
 static qn_digest digest_of(header head, const char *data) {
   head.digest = (qn_digest){0, 0};
@@ -44,7 +44,7 @@ static qn_digest digest_of(header head, const char *data) {
 
 qn_bytes qn_cuda_image_pack(const qn_cuda_code *code) {
   header head = {.version = VERSION, .is_ptx = (uint32_t)code->is_ptx, .capability = (uint32_t)code->capability,
-                 .turn = (uint32_t)code->turn, .size = code->size};
+                 .items_per_thread = (uint32_t)code->items_per_thread, .size = code->size};
   memcpy(head.magic, MAGIC, sizeof head.magic);
   head.digest = digest_of(head, code->data);
   char *data = malloc(sizeof head + code->size + 1);
@@ -63,7 +63,7 @@ static const char *trouble_of(const char *bytes, size_t size, header *head) {
   if (head->version != VERSION) return "it is of another version of the format";
   if (head->size == 0 || head->size != size - sizeof *head) return "its size is not what it says";
   if (!qn_digest_is_equal(head->digest, digest_of(*head, bytes + sizeof *head))) return "it is damaged";
-  if (head->is_ptx > 1 || head->turn < 1 || head->turn > MOST_TURNS || head->capability > MOST_CAPABILITY)
+  if (head->is_ptx > 1 || head->items_per_thread < 1 || head->items_per_thread > MAX_ITEMS || head->capability > MOST_CAPABILITY)
     return "its header makes no sense";
   if (head->is_ptx && bytes[size - 1]) return "its text has no end";
   return NULL;
@@ -76,7 +76,8 @@ int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char
     snprintf(why, why_size, "this is no kernel for CUDA: %s", trouble);
     return 0;
   }
-  *code = (qn_cuda_code){bytes + sizeof head, head.size, (int32_t)head.is_ptx, (int32_t)head.capability, (int32_t)head.turn};
+  *code = (qn_cuda_code){bytes + sizeof head, head.size, (int32_t)head.is_ptx, (int32_t)head.capability,
+                         (int32_t)head.items_per_thread};
   return 1;
 }
 
@@ -114,7 +115,7 @@ struct qn_cuda_image {
   _Atomic(loaded *) loaded; /* NULL: its kernel was not asked for yet */
   qn_cuda_shelf *shelf;     /* NULL: it has code of its own: */
   qn_digest digest;
-  qn_cuda_code code; /* behind the image; of a shelf's: only the turn */
+  qn_cuda_code code; /* behind the image; of a shelf's: only the items per thread */
   char symbol[64];
   size_t size;
 };
@@ -145,13 +146,13 @@ qn_cuda_image *qn_cuda_image_make(const char *bytes, size_t size, const char *sy
   return image;
 }
 
-qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn) {
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t items_per_thread) {
   const int kept_errno = errno;
   qn_cuda_image *image = strlen(symbol) < sizeof image->symbol ? calloc(1, sizeof *image) : NULL;
   errno = kept_errno;
   if (!image) return NULL;
   image->shelf = shelf;
-  image->code.turn = turn;
+  image->code.items_per_thread = items_per_thread;
   image->size = sizeof *image;
   strcpy(image->symbol, symbol);
   return image;
@@ -381,7 +382,8 @@ static quern_status load(qn_cuda_image *image, const qn_cuda_scope *scope, int32
   loaded *to = loaded_of(image);
   place *own = to ? calloc(1, sizeof *own) : NULL;
   if (!own) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", image->symbol);
-  *own = (place){.context = scope->context, .id = scope->id, .block = block, .info = {.turn = image->code.turn}};
+  *own = (place){.context = scope->context, .id = scope->id, .block = block,
+                  .info = {.items_per_thread = image->code.items_per_thread}};
   const int kept_mode = qn_cuda_relax(scope->driver);
   const quern_status status = fill(image, scope, to, own, &module);
   const place *known = status ? NULL : publish(to, scope, own);

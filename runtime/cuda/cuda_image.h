@@ -17,7 +17,7 @@ typedef struct qn_cuda_code {
   size_t size;
   int32_t is_ptx;
   int32_t capability; /* it was made for: 90 */
-  int32_t turn;       /* slots that a thread takes at a time */
+  int32_t items_per_thread;
 } qn_cuda_code;
 
 /* data NULL: out of memory. */
@@ -49,12 +49,12 @@ typedef struct qn_cuda_shelf {
 } qn_cuda_shelf;
 
 /* One of its kernels, for good; both strings stay where they are. Opens nothing. NULL: out of memory. */
-qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t turn);
+qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, int32_t items_per_thread);
 
 /* A kernel in one context. */
 typedef struct qn_cuda_kernel_info {
   qn_cuda_function function;
-  int32_t turn, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
+  int32_t items_per_thread, registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's */
   int32_t blocks_per_multiprocessor;                  /* of so many threads as was asked for */
 } qn_cuda_kernel_info;
 

@@ -113,7 +113,7 @@ static int take(job *j, qn_nvrtc_program program, int is_ptx) {
     return fail(j, is_ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", result);
   }
   if (data && is_ptx) data[size - 1] = 0; /* as it is */
-  const qn_cuda_code code = {data, size, is_ptx, j->request->capability, j->request->turn};
+  const qn_cuda_code code = {data, size, is_ptx, j->request->capability, j->request->items_per_thread};
   if (data) j->image = qn_cuda_image_pack(&code);
   free(data);
   if (!j->image.data) snprintf(j->why, j->why_size, size ? "out of memory" : "NVRTC made no code");

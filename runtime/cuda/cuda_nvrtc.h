@@ -15,7 +15,7 @@ typedef struct qn_nvrtc_request {
   const char *source; /* self-contained; ends with a 0 */
   const char *name;   /* the text's, in messages: "qj_0123.cu" */
   int32_t capability; /* 10 major + minor of the device: 90 */
-  int32_t turn;       /* for the image */
+  int32_t items_per_thread; /* for the image */
 } qn_nvrtc_request;
 
 /* 1: *image is there: a cubin for that very chip; PTX where this NVRTC is older than the chip. 0: `why` holds NVRTC's messages,

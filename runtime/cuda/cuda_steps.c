@@ -15,6 +15,7 @@
 #include "core/simt/launch.h"
 #include "core/base/status.h"
 #include "cuda/cuda_built.h"
+#include "run/program.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: what launches cost is nothing beside it */
 #define LEAST_ELEMENTS 1024
@@ -23,7 +24,7 @@
 /* ---- What a decision takes ---- */
 
 static const qn_program *program_of(const qn_decision *decision) {
-  return decision->specialised ? decision->specialised->signature.program : NULL;
+  return decision->specialised ? (const qn_program *)decision->specialised->signature.program : NULL;
 }
 
 /* The dtype in which the program has an operand. */
@@ -36,7 +37,7 @@ static int is_direct(const qn_decision *decision, int32_t k) {
   const int32_t output = k - decision->n_in;
   int64_t step = decision->sizes[k];
   if (value_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
-  if (output >= 0 && !(program_of(decision)->in_place >> output & 1)) return 0;
+  if (output >= 0 && !(program_of(decision)->head.in_place >> output & 1)) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     if (nest->stride[k][d] != step) return 0;
     step *= nest->n[d];
@@ -181,9 +182,9 @@ static quern_status put(walk *w, const qn_cuda_variant *variant) {
   if (status || w->is_dry) return status;
   qn_launch_block(&w->launch, &x, &y);
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * w->facts->multiprocessors);
-  const qn_cuda_result result =
-      w->scope->driver->launch(kernel->function, qn_launch_grid(&w->launch, (uint32_t)kernel->turn, resident), 1, 1, x, y, 1, 0,
-                               (qn_cuda_stream)w->stream, arguments, NULL);
+  const uint32_t grid = qn_launch_grid(&w->launch, (uint32_t)kernel->items_per_thread, resident);
+  const qn_cuda_result result = w->scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)w->stream,
+                                                         arguments, NULL);
   return result ? qn_cuda_fail(w->scope->driver, result, w->decision->op->info->name) : QUERN_OK;
 }
 
@@ -368,7 +369,7 @@ quern_status qn_cuda_steps_run(const qn_decision *decision, const qn_cuda_facts 
   int64_t rows;
   const char *why = qn_cuda_steps_refuse(decision, facts->capability, bytes, &chunks);
   if (why) return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s", name, why);
-  const size_t n_words = (size_t)(program->n_temps + program->n_ones);
+  const size_t n_words = (size_t)(program->n_temps + program->head.n_ones);
   walk *w = calloc(1, sizeof *w + n_words * sizeof(uint64_t));
   errno = kept_errno;
   if (!w) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", name);

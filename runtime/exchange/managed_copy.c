@@ -4,10 +4,10 @@
  * long as items and addresses allow, for which it need not know the dtype. */
 #include "exchange/managed_copy.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "cuda/cuda_context.h"
+#include "base/device_memory.h"
+#include "core/base/status.h"
 #include "exchange/managed_memory.h"
 
 /* ---- Gathering ---- */
@@ -23,8 +23,8 @@ static DLDataType word_dtype(int64_t bytes) {
 }
 
 /* A device wants its words aligned. */
-static int64_t word_bytes(const qn_descriptor *descriptor, int is_cuda) {
-  const uint64_t misaligned = (uint64_t)descriptor->item_bytes | (is_cuda ? (uint64_t)(uintptr_t)descriptor->data : 0);
+static int64_t word_bytes(const qn_descriptor *descriptor, int is_device) {
+  const uint64_t misaligned = (uint64_t)descriptor->item_bytes | (is_device ? (uint64_t)(uintptr_t)descriptor->data : 0);
   int64_t bytes = 8;
   while (misaligned & (uint64_t)(bytes - 1)) bytes /= 2;
   return bytes;
@@ -41,7 +41,7 @@ typedef struct gather {
 } gather;
 
 static void plan_gather(gather *g, const DLTensor *from, const qn_descriptor *descriptor) {
-  const int64_t bytes = word_bytes(descriptor, g->device.device_type == kDLCUDA), n_words = descriptor->item_bytes / bytes;
+  const int64_t bytes = word_bytes(descriptor, g->device.device_type != kDLCPU), n_words = descriptor->item_bytes / bytes;
   int64_t strides[QUERN_MAX_NDIM];
   qn_descriptor_strides(from, strides);
   g->dtype = word_dtype(bytes);
@@ -93,106 +93,18 @@ static quern_status gather_items(const char *function, const DLTensor *from, con
   return status;
 }
 
-/* ---- CUDA ---- */
-
-static quern_status refuse_capturing(const char *function) {
-  return qn_status_fail(QUERN_E_CAPTURING, "%s: the stream is being captured, and what this takes cannot be part of a graph",
-                        function);
-}
-
-static quern_status fail_cuda(const char *function, const qn_cuda_scope *scope, qn_cuda_result result, const char *of_driver) {
-  char what[96];
-  if (result == 0) return QUERN_OK;
-  snprintf(what, sizeof what, "%s: %s", function, of_driver);
-  return qn_cuda_fail(scope->driver, result, what);
-}
+/* ---- The ways ---- */
 
 quern_status qn_managed_copy_check(const char *function, DLDevice from, DLDevice to, void *stream) {
-  const DLDevice device = to.device_type == kDLCUDA ? to : from;
-  qn_cuda_scope scope;
-  if (device.device_type != kDLCUDA) return QUERN_OK;
-  quern_status status = qn_cuda_enter(device.device_id, stream, &scope);
-  if (status) return status;
-  if (qn_cuda_is_capturing(scope.driver, stream)) status = refuse_capturing(function);
-  qn_cuda_leave(&scope);
-  return status;
-}
-
-static quern_status synchronize(const char *function, const qn_cuda_scope *scope, void *stream) {
-  return fail_cuda(function, scope, scope->driver->stream_synchronize(stream), "cuStreamSynchronize");
-}
-
-/* From the device's memory to the host's, both compact. */
-static quern_status fetch(const char *function, int32_t ordinal, const char *from, char *to, size_t n_bytes, void *stream) {
-  qn_cuda_scope scope;
-  quern_status status = qn_cuda_enter(ordinal, stream, &scope);
-  if (status) return status;
-  const qn_cuda_result result = scope.driver->copy_to_host(to, (qn_cuda_address)(uintptr_t)from, n_bytes, stream);
-  status = fail_cuda(function, &scope, result, "cuMemcpyDtoHAsync");
-  if (status == QUERN_OK) status = synchronize(function, &scope, stream);
-  qn_cuda_leave(&scope);
-  return status;
-}
-
-/* From the host's memory to the device's. Waited for: pinned memory is read only when its turn comes on the stream, and its
- * owner may have it back when this returns. */
-static quern_status bring(const char *function, int32_t ordinal, const char *from, char *to, size_t n_bytes, void *stream) {
-  qn_cuda_scope scope;
-  quern_status status = qn_cuda_enter(ordinal, stream, &scope);
-  if (status) return status;
-  const qn_cuda_result result = scope.driver->copy_to_device((qn_cuda_address)(uintptr_t)to, from, n_bytes, stream);
-  status = fail_cuda(function, &scope, result, "cuMemcpyHtoDAsync");
-  if (status == QUERN_OK) status = synchronize(function, &scope, stream);
-  qn_cuda_leave(&scope);
-  return status;
-}
-
-/* Within the device's memory. */
-static quern_status move(const char *function, int32_t ordinal, const char *from, char *to, size_t n_bytes, void *stream) {
-  qn_cuda_scope scope;
-  quern_status status = qn_cuda_enter(ordinal, stream, &scope);
-  if (status) return status;
-  const qn_cuda_result result =
-      scope.driver->copy((qn_cuda_address)(uintptr_t)to, (qn_cuda_address)(uintptr_t)from, n_bytes, stream);
-  status = fail_cuda(function, &scope, result, "cuMemcpyAsync");
-  qn_cuda_leave(&scope);
-  return status;
-}
-
-/* A context that the stream works in: its own, or, of a stream that every context has, the current one, else the primary one of
- * the memory's device. */
-static quern_status enter_for_wait(const char *function, const qn_cuda_driver *driver, int32_t ordinal, void *stream,
-                                   qn_cuda_scope *scope) {
-  qn_cuda_context context = NULL;
-  const int is_created = (uintptr_t)stream > 2;
-  *scope = (qn_cuda_scope){.driver = driver, .ordinal = ordinal};
-  qn_cuda_result result = is_created ? driver->stream_context(stream, &context) : driver->context_get(&context);
-  if (result) return fail_cuda(function, scope, result, is_created ? "cuStreamGetCtx" : "cuCtxGetCurrent");
-  if (!context) return qn_cuda_enter(ordinal, stream, scope);
-  if (!is_created) return QUERN_OK;
-  result = driver->context_push(context);
-  scope->is_pushed = result == 0;
-  return fail_cuda(function, scope, result, "cuCtxPushCurrent");
+  const DLDevice device = qn_device_memory_of(to) ? to : from;
+  const qn_device_memory *there = qn_device_memory_of(device);
+  return there ? there->check(function, device, stream) : QUERN_OK;
 }
 
 quern_status qn_managed_copy_wait(const char *function, DLDevice device, void *stream) {
-  qn_cuda_scope scope;
-  qn_sentence kept;
-  quern_status status;
-  if (device.device_type != kDLCUDAHost && device.device_type != kDLCUDAManaged) return QUERN_OK;
-  qn_status_keep(&kept);
-  const qn_cuda_driver *driver = qn_cuda_open(&status);
-  if (!driver) { /* then nothing is under way */
-    if (status == QUERN_E_DEVICE) qn_status_restore(&kept);
-    return status == QUERN_E_DEVICE ? QUERN_OK : status;
-  }
-  if ((status = enter_for_wait(function, driver, device.device_id, stream, &scope))) return status;
-  status = qn_cuda_is_capturing(driver, stream) ? refuse_capturing(function) : synchronize(function, &scope, stream);
-  qn_cuda_leave(&scope);
-  return status;
+  const qn_device_memory *owner = qn_device_memory_joined(device);
+  return owner ? owner->wait(function, device, stream) : QUERN_OK;
 }
-
-/* ---- The ways ---- */
 
 /* What a strided source is gathered into. */
 static quern_status gather_apart(const char *function, const DLTensor *from, const qn_descriptor *descriptor, DLDevice device,
@@ -213,27 +125,28 @@ static quern_status copy_on_host(const char *function, const DLTensor *from, con
   return QUERN_OK;
 }
 
-static quern_status copy_to_device(const char *function, const DLTensor *from, const qn_descriptor *descriptor, int32_t ordinal,
+static quern_status copy_to_device(const char *function, const DLTensor *from, const qn_descriptor *descriptor, DLDevice device,
                                    char *to, size_t n_bytes, void *stream) {
+  const qn_device_memory *there = qn_device_memory_of(device);
   qn_managed_memory *apart;
-  if (descriptor->is_compact) return bring(function, ordinal, descriptor->data, to, n_bytes, stream);
+  if (descriptor->is_compact) return there->from_host(function, device, descriptor->data, to, n_bytes, stream);
   quern_status status = qn_managed_copy_wait(function, from->device, stream);
   if (status == QUERN_OK)
     status = gather_apart(function, from, descriptor, (DLDevice){kDLCPU, 0}, n_bytes, NULL, &apart);
   if (status) return status;
-  status = bring(function, ordinal, apart->data, to, n_bytes, stream);
+  status = there->from_host(function, device, apart->data, to, n_bytes, stream);
   qn_managed_memory_free(apart);
   return status;
 }
 
 static quern_status copy_to_host(const char *function, const DLTensor *from, const qn_descriptor *descriptor, char *to,
                                  size_t n_bytes, void *stream) {
-  const int32_t ordinal = from->device.device_id;
+  const qn_device_memory *there = qn_device_memory_of(from->device);
   qn_managed_memory *apart;
-  if (descriptor->is_compact) return fetch(function, ordinal, descriptor->data, to, n_bytes, stream);
+  if (descriptor->is_compact) return there->to_host(function, from->device, descriptor->data, to, n_bytes, stream);
   quern_status status = gather_apart(function, from, descriptor, from->device, n_bytes, stream, &apart);
   if (status) return status;
-  status = fetch(function, ordinal, apart->data, to, n_bytes, stream);
+  status = there->to_host(function, from->device, apart->data, to, n_bytes, stream);
   qn_managed_memory_free(apart);
   return status;
 }
@@ -241,13 +154,13 @@ static quern_status copy_to_host(const char *function, const DLTensor *from, con
 quern_status qn_managed_copy(const char *function, const DLTensor *from, const qn_descriptor *descriptor, const DLTensor *to,
                              void *stream) {
   const size_t n_bytes = (size_t)(descriptor->n_elements * descriptor->item_bytes);
-  const int is_from_cuda = from->device.device_type == kDLCUDA, is_to_cuda = to->device.device_type == kDLCUDA;
-  const int32_t ordinal = to->device.device_id;
+  const qn_device_memory *source = qn_device_memory_of(from->device), *target = qn_device_memory_of(to->device);
+  const DLDevice device = to->device;
   if (n_bytes == 0) return QUERN_OK;
-  if (is_from_cuda && is_to_cuda && descriptor->is_compact)
-    return move(function, ordinal, descriptor->data, to->data, n_bytes, stream);
-  if (is_from_cuda && is_to_cuda) return gather_items(function, from, descriptor, to->device, to->data, stream);
-  if (is_from_cuda) return copy_to_host(function, from, descriptor, to->data, n_bytes, stream);
-  if (is_to_cuda) return copy_to_device(function, from, descriptor, ordinal, to->data, n_bytes, stream);
+  if (source && target && descriptor->is_compact)
+    return target->move(function, device, descriptor->data, to->data, n_bytes, stream);
+  if (source && target) return gather_items(function, from, descriptor, device, to->data, stream);
+  if (source) return copy_to_host(function, from, descriptor, to->data, n_bytes, stream);
+  if (target) return copy_to_device(function, from, descriptor, device, to->data, n_bytes, stream);
   return copy_on_host(function, from, descriptor, to->data, n_bytes, stream);
 }

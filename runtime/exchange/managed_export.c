@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/device_memory.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
@@ -71,7 +72,7 @@ static int is_same_device(DLDevice a, DLDevice b) { return a.device_type == b.de
 
 /* The host reads it once its device is done. */
 static int is_host_memory(DLDevice device) {
-  return device.device_type == kDLCPU || device.device_type == kDLCUDAHost || device.device_type == kDLCUDAManaged;
+  return device.device_type == kDLCPU || (qn_device_is_host(device) && qn_device_memory_joined(device));
 }
 
 /* As with other structs: what a shorter one lacks is 0, what a longer one has beyond ours is not read. */
@@ -92,11 +93,11 @@ static quern_status check_way(const char *function, const DLTensor *tensor, cons
   char source[QN_DEVICE_CHARS], target[QN_DEVICE_CHARS], text[QN_TENSOR_DTYPE_CHARS];
   qn_device_text(from, source);
   qn_device_text(to, target);
-  if (!is_host_memory(from) && from.device_type != kDLCUDA)
+  if (!is_host_memory(from) && !qn_device_memory_of(from))
     return qn_status_fail(QUERN_E_DEVICE, "%s: the tensor is on %s, which nothing here copies from", function, source);
-  if (to.device_type != kDLCPU && to.device_type != kDLCUDA)
+  if (to.device_type != kDLCPU && !qn_device_memory_of(to))
     return qn_status_fail(QUERN_E_DEVICE, "%s: copies are made on the cpu and on CUDA devices, not on %s", function, target);
-  if (to.device_type == kDLCUDA && from.device_type == kDLCUDA && to.device_id != from.device_id)
+  if (qn_device_memory_of(to) && qn_device_memory_of(from) && !is_same_device(from, to))
     return qn_status_fail(QUERN_E_DEVICE, "%s: nothing here copies from %s to %s; ask for the cpu first", function, source,
                           target);
   if (!descriptor->is_whole)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * managed_memory.h: memory of the library's own making, for tensors that it gives away: the host's, or a CUDA device's. */
+ * managed_memory.h: memory of the library's own making, for tensors that it gives away: the host's, or a device's (base/device_memory.h). */
 #ifndef QN_MANAGED_MEMORY_H
 #define QN_MANAGED_MEMORY_H
 
@@ -12,7 +12,7 @@ typedef struct qn_managed_memory {
   char *data; /* at a multiple of 256 bytes; NULL where there are none */
 } qn_managed_memory;
 
-/* On kDLCPU or kDLCUDA, not initialised. stream: a CUDA stream that it is for, as qn_cuda_enter. Errors: DEVICE, MEMORY, DRIVER,
+/* On kDLCPU or where a device's memory is made, not initialised. stream: what it is for. Errors: DEVICE, MEMORY, DRIVER,
  * recorded as of `function`. */
 quern_status qn_managed_memory_make(const char *function, DLDevice device, void *stream, int64_t n_bytes,
                                     qn_managed_memory **memory);

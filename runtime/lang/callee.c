@@ -43,10 +43,9 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
                           "it by itself",
                           SHOWN(source, token));
-  const qn_kind *kind = op->builtin->kind;
-  if (!kind->not_in_expressions) return QUERN_OK;
+  if (!op->builtin->refusal) return QUERN_OK;
   return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
-                        kind->not_in_expressions(&op->builtin->info));
+                        op->builtin->refusal);
 }
 
 /* The op of several outputs that NAME.OUTPUT means, and which of them; NULL. Shortens the name to the op's. */

@@ -19,7 +19,7 @@ typedef struct walk {
   int32_t n_ops;
   int32_t *grads; /* of each value from the first to the one asked for: its derivative; -1: it has none */
   const char *wrong;
-  int failed;
+  int failed, is_twice;
 } walk;
 
 static const qn_value *value_of(const walk *w, int32_t value) { return &w->values->values[value]; }
@@ -154,7 +154,7 @@ static const quern_op *backward_of(const walk *w, const quern_op_info *info, int
     const quern_op_info *found = &w->ops[k]->builtin->info;
     if (strcmp(found->name, info->backward) != 0) continue;
     for (*which = 0; *which < found->n_out; ++*which)
-      if (strcmp(found->args[found->n_in + *which].name + strlen("grad_"), info->args[input].name) == 0) return w->ops[k];
+      if (w->ops[k]->builtin->by[*which] == input) return w->ops[k];
   }
   return NULL;
 }
@@ -165,14 +165,15 @@ static int32_t by_backward(walk *w, int32_t value, int32_t k, int32_t grad) {
   const quern_op_info *info = &call->op->builtin->info;
   int32_t which;
   const quern_op *backward = backward_of(w, info, k, &which);
-  if (!backward) return refuse(w, info->name);
+  if (!backward) {
+    w->is_twice = call->op->builtin->is_backward;
+    return refuse(w, info->name);
+  }
   const quern_op_info *of_backward = &backward->builtin->info;
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   for (int32_t i = 0; i < of_backward->n_in; i++) {
-    const char *name = of_backward->args[i].name;
-    args[i] = strcmp(name, "grad") == 0 ? grad : value;
-    for (int32_t j = 0; j < info->n_in; j++)
-      if (strcmp(name, info->args[j].name) == 0) args[i] = argument(w, value, j);
+    const uint8_t read = backward->builtin->reads[i];
+    args[i] = read == QN_READS_GRAD ? grad : read == QN_READS_OUTPUT ? value : argument(w, value, read);
   }
   for (int32_t j = 0; j < info->n_params; j++) args[of_backward->n_in + j] = argument(w, value, info->n_in + j);
   return add(w, (qn_value){.kind = QN_VALUE_OP, .type = call->type, .kernel_dtype = qn_dtype_infos[call->kernel_dtype].compute, .index = which,
@@ -220,6 +221,6 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
   *name = w.wrong;
   free(w.grads);
   if (w.failed) return QN_DERIVED_FULL;
-  if (w.wrong) return QN_DERIVED_NOT;
+  if (w.wrong) return w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
   return *derivative < 0 ? QN_DERIVED_ZERO : QN_DERIVED;
 }

@@ -11,6 +11,7 @@ typedef enum qn_derived {
   QN_DERIVED,
   QN_DERIVED_ZERO, /* it does not depend on the input */
   QN_DERIVED_NOT,  /* what `name` says has no derivative */
+  QN_DERIVED_NOT_TWICE, /* the same, of a backward op */
   QN_DERIVED_FULL  /* no room for more values, or lack of memory: values->exceeded says which */
 } qn_derived;
 

@@ -506,11 +506,6 @@ static int type_function(typing *t, const operand *x, operand *made) {
 
 #define NO_SECOND ": second derivatives go through operators and primitives, not through ops"
 
-static int is_backward(const char *name) {
-  const size_t size = strlen(name), end = strlen("_backward");
-  return size > end && strcmp(name + size - end, "_backward") == 0;
-}
-
 /* x: an expression, and the input by which; the result has the input's dtype. */
 static int type_grad(typing *t, const operand *x, operand *made) {
   const qn_expression *e = t->expression;
@@ -524,7 +519,8 @@ static int type_grad(typing *t, const operand *x, operand *made) {
   switch (qn_derive(&t->values, e->ops, e->n_ops, x[0].value, x[1].value, &value, &name)) {
     case QN_DERIVED: value = converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
-    case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative%s", name, is_backward(name) ? NO_SECOND : "");
+    case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
+    case QN_DERIVED_NOT_TWICE: return FAIL(t, "%.64s has no derivative" NO_SECOND, name);
     default: no_room(t);
   }
   return gives(value, x[1].dtype, made);

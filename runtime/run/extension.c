@@ -79,7 +79,7 @@ qn_jit *qn_extension_jit(quern_ctx *ctx) {
 
 /* ---- Ops ---- */
 
-const quern_op *qn_extension_stand_in(const quern_op *op) {
+static const quern_op *stand_in_of(const quern_op *op) {
   extension *extension = extension_of(op->ctx);
   if (!extension) return NULL;
   _Atomic(quern_op *) *place = &extension->stand_ins[op->builtin - qn_builtins];
@@ -89,6 +89,12 @@ const quern_op *qn_extension_stand_in(const quern_op *op) {
   if (!made || atomic_compare_exchange_strong(place, &known, made)) return made;
   qn_fused_ops_free(made); /* another thread was quicker */
   return known;
+}
+
+quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  decision->op = stand_in_of(op);
+  if (!decision->op) return no_memory(op->info->name);
+  return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
 }
 
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {

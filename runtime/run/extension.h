@@ -5,6 +5,7 @@
 #ifndef QN_EXTENSION_H
 #define QN_EXTENSION_H
 
+#include "core/op/decision.h"
 #include "jit/jit.h"
 
 /* The context's. NULL for lack of memory. */
@@ -13,8 +14,8 @@ qn_jit *qn_extension_jit(quern_ctx *ctx);
 /* The op of an expression; owned by the caller. */
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op);
 
-/* What a built-in op is for kernels that are compiled: as long as its context. NULL for lack of memory. */
-const quern_op *qn_extension_stand_in(const quern_op *op);
+/* What a built-in op is for kernels that are compiled: as long as its context. As qn_backend.stand_in. */
+quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
 /* Adds the ops of a spec to the context: all, or none. */
 quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size);

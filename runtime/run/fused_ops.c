@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/op/kind.h"
+#include "run/fused_cpu.h"
 #include "run/layouts.h"
 #include "run/specialise.h"
 
@@ -30,8 +31,7 @@ static void destroy_op(quern_op *op) { fused_free(qn_fused_op_of(op)); }
 static qn_fused_op *fused_make(quern_ctx *ctx, qn_generator *generator, qn_jit *jit) {
   qn_fused_op *fused = calloc(1, sizeof *fused);
   if (!fused) return NULL;
-  fused->face = (qn_fused){.specialise = qn_specialise, .infer = qn_specialise_infer, .compiled = qn_layouts_compiled,
-                            .facts = qn_layouts_facts};
+  fused->face = (qn_fused){.specialise = qn_specialise, .infer = qn_specialise_infer, .cpu = &qn_fused_cpu};
   fused->generator = generator;
   fused->jit = jit;
   fused->op.ctx = ctx;

@@ -6,9 +6,9 @@
 #define QN_INTERPRETER_H
 
 #include "core/op/params.h"
-#include "core/op/program.h"
 #include "toolchain/generator.h"
 #include "lang/typing.h"
+#include "run/program.h"
 
 /* A program with what it points to. */
 typedef struct qn_interpreted {

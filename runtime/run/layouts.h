@@ -5,8 +5,28 @@
 #ifndef QN_LAYOUTS_H
 #define QN_LAYOUTS_H
 
+#include <stdatomic.h>
+
 #include "core/op/fused.h"
 #include "jit/jit.h"
+
+/* One kernel compiled at run time, or being compiled: *kernel appears once, and stays. */
+typedef struct qn_compiled {
+  qn_variant variant; /* its functions are all NULL: *kernel is the code */
+  qn_isa isa;
+  const _Atomic(qn_kernel *) *kernel;
+} qn_compiled;
+
+static inline qn_kernel *qn_compiled_kernel(const qn_compiled *compiled) {
+  return atomic_load_explicit((_Atomic(qn_kernel *) *)(uintptr_t)compiled->kernel, memory_order_acquire);
+}
+
+/* Facts for explain. */
+typedef struct qn_fused_facts {
+  const char *tier;
+  char reason[256];
+  int64_t compile_us, compiles;
+} qn_fused_facts;
 
 /* How operands lie, and on what. */
 typedef struct qn_layout_request {
@@ -19,7 +39,7 @@ typedef struct qn_layout_request {
  * memory. */
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask);
 
-/* What the core has of fused ops: `compiled` and `facts` of qn_fused. */
+/* The CPU's compiled kernel for operands that lie as `classes` says, or NULL where none is wanted; what explain says of it. */
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank);
 void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);

@@ -59,6 +59,7 @@ int32_t qn_nodes_add_constant(qn_nodes *all, const void *bytes, size_t size) {
 }
 
 static int32_t constant_node(builder *b, uint8_t type, uint64_t bits) {
+  qn_assert(qn_dtype_words(type) == 1); /* typing has refused others */
   const int32_t index = qn_nodes_add_constant(&b->n, &bits, 8);
   return add_node(b, (qn_node){.kind = QN_NODE_CONSTANT, .type = type, .uniform = 1, .index = index});
 }

@@ -114,7 +114,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   specialised->heavy = interpreted->heavy;
   specialised->n_slots = interpreted->n_slots;
   specialised->slots = interpreted->slots;
-  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program};
+  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program.head};
   memcpy(specialised->signature.compute_dtypes, interpreted->value, sizeof interpreted->value);
   return QUERN_OK;
 }

@@ -102,7 +102,7 @@ const char SOURCE[] = "kernel.c";
 std::vector<std::string> arguments(const Level &level) {
   std::vector<std::string> args = {
     "-triple", TRIPLE, "-target-cpu", CPU, "-tune-cpu", "generic",
-    "-x", "c", "-std=gnu11", "-ffreestanding", "-nostdsysteminc", "-nobuiltininc", "-DQ_NO_PACK",
+    "-x", "c", "-std=gnu11", "-ffreestanding", "-nostdsysteminc", "-nobuiltininc", "-DQ_NO_PACK", "-DNDEBUG",
     "-O3", "-ffp-contract=off", "-fno-jump-tables",
     "-mrelocation-model", "pic", "-pic-level", "2", "-pic-is-pie",
     // for the compiler's speed

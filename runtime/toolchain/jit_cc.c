@@ -47,7 +47,7 @@ __attribute__((destructor)) static void end_compiles(void) {
 /* GCC and Clang take all of them. What the headers' pragmas demand anyway is here for the code's speed; the last rows
  * are what the object loader wants: code that needs no table of addresses, and nothing beside it. */
 static const char *const common_flags[] = {
-  "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK",
+  "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK", "-DNDEBUG",
   "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "--param=max-tree-if-conversion-phi-args=64",
   "-fpie", "-fvisibility=hidden", "-fno-jump-tables", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
   "-fno-stack-protector", "-g0", NULL,

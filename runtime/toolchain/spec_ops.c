@@ -78,12 +78,16 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   rule.info.n_in = (int32_t)read_u32(r);
   rule.info.n_out = (int32_t)read_u32(r);
   rule.info.n_params = (int32_t)read_u32(r);
+  rule.info.counts = read_u32(r);
   if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
       rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
       !rule.kind || rule.promotion > QN_PROMOTION_DOUBLE)
     r->is_short = 1;
   if (r->is_short) return;
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
+  rule.is_backward = (uint8_t)read_u32(r);
+  for (int32_t k = 0; rule.is_backward && k < rule.info.n_in; k++) rule.reads[k] = (uint8_t)read_u32(r);
+  for (int32_t k = 0; rule.is_backward && k < rule.info.n_out; k++) rule.by[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
   quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
   *n_args = rule.info.n_in + rule.info.n_out;

@@ -200,7 +200,7 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   void *list[1] = {args};
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  const dim3 block = {x, y, 1}, grid = {qn_launch_grid(launch, kernel->turn, (uint32_t)(uintptr_t)run->detail), 1, 1};
+  const dim3 block = {x, y, 1}, grid = {qn_launch_grid(launch, kernel->items_per_thread, (uint32_t)(uintptr_t)run->detail), 1, 1};
   cudaError_t error;
   do {
     error = cudaLaunchKernel(kernel->function, grid, block, list, 0, stream);

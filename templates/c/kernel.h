@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.h: all that a generated C kernel includes.
+/* kernel.h: the only header that a generated C kernel includes.
    Owns the laws of arithmetic as the compiler sees them (no contraction, no fast-math, one NaN, wrapping integers), the element types and
-   the primitives that generated text is written in; kernel_cast.h adds the casts, kernel_strips.h what loops over
-   strips need (lookups, f16, conditions), kernel_pack.h the movers of blocks, kernel_find.h what finds in them.
-   Knows no libc, no DLPack and no system header: the same text is compiled by a stranger's GCC or Clang and by Clang in process.
-   A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local it declares. */
+   the primitives of generated text. It includes kernel_cast.h (casts), kernel_strips.h (lookups, f16 and conditions in loops over
+   strips), kernel_pack.h (packing of blocks) and kernel_find.h (search in blocks).
+   Knows no libc, no DLPack and no system header: the same text is compiled by a user's GCC or Clang and by Clang in process.
+   A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local variable that it declares. */
 #ifndef QUERN_KERNEL_H
 #define QUERN_KERNEL_H
 
@@ -40,11 +40,11 @@
 #else
 #define Q_IVDEP_F16 Q_IVDEP
 #endif
-/* For a loop, not over strips, whose body is a long chain of operations: two vectors side by side. exp(exp(exp(x))) takes 0.8 of the
-   time; what is wide rather than long takes more, from 1.0 to 1.05. */
+/* For a loop with a long chain of dependent operations, not over strips: two vectors are interleaved. exp(exp(exp(x))) takes 0.8 of the
+   time; bodies with many independent operations take 1.0 to 1.05 of it. */
 #define Q_IVDEP_DEEP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
 #else
-/* fp-contract is a law. The others are speed, for whoever compiles without our flags: they let sqrt, floor, trunc and selects vectorise and
+/* fp-contract is a law. The others are for speed where our flags are not given: they let sqrt, floor, trunc and selects vectorise and
    keep copy loops from becoming calls of memcpy. no-trapping-math licenses the pairing of casts that q_zero prevents. */
 #pragma GCC optimize("fp-contract=off", "no-trapping-math", "no-math-errno", "no-tree-loop-distribute-patterns")
 #define Q_IVDEP _Pragma("GCC ivdep")
@@ -76,7 +76,7 @@ typedef i16 m16;
 typedef i32 m32;
 typedef i64 m64;
 
-/* X_u: how an element X in memory is reached: at any address, whatever type the host knows it by. */
+/* X_u: type of an element X in memory: at any alignment, and aliasing any type of the host. */
 #define Q_UNALIGNED(X) typedef X X##_u __attribute__((aligned(1), may_alias));
 Q_UNALIGNED(f32) Q_UNALIGNED(f64)
 Q_UNALIGNED(i8) Q_UNALIGNED(i16) Q_UNALIGNED(i32) Q_UNALIGNED(i64)
@@ -86,7 +86,7 @@ Q_UNALIGNED(bool_s) Q_UNALIGNED(f16_s) Q_UNALIGNED(bf16_s)
 
 /* ---- The opaque zero ---- */
 
-/* A zero the compiler cannot see through: integers are xored with it on their way to a float, so that no compiler pairs that cast with an
+/* A zero of unknown value to the compiler: integers are xored with it on their way to a float, so that no compiler pairs that cast with an
    earlier float-to-integer cast (GCC would make (f32)(i32)x a trunc, -0 for +0). Laundered by an empty asm: no memory, no relocation; as a
    loop invariant declared at the kernel's entry it does not hinder vectorisation. */
 Q_FN i32 q_opaque_zero(void) {
@@ -100,7 +100,14 @@ Q_FN i32 q_opaque_zero(void) {
 
 /* ---- Around kernels ---- */
 
-/* A kernel's name, with the level that the file is compiled for behind it. */
+/* A kernel's contract, checked once per call: a caller's mistake traps. No part of code compiled with NDEBUG. */
+#ifdef NDEBUG
+#define Q_ASSERT(condition) ((void)0)
+#else
+#define Q_ASSERT(condition) ((condition) ? (void)0 : __builtin_trap())
+#endif
+
+/* A kernel's name with a suffix: the level that the file is compiled for. */
 #ifdef QN_ISA
 #define Q_NAME_JOIN(name, isa) name##_##isa
 #define Q_NAME_LEVEL(name, isa) Q_NAME_JOIN(name, isa)
@@ -109,8 +116,8 @@ Q_FN i32 q_opaque_zero(void) {
 #define Q_NAME(name) name
 #endif
 
-/* Between these two no warning comes of a body that is made for every dtype (x < 0 of an unsigned x), and Clang makes no loop a call of
-   memcpy or memset: a kernel refers to nothing outside itself. GCC has been told that above. */
+/* Between these two, warnings about bodies that serve every dtype are off (x < 0 for an unsigned x), and Clang replaces no loop by a call
+   of memcpy or memset: a kernel refers to no other symbol. For GCC the pragma above does the latter. */
 #if defined(__clang__)
 #define Q_KERNELS_BEGIN                                                                           \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wtautological-compare\"") \
@@ -146,7 +153,7 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
 #define Q_CANON_NAN_f64 0x7ff8000000000000u
 
 /* F: float type, U, M: its unsigned and mask type, SIGN: its sign bit.
-   bits sees the one canonical NaN, raw what is there; sign operations are integer operations. */
+   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. */
 #if defined(__clang__)
 #define Q_SELECT_FLOAT(F, U, m, a, b) (m ? a : b)
 #else
@@ -194,7 +201,7 @@ Q_MINMAX(f64, u64, m64)
 
 /* ---- Whether any element is beyond a bound ---- */
 
-/* most: the largest a, which is compared with `last` after the loop. With a sign a and last are not negative; without one last is below 2^63. */
+/* most: the largest a so far; after the loop it is compared with `last`. Signed a and last are not negative; unsigned last is below 2^63. */
 #define Q_MOST(X)                                                                          \
   Q_FN X q_most_##X(X most, X a, X last) { return (void)last, (a > most ? a : most); } \
   Q_FN X q_more_##X(X a, X b) { return a > b ? a : b; }                                \
@@ -202,7 +209,7 @@ Q_MINMAX(f64, u64, m64)
 Q_MOST(i32) Q_MOST(u32)
 #ifdef __AVX512F__
 Q_MOST(i64) Q_MOST(u64)
-#else /* of 64 bits other vectors have no largest: most is negative once an a was above last */
+#else /* other vectors have no 64-bit maximum: most is negative once an a was above last */
 Q_FN i64 q_most_i64(i64 most, i64 a, i64 last) { return most | (last - a); }
 Q_FN u64 q_most_u64(u64 most, u64 a, u64 last) { return most | (last - a) | a; }
 Q_FN i64 q_more_i64(i64 a, i64 b) { return a | b; }
@@ -225,7 +232,7 @@ Q_ROUNDING(f64, )
 #undef Q_ROUNDING
 #else
 /* No instruction, and the builtins would call libm: adding and subtracting 2^23 (2^52) rounds |x| < 2^23 to an integer, ties to even;
-   what is larger is integral already; the sign goes back on so that -0.25 gives -0. */
+   larger numbers are integral already; the sign goes back on so that -0.25 gives -0. */
 #define Q_ROUNDING(F, U, SIGN, MAGIC)                                                             \
   Q_FN F q_with_sign_##F(F x, F y) { return q_from_##F(q_raw_##F(x) | (q_raw_##F(y) & (SIGN))); } \
   Q_FN F q_rint_##F(F x) {                                                                        \
@@ -417,10 +424,10 @@ Q_DIVIDE_BY_FLOAT(i32, m32, Q_F64, q_i32_of_quotient)
 #undef Q_DIVIDE_BY_FLOAT
 
 #if defined(__AVX512DQ__)
-/* 64 bits, where their conversions and products are vector instructions: by the inverse of b as an f64, twice. The first quotient is wrong by
+/* 64 bits, if their conversions and products are vector instructions: by the inverse of b as an f64, twice. The first quotient is wrong by
    2^12 at most; what it leaves is exact as an f64 where |b| is up to 2^52, and beyond that the second quotient is -1, 0 or 1. To the nearest,
-   this one leaves about half of b at most, with a sign that says which of two whole numbers is meant. Divisors whose first quotient might not
-   fit (-1, 0 and 1, and without a sign those from 2^63 on) are answered apart. */
+   this one leaves about half of b at most, with a sign that says which of two whole numbers is meant. The first quotient might not
+   fit for the divisors -1, 0 and 1, and unsigned ones from 2^63 on: these have cases of their own. */
 Q_FN i64 q_quot_i64(i64 a, i64 b) {
   m64 apart = Q_MASK(m64, (u64)b + 1 <= 2);
   i64 d = q_sel_i64(apart, 2, b);
@@ -456,8 +463,8 @@ Q_FN u64 q_rem_u64(u64 a, u64 b) { return a % (b ? b : (u64)1); }
 #undef Q_REMAINDER
 
 /* The greatest common divisor, without a sign (that of MIN and MIN or 0 wraps to MIN). One division brings both to a size; then
-   Stein's: the factors of two that both have stand aside, and what the odd numbers are apart replaces the larger, without its
-   factors of two, until they are equal. W: what it runs in, CTZ: W's trailing zeros. */
+   Stein's: common factors of two are set aside; then the difference of the odd numbers, without its factors of two, replaces the
+   larger, until they are equal. W: what it runs in, CTZ: W's trailing zeros. */
 #define Q_GCD(X, U, W, CTZ)                     \
   Q_FN X q_gcd_##X(X x, X y) {                  \
     W a = (U)q_abs_##X(x), b = (U)q_abs_##X(y); \
@@ -484,9 +491,9 @@ Q_GCD(u64, u64, u64, __builtin_ctzll)
 
 /* ---- Remainder of floats ---- */
 
-/* x less its quotient by y, truncated, times y: exact, with the sign of x, C's fmod. Long division of the significands: each turn
-   takes as many bits of the quotient as a remainder, which has DIGITS bits, leaves free in a u64. What is left at the end counts
-   units of y's last place. */
+/* x less its quotient by y, truncated, times y: exact, with the sign of x, C's fmod. Long division of the significands: each step
+   takes 64 - DIGITS bits of the quotient, the room that a remainder of DIGITS bits leaves in a u64. The last remainder counts
+   units in the last place of y. */
 #define Q_REM_FLOAT(F, U, DIGITS, INFINITE)                                                                   \
   Q_FN F q_rem_##F(F x, F y) {                                                                                \
     const U hidden = (U)1 << (DIGITS - 1), sign = q_raw_##F(x) & ~(~(U)0 >> 1);                               \
@@ -507,7 +514,7 @@ Q_REM_FLOAT(f64, u64, 53, 0x7ff0000000000000u)
 
 #include "kernel_cast.h"
 #include "kernel_strips.h"
-#if !defined(Q_NO_PACK) /* a kernel that moves no blocks parses faster without */
+#if !defined(Q_NO_PACK) /* defined at run time: kernels that pack nothing are parsed faster */
 #include "kernel_pack.h"
 #include "kernel_find.h"
 #endif

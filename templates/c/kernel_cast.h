@@ -70,8 +70,8 @@ Q_FN f32 q_zcast_f16_f32(f16_s x, i32 zero) {
   return q_f16_f32(q_sel_u16(Q_MASK(m16, (i16)(x & 0x7fff) > 0x7c00), 0x7e00, x), zero);
 }
 #else
-/* The bits are read as a float whose exponent is 112 too low, which 2^-112 (from 112 above, so that infinity and NaN arrive at the top) undoes;
-   a subnormal is read as the low bits of 0.5 + x. */
+/* The bits are read as a float with an exponent too low by 112. A factor 2^-112 (from 112 above, so that infinity and NaN arrive at the top)
+   corrects it; a subnormal is read as the low bits of 0.5 + x. */
 Q_FN f32 q_f16_f32(f16_s x, i32 zero) {
   (void)zero;
   u32 magnitude = (u32)x & 0x7fffu, sign = ((u32)x & 0x8000u) << 16;
@@ -94,7 +94,7 @@ Q_FN f32 q_zcast_f16_f32(f16_s x, i32 zero) { return q_canon_f32(q_f16_f32(x, ze
 
 Q_FN f32 q_bf16_f32(bf16_s x) { return q_from_f32((u32)x << 16); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_bf16_f32(x)); }
-/* Takes numbers and the one NaN; another may become infinity. In u32, where the casts select. */
+/* Takes numbers and the canonical NaN; another NaN may become infinity. In u32, the width of the casts' selects. */
 Q_FN u32 q_f32_bf16(f32 x) {
   u32 raw = q_raw_f32(x);
   return (raw + 0x7fffu + (raw >> 16 & 1u)) >> 16;
@@ -107,7 +107,7 @@ Q_FN f64 q_zcast_f16_f64(f16_s x, i32 zero) { return q_cast_f32_f64(q_f16_f32(x,
 Q_FN f64 q_cast_bf16_f64(bf16_s x) { return q_cast_f32_f64(q_bf16_f32(x)); }
 
 /* f64 to f32 for a further rounding to f16 or bf16: rounded to odd at 16 significant bits. That is enough for both (11 and 8, and two more)
-   and so few that the conversion to f32 is exact down to 2^-134, half the smallest bf16; what is below goes to zero either way. */
+   and so few that the conversion to f32 is exact down to 2^-134, half the smallest bf16; smaller numbers become zero either way. */
 Q_FN f32 q_odd_f32(f64 x) {
   const u64 low = ((u64)1 << 37) - 1;
   u64 raw = q_raw_f64(x);
@@ -252,7 +252,7 @@ Q_FN f64 q_zcast_i64_f64(i64 x, i32 zero) {
 #endif
 
 /* Wide integers on their way to a narrower float are first rounded to odd at the precision P of the float in between (f64 53, f32 24 bits):
-   their low bits are gathered into the lowest that stays, if they do not fit as they are. */
+   if the integer does not fit, its low bits are ored into the lowest remaining bit. */
 #define Q_ODD(I, U, M, BITS, P)                                                                           \
   Q_FN U q_odd_##U(U x) {                                                                                 \
     const U low = ((U)1 << (BITS - P)) - 1;                                                               \
@@ -274,7 +274,7 @@ Q_FN f32 q_zcast_i64_f32(i64 x, i32 zero) { return (f32)q_zcast_i64_f64(q_odd_i6
 Q_FN f32 q_zcast_u64_f32(u64 x, i32 zero) { return (f32)q_zcast_u64_f64(q_odd_u64(x), zero); }
 #endif
 
-/* To f16: f32 holds every integer below 2^24 and what is above is infinite in f16, so rounding it to f32 first does no harm. */
+/* To f16: f32 holds every integer below 2^24, and larger ones are infinite in f16, so rounding to f32 first does no harm. */
 #define Q_ZCAST_F16(A) \
   Q_FN f16_s q_zcast_##A##_f16(A x, i32 zero) { return q_f32_f16(q_zcast_##A##_f32(x, zero)); }
 Q_ZCAST_F16(i8) Q_ZCAST_F16(i16) Q_ZCAST_F16(i32) Q_ZCAST_F16(u8) Q_ZCAST_F16(u16) Q_ZCAST_F16(u32)

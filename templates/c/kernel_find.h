@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_find.h: what ops of class dynamic do with a block: count how many conditions hold; where they do, gather the items
-   of another block, or their places in it, one behind the other. Included by kernel.h, for the kernels of find.c.in and
-   count.c.in. What lies behind the items found, up to the n-th, may be written, too, and nothing beyond: of n conditions, each
-   read once, no more than n hold, whoever changes them meanwhile. */
+/* kernel_find.h: search in a block, for ops of the kind compact: the number of conditions that hold; the items of another block at
+   these indices, or the indices, packed densely. Included by kernel.h, for the kernels of find.c.in and
+   count.c.in. Memory behind the items found may be written, up to the n-th item and not beyond. Each of the n conditions is
+   read once, so no more than n hold even if another thread changes them. */
 #ifndef QUERN_KERNEL_FIND_H
 #define QUERN_KERNEL_FIND_H
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define Q_FIND_WIDE 1
-/* 64 conditions make a mask. One instruction moves the items of 4 or 8 bytes that a part of it names to the front of a
-   vector; smaller ones are widened for it. */
+/* 64 conditions make a mask. One instruction moves the items of 4 or 8 bytes selected by a part of the mask to the front of a
+   vector; smaller items are widened first. */
 typedef i32 q_find_v4 __attribute__((vector_size(64)));
 typedef long long q_find_v8 __attribute__((vector_size(64)));
 typedef char q_find_v1 __attribute__((vector_size(16)));
@@ -23,7 +23,7 @@ Q_FN q_find_v8 q_front_8(q_find_v8 x, u64 mask) { return __builtin_ia32_compress
 #if defined(__clang__)
 #define Q_WIDEN(SIZE, x) __builtin_convertvector(x, q_find_v4)
 #define Q_NARROW(SIZE, x) __builtin_convertvector(x, q_find_v##SIZE)
-#else /* GCC takes such a conversion apart, element by element */
+#else /* GCC splits such a conversion into single elements */
 #define Q_WIDEN_1(x) __builtin_ia32_pmovzxbd512_mask(x, (q_find_v4){0}, (u16)-1)
 #define Q_WIDEN_2(x) __builtin_ia32_pmovzxwd512_mask(x, (q_find_v4){0}, (u16)-1)
 #define Q_NARROW_1(x) __builtin_ia32_pmovdb512_mask(x, (q_find_v1){0}, (u16)-1)
@@ -53,10 +53,10 @@ Q_FN i64 q_find_count(const bool_s_u *condition, i64 n) {
   return count;
 }
 
-/* To `to`, where `condition` holds: VALUE(i), the item of element i; VECTOR(i), a vector of STEP of them from i on. Where none
-   holds, as is common, there is nothing to do; where all do, no more than to copy. */
+/* Stores items at `to` for which `condition` holds. VALUE(i): the item of element i; VECTOR(i): a vector of STEP items from i on.
+   Two frequent cases are fast: none holds, nothing to store; all hold, a copy. */
 #if defined(Q_FIND_WIDE)
-/* A vector is stored as a whole: behind what was found before, so that it ends with element i + STEP - 1 at most. */
+/* A vector is stored whole, behind the items found before: it ends at element i + STEP - 1 at most. */
 #define Q_FIND_VECTORS(SIZE, STEP, VECTOR)                                                                 \
   for (; i + 64 <= n; i += 64) {                                                                           \
     const u64 mask = q_find_mask(condition + i);                                                           \
@@ -75,8 +75,8 @@ Q_FN i64 q_find_count(const bool_s_u *condition, i64 n) {
 #else
 #define Q_FIND_VECTORS(SIZE, STEP, VECTOR)
 #endif
-/* Without a branch on a condition, which would be guessed wrong: an item is stored in any case, the next one over it, or
-   behind it if it holds. */
+/* No branch on a condition: it would be mispredicted. Every item is stored; the next overwrites it, unless its condition holds: then
+   the next goes behind it. */
 #define Q_FIND(SIZE, STEP, VALUE, VECTOR)                                            \
   i64 i = 0, count = 0;                                                              \
   Q_FIND_VECTORS(SIZE, STEP, VECTOR)                                                 \

@@ -220,11 +220,9 @@ Q_TRANSPOSE(8, u64, 2, Q_PAIRS_1)
 
 /* ---- Indices ---- */
 
-/* The index of an element from its address: one byte an element, from an origin that no memory is at (ORDER POSITION_ORIGIN of
-   pack.c). As a float it is exact below 2^52: its bits are the fraction of 2^52 + index. */
-#define Q_INDEX_ORIGIN ((i64)1 << 61)
-Q_FN i64 q_index_i64(i64 address) { return address - Q_INDEX_ORIGIN; }
-Q_FN f64 q_index_f64(i64 address) { return q_from_f64((u64)(address - Q_INDEX_ORIGIN + ((i64)0x433 << 52))) - 0x1p52; }
+/* An index as a number. As a float it is exact below 2^52: its bits are the fraction of 2^52 + index. */
+Q_FN i64 q_index_i64(i64 index) { return index; }
+Q_FN f64 q_index_f64(i64 index) { return q_from_f64((u64)(index + ((i64)0x433 << 52))) - 0x1p52; }
 
 /* ---- Did the compiler keep the laws? ---- */
 

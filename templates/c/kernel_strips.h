@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_strips.h: what loops over strips are made of. A strip is as many elements as a vector of the widest type that is computed with
-   holds: arrays of that size that one short loop writes and the next one reads become registers, and between the loops stands what a
-   compiler does not find by itself, above all lookups in tables that fit a register or a few. */
+/* kernel_strips.h: the operations of loops over strips. A strip has as many elements as a vector of the widest type in the computation.
+   Arrays of that size, written by one short loop and read by the next, become registers. Between these loops are the operations that
+   compilers do not vectorise by themselves, above all lookups in tables of one or a few registers. */
 #ifndef QUERN_KERNEL_STRIPS_H
 #define QUERN_KERNEL_STRIPS_H
 
@@ -16,8 +16,8 @@
 #define Q_STRIP_32 (Q_STRIP_BYTES / 4)
 #define Q_STRIP_64 (Q_STRIP_BYTES / 8)
 
-/* Q_IVDEP_STRIP stands before a loop over a strip: it becomes one turn of vectors, where compilers would first unroll it to scalars.
-   Q_NOT_VECTORISED stands in the loop over what strips leave, less than a strip: vectors would only be code. */
+/* Q_IVDEP_STRIP precedes a loop over a strip: the loop becomes one vector iteration; compilers would otherwise unroll it to scalars first.
+   Q_NOT_VECTORISED is for the loop over the rest, less than a strip: vector code would only be larger. */
 #if defined(__clang__)
 #define Q_IVDEP_STRIP _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #else
@@ -25,10 +25,10 @@
 #endif
 #define Q_NOT_VECTORISED __asm__ volatile("")
 
-/* ---- Elements of a strip, as they lie ---- */
+/* ---- Elements of a strip in memory ---- */
 
-/* q_strip_X_BITS: a strip of X, which strips counted by BITS have; q_strip_X_BITS_u: the same at any address. A strip in memory is read into
-   a variable before it is cast: GCC would take a cast of what is read for a read of the other type, at an address that suits it.
+/* q_strip_X_BITS: a strip of X where the widest type has BITS; q_strip_X_BITS_u: the same at any address. A strip in memory is read into
+   a variable before it is cast: GCC would merge read and cast into a read of the other type, at an address aligned for it.
    q_take: all at once. GCC would load a short loop's elements one by one where it needs them twice. */
 #define Q_STRIP(X, BITS)                                                                           \
   typedef X q_strip_##X##_##BITS __attribute__((vector_size(sizeof(X) * Q_STRIP_##BITS)));         \
@@ -44,9 +44,9 @@ Q_STRIPS(bool_s) Q_STRIPS(f16_s) Q_STRIPS(bf16_s)
 #undef Q_STRIPS
 #undef Q_STRIP
 
-/* ---- Conditions, as they are stored ---- */
+/* ---- Conditions in memory ---- */
 
-/* In the loop that makes them, GCC would take as few elements at a time as bytes make one of its vectors. */
+/* Stored by the loop that computes them, they would limit GCC's vectors to as many elements as fit one vector as bytes. */
 #define Q_GIVE_BOOL_SINGLY(BITS)                                            \
   Q_FN void q_give_bool_##BITS(bool_s_u *to, const m##BITS *from) {         \
     for (int l = 0; l < Q_STRIP_##BITS; l++) to[l] = (bool_s)(from[l] & 1); \
@@ -75,7 +75,7 @@ Q_GIVE_BOOL_SINGLY(64)
 
 /* ---- Conversion of a strip between f16 and f32 ---- */
 
-/* q_widen: of f16 as it lies, NaN too. q_narrow: of numbers and the one NaN; only where there is no instruction does it make that itself. */
+/* q_widen keeps NaN payloads. q_narrow takes numbers and the canonical NaN; without an instruction it makes any NaN canonical itself. */
 #define Q_CONVERT_SINGLY(BITS)                                                 \
   Q_FN void q_widen_##BITS(f32 *to, const f16_s_u *from, i32 zero) {           \
     Q_IVDEP_STRIP                                                              \
@@ -128,7 +128,7 @@ Q_CONVERT_SINGLY(64)
 
 /* ---- Lookups ---- */
 
-/* q_lookup_X_N_BITS: to[l] = table[at[l] mod N] for the strip; BITS: the width that strips are counted by. */
+/* q_lookup_X_N_BITS: to[l] = table[at[l] mod N] for the strip; BITS: the width of the strip's widest type. */
 #define Q_LOOKUP_SINGLY(X, U, N, BITS)                                       \
   Q_FN void q_lookup_##X##_##N##_##BITS(X *to, const X *table, const U *at) { \
     Q_IVDEP_STRIP                                                            \
@@ -173,7 +173,7 @@ Q_FN void q_lookup_f64_32_64(f64 *to, const f64 *table, const u64 *at) {
 #undef Q_PERMUTE2_f32
 #undef Q_PERMUTE2_f64
 #elif Q_STRIP_BYTES == 32
-/* A bit of the index is moved to the sign, by which vblendvps chooses. */
+/* A bit of the index is moved to the sign: vblendvps selects by it. */
 #define Q_EIGHT(k) __builtin_ia32_permvarsf256(((const q_strip_f32_32_u *)table)[k], (q_strip_i32_32)i)
 #define Q_EITHER(a, b, bit) __builtin_ia32_blendvps256(a, b, (q_strip_f32_32)(i << (31 - (bit))))
 Q_FN void q_lookup_f32_16_32(f32 *to, const f32 *table, const u32 *at) {

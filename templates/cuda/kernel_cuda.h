@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_cuda.h: what every generated CUDA kernel needs; its text stands at the head of each generated file. Owns the laws of
-   arithmetic as NVRTC and nvcc see them, the element types, the primitives and casts that generated text is written in (twins
-   of those of kernel.h and kernel_cast.h: same names, same bits) and the loads and stores of vectors. Conditions are bool.
-   Knows no header of CUDA and none of the system. All PTX stands in the section of that name; with QC_HOST, cuda_host.h stands
-   in for it and for CUDA, so that the same text runs on a CPU. Sums, products and quotients of floats are spelt __fadd_rn ...
-   in kernels: the compilers contract a + b * c, but never those. */
+/* kernel_cuda.h: the common part of all generated CUDA kernels; its text begins each generated file. Owns the laws of
+   arithmetic as NVRTC and nvcc see them, the element types, the primitives and casts of generated text (twins of those of
+   kernel.h and kernel_cast.h: same names, same bits) and the loads and stores of vectors. Conditions are bool.
+   Includes no header of CUDA or of the system. All PTX is in the section of that name. With QC_HOST, cuda_host.h replaces it and
+   CUDA's own words, so that the same text runs on a CPU. Kernels spell sums, products and quotients of floats __fadd_rn ...:
+   the compilers contract a + b * c, but never these calls. */
 #ifndef QUERN_KERNEL_CUDA_H
 #define QUERN_KERNEL_CUDA_H
 
@@ -43,8 +43,8 @@ typedef u16 bf16_s; /* storage: bfloat16 */
 #else
 #define QC_PTX __device__ __forceinline__
 
-/* Float to integer: truncates and saturates. Spelt as asm so that no compiler takes what is outside the range for undefined, or
-   pairs it with a cast back. NaN gives 0 from f32 to 32 bits, otherwise the top bit alone. To a half: to nearest, NaN gives
+/* Float to integer: truncates and saturates. Spelt as asm: to no compiler are numbers outside the range undefined behaviour, and
+   none pairs it with a cast back. NaN gives 0 from f32 to 32 bits, otherwise the top bit alone. To a half: to nearest, NaN gives
    0x7fff; from f16: some NaN. */
 #define QC_CONVERT(A, B, PTX, TAKES, GIVES)    \
   QC_PTX B qc_##B##_of_##A(A x) {              \
@@ -79,8 +79,8 @@ QC_PTX f64 qc_abs_f64(f64 x) {
   return y;
 }
 
-/* a b in 64 bits, one instruction, and one with the sum that follows. From C++ the compiler makes five of them: it widens a
-   stride that does not change before the loop, and then multiplies in 64 bits. */
+/* a b in 64 bits: one instruction, also together with the sum that follows. From C++ the compiler makes five: it widens a
+   loop-invariant stride before the loop, and then multiplies in 64 bits. */
 QC_PTX i64 qc_multiply_wide(i32 a, i32 b) {
   i64 y;
   asm("mul.wide.s32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
@@ -101,9 +101,9 @@ QC_MINMAX(min)
 #endif
 
 /* Accesses of 1, 2, 4, 8 and 16 bytes, aligned to as many, as words of 8 to 64 bits. volatile keeps them in the order of the
-   text. A load does not say that it reads memory: what kernels write there they write by these stores, and arguments would be
-   read again after each. What is loaded does not stay in L1, what is stored with cs goes from L2 first: nobody reads either
-   again. */
+   text. A load has no "memory" clobber: kernels write global memory only by these stores, and the arguments would be read again
+   after each load. Loaded data is not kept in L1, and data stored with cs is evicted from L2 first: the kernel does not read
+   either again. */
 #define QC_LOAD(T, N, PTX, ...) \
   QC_PTX void qc_ld(u64 from, T (&x)[N]) { asm volatile("ld.global.L1::no_allocate." PTX : __VA_ARGS__ : "l"(from)); }
 #define QC_STORE(T, N, PTX, ...)                                                                                   \
@@ -139,7 +139,7 @@ QC_PTX void qc_ld(u64 from, u8 (&x)[1]) {
 /* V elements of T, side by side. */
 template <typename T, int V> struct alignas(V * sizeof(T)) qc_vec { T at[V]; };
 
-/* What an access of that many bytes is made of: u64 for elements of 8 bytes, otherwise as few words as can be. */
+/* The word of an access of BYTES bytes: u64 for elements of 8 bytes, otherwise the one of which the fewest are needed. */
 template <int SIZE, int BYTES> struct qc_word { typedef u32 type; };
 template <int BYTES> struct qc_word<8, BYTES> { typedef u64 type; };
 template <int SIZE> struct qc_word<SIZE, 2> { typedef u16 type; };
@@ -150,8 +150,8 @@ template <typename T, int V> union qc_access {
   word words[V * sizeof(T) / sizeof(word)];
 };
 
-/* Addresses are numbers, as kernels are given them. V elements are 1, 2, 4, 8 or 16 bytes, aligned to as many; streamed: stored
-   to be read by nobody soon. */
+/* Addresses are integers, as in the arguments. V elements are 1, 2, 4, 8 or 16 bytes, aligned to as many. streamed: the data is
+   not expected to be read soon. */
 template <typename T, int V> Q_FN qc_vec<T, V> qc_load(u64 from) {
   qc_access<T, V> x;
   qc_ld(from, x.words);
@@ -189,7 +189,7 @@ Q_FN u64 q_raw_f64(f64 x) { return (u64)__double_as_longlong(x); }
 Q_FN f64 q_from_f64(u64 x) { return __longlong_as_double((i64)x); }
 
 /* F: float type; U, I: its unsigned and its signed type; SIGN: its sign bit.
-   bits sees the one canonical NaN, raw what is there; sign operations are integer operations. */
+   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. */
 #define Q_FLOAT_BITS(F, U, I, SIGN, MINUS_INFINITY)                                                           \
   Q_FN U q_bits_##F(F x) { return x == x ? q_raw_##F(x) : (U)Q_CANON_NAN_##F; }                               \
   Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                               \
@@ -314,8 +314,8 @@ Q_GCD(u64, u64, u64)
 /* ---- Remainder of floats ---- */
 
 /* x less its quotient by y, truncated, times y: exact, with the sign of x, C's fmod. Long division of the significands: each
-   turn takes as many bits of the quotient as a remainder, which has DIGITS bits, leaves free in a u64. What is left at the end
-   counts units of y's last place. */
+   step takes 64 - DIGITS bits of the quotient, the room that a remainder of DIGITS bits leaves in a u64. The last remainder
+   counts units in the last place of y. */
 #define Q_REM_FLOAT(F, U, DIGITS, INFINITE, MULTIPLY)                                                         \
   Q_FN F q_rem_##F(F x, F y) {                                                                                \
     const U hidden = (U)1 << (DIGITS - 1), sign = q_raw_##F(x) & ~(~(U)0 >> 1);                               \
@@ -382,7 +382,7 @@ Q_FN f16_s q_cast_f32_f16(f32 x) { return q_sel_u16(x == x, qc_f16_s_of_f32(x), 
 #if defined(QC_SM_80)
 Q_FN bf16_s q_cast_f32_bf16(f32 x) { return q_sel_u16(x == x, qc_bf16_s_of_f32(x), 0x7fc0); }
 #else
-/* Half of the last place that stays is added, or one less where that place is even. */
+/* Half a unit of the last bit that is kept is added, or one less if that bit is 0. */
 Q_FN bf16_s q_cast_f32_bf16(f32 x) {
   const u32 bits = q_raw_f32(x);
   return x == x ? (bf16_s)((bits + 0x7fff + (bits >> 16 & 1)) >> 16) : (bf16_s)0x7fc0;
@@ -391,8 +391,8 @@ Q_FN bf16_s q_cast_f32_bf16(f32 x) {
 Q_FN f32 q_cast_f16_f32(f16_s x) { return q_canon_f32(qc_f32_of_f16_s(x)); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_from_f32((u32)x << 16)); }
 
-/* What is wider than f32 goes to a half through an f32 rounded to odd: towards zero, and the lowest bit set where that lost
-   something. 24 bits are enough for both halves (11 and 8, and two more); below f32's normal numbers a bf16 still has 16 bits
+/* From types wider than f32 to a half: through an f32 rounded to odd, that is towards zero, with the lowest bit set if the result is
+   inexact. 24 bits are enough for both halves (11 and 8, and two more); below f32's normal numbers a bf16 still has 16 bits
    less. */
 #define Q_ODD(A, TO_F32)                                  \
   Q_FN f32 q_odd_##A(A x) {                               \

@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "quern/quern.h"
+#include <quern/quern.h>
+
 #include "runtime/core/base/environment.h"
 #include "runtime/core/base/isa.h"
 #include "tap.h"

@@ -45,10 +45,11 @@ static uint64_t random_bits(void) {
   return seed ^= seed << 17;
 }
 
-static const DLDataType BOOL = {kDLBool, 8, 1}, I8 = {kDLInt, 8, 1}, I16 = {kDLInt, 16, 1}, I32 = {kDLInt, 32, 1}, INT64 = {kDLInt, 64, 1},
-                        U8 = {kDLUInt, 8, 1}, U32 = {kDLUInt, 32, 1}, UINT64 = {kDLUInt, 64, 1}, F16 = {kDLFloat, 16, 1},
-                        BF16 = {kDLBfloat, 16, 1}, F32 = {kDLFloat, 32, 1}, FLOAT64 = {kDLFloat, 64, 1}, F8 = {10, 8, 1},
-                        COMPLEX = {5, 128, 1};
+#define UNUSED __attribute__((unused)) /* a tree has fewer dtypes */
+static const DLDataType BOOL = {kDLBool, 8, 1}, I32 = {kDLInt, 32, 1}, INT64 = {kDLInt, 64, 1}, U8 = {kDLUInt, 8, 1},
+                        F16 = {kDLFloat, 16, 1}, BF16 = {kDLBfloat, 16, 1}, F32 = {kDLFloat, 32, 1}, FLOAT64 = {kDLFloat, 64, 1},
+                        F8 = {10, 8, 1}, COMPLEX = {5, 128, 1};
+UNUSED static const DLDataType I8 = {kDLInt, 8, 1}, I16 = {kDLInt, 16, 1}, U32 = {kDLUInt, 32, 1}, UINT64 = {kDLUInt, 64, 1};
 
 static DLTensor tensor(void *data, DLDataType dtype, int ndim, int64_t *shape, int64_t *strides) {
   return (DLTensor){data, {kDLCPU, 0}, ndim, dtype, shape, strides, 0};

@@ -2,7 +2,7 @@
  * tags: memory
  *
  * t740: from a nest to a launch: on random nests, the packed arguments are read as the CUDA kernels read them (templates
- * elementwise.cu.in, transpose.cu.in, kernel_slots.h), and every element must be met once, at the right place in every operand;
+ * elementwise.cu.in, transpose.cu.in, kernel_items.h), and every element must be met once, at the right place in every operand;
  * picks from tables built ahead against what can run at all; grids; the layout of arguments; division. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ typedef struct view {
   const qn_launch *launch;
   const problem *p;
   const u64 *ptr;
-  u64 slots, row_slots, flags, rank;
+  u64 slots, row_items, flags, rank;
   const u64 *n, *stride, *divide;
   int32_t room;
   int is_wide, is_bad; /* is_bad: a number does not fit */
@@ -142,7 +142,7 @@ static view view_of(const problem *p, const qn_launch *launch, const u64 *args) 
   const int32_t count = p->nest.n_operands, any = 384 / count < 32 ? 384 / count : 32;
   a.room = launch->form.rank ? launch->form.rank : any;
   args += count;
-  a.slots = args[0], a.row_slots = args[1], a.flags = args[2], a.rank = args[3];
+  a.slots = args[0], a.row_items = args[1], a.flags = args[2], a.rank = args[3];
   a.n = args + 4;
   a.stride = a.n + a.room;
   a.divide = a.stride + count * a.room;
@@ -189,11 +189,11 @@ typedef void met(void *arg, const u64 *addresses);
 static void slot_of_rows(view *a, u64 slot, u64 at[], met *meet, void *arg) {
   const problem *p = a->p;
   const uint8_t *classes = a->launch->form.classes;
-  const u64 V = a->launch->slot, n0 = a->n[0];
+  const u64 V = a->launch->item_elements, n0 = a->n[0];
   u64 rows[QN_MAX_OPERANDS], addresses[QN_MAX_OPERANDS], i = slot;
   if (a->launch->form.rank != 1) {
     const u64 row = divide(a->is_wide, slot, a->divide);
-    i = wrap(a, slot - row * a->row_slots);
+    i = wrap(a, slot - row * a->row_items);
     places(a, row, 1, at);
   }
   at[0] = i;
@@ -228,7 +228,7 @@ static void slot_of_tiles(view *a, u64 slot, u64 at[], met *meet, void *arg) {
   const u64 n0 = a->n[0], n1 = a->n[1], rows = divide(a->is_wide, slot, a->divide);
   const u64 side = side_of(a), columns = (n1 + side - 1) / side;
   u64 base[QN_MAX_OPERANDS], addresses[QN_MAX_OPERANDS];
-  at[0] = slot - rows * a->row_slots, at[1] = rows;
+  at[0] = slot - rows * a->row_items, at[1] = rows;
   if (a->launch->form.rank != 2) {
     const u64 rest = divide(a->is_wide, rows, a->divide + 2);
     at[1] = rows - rest * columns;
@@ -362,12 +362,12 @@ static const char *check_dimensions(const view *a) {
 static const char *check_slots(view *a) {
   u64 per[QUERN_MAX_NDIM], total = 1, at[QUERN_MAX_NDIM];
   for (int32_t d = 0; d < (int32_t)a->rank; d++) {
-    per[d] = d == 0 ? a->row_slots : a->launch->is_tiled && d == 1 ? (a->n[1] + side_of(a) - 1) / side_of(a) : a->n[d];
+    per[d] = d == 0 ? a->row_items : a->launch->is_tiled && d == 1 ? (a->n[1] + side_of(a) - 1) / side_of(a) : a->n[d];
     total *= per[d];
   }
-  const u64 V = a->launch->slot;
-  if (total != a->slots || total != a->launch->n_slots) return "the slots do not add up";
-  if (a->launch->is_tiled ? a->row_slots != (a->n[0] + 31) / 32 : a->row_slots != (a->n[0] + V - 1 + V - 1) / V)
+  const u64 V = a->launch->item_elements;
+  if (total != a->slots || total != a->launch->n_items) return "the slots do not add up";
+  if (a->launch->is_tiled ? a->row_items != (a->n[0] + 31) / 32 : a->row_items != (a->n[0] + V - 1 + V - 1) / V)
     return "slots of a row";
   for (int i = 0; i < 40; i++) {
     const u64 slot = i < 3 ? total - 1 - (u64)i % total : i < 6 ? (u64)i % total : rng_below(&r, total);
@@ -432,7 +432,7 @@ static const char *check_grid(const qn_launch *l) {
   qn_launch_block(l, &x, &y);
   if (x != (l->is_tiled ? 32 : 256) || x * y != 256) return "a block";
   const u64 grid = qn_launch_grid(l, turn, resident), share = l->is_tiled ? 1 : (u64)256 * turn;
-  const u64 blocks = l->n_slots / share + (l->n_slots % share != 0), most = resident ? resident : 1;
+  const u64 blocks = l->n_items / share + (l->n_items % share != 0), most = resident ? resident : 1;
   if (grid == 0 || grid > INT32_MAX || grid > blocks || grid > most) return "a grid's size";
   if (!l->form.is_wide && grid * 256 * turn >= (u64)1 << 31) return "a grid's step";
   const u64 limit = l->form.is_wide ? INT32_MAX : INT32_MAX / (256 * turn), held = most < limit ? most : limit;
@@ -450,10 +450,10 @@ static const char *check_coverage(const qn_launch *l) {
   memset(met, 0, sizeof met);
   for (u64 block = 0; block < grid; block++)
     for (u64 t = 0; t < threads; t++)
-      for (u64 at = block * threads * turn + t; at < l->n_slots; at += grid * threads * turn)
+      for (u64 at = block * threads * turn + t; at < l->n_items; at += grid * threads * turn)
         for (u64 u = 0; u < turn; u++)
-          if (at + u * threads < l->n_slots) met[at + u * threads]++;
-  for (u64 slot = 0; slot < l->n_slots; slot++)
+          if (at + u * threads < l->n_items) met[at + u * threads]++;
+  for (u64 slot = 0; slot < l->n_items; slot++)
     if (met[slot] != 1) return "a slot not met once";
   return NULL;
 }
@@ -482,7 +482,7 @@ static const char *check_launch(const problem *p, const qn_launch_form *form, in
   for (int i = 0; i < 4 && !wrong; i++) wrong = check_grid(&launch);
   if (!wrong && is_small) wrong = run_all(p, &launch);
   if (!wrong && is_small) wrong = check_coverage(&launch);
-  n_tiled += launch.is_tiled, n_rows += !launch.is_tiled && launch.slot > 1, n_elementwise += launch.slot == 1;
+  n_tiled += launch.is_tiled, n_rows += !launch.is_tiled && launch.item_elements > 1, n_elementwise += launch.item_elements == 1;
   n_repeated += launch.repeat_rank > 0, n_wide += form->is_wide, n_narrow += !form->is_wide, n_values += p->values != 0;
   n_indices += !p->sizes[0];
   return wrong;
@@ -575,7 +575,7 @@ static void add(int rank, const char *classes, int is_wide) {
   for (int other = 0; other < 2; other++) { /* for other dtypes, too */
     for (size_t k = 0; k < count; k++) class_pool[n_table][k] = (uint8_t)(strchr("cbst", classes[k]) - "cbst");
     table[n_table] = (qn_cuda_variant){.dtypes = other ? dtypes_there + 4 - count : dtypes_here, .classes = class_pool[n_table],
-                                       .rank = (uint8_t)rank, .is_wide = (uint8_t)is_wide, .turn = 1};
+                                       .rank = (uint8_t)rank, .is_wide = (uint8_t)is_wide, .items_per_thread = 1};
     n_table++;
   }
 }
@@ -656,7 +656,7 @@ static const char *compare(const problem *p, const qn_cuda_variant *v, const qn_
   }
   if (missing < had_missing) return "more tiles were there";
   const int has_rows = !wanted && count_class(best->classes, n, S) == 0;
-  if (has_rows && had->slot == 1 && l->slot > 1 && !l->is_tiled) return "rows were there";
+  if (has_rows && had->item_elements == 1 && l->item_elements > 1 && !l->is_tiled) return "rows were there";
   return NULL;
 }
 

@@ -177,7 +177,7 @@ for k, kernel in ipairs(kernels) do
   local record = { name = request.symbol, dtypes = request.dtypes, classes = request.classes, is_wide = request.is_wide,
                    rank = request.rank == 0 and "n" or tostring(request.rank), weight = 1,
                    template = request.classes:find "t" and "transpose" or "elementwise" }
-  local slot = kernels_cuda.slots(types, record, request.n_in)
+  local slot = kernels_cuda.items(types, record, request.n_in)
   rows[k] = texts.kernel_row(record, {
     n_out = #request.dtypes - request.n_in, op = kernel.op or "", in_c = kernel.in_c, turn = kernel.turn, params = kernel.params,
     slot = record.template == "transpose" and 0 or slot, is_index = request.is_index,

@@ -243,7 +243,7 @@ static qn_cuda_image *image_of(const char *name, int turn) {
   if (file) fclose(file);
   qn_cuda_code code;
   if (!qn_cuda_image_parse(bytes, size, &code, why, sizeof why)) bail("%s: %s", name, why);
-  code.turn = turn;
+  code.items_per_thread = turn;
   qn_bytes packed = qn_cuda_image_pack(&code);
   qn_cuda_image *image = qn_cuda_image_make(packed.data, packed.size, "twice", why, sizeof why);
   if (!image) bail("%s", why);
@@ -264,7 +264,7 @@ static void compiles(void) {
   }
   put("90", &image);
   CHECK(qn_cuda_image_parse(image.data, image.size, &code, why, sizeof why));
-  CHECK(code.capability == 90 && code.turn == 4 && !code.is_ptx);
+  CHECK(code.capability == 90 && code.items_per_thread == 4 && !code.is_ptx);
   CHECK(((const fake_cubin *)(const void *)code.data)->text_hash == fake_hash(text));
   CHECK(qn_nvrtc_identity(identity, sizeof identity));
   CHECK_HAS(identity, "nvrtc 13.0; ");
@@ -329,7 +329,7 @@ static void *compile_one(void *turn) {
   qn_cuda_code code = {0};
   if (qn_nvrtc_compile(&request, &image, own_why, sizeof own_why))
     qn_cuda_image_parse(image.data, image.size, &code, own_why, sizeof own_why);
-  const int got = code.turn;
+  const int got = code.items_per_thread;
   free(image.data);
   return (void *)(intptr_t)got;
 }
@@ -387,7 +387,8 @@ static void refuses_damage(void) {
     const qn_cuda_code *wanted = i ? &ptx : &cubin;
     qn_bytes good = qn_cuda_image_pack(wanted);
     CHECK(qn_cuda_image_parse(good.data, good.size, &code, why, sizeof why));
-    CHECK(code.size == wanted->size && !memcmp(code.data, wanted->data, code.size) && code.turn == wanted->turn);
+    CHECK(code.size == wanted->size && !memcmp(code.data, wanted->data, code.size));
+    CHECK(code.items_per_thread == wanted->items_per_thread);
     CHECK(code.capability == wanted->capability && code.is_ptx == wanted->is_ptx);
     for (size_t at = 0; at < good.size; at++) {
       for (int bit = 0; bit < 8; bit++) {
@@ -475,7 +476,7 @@ static void loads(void) {
   CHECK_INT(errno, 77);
   CHECK_INT(n_loads(), 1);
   if (!info) return;
-  CHECK(info->turn == 3 && info->registers == 32 && info->local_bytes == 0 && info->blocks_per_multiprocessor == 8);
+  CHECK(info->items_per_thread == 3 && info->registers == 32 && info->local_bytes == 0 && info->blocks_per_multiprocessor == 8);
   runs(info);
   qn_cuda_scope scope;
   CHECK(!qn_cuda_enter(0, NULL, &scope));
@@ -499,7 +500,7 @@ static void loads(void) {
   image = image_of("90", 3);
   CHECK(!kernel_in(image, 0, 0, &again) && again);
   qn_cuda_image *other = image_of("90", 1);
-  CHECK(!kernel_in(other, 0, 1, &again) && again->turn == 1);
+  CHECK(!kernel_in(other, 0, 1, &again) && again->items_per_thread == 1);
   CHECK_INT(n_loads(), 1);
   CHECK_INT(n_unloads(), 0);
   qn_cuda_image_free(image), qn_cuda_image_free(other);

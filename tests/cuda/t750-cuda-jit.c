@@ -67,7 +67,7 @@ static int runs(const qn_cuda_kernel_info *info, int n) {
   for (int k = 0; k < 3; k++) launch.args[k] = at[k];
   qn_launch_block(&launch, &width, &height);
   void *params[] = {launch.args};
-  const uint32_t blocks = qn_launch_grid(&launch, (uint32_t)info->turn, 8);
+  const uint32_t blocks = qn_launch_grid(&launch, (uint32_t)info->items_per_thread, 8);
   n_wrong += d->launch(info->function, blocks, 1, 1, width, height, 1, 0, NULL, params, NULL) != 0;
   n_wrong += d->copy_to_host(out, at[2], sizeof out, NULL) != 0;
   for (int i = 0; i < N; i++) n_wrong += out[i] != x[0][i] * x[1][i] + (float)n;

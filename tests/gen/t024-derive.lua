@@ -82,7 +82,12 @@ tap.ok(measured > 30, "%d bounds are measured", measured)
 local text = [=[
 unary "acme.cube" { doc = "d", dtypes = floating, body = [[ x * x * x ]] }
 unary "acme.given" { doc = "d", dtypes = floating, body = [[ x * x * x ]], grad = [[ T z = x * x; return 3 * grad * z; ]] }
-unary "acme.by_result" { doc = "d", dtypes = floating, body = [[ exp(x) ]], grad = "grad * y" }
+unary "acme.by_result" { doc = "d", dtypes = floating, body = [[ exp(x) ]], grad = "grad * out" }
+unary "acme.by_y" { doc = "d", dtypes = floating, body = [[ exp(x) ]], grad = "grad * y", examples = { { x = 0.0, y = 1.0 } } }
+op "acme.named" { doc = "d", inputs = "x", outputs = "e", dtypes = floating, body = "e = exp(x);", grad = "grad * (y + e) / 2" }
+unary "acme.own_y" { doc = "d", dtypes = floating, body = [[ exp(x) ]], grad = [[ T y = out * 2; return grad * y / 2; ]] }
+unary "acme.own_out" { doc = "d", dtypes = floating, body = [[ exp(x) ]], grad = [[ T out = exp(x); return grad * out; ]] }
+unary "acme.local_out" { doc = "d", dtypes = floating, body = [[ T out = exp(x); return out * 1; ]] }
 binary "acme.both" { doc = "d", dtypes = floating, body = [[ x * sin(y) ]], grad = { x = "grad * sin(y)", y = "grad * x * cos(y)" } }
 binary "acme.assigned" { doc = "d", dtypes = floating, body = [[ x * y ]], grad = [[ grad_y = grad * x; grad_x = grad * y; ]] }
 binary "acme.one" { doc = "d", dtypes = floating, body = [[ x * y ]], grad = { y = "grad * x" } }
@@ -109,7 +114,12 @@ end
 
 inputs_are("acme.cube", "grad x")
 inputs_are("acme.given", "grad x")
-inputs_are("acme.by_result", "grad y")
+inputs_are("acme.by_result", "grad out")
+inputs_are("acme.by_y", "grad out")
+inputs_are("acme.named", "grad e")
+inputs_are("acme.own_y", "grad out")
+inputs_are("acme.own_out", "grad x")
+inputs_are("acme.local_out", "grad x")
 inputs_are("acme.both", "grad x y")
 inputs_are("acme.assigned", "grad x y")
 inputs_are("acme.one", "grad x")
@@ -130,7 +140,12 @@ local function gives(name, values, ...)
 end
 gives("acme.cube", { grad = 2.0, x = 3.0 }, 54.0)
 gives("acme.given", { grad = 2.0, x = 3.0 }, 54.0)
-gives("acme.by_result", { grad = 2.0, y = 5.0 }, 10.0)
+gives("acme.by_result", { grad = 2.0, out = 5.0 }, 10.0)
+gives("acme.by_y", { grad = 2.0, out = 5.0 }, 10.0)
+gives("acme.named", { grad = 2.0, e = 5.0 }, 10.0)
+gives("acme.own_y", { grad = 2.0, out = 5.0 }, 10.0)
+gives("acme.own_out", { grad = 2.0, x = 0.0 }, 2.0)
+gives("acme.local_out", { grad = 2.0, x = 0.0 }, 2.0)
 gives("acme.both", { grad = 2.0, x = 3.0, y = 0.5 }, 2 * math.sin(0.5), 6 * math.cos(0.5))
 gives("acme.assigned", { grad = 2.0, x = 3.0, y = 5.0 }, 10.0, 6.0)
 gives("acme.masked", { grad = 3.0, m = 1, x = 4.0 }, 1.5)
@@ -147,7 +162,7 @@ local function agrees(given, values, of_derived, wanted)
   local a, b = run(derived, given .. "_backward", values)[1], run(derived, of_derived .. "_backward", values)[1]
   tap.ok(a == b and a == wanted, "%s and %s agree: %s, %s", given, of_derived, a, b)
 end
-agrees("sqrt", { grad = 2.0, x = 4.0, y = 2.0 }, "acme.sqrt2", 0.5)
+agrees("sqrt", { grad = 2.0, x = 4.0, out = 2.0 }, "acme.sqrt2", 0.5)
 agrees("clip", { grad = 2.0, x = 0.25, min = -1.0, max = 1.0 }, "acme.clip2", 2.0)
 agrees("clip", { grad = 2.0, x = 3.0, min = -1.0, max = 1.0 }, "acme.clip2", 0.0)
 

@@ -54,6 +54,17 @@ for _, row in ipairs {
   end
 end
 
+tap.diag "the ops that are called"
+for text, wanted in pairs {
+  ["y = gelu(exp(x)) + gelu(x) * PI"] = "gelu exp", ["y = frexp.mantissa(x); z = frexp.exponent(x)"] = "frexp",
+  ["exp = x; y = where(exp > 0, as_i32(x), 2)"] = "where", ["y = grad(exp(x) * tanh(x), x) + floor(x)"] =
+    "exp tanh floor exp_backward tanh_backward floor_backward", ["y = ("] = "", ["x + 1"] = "",
+} do
+  local list = {}
+  for k, op in ipairs(host.ops_called(model, text)) do list[k] = op.name end
+  tap.is(table.concat(list, " "), wanted, "%s: %s", text, wanted)
+end
+
 ---------------------------------------------------------------------------------------------------- meaning
 
 -- A node as text: op:type(arguments), constants by their value.
@@ -565,15 +576,15 @@ local function cuda_of(canonical_text, dtypes, n_in, classes, rank, is_wide, op)
                     rank = rank, target = "cuda", is_wide = is_wide }
 end
 local function op_of(op, dtypes, n_in, classes, rank) return cuda_of(nil, dtypes, n_in, classes, rank, false, op) end
-local turn
-text, turn = cuda_of("v0 = x0 * x1 + 1 ; v1 = v0 > 0", "f16 f32 f16 bool", 2, "cbcc", 2)
-tap.has_str(text, 'extern "C" __global__ void __launch_bounds__(256, 1) qj_0(const __grid_constant__ q_args_4_2_0 a)', "a CUDA kernel")
-tap.is(turn, 4, "  its turn")
+local items_per_thread
+text, items_per_thread = cuda_of("v0 = x0 * x1 + 1 ; v1 = v0 > 0", "f16 f32 f16 bool", 2, "cbcc", 2)
+tap.has_str(text, 'extern "C" __global__ void __launch_bounds__(256, 1) qj_0(const __grid_constant__ q_args_4_2_0 args)', "a CUDA kernel")
+tap.is(items_per_thread, 4, "  its items per thread")
 tap.is(text:find '#include "kernel_', nil, "  stands alone")
 tap.has_str(cuda_of("x0 + x1", "f16 f16 f16", 2, "tsc", 0, true), "tile_x0", "  of any rank, tiled and strided")
 tap.has_str(op_of("where", "bool f16 f32 f64", 3, "cccc", 1), "q_cast_f32_f64(q_from_f32(", "an op that moves")
 tap.has_str(op_of("astype", "f32 f32", 1, "cc", 1), "q_canon_f32(", "a cast of NaN alone")
-tap.has_str(op_of("full", "f16", 0, "c", 1), "const u16 p_value = (u16)a.param[0];", "a fill")
+tap.has_str(op_of("full", "f16", 0, "c", 1), "const u16 p_value = (u16)args.param[0];", "a fill")
 for _, row in ipairs {
   { { "x0", "f32 f32", 1, "tc", 1 }, "bug" }, { { "x0", "f32 f32", 1, "ct", 2 }, "bug" }, { { "x0", "f32 f32", 1, "cb", 2 }, "bug" },
   { { "x0", "f32 f32", 1, "cc", 4 }, "bug" }, { { "astype(y)", "f32 f32", 1, "cc", 1 }, "syntax" },

@@ -3,6 +3,9 @@ void Q_NAME(qk_add_f16_f16_f16_3d_ccs)(char *const *ptr, const i64 (*stride)[2],
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0 && n[1] > 0 && n[2] > 0);
+  Q_ASSERT(n0 == 1 || stride[0][0] == 2); /* x is contiguous */
+  Q_ASSERT(n0 == 1 || stride[1][0] == 2); /* y is contiguous */
   const i64 step_out = stride[2][0];
   for (i64 j = 0; j < n[1] * n[2]; j++) {
     const i64 j1 = j % n[1], j2 = j / n[1];

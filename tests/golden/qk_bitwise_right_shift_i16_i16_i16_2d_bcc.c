@@ -3,6 +3,10 @@ void Q_NAME(qk_bitwise_right_shift_i16_i16_i16_2d_bcc)(char *const *ptr, const i
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0 && n[1] > 0);
+  Q_ASSERT(n0 == 1 || stride[0][0] == 0); /* x is broadcast */
+  Q_ASSERT(n0 == 1 || stride[1][0] == 2); /* y is contiguous */
+  Q_ASSERT(n0 == 1 || stride[2][0] == 2); /* out is contiguous */
   for (i64 j = 0; j < n[1]; j++) {
     const char *row_x = ptr[0] + j * stride[0][1];
     const char *row_y = ptr[1] + j * stride[1][1];

@@ -4,6 +4,7 @@ void Q_NAME(qk_leaky_relu_f64_f64_2d_ss)(char *const *ptr, const i64 (*stride)[2
   (void)ptr, (void)stride, (void)n, (void)params;
   const f64 p_slope = *(const f64_u *)((const char *)params + 0);
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0 && n[1] > 0);
   const i64 step_x = stride[0][0];
   const i64 step_out = stride[1][0];
   for (i64 j = 0; j < n[1]; j++) {

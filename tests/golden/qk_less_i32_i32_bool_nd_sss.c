@@ -3,22 +3,23 @@ void Q_NAME(qk_less_i32_i32_bool_nd_sss)(char *const *ptr, const i64 (*stride)[2
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0);
   const i64 step_x = stride[0][0];
   const i64 step_y = stride[1][0];
   const i64 step_out = stride[2][0];
   i64 rows = 1;
-  for (int d = 1; n[d] != 0; d++) rows *= n[d];
+  for (int dim = 1; n[dim] != 0; dim++) rows *= n[dim];
   for (i64 j = 0; j < rows; j++) {
     const char *row_x = ptr[0];
     const char *row_y = ptr[1];
     char *row_out = ptr[2];
     i64 rest = j;
-    for (int d = 1; n[d] != 0; d++) {
-      const i64 at = rest % n[d];
-      rest /= n[d];
-      row_x += at * stride[(d / 2) * 3 + 0][d % 2];
-      row_y += at * stride[(d / 2) * 3 + 1][d % 2];
-      row_out += at * stride[(d / 2) * 3 + 2][d % 2];
+    for (int dim = 1; n[dim] != 0; dim++) {
+      const i64 index = rest % n[dim];
+      rest /= n[dim];
+      row_x += index * stride[(dim / 2) * 3 + 0][dim % 2];
+      row_y += index * stride[(dim / 2) * 3 + 1][dim % 2];
+      row_out += index * stride[(dim / 2) * 3 + 2][dim % 2];
     }
     Q_IVDEP
     for (i64 i = 0; i < n0; i++) {

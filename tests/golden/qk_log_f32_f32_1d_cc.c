@@ -5,10 +5,10 @@ static const f32 q_table_log_hi[16] __attribute__((aligned(64))) = {
   0x1.1178p-2f, 0x1.522cp-2f, 0x1.7fbp-2f, 0x1.973cp-2f,
 };
 static const f32 q_table_log_c[16] __attribute__((aligned(64))) = {
-  0x1.48p+0f, 0x1.38p+0f, 0x1.3p+0f, 0x1.28p+0f,
-  0x1.18p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
-  0x1.ep-1f, 0x1.c8p-1f, 0x1.bp-1f, 0x1.98p-1f,
-  0x1.88p-1f, 0x1.7p-1f, 0x1.6p-1f, 0x1.58p-1f,
+  1.28125f, 1.21875f, 1.1875f, 1.15625f,
+  1.09375f, 1.0625f, 1.03125f, 1.0f,
+  0.9375f, 0.890625f, 0.84375f, 0.796875f,
+  0.765625f, 0.71875f, 0.6875f, 0.671875f,
 };
 static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
   -0x1.86d5e4p-19f, 0x1.2b185ep-18f, -0x1.83853cp-18f, 0x1.683fp-18f,
@@ -17,11 +17,14 @@ static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
   0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
 };
 
-/* log: log(x) (dsl/unary.lua:39, templates/c/elementwise_rare_strips.c.in) */
+/* log: log(x) (dsl/unary.lua:39, dsl/math/log.lua, templates/c/elementwise_rare_strips.c.in) */
 void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0);
+  Q_ASSERT(n0 == 1 || stride[0][0] == 4); /* x is contiguous */
+  Q_ASSERT(n0 == 1 || stride[1][0] == 4); /* out is contiguous */
   {
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
@@ -37,54 +40,54 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         const i64 first = start + k;
         (void)first;
         u32 at_12_2[Q_STRIP_32];
-        u32 kept_2[Q_STRIP_32];
-        u32 kept_4[Q_STRIP_32];
-        f32 kept_16[Q_STRIP_32];
-        f32 kept_13[Q_STRIP_32];
-        f32 kept_19[Q_STRIP_32];
+        u32 kept_t2[Q_STRIP_32];
+        u32 kept_log_bits_f32[Q_STRIP_32];
+        f32 kept_t16[Q_STRIP_32];
+        f32 kept_t13[Q_STRIP_32];
+        f32 kept_t19[Q_STRIP_32];
         f32 strip_x[Q_STRIP_32];
         q_take_f32_32(strip_x, (const f32_u *)row_x + first);
         Q_IVDEP_STRIP
         for (int l = 0; l < Q_STRIP_32; l++) {
           const f32 in_x = strip_x[l];
           const u32 t2 = (u32)q_raw_f32(in_x);
-          const u32 t4 = q_sub_u32(t2, 0x3f440000u);
-          const u32 t12 = q_shrc_u32(t4, 0x13u);
+          const u32 log_bits_f32 = q_sub_u32(t2, 0x3f440000u);
+          const u32 t12 = q_shrc_u32(log_bits_f32, 0x13u);
           at_12_2[l] = (u32)t12;
-          kept_2[l] = t2;
-          kept_4[l] = t4;
+          kept_t2[l] = t2;
+          kept_log_bits_f32[l] = log_bits_f32;
         }
-        q_lookup_f32_16_32(kept_16, q_table_log_hi, at_12_2);
-        q_lookup_f32_16_32(kept_13, q_table_log_c, at_12_2);
-        q_lookup_f32_16_32(kept_19, q_table_log_lo, at_12_2);
+        q_lookup_f32_16_32(kept_t16, q_table_log_hi, at_12_2);
+        q_lookup_f32_16_32(kept_t13, q_table_log_c, at_12_2);
+        q_lookup_f32_16_32(kept_t19, q_table_log_lo, at_12_2);
         Q_IVDEP_STRIP
         for (int l = 0; l < Q_STRIP_32; l++) {
-          const u32 t4 = kept_4[l];
-          const f32 t16 = kept_16[l];
-          const u32 t2 = kept_2[l];
-          const f32 t13 = kept_13[l];
-          const f32 t19 = kept_19[l];
-          const u32 t6 = (u32)(t4 & 0xff800000u);
+          const u32 log_bits_f32 = kept_log_bits_f32[l];
+          const f32 t16 = kept_t16[l];
+          const u32 t2 = kept_t2[l];
+          const f32 t13 = kept_t13[l];
+          const f32 t19 = kept_t19[l];
+          const u32 t6 = (u32)(log_bits_f32 & 0xff800000u);
           const i32 t7 = q_cast_u32_i32(t6);
-          const f32 t8 = q_cast_i32_f32(t7);
-          const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+          const f32 log_exponent = q_cast_i32_f32(t7);
+          const f32 k_2 = q_fma_f32(log_exponent, 0x1.62e4p-24f, t16);
           const u32 t9 = q_sub_u32(t2, t6);
-          const f32 t10 = q_from_f32((u32)t9);
-          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
-          const f32 t22 = t18 + t15;
-          const f32 t32 = t15 * t15;
-          const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
-          const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
-          const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
-          const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
-          const f32 t23 = t18 - t22;
-          const f32 t24 = t23 + t15;
-          const f32 t33 = t21 + t24;
-          const f32 t34 = q_fma_f32(t32, t31, t33);
-          const f32 t35 = t22 + t34;
+          const f32 log_mantissa = q_from_f32((u32)t9);
+          const f32 r = q_fma_f32(log_mantissa, t13, -1.0f);
+          const f32 u = k_2 + r;
+          const f32 t32 = r * r;
+          const f32 t27 = q_fma_f32(r, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t29 = q_fma_f32(r, t27, 0x1.55555p-2f);
+          const f32 q = q_fma_f32(r, t29, -0x1.fffffcp-2f);
+          const f32 k_lo = q_fma_f32(log_exponent, 0x1.7f7d1cp-43f, t19);
+          const f32 t23 = k_2 - u;
+          const f32 ul = t23 + r;
+          const f32 t33 = k_lo + ul;
+          const f32 t34 = q_fma_f32(t32, q, t33);
+          const f32 y = u + t34;
           const u32 t37 = q_sub_u32(t2, 0x800000u);
           most_0_of[l] = q_most_u32(most_0_of[l], t37, 0x7effffffu);
-          to_0[k + l] = t35;
+          to_0[k + l] = y;
         }
       }
       for (int l = 0; l < Q_STRIP_32; l++) most_0 = q_more_u32(most_0, most_0_of[l]);
@@ -94,32 +97,32 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         (void)i;
         const f32 in_x = ((const f32_u *)row_x)[i];
         const u32 t2 = (u32)q_raw_f32(in_x);
-        const u32 t4 = q_sub_u32(t2, 0x3f440000u);
-        const u32 t6 = (u32)(t4 & 0xff800000u);
+        const u32 log_bits_f32 = q_sub_u32(t2, 0x3f440000u);
+        const u32 t6 = (u32)(log_bits_f32 & 0xff800000u);
         const i32 t7 = q_cast_u32_i32(t6);
-        const f32 t8 = q_cast_i32_f32(t7);
-        const u32 t12 = q_shrc_u32(t4, 0x13u);
+        const f32 log_exponent = q_cast_i32_f32(t7);
+        const u32 t12 = q_shrc_u32(log_bits_f32, 0x13u);
         const f32 t16 = q_table_log_hi[t12 & 15];
-        const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+        const f32 k_2 = q_fma_f32(log_exponent, 0x1.62e4p-24f, t16);
         const u32 t9 = q_sub_u32(t2, t6);
-        const f32 t10 = q_from_f32((u32)t9);
+        const f32 log_mantissa = q_from_f32((u32)t9);
         const f32 t13 = q_table_log_c[t12 & 15];
-        const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
-        const f32 t22 = t18 + t15;
-        const f32 t32 = t15 * t15;
-        const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
-        const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
-        const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+        const f32 r = q_fma_f32(log_mantissa, t13, -1.0f);
+        const f32 u = k_2 + r;
+        const f32 t32 = r * r;
+        const f32 t27 = q_fma_f32(r, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+        const f32 t29 = q_fma_f32(r, t27, 0x1.55555p-2f);
+        const f32 q = q_fma_f32(r, t29, -0x1.fffffcp-2f);
         const f32 t19 = q_table_log_lo[t12 & 15];
-        const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
-        const f32 t23 = t18 - t22;
-        const f32 t24 = t23 + t15;
-        const f32 t33 = t21 + t24;
-        const f32 t34 = q_fma_f32(t32, t31, t33);
-        const f32 t35 = t22 + t34;
+        const f32 k_lo = q_fma_f32(log_exponent, 0x1.7f7d1cp-43f, t19);
+        const f32 t23 = k_2 - u;
+        const f32 ul = t23 + r;
+        const f32 t33 = k_lo + ul;
+        const f32 t34 = q_fma_f32(t32, q, t33);
+        const f32 y = u + t34;
         const u32 t37 = q_sub_u32(t2, 0x800000u);
         most_0 = q_most_u32(most_0, t37, 0x7effffffu);
-        to_0[k] = t35;
+        to_0[k] = y;
       }
       if (q_is_past_u32(most_0, 0x7effffffu)) {
         Q_IVDEP
@@ -129,64 +132,64 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
           const f32 in_x = ((const f32_u *)row_x)[i];
           const u32 t2 = (u32)q_raw_f32(in_x);
           const u32 t37 = q_sub_u32(t2, 0x800000u);
-          const m32 t39 = Q_MASK(m32, t37 >= 0x7f000000u);
+          const m32 log_beyond = Q_MASK(m32, t37 >= 0x7f000000u);
           const m32 t72 = Q_MASK(m32, in_x > 0.0f);
           const m32 t69 = Q_MASK(m32, in_x < q_from_f32(0x7f800000u));
-          const f32 t41 = in_x * 0x1p+23f;
-          const u32 t42 = (u32)q_raw_f32(t41);
-          const u32 t43 = q_sub_u32(t42, 0x3f440000u);
-          const u32 t44 = (u32)(t43 & 0xff800000u);
+          const f32 n_2 = in_x * 0x1p+23f;
+          const u32 t42 = (u32)q_raw_f32(n_2);
+          const u32 log_bits_f32_2 = q_sub_u32(t42, 0x3f440000u);
+          const u32 t44 = (u32)(log_bits_f32_2 & 0xff800000u);
           const i32 t45 = q_cast_u32_i32(t44);
-          const f32 t46 = q_cast_i32_f32(t45);
-          const f32 t48 = t46 - 0x1.7p+27f;
-          const u32 t51 = q_shrc_u32(t43, 0x13u);
+          const f32 log_exponent_2 = q_cast_i32_f32(t45);
+          const f32 t48 = log_exponent_2 - 0x1.7p+27f;
+          const u32 t51 = q_shrc_u32(log_bits_f32_2, 0x13u);
           const f32 t54 = q_table_log_hi[t51 & 15];
-          const f32 t55 = q_fma_f32(t48, 0x1.62e4p-24f, t54);
+          const f32 k_3 = q_fma_f32(t48, 0x1.62e4p-24f, t54);
           const u32 t49 = q_sub_u32(t42, t44);
-          const f32 t50 = q_from_f32((u32)t49);
+          const f32 log_mantissa_2 = q_from_f32((u32)t49);
           const f32 t52 = q_table_log_c[t51 & 15];
-          const f32 t53 = q_fma_f32(t50, t52, -0x1p+0f);
-          const f32 t58 = t55 + t53;
-          const f32 t64 = t53 * t53;
-          const f32 t61 = q_fma_f32(t53, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
-          const f32 t62 = q_fma_f32(t53, t61, 0x1.55555p-2f);
-          const f32 t63 = q_fma_f32(t53, t62, -0x1.fffffcp-2f);
+          const f32 r_2 = q_fma_f32(log_mantissa_2, t52, -1.0f);
+          const f32 u_2 = k_3 + r_2;
+          const f32 t64 = r_2 * r_2;
+          const f32 t61 = q_fma_f32(r_2, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t62 = q_fma_f32(r_2, t61, 0x1.55555p-2f);
+          const f32 q_2 = q_fma_f32(r_2, t62, -0x1.fffffcp-2f);
           const f32 t56 = q_table_log_lo[t51 & 15];
-          const f32 t57 = q_fma_f32(t48, 0x1.7f7d1cp-43f, t56);
-          const f32 t59 = t55 - t58;
-          const f32 t60 = t59 + t53;
-          const f32 t65 = t57 + t60;
-          const f32 t66 = q_fma_f32(t64, t63, t65);
-          const f32 t67 = t58 + t66;
-          const f32 t70 = q_sel_f32(t69, t67, in_x);
+          const f32 k_lo_2 = q_fma_f32(t48, 0x1.7f7d1cp-43f, t56);
+          const f32 t59 = k_3 - u_2;
+          const f32 ul_2 = t59 + r_2;
+          const f32 t65 = k_lo_2 + ul_2;
+          const f32 t66 = q_fma_f32(t64, q_2, t65);
+          const f32 log_by_table = u_2 + t66;
+          const f32 w = q_sel_f32(t69, log_by_table, in_x);
           const m32 t73 = Q_MASK(m32, in_x == 0.0f);
           const f32 t76 = q_sel_f32(t73, q_from_f32(0xff800000u), q_from_f32(0x7fc00000u));
-          const f32 t77 = q_sel_f32(t72, t70, t76);
-          const u32 t4 = q_sub_u32(t2, 0x3f440000u);
-          const u32 t6 = (u32)(t4 & 0xff800000u);
+          const f32 y_rare = q_sel_f32(t72, w, t76);
+          const u32 log_bits_f32 = q_sub_u32(t2, 0x3f440000u);
+          const u32 t6 = (u32)(log_bits_f32 & 0xff800000u);
           const i32 t7 = q_cast_u32_i32(t6);
-          const f32 t8 = q_cast_i32_f32(t7);
-          const u32 t12 = q_shrc_u32(t4, 0x13u);
+          const f32 log_exponent = q_cast_i32_f32(t7);
+          const u32 t12 = q_shrc_u32(log_bits_f32, 0x13u);
           const f32 t16 = q_table_log_hi[t12 & 15];
-          const f32 t18 = q_fma_f32(t8, 0x1.62e4p-24f, t16);
+          const f32 k_2 = q_fma_f32(log_exponent, 0x1.62e4p-24f, t16);
           const u32 t9 = q_sub_u32(t2, t6);
-          const f32 t10 = q_from_f32((u32)t9);
+          const f32 log_mantissa = q_from_f32((u32)t9);
           const f32 t13 = q_table_log_c[t12 & 15];
-          const f32 t15 = q_fma_f32(t10, t13, -0x1p+0f);
-          const f32 t22 = t18 + t15;
-          const f32 t32 = t15 * t15;
-          const f32 t27 = q_fma_f32(t15, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
-          const f32 t29 = q_fma_f32(t15, t27, 0x1.55555p-2f);
-          const f32 t31 = q_fma_f32(t15, t29, -0x1.fffffcp-2f);
+          const f32 r = q_fma_f32(log_mantissa, t13, -1.0f);
+          const f32 u = k_2 + r;
+          const f32 t32 = r * r;
+          const f32 t27 = q_fma_f32(r, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+          const f32 t29 = q_fma_f32(r, t27, 0x1.55555p-2f);
+          const f32 q = q_fma_f32(r, t29, -0x1.fffffcp-2f);
           const f32 t19 = q_table_log_lo[t12 & 15];
-          const f32 t21 = q_fma_f32(t8, 0x1.7f7d1cp-43f, t19);
-          const f32 t23 = t18 - t22;
-          const f32 t24 = t23 + t15;
-          const f32 t33 = t21 + t24;
-          const f32 t34 = q_fma_f32(t32, t31, t33);
-          const f32 t35 = t22 + t34;
-          const f32 t78 = q_sel_f32(t39, t77, t35);
-          to_0[k] = q_canon_f32(t78);
+          const f32 k_lo = q_fma_f32(log_exponent, 0x1.7f7d1cp-43f, t19);
+          const f32 t23 = k_2 - u;
+          const f32 ul = t23 + r;
+          const f32 t33 = k_lo + ul;
+          const f32 t34 = q_fma_f32(t32, q, t33);
+          const f32 y = u + t34;
+          const f32 y_2 = q_sel_f32(log_beyond, y_rare, y);
+          to_0[k] = q_canon_f32(y_2);
         }
       }
       if (is_apart) continue;

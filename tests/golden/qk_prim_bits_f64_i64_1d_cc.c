@@ -3,6 +3,9 @@ void Q_NAME(qk_prim_bits_f64_i64_1d_cc)(char *const *ptr, const i64 (*stride)[2]
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0);
+  Q_ASSERT(n0 == 1 || stride[0][0] == 8); /* x is contiguous */
+  Q_ASSERT(n0 == 1 || stride[1][0] == 8); /* out is contiguous */
   {
     const char *row_x = ptr[0];
     char *row_out = ptr[1];

@@ -3,6 +3,11 @@ void Q_NAME(qk_where_bool_b16_b16_b16_2d_cccc)(char *const *ptr, const i64 (*str
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
   const i64 n0 = n[0];
+  Q_ASSERT(n0 > 0 && n[1] > 0);
+  Q_ASSERT(n0 == 1 || stride[0][0] == 1); /* condition is contiguous */
+  Q_ASSERT(n0 == 1 || stride[1][0] == 2); /* x is contiguous */
+  Q_ASSERT(n0 == 1 || stride[2][0] == 2); /* y is contiguous */
+  Q_ASSERT(n0 == 1 || stride[3][0] == 2); /* out is contiguous */
   for (i64 j = 0; j < n[1]; j++) {
     const char *row_condition = ptr[0] + j * stride[0][1];
     const char *row_x = ptr[1] + j * stride[1][1];

@@ -423,7 +423,7 @@ static void check_sources(qn_generator *g) {
   s = qn_generator_source(g, &request, &of_cuda, &turn);
   if (s) bail("%s", quern_last_error());
   ok(turn == 2 && strstr(of_cuda.data, "extern \"C\" __global__") && strstr(of_cuda.data, "qj_0(") &&
-         strstr(of_cuda.data, "QUERN_KERNEL_SLOTS_H"), "a CUDA kernel");
+         strstr(of_cuda.data, "QUERN_KERNEL_ITEMS_H"), "a CUDA kernel");
   free(of_cuda.data);
   request.op = "astype", request.n_in = 1, request.classes = "cc";
   is_int(qn_generator_source(g, &request, &of_cuda, NULL), QUERN_OK, "  of a cast");
@@ -494,7 +494,7 @@ static void *use_own(void *arg) {
   if (load(own, name, text, strlen(text), NULL)) n_wrong++;
   for (int i = 0; i < (SANITIZED ? 4 : 20); i++) {
     char *mine = source(own, "acme.mine ( x0 )", "f32", 1, 1, NULL), part[40];
-    snprintf(part, sizeof part, "in_x0 + %af;", (double)(intptr_t)arg);
+    snprintf(part, sizeof part, "in_x0 + %d.0f;", (int)(intptr_t)arg);
     if (!mine || !strstr(mine, part) || !is_as_wanted(own, i % N_EXPRESSIONS)) n_wrong++;
     free(mine);
   }

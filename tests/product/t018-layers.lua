@@ -145,14 +145,37 @@ none("kernel headers include nothing but each other", -- and, on a CPU, what sta
      "grep -nE '# *include' -r templates --exclude-dir=products | grep -v '^templates/cuda/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
 none("PTX stands in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' -r templates", "^templates/cuda/kernel_cuda%.h:")
 none("only files.lua opens files for writing", "grep -nE 'io\\.open\\(.*\"w|os\\.remove|os\\.rename' -r gen build.lua", "^gen/base/files%.lua:")
-none("what a device of CUDA is, is asked in its rooms", "grep -rnE 'kDLCUDA|\\bqn_cuda\\b' runtime gen", function(line)
-  for _, room in ipairs { "runtime/cuda/", "runtime/core/simt/", "runtime/tree/", "runtime/exchange/", "runtime/core/tensor/device." } do
-    if line:sub(1, #room) == room then return true end
+
+-- Lines of these folders and files alone. rooms: list of { how paths begin, why they may }
+local function in_rooms(rooms)
+  return function(line)
+    for _, room in ipairs(rooms) do
+      if line:sub(1, #room[1]) == room[1] then return true end
+    end
+    return false
   end
-end)
-none("a kind of op is asked what is special about it",
-     "grep -rnE 'op\\.(finds|moves|casts|index)\\b|is_dynamic|registry_is_index|QN_RULE_' runtime gen tools/embed.lua",
-     "^gen/kinds/")
+end
+none("what a device of CUDA is, is asked in its rooms", "grep -rnE 'kDL(CUDA|ROCM)|\\bqn_cuda\\b' runtime gen", in_rooms {
+  { "runtime/cuda/", "the target's" }, { "runtime/core/simt/", "the target's" }, { "runtime/tree/cuda_", "the target's" },
+  { "runtime/core/tensor/device.", "DLPack's table of device types: what the public ABI says of each" } })
+none("what is special about CUDA, the device's numbers aside, lies in its rooms", -- numbers: target.h's, as keys of kernels
+     "grep -rnE 'qn_(cuda|launch)_|core/simt/|\"cuda/' runtime gen tools/embed.lua", in_rooms {
+  { "runtime/cuda/", "the target's" }, { "runtime/core/simt/", "the target's" }, { "runtime/tree/cuda_", "the target's" },
+  { "gen/targets/cuda/", "the target's" }, { "runtime/targets.c:", "the list of targets" } })
+none("no target is asked for by its name",
+     [[grep -rnE '"cuda"|[.]name *[~=]= *"c"|[.]cuda\b|by_name[.](c|cuda)\b' gen build.lua tools/embed.lua]], in_rooms {
+  { "gen/targets/c/", "the target's" }, { "gen/targets/cuda/", "the target's" }, { "gen/targets/all.lua:", "the list of targets" } })
+none("a kind of op is asked what is special about it", [[grep -rnE '\bop[.](finds|moves|casts|index|kind)\b|is_(dynamic|index)\b]]
+     .. [[|registry_is_index|QN_RULE_' runtime gen tools/embed.lua]], in_rooms {
+  { "gen/kinds/", "the kinds'" }, { "gen/targets/cuda/kernels.lua:", "an operand's property, of its kind's has_indices" } })
+none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|index|compact)\b|kind->name *[!=]=|kind(_of\([^)]*\))?->name, "]]
+     .. [[|kind(s[.]of\([^)]*\))?[.]name *[~=]=|kinds[.](copy|cast|index|compact)\b|kinds[.]list\[' runtime gen tools/embed.lua]], in_rooms {
+  { "runtime/core/kinds/", "the kinds'" }, { "gen/kinds/", "the kinds'" } })
+none("the class of an op is the public ABI's", "grep -rn 'QUERN_CLASS_' runtime gen", in_rooms {
+  { "runtime/core/call/api.c:", "that of an op to register is one that there is" },
+  { "runtime/core/op/registry.", "a registered op says by it that its outputs are as large as values say; it is a built-in op's, too" },
+  { "runtime/toolchain/spec_ops.c:", "what an op of a spec gets" }, { "runtime/run/fused_ops.c:", "what an expression gets" },
+  { "gen/products/tables.lua:", "what a built-in op gets, of its kind" } })
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", "^gen/tools/report%.lua:")
 
 local seen, twice = {}, {}

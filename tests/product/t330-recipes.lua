@@ -17,6 +17,15 @@ local LIMITS = {
   kind = { new = 3, edited = 1, all = 8 },
   target = { new = 6, edited = 1, all = 13 },
 }
+-- A user's spec: an op of the primitive.
+local SPEC = [==[
+binary "gap" {
+  doc    = "The distance of x and y.",
+  dtypes = { "f32", "i32", "u8" },
+  body   = [[ absdiff(x, y) ]],
+  examples = { { x = 3, y = 5, out = 2 }, { x = 5, y = 3, out = 2 } },
+}
+]==]
 local ORDER = { "op", "primitive", "kind", "target" }
 
 local folder = shell.folder()
@@ -86,7 +95,8 @@ ok, text = shell.run(string.format("cd %s && lua5.4 tools/embed.lua %s/embedded.
 tap.ok(ok, "the generator for run time is made")
 if not ok then tap.diag("%s", text) end
 
-ok, text = shell.run(string.format("cd %s && lua5.4 build.lua generate --out %s/tree --prefix trial --spec tests/product/recipes/trial.lua "
+shell.write(folder .. "/gap.lua", SPEC)
+ok, text = shell.run(string.format("cd %s && lua5.4 build.lua generate --out %s/tree --prefix trial --spec ../gap.lua "
   .. "--ops cube,gap,fraction,add --target c,plain", scratch, folder))
 tap.ok(ok, "a tree is generated")
 if not ok then tap.diag("%s", text) end

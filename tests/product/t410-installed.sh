@@ -47,6 +47,7 @@ same 'generate, with a spec' generate --prefix acme --ops add,nonzero --dtypes f
 try '  compiles' sh "$source/tests/support/build-tree.sh" cc one objects -std=c11 -O0
 same 'generate --variants full' generate --variants full --rank 2 --prefix acme --ops negative --dtypes f32
 same 'generate --single' generate --single --prefix acme --ops add --dtypes f32
+same 'generate --no-threads --no-environment' generate --no-threads --no-environment --prefix acme --ops add --dtypes f32
 same 'generate --kernels-only' generate --kernels-only --prefix acme --ops add,gelu --dtypes f16,f32
 same 'generate --target cuda' generate --target cuda --prefix acme --ops add --dtypes f32
 same 'generate --target c,cuda' generate --target c,cuda --prefix acme --ops add,gelu --dtypes f32

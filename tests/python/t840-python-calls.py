@@ -88,7 +88,7 @@ for made in (lambda: quern.op("full")(value=3, dtype="f32"),
 
 op = quern.op("leaky_relu")
 is_((op.__name__, op.__qualname__, op.__module__), ("leaky_relu", "leaky_relu", "quern"), "names")
-is_((op.inputs, op.outputs, op.params), (("x",), ("y",), {"slope": 0.01}), "operands and parameters")
+is_((op.inputs, op.outputs, op.params), (("x",), ("out",), {"slope": 0.01}), "operands and parameters")
 is_(str(inspect.signature(op)), "(x, slope=0.01, *, out=None, dtype=None, stream=None)", "signature")
 ok(op.__signature__ is op.__signature__, "which is made once")
 ok(op.doc in op.__doc__ and op.formula in op.__doc__ and op.__doc__.startswith("leaky_relu(x"), "docstring")

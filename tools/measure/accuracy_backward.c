@@ -196,11 +196,10 @@ typedef struct subject {
 } subject;
 
 static int subject_open(subject *s, int k, ref_dtype d) {
-  char name[64];
   *s = (subject){.row = &rows[k], .d = d};
-  snprintf(name, sizeof name, "%s_backward", rows[k].op);
   ref_dtype given[REF_MAX_INPUTS] = {d, d, d}, result = d, compute;
-  if (quern_op_find(NULL, rows[k].op, &s->op) || quern_op_find(NULL, name, &s->backward) ||
+  if (quern_op_find(NULL, rows[k].op, &s->op) || !quern_op_describe(s->op)->backward ||
+      quern_op_find(NULL, quern_op_describe(s->op)->backward, &s->backward) ||
       ref_resolve(ref_op_find(rows[k].op), given, &result, &compute) || result != d) {
     quern_op_release(s->op), quern_op_release(s->backward); /* NULL where it was not found */
     return 0;

@@ -16,7 +16,8 @@ function M.load(operand)
   return string.format("*(const %s_u *)(%s + i * %s)", element, row, operand.step)
 end
 
-function M.place(operand)
+-- An operand's element at index i, to be assigned.
+function M.lvalue(operand)
   if operand.class == "c" then return string.format("((%s_u *)%s)[i]", operand.element, operand.row) end
   return string.format("*(%s_u *)(%s + i * %s)", operand.element, operand.row, operand.step)
 end

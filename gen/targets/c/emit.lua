@@ -48,7 +48,8 @@ function Emitter:expression(node)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
--- options: tables (list -> C name), without_rare. Returns lines and the emitter, whose :argument(node) names a result.
+-- options: locals (of targets/locals.lua), tables (list -> C name), without_rare. Returns lines and the emitter, whose
+-- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
@@ -60,8 +61,7 @@ function M.emit(types, nodes, names, options)
       self.name[node] = self:argument(node.args[3])
       self.width[node] = self.width[node.args[3]]
     elseif not self.name[node] and node.op ~= "const" then
-      local name = "t" .. node.id
-      local expression = self:expression(node)
+      local name, expression = options.locals:of(node), self:expression(node)
       lines[#lines + 1] = string.format("const %s %s = %s;", self:c_type(node), name, expression)
       self.name[node] = name
     end

@@ -4,6 +4,7 @@
 
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
+local locals_of = require "gen.targets.locals"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
@@ -38,7 +39,7 @@ function M.sources(read, ...)
   return templates
 end
 
-M.formula, M.place = operands_of.formula, operands_of.place
+M.formula, M.location = operands_of.formula, operands_of.location
 local cast_text = operands_of.cast_text
 
 -- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
@@ -48,7 +49,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     node = dag_of.value_of(node, without_rare)
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
-                place = access.place(operand), value = access.output(types, operand.dtype, node, value) }
+                lvalue = access.lvalue(operand), value = access.output(types, operand.dtype, node, value) }
   end
   return list
 end
@@ -166,8 +167,17 @@ local function apart_text(operands, outputs)
   return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
+-- What a kernel's text calls things beside what belongs to its operands: list of names.
+local function other_names(dag, thresholds)
+  local list = { "any", "any_of" }
+  for k in ipairs(dag.outputs) do table.move({ "block_" .. k - 1, "to_" .. k - 1 }, 1, 2, #list + 1, list) end
+  for k in ipairs(thresholds) do table.move({ "most_" .. k - 1, "most_" .. k - 1 .. "_of" }, 1, 2, #list + 1, list) end
+  for _, node in ipairs(dag.params) do list[#list + 1] = "p_" .. node.name end
+  return list
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
-local function elementwise_values(types, record, dag, tables)
+local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
   local hoisted, params = {}, {}
@@ -185,6 +195,9 @@ local function elementwise_values(types, record, dag, tables)
   local conditions = dag.dag:rare_conditions(dag.outputs)
   local is_rare = #conditions > 0
   local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
+  local form = "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or "")
+  local thresholds, others = split_conditions(types, conditions)
+  local locals = locals_of.new(templates[form], operands, other_names(dag, thresholds), dag.outputs)
 
   local function text_of(roots, without_rare)
     local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
@@ -192,7 +205,8 @@ local function elementwise_values(types, record, dag, tables)
     for k, node in ipairs(dag.inputs) do
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
-    local lines, emitter = target_c.emit(types, nodes, variable_of, { tables = tables, without_rare = without_rare })
+    local lines, emitter = target_c.emit(types, nodes, variable_of,
+                                         { locals = locals, tables = tables, without_rare = without_rare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
@@ -205,7 +219,6 @@ local function elementwise_values(types, record, dag, tables)
   }
   local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
-    local thresholds, others = split_conditions(types, conditions)
     for _, threshold in ipairs(thresholds) do roots[#roots + 1] = threshold.node end
     table.move(others, 1, #others, #roots + 1, roots)
     local fast, fast_emitter = text_of(roots, true)
@@ -216,12 +229,12 @@ local function elementwise_values(types, record, dag, tables)
   if over_strips then
     local loop = strips.loop(types, {
       dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
-      options = { tables = tables, without_rare = is_rare },
+      options = { locals = locals, tables = tables, without_rare = is_rare },
       search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
     for key, value in pairs(loop) do values[key] = value end
   end
-  return "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or ""), values
+  return form, values
 end
 
 local function cast_of(types, record, load)
@@ -238,7 +251,6 @@ local function pack_values(types, record)
   local input, output = operands[1], operands[#operands]
   local load = access.load(input)
   local value = cast_of(types, record, load)
-  if record.value then value = record.value(output.dtype, input.row, input.step) end
   local hoisted, body = {}, {}
   if input.class == "b" then
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
@@ -248,7 +260,7 @@ local function pack_values(types, record)
   return {
     rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
-    outputs = { { index = 0, element = output.element, place = access.place(output), value = value } },
+    outputs = { { index = 0, element = output.element, lvalue = access.lvalue(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
     direction = record.direction or "", element = input.element,
   }
@@ -266,7 +278,7 @@ local function lookup_values(types, record)
 end
 
 -- What kinds of op fill their templates with. operands(types, record, names, n_in): the operands, and the strides along a row
-local kit = { place = access.place }
+local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
 local ROLE_TEXT = {
@@ -278,21 +290,21 @@ local ROLE_TEXT = {
   stream = "bytes past the cache",
 }
 
--- What the comment above a kernel says of it; place: the template's file
-local function description(record, dag, place)
+-- What the comment above a kernel says of it; file: the template's
+local function description(record, dag, file)
   local op = record.op
   if record.primitive then
-    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", place)
+    return string.format("a step of an expression: %s (%s)", dag and record.primitive or "items of a table of 2^k", file)
   end
-  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], place) end
-  return string.format("%s%s (%s, %s)", op.name, dag and ": " .. M.formula(op) or "", M.place(op), place)
+  if not op then return string.format("%s (%s)", record.says or ROLE_TEXT[record.role], file) end
+  return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", operands_of.sources(op, dag, file))
 end
 
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
   if dag then
-    name, values = elementwise_values(types, record, dag, tables)
+    name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then
     values = record.values(kit, types, record)
   elseif record.primitive then

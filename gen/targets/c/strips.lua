@@ -56,7 +56,19 @@ function Cut:is_computed(node) return node.op ~= "const" and not self.variable_o
 function Cut:value_of(node) return dag_of.value_of(node, self.options.without_rare) end
 
 -- The array of the indices of a lookup: one for all of an index, of a stage.
-function Cut:indices_of(lookup) return string.format("at_%d_%d", lookup.args[1].id, self.stage_of[lookup]) end
+function Cut:indices_of(lookup)
+  local index, s = lookup.args[1], self.stage_of[lookup]
+  local of_stage = self.index_arrays[index] or {}
+  self.index_arrays[index] = of_stage
+  of_stage[s] = of_stage[s] or self.options.locals:fresh(string.format("at_%d_%d", index.id, s))
+  return of_stage[s]
+end
+
+-- The array that keeps a node's values for later stages.
+function Cut:kept(node)
+  self.kept_arrays[node] = self.kept_arrays[node] or self.options.locals:fresh("kept_" .. self.options.locals:of(node))
+  return self.kept_arrays[node]
+end
 
 -- What the loop of stage s takes over: the nodes computed or looked up before it, in order, and the inputs, as a set.
 function Cut:needs(s)
@@ -86,20 +98,21 @@ function Cut:stage(s)
   local names, lookups, keeps = {}, {}, {}
   for node, name in pairs(self.variable_of) do names[node] = name end
   for _, node in ipairs(self.list) do
-    if self:is_computed(node) and (self.stage_of[node] ~= s or is_lookup(node)) then names[node] = "t" .. node.id end
+    local is_elsewhere = self.stage_of[node] ~= s or is_lookup(node)
+    if self:is_computed(node) and self:value_of(node) == node and is_elsewhere then names[node] = self.options.locals:of(node) end
   end
   local before, inputs = self:needs(s)
   local own, emitter = target_c.emit(self.types, self.list, names, self.options)
   local lines = {}
   for k, node in ipairs(before) do
-    lines[k] = string.format("const %s t%d = kept_%d[l];", emitter:c_type(node), node.id, node.id)
+    lines[k] = string.format("const %s %s = %s[l];", emitter:c_type(node), self.options.locals:of(node), self:kept(node))
     self.is_kept[node] = true
   end
   table.move(own, 1, #own, #lines + 1, lines)
   for _, node in ipairs(self.list) do
     if is_lookup(node) and self.stage_of[node] == s then
-      lookups[#lookups + 1] = string.format("q_lookup_%s_%d_%d(kept_%d, %s, %s);", node.table.type, #node.table.items, self.bits,
-                                            node.id, self.options.tables[node.table], self:indices_of(node))
+      lookups[#lookups + 1] = string.format("q_lookup_%s_%d_%d(%s, %s, %s);", node.table.type, #node.table.items, self.bits,
+                                            self:kept(node), self.options.tables[node.table], self:indices_of(node))
     elseif is_lookup(node) and self.stage_of[node] == s + 1 then
       local indices, t = self:indices_of(node), "u" .. self.types.by_name[node.table.type].bits
       if not self.has_indices[indices] then
@@ -120,16 +133,16 @@ function Cut:array(t, name) self.arrays[#self.arrays + 1] = { type = t, name = n
 -- l. variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
-                              is_kept = {}, has_indices = {}, list = dag_of.order(roots, options.without_rare),
+                              is_kept = {}, has_indices = {}, index_arrays = {}, kept_arrays = {}, list = dag_of.order(roots, options.without_rare),
                               bits = width_of(types, roots) }, Cut)
   self.stage_of, self.last = stages_of(self.list, options.without_rare)
   local stages, emitter = {}, nil
   for s = 1, self.last do stages[s], emitter = self:stage(s) end
   for _, node in ipairs(self.list) do
     if self.is_kept[node] then
-      self:array(emitter:c_type(node), "kept_" .. node.id)
+      self:array(emitter:c_type(node), self:kept(node))
       local keeps = stages[self.stage_of[node]].keeps
-      if not is_lookup(node) then keeps[#keeps + 1] = string.format("kept_%d[l] = t%d;", node.id, node.id) end
+      if not is_lookup(node) then keeps[#keeps + 1] = string.format("%s[l] = %s;", self:kept(node), options.locals:of(node)) end
     end
   end
   self.stages, self.emitter = stages, emitter
@@ -156,8 +169,8 @@ local function ends_of(types, job, cut)
   local function give(operand, result, element, store, value)
     cut:array(element, "give_" .. operand.short)
     at_end[#at_end + 1] = string.format("give_%s[l] = %s;", operand.short, value)
-    local place = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
-    after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, place, operand.short)
+    local to = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
+    after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, to, operand.short)
   end
   for _, found in ipairs(job.search) do
     at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, (found.value:gsub("%$1", found.name .. "_of[l]")))
@@ -172,7 +185,7 @@ local function ends_of(types, job, cut)
       at_end[#at_end + 1] = string.format("%s[k + l] = %s;", result.to, result.value)
     else
       if not has_index then at_end[#at_end + 1] = "const i64 i = first + l;" end
-      at_end[#at_end + 1] = string.format("%s = %s;", result.place, result.value)
+      at_end[#at_end + 1] = string.format("%s = %s;", result.lvalue, result.value)
       has_index = true
     end
   end

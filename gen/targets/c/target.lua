@@ -23,7 +23,6 @@ M.core_folder = "cpu"
 M.sources = function(read) return kernels.sources(read, kernels.FORMS) end
 
 function M.refusal() return nil end
-function M.dtype_refusal() return nil end
 
 ---------------------------------------------------------------------------------------------------- files
 
@@ -36,7 +35,7 @@ local function files_of(plan)
       entries[k] = { record = record, dag = record.dag or plan.dag_for(op, record.K) }
     end
     files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
-                          banner = banner.c("kernels of " .. op.name, kernels.place(op)) }
+                          banner = banner.c("kernels of " .. op.name, kernels.location(op)) }
   end
   local entries = {}
   for k, record in ipairs(plan.packs) do entries[k] = { record = record } end

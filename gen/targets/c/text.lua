@@ -50,17 +50,24 @@ function M.json_string(text)
   return '"' .. text:gsub('[%z\1-\31"\\\127]', function(c) return string.format("\\u%04x", c:byte()) end) .. '"'
 end
 
--- A literal of a dtype. value: bits for floats, a number for integers, 0 or 1 for bool (a mask of the width given)
-function M.literal(type_name, value, mask_bits)
+local FLOATS = { f32 = { exponent = 8, digits = 24 }, f64 = { exponent = 11, digits = 53 } }
+
+-- A finite number in C: as a short decimal, else in hexadecimal. is_exact: a decimal must be the number itself
+local function finite(type_name, f, is_exact)
+  return (number.short(f, FLOATS[type_name], is_exact) or number.hex(f)) .. (type_name == "f32" and "f" or "")
+end
+
+-- A literal of a dtype. value: bits for floats, a number for integers, 0 or 1 for bool (a mask of the width given);
+-- is_exact: a float is a decimal only where that is the very number, so that the columns of a table stay hexadecimal
+function M.literal(type_name, value, mask_bits, is_exact)
   if type_name == "f32" or type_name == "f64" then
     local f = type_name == "f32" and number.f32_value(value) or number.f64_value(value)
-    local suffix = type_name == "f32" and "f" or ""
     if f ~= f or f == math.huge or f == -math.huge then
       if type_name == "f32" then return string.format("q_from_f32(0x%08xu)", value) end
       return string.format("q_from_f64(0x%016xULL)", value)
     end
-    if f == 0 then return (1 / f < 0 and "-0.0" or "0.0") .. suffix end
-    return number.hex(f) .. suffix
+    if f == 0 then return (1 / f < 0 and "-0.0" or "0.0") .. (type_name == "f32" and "f" or "") end
+    return finite(type_name, f, is_exact)
   elseif type_name == "bool" then
     return string.format("(m%d)%d", mask_bits, value ~= 0 and -1 or 0)
   elseif type_name == "i64" then
@@ -83,8 +90,8 @@ function M.table_item(type_name, value)
   if type_name == "f32" then value = number.f32_value(number.f32_bits(value + 0.0)) end
   if value ~= value then return string.format('__builtin_nan%s("")', suffix) end
   if value == math.huge or value == -math.huge then return string.format("%s__builtin_inf%s()", value < 0 and "-" or "", suffix) end
-  if type_name == "f32" then return M.literal("f32", number.f32_bits(value + 0.0)) end
-  if type_name == "f64" then return M.literal("f64", number.f64_bits(value + 0.0)) end
+  if type_name == "f32" then return M.literal("f32", number.f32_bits(value + 0.0), nil, true) end
+  if type_name == "f64" then return M.literal("f64", number.f64_bits(value + 0.0), nil, true) end
   return M.literal(type_name, math.tointeger(value))
 end
 

@@ -64,8 +64,8 @@ local function blocks_of(nodes, roots)
 end
 
 -- The statements that compute `nodes` (arguments first) for variables already named in `names` (node -> name).
--- options: tables (list -> C name), roots (the nodes that are wanted). Returns lines and the emitter, whose :argument(node)
--- names a result.
+-- options: locals (of targets/locals.lua), tables (list -> C name), roots (the nodes that are wanted). Returns lines and the
+-- emitter; its :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, tables = options.tables or {}, looked_at = M.looked_at(nodes) }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
@@ -80,7 +80,7 @@ function M.emit(types, nodes, names, options)
   local lines = {}
   local function statements(block, indent)
     for _, node in ipairs(inside[block] or {}) do
-      local name = "t" .. node.id
+      local name = options.locals:of(node)
       local function put(format, ...) lines[#lines + 1] = indent .. string.format(format, ...) end
       if node.op == "rare" and inside[node] then
         put("%s %s = %s;", node.type, name, self:argument(node.args[3]))

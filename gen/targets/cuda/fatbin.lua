@@ -81,7 +81,7 @@ end
 --   quern-cuda 2 BUILD_ID
 --   chips 80 90 100
 --   file STEM                             whose fatbin has the kernels that follow
---   kernel NAME RANK CLASSES WIDE TURN    (rank 0: any)
+--   kernel NAME RANK CLASSES WIDE ITEMS   (rank 0: any; items per thread)
 --   op NAME N_OPERANDS                    whose rows follow, sorted by dtypes
 --   row KERNEL DTYPE...                   as qn_dtype has them
 --   step C_KERNEL KERNEL                  does the same over contiguous elements; sorted by the name of the C kernel
@@ -94,10 +94,10 @@ function M.index(plan, sources, build_id)
     lines[#lines + 1] = "file " .. file.stem
     for _, entry in ipairs(file.entries) do
       local record = entry.record
-      local _, turn = kernels_cuda.slots(types, record, #record.dtypes - (file.op and #file.op.outputs or 1))
+      local _, items_per_thread = kernels_cuda.items(types, record, #record.dtypes - (file.op and #file.op.outputs or 1))
       number_of[record.name], n = n, n + 1
       lines[#lines + 1] = string.format("kernel %s %s %s %d %d", record.name, record.rank == "n" and "0" or record.rank,
-                                        record.classes, record.is_wide and 1 or 0, turn)
+                                        record.classes, record.is_wide and 1 or 0, items_per_thread)
     end
   end
   for _, file in ipairs(sources) do

@@ -4,6 +4,8 @@
 -- the headers is at its head.
 
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
+local locals_of = require "gen.targets.locals"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
@@ -18,9 +20,9 @@ local kernels = require "gen.targets.c.kernels"
 local M = {}
 
 -- The headers that stand at the head of a file, in this order.
-M.HEADERS = { "kernel_cuda.h", "kernel_slots.h" }
+M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
 M.TEMPLATES = { "elementwise", "transpose" }
-M.VALUE_FLAG = 8 -- the bit of `flags` that says of input 0 that it is a value
+M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
 local cast_text = operands_of.cast_text
 
@@ -47,8 +49,8 @@ function M.tile_columns(types, record)
   return bytes <= 16 and 64 or 32
 end
 
--- How a record is cut into work: elements in a slot, slots in a turn of a thread. Whoever launches it must know them.
-function M.slots(types, record, n_in)
+-- The elements of an item and the items per thread of a record. runtime/core/simt/launch.c launches the kernel accordingly.
+function M.items(types, record, n_in)
   if record.template == "transpose" then return 32 * M.tile_columns(types, record), 1 end
   local V, widest = 1, 1
   for _, dtype in ipairs(record.dtypes) do widest = math.max(widest, types.by_name[dtype].size) end
@@ -76,12 +78,12 @@ local function arguments_text(shape)
   local lines = {
     string.format("struct %s {", arguments_name(shape)),
     string.format("  u64 ptr[%d]; /* addresses of the operands' first elements, inputs before outputs */", n),
-    "  u64 slots, row_slots; /* in all, in a row */",
-    "  u64 flags; /* 1: outputs are streamed; 256 << k: ptr[k] holds the bits of input k, which is one value */",
+    "  u64 items, row_items; /* in all, in a row */",
+    "  u64 flags; /* 1: outputs are streamed; 256 << k: input k is a by-value scalar, its bits are in ptr[k] */",
     "  u64 rank; /* extents in use */",
     string.format("  i64 n[%d]; /* extents, inner first */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
-    string.format("  u64 divide[%d][2]; /* by row_slots, n[1], n[2]...: see q_divide */", r),
+    string.format("  u64 divisor[%d][2]; /* of row_items, n[1], n[2]...: see q_fast_divide */", r),
   }
   if shape.params > 0 then lines[#lines + 1] = string.format("  u64 param[%d]; /* each in its first bytes */", shape.params) end
   lines[#lines + 1] = "};"
@@ -116,7 +118,7 @@ end
 
 -- const TYPE p_x = ...; for the k-th parameter
 local function param_text(node, k)
-  local bits = string.format("a.param[%d]", k - 1)
+  local bits = string.format("args.param[%d]", k - 1)
   if node.type == "bool" then return string.format("const bool p_%s = (u8)%s != 0;", node.name, bits) end
   local value = node.type == "f32" and "q_from_f32((u32)" .. bits .. ")" or node.type == "f64" and "q_from_f64(" .. bits .. ")"
     or string.format("(%s)%s", node.type, bits)
@@ -131,57 +133,61 @@ local function output_text(types, operand, node, value, moved)
   return cast_text(types, node.type, operand.dtype, value)
 end
 
--- Where the element of an operand stands whose places along dimensions 0 and 1 are i and j.
+-- The address of an operand's element at index i along dimension 0 and, if has_j, index j along dimension 1.
 local function address_text(operand, has_j)
   local text = operand.row
   if operand.class == "c" then text = string.format("%s + q_offset(i, %d)", text, operand.size)
-  elseif operand.class ~= "b" then text = string.format("%s + q_offset(i, a.stride[%d][0])", text, operand.index) end
+  elseif operand.class ~= "b" then text = string.format("%s + q_offset(i, args.stride[%d][0])", text, operand.index) end
   if not has_j then return text end
   if operand.class == "t" then return string.format("%s + q_offset(j, %d)", text, operand.size) end
-  return string.format("%s + q_offset(j, a.stride[%d][1])", text, operand.index)
+  return string.format("%s + q_offset(j, args.stride[%d][1])", text, operand.index)
 end
 
--- Indices are never loaded: an index is what would be its address.
+-- An index op's input is not loaded: its row "address" plus offset is the index itself.
 local function set_index(record, o, V)
-  o.declaration, o.load = "u64 from_index[${U}];", string.format("from_index[u] = %s;", o.row)
-  o.value = string.format("(i64)(from_index[u] + q_offset(start[u]%s, a.stride[%d][0]))", V > 1 and " + v" or "", o.index)
+  o.declaration, o.load = "u64 from_index[${U}];", string.format("from_index[nth] = %s;", o.row)
+  o.value = string.format("(i64)(from_index[nth] + q_offset(start[nth]%s, args.stride[%d][0]))", V > 1 and " + element" or "",
+                          o.index)
   if record.K ~= "i64" then o.value = string.format("q_cast_i64_%s(%s)", record.K, o.value) end
 end
 
--- What the templates have of an operand besides. columns: of a tile
+-- Adds the fields that only the CUDA templates use to each operand. columns: of a tile
 local function with_loads(record, list, V, columns)
-  local is_turned = record.template == "transpose"
+  local is_tiled = record.template == "transpose"
   for _, operand in ipairs(list) do
     local o, T = operand, operand.element
+    o.is_index = o.is_input and record.op ~= nil and kinds.of(record.op).has_indices
     o.vectors, o.is_hoisted = "got_" .. o.short, o.is_input and o.class == "b" and record.rank == "1" and not o.is_index
-    o.address = address_text(o, is_turned)
+    o.address = address_text(o, is_tiled)
     local load = string.format("qc_load1<%s>(%s)", T, o.address)
     if o.is_input and (o.class == "b" or o.class == "s") then
-      load = string.format("q_load_value<%s>(%s, a.ptr[%d], a.flags >> %d)", T, o.address, o.index, M.VALUE_FLAG + o.index)
+      load = string.format("q_load_element<%s>(%s, args.ptr[%d], args.flags >> %d)", T, o.address, o.index,
+                           M.VALUE_FLAG + o.index)
     end
     if not o.is_input then
       o.name, o.vector = "put_" .. o.short, string.format("qc_vec<%s, %d>", T, V)
       o.declaration = string.format("u64 to_%s[${U}];", o.short)
-      if V > 1 and not is_turned then o.address = o.row end
+      if V > 1 and not is_tiled then o.address = o.row end
     elseif o.is_index then
       set_index(record, o, V)
-    elseif is_turned then
-      o.load, o.value = load, o.vectors .. "[u]"
+    elseif is_tiled then
+      o.load, o.value = load, o.vectors .. "[nth]"
       o.pitch = columns and columns + math.max(1, 4 // o.size)
-      if o.class == "t" then o.value = string.format("tile_%s[threadIdx.x][threadIdx.y + u * 8]", o.short) end
+      if o.class == "t" then o.value = string.format("tile_%s[threadIdx.x][threadIdx.y + nth * 8]", o.short) end
     elseif V > 1 and o.class == "c" then
       o.declaration = string.format("qc_vec<%s, %d> %s[${U}];", T, V, o.vectors)
-      o.load, o.value = string.format("q_load_slot(%s[u], %s, start[u], n0);", o.vectors, o.row), o.vectors .. "[u].at[v]"
+      o.load = string.format("q_load_item(%s[nth], %s, start[nth], n0);", o.vectors, o.row)
+      o.value = o.vectors .. "[nth].at[element]"
     else
       o.declaration = string.format("%s %s[${U}];", T, o.vectors)
-      o.load, o.value = string.format("%s[u] = slot < slots ? %s : (%s)0;", o.vectors, load, T), o.vectors .. "[u]"
+      o.load, o.value = string.format("%s[nth] = item < items ? %s : (%s)0;", o.vectors, load, T), o.vectors .. "[nth]"
     end
     if o.is_hoisted then o.value = load end
   end
 end
 
 -- The blocks that a multiprocessor must be able to hold at once. Two where tables are looked up, which leaves 128 registers:
--- the compiler begins with the lookups of all elements of a slot, and would take up to 255 for them.
+-- the compiler begins with the lookups of all elements of an item, and would take up to 255 for them.
 local function resident_blocks(order)
   for _, node in ipairs(order) do
     if node.table then return 2 end
@@ -190,27 +196,27 @@ local function resident_blocks(order)
 end
 
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
-local function values_of(types, entry, comment, tables)
+local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
   local names = dag and operands_of.names(dag) or { "x", "out" }
   local n_in = dag and #dag.inputs or 1
   local used = dag and operands_of.used(dag)
   local list = operands_of.of_record(types, record, names, n_in, dag and dag.inputs, used)
-  local V, U = M.slots(types, record, n_in)
+  local V, U = M.items(types, record, n_in)
   local columns = record.template == "transpose" and M.tile_columns(types, record)
   with_loads(record, list, V, columns)
   local values = {
     comment = comment, rank = record.rank, index = record.is_wide and "u64" or "u32", V = V, U = U,
     arguments = arguments_name(M.arguments_shape(record, dag and #dag.params or 0)), phase_size = list[n_in + 1].size,
     columns = columns, each = columns and columns // 8, halves = columns and columns // 32,
-    params = {}, operands = {}, inputs = {}, turned = {}, others = {}, outputs = {}, hoisted = {}, body = {},
+    params = {}, operands = {}, inputs = {}, tiled = {}, others = {}, outputs = {}, hoisted = {}, body = {},
   }
   for k, operand in ipairs(list) do
     if operand.declaration then operand.declaration = operand.declaration:gsub("%${U}", tostring(U)) end
     if operand.is_used then
       table.insert(values.operands, operand)
       table.insert(k <= n_in and values.inputs or values.outputs, operand)
-      if k <= n_in then table.insert(operand.class == "t" and values.turned or values.others, operand) end
+      if k <= n_in then table.insert(operand.class == "t" and values.tiled or values.others, operand) end
     end
   end
   if not dag then
@@ -234,7 +240,10 @@ local function values_of(types, entry, comment, tables)
     variable_of[node] = "p_" .. node.name
     if used[node] then table.insert(values.params, param_text(node, k)) end
   end
-  local lines, emitter = target_cuda.emit(types, order, variable_of, { tables = tables, roots = dag.outputs })
+  local others = { "from_index" }
+  for _, node in ipairs(dag.params) do others[#others + 1] = "p_" .. node.name end
+  local locals = locals_of.new(parsed, list, others, dag.outputs)
+  local lines, emitter = target_cuda.emit(types, order, variable_of, { locals = locals, tables = tables, roots = dag.outputs })
   table.move(lines, 1, #lines, #values.body + 1, values.body)
   for k, node in ipairs(dag.outputs) do
     list[n_in + k].value = output_text(types, list[n_in + k], node, emitter:argument(node), record.moved)
@@ -247,16 +256,17 @@ function M.kernel(types, entry, templates, tables, prefix)
   local record = entry.record
   local file = "templates/cuda/" .. record.template .. ".cu.in"
   local op = record.op
-  local what = string.format("%s: %s (%s, %s)", op.name, operands_of.formula(op), operands_of.place(op), file)
+  local what = string.format("%s: %s (%s)", op.name, operands_of.formula(op), operands_of.sources(op, entry.dag, file))
   local comment = c.comment_lines(what)
-  local V, U = M.slots(types, record, entry.dag and #entry.dag.inputs or 1)
+  local V, U = M.items(types, record, entry.dag and #entry.dag.inputs or 1)
   if record.template == "transpose" then
-    comment[#comment + 1] = "Blocks of 32 x 8 threads; a slot is a tile of 32 x " .. M.tile_columns(types, record) .. " elements."
+    local columns = M.tile_columns(types, record)
+    comment[#comment + 1] = string.format("Blocks of 32 x 8 threads; an item is a tile of 32 x %d elements.", columns)
   else
-    comment[#comment + 1] = string.format("A slot is %s, a turn of a thread %s.",
-      V == 1 and "an element" or V .. " elements of a row", U == 1 and "a slot" or U .. " slots")
+    comment[#comment + 1] = string.format("An item is %s; %d item%s per thread.",
+      V == 1 and "an element" or V .. " elements of a row", U, U == 1 and "" or "s")
   end
-  local values = values_of(types, entry, comment, tables)
+  local values = values_of(types, entry, comment, templates[record.template], tables)
   values.name = names_of.kernel(record.name, prefix or names_of.LIBRARY)
   return template.render(templates[record.template], template.chosen(templates[record.template], values))
 end

@@ -117,8 +117,8 @@ function M.text(model, banner, request, templates, headers)
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
   end
-  local _, turn = kernels_cuda.slots(model.types, record, request.n_in)
-  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), turn
+  local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
+  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
 end
 
 return M

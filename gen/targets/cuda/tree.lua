@@ -34,7 +34,7 @@ function M.files(plan, prefix, templates, headers)
   for _, op in ipairs(plan.ops) do
     local entries = M.entries(plan, op)
     if #entries > 0 then
-      local head = banner.c("CUDA kernels of " .. op.name, operands_of.place(op))
+      local head = banner.c("CUDA kernels of " .. op.name, operands_of.location(op))
       local text = kernels_cuda.file(plan.model.types, head, entries, templates, headers, prefix)
       files[#files + 1] = { name = M.file_name(op), text = text, op = op, entries = entries }
     end
@@ -81,9 +81,9 @@ function M.rows(plan, file)
   return rows
 end
 
--- A qn_cuda_variant's initialiser. turn: slots that a thread takes at a time
+-- A qn_cuda_variant's initialiser.
 local function row_text(row, head)
-  return string.format("%s, %d, %d, (const void *)%s}", head, row.record.is_wide and 1 or 0, row.turn, row.name)
+  return string.format("%s, %d, %d, (const void *)%s}", head, row.record.is_wide and 1 or 0, row.items_per_thread, row.name)
 end
 
 -- What op_table.c says of the kernels: a device_table (gen/targets/all.lua)
@@ -97,25 +97,27 @@ function M.table_rows(plan, prefix, files)
     end
     for k, row in ipairs(M.rows(plan, file)) do
       local record = row.record
-      local _, turn = kernels_cuda.slots(types, record, #record.op.inputs)
-      rows[k] = { record = record, dtypes = row.dtypes, name = names.kernel(record.name, prefix), turn = turn }
+      local _, items_per_thread = kernels_cuda.items(types, record, #record.op.inputs)
+      rows[k] = { record = record, dtypes = row.dtypes, name = names.kernel(record.name, prefix),
+                  items_per_thread = items_per_thread }
     end
     result.rows_of[file.op.name] = rows
   end
   return result
 end
 
--- The kernels' rows in the manifest. slot: elements (of a tile in all), turn: slots a thread takes at a time
+-- The kernels' rows in the manifest. There "slot" is the number of elements of an item, "turn" the items per thread.
 function M.manifest_rows(plan, prefix, files)
   local rows = {}
   for _, file in ipairs(files) do
     for _, entry in ipairs(file.entries) do
       local record, dtypes = entry.record, {}
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
-      local slot, turn = kernels_cuda.slots(plan.model.types, record, #record.op.inputs)
+      local elements, items_per_thread = kernels_cuda.items(plan.model.types, record, #record.op.inputs)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
         .. '"slot": %d, "turn": %d, "file": "%s"}', names.kernel(record.name, prefix), c.json_string(file.op.name),
-        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, slot, turn, file.name)
+        table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, elements, items_per_thread,
+        file.name)
     end
   end
   return rows

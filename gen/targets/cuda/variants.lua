@@ -42,11 +42,11 @@ end
 
 -- { rank, classes, is_wide } of an op of n inputs and n_out outputs by the lean policy; in the ranks asked for, if any.
 local function lean_shapes(n, n_out, heavy, ranks)
-  local rows, strided, turned, list = { ("c"):rep(n + n_out) }, { ("s"):rep(n + n_out) }, {}, {}
+  local rows, strided, tiled, list = { ("c"):rep(n + n_out) }, { ("s"):rep(n + n_out) }, {}, {}
   if n == 2 or n == 3 then rows = variants.broadcast_classes(n, n_out) end
   if not heavy and (n == 1 or n == 2) then
     for _, classes in ipairs(variants.class_product(n, n_out, "ct")) do
-      if classes:find "t" then turned[#turned + 1] = classes end
+      if classes:find "t" then tiled[#tiled + 1] = classes end
     end
   end
   local function add(rank, all, in_both_widths)
@@ -59,12 +59,12 @@ local function lean_shapes(n, n_out, heavy, ranks)
   add("1", rows, true)
   if ranks then add("1", strided, true) end
   add("2", rows, ranks ~= nil)
-  add("2", turned, ranks ~= nil)
+  add("2", tiled, ranks ~= nil)
   if ranks then
     add("2", strided, true)
-    for _, all in ipairs { rows, turned, strided } do add("3", all, true) end
+    for _, all in ipairs { rows, tiled, strided } do add("3", all, true) end
     add("n", rows, true)
-    add("n", turned, true)
+    add("n", tiled, true)
   end
   add("n", strided, true)
   return list

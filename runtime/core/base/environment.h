@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * environment.h: the environment variables, read nowhere else: those of generated trees by name, the library's own
- * (jit_environment.h) by qn_environment_get. All of them are ignored in a program that runs with more rights than its user
- * (secure_getenv). Nothing is kept: a call reads anew. Knows neither ISA levels nor logs beyond their numbers. */
+ * (jit_environment.h) by qn_environment_get. All of them are ignored in a program that runs with more rights than its user.
+ * Nothing is kept: a call reads anew. Knows neither ISA levels nor logs beyond their numbers. */
 #ifndef QN_ENVIRONMENT_H
 #define QN_ENVIRONMENT_H
 

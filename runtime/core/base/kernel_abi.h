@@ -76,7 +76,14 @@ typedef struct qn_builtin {
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype, everything else goes through blocks */
   const qn_ahead *ahead;  /* for other targets; NULL: none */
+  const char *refusal;    /* why it is no part of an expression, as a phrase; NULL: it may be */
+  /* Of a backward op: for each of its inputs the input of its op that it is, or QN_READS_*; for each of its outputs the input
+   * of its op by which it is the derivative. */
+  uint8_t is_backward, reads[QN_MAX_OPERANDS], by[QN_MAX_OUTPUTS];
 } qn_builtin;
+
+#define QN_READS_GRAD 0xff   /* the derivative by the op's output */
+#define QN_READS_OUTPUT 0xfe /* the op's output; ORDER READS of gen/graph/derive.lua */
 
 /* Sorted by name. */
 extern const qn_builtin qn_builtins[];

@@ -10,9 +10,8 @@
 
 typedef struct qn_slices qn_slices; /* a context's way of running slices */
 
-/* Of the options: threads, parallel_for, host, log; NULL: the defaults. parallel_for NULL: the pool of the process (shared
- * by all contexts, its threads made at first need, signals blocked, joined when the process ends or the library is
- * unloaded; a child forked after that first need runs alone). threads 0: QUERN_NUM_THREADS, else one per core that this
+/* Of the options: threads, parallel_for, host, log; NULL: the defaults. parallel_for NULL: the pool of the process (workers.h),
+ * which all contexts share. threads 0: QUERN_NUM_THREADS, else one per core that this
  * process may use. Returns NULL for lack of memory. */
 qn_slices *qn_slices_create(const quern_options *options);
 /* NULL is allowed. The pool stays. */

@@ -131,36 +131,18 @@ static void registers_set(const qn_job *job, registers *registers, char *scratch
   }
 }
 
-/* Where a register of a program is, for the tile at hand. */
-static char *register_at(const run *run, const qn_tile_place *place, const qn_register *reg, char *scratch) {
-  const qn_job *job = run->tiles.job;
-  const qn_operand *operand;
-  switch (reg->kind) {
-    case QN_REGISTER_OPERAND:
-      operand = &job->operand[reg->index];
-      return operand->packing == QN_PACKING_IN_PLACE ? place->ptr[reg->index] : scratch + operand->block;
-    case QN_REGISTER_TEMP: return scratch + job->temps + (int64_t)job->program->temp_before[reg->index] * job->items;
-    case QN_REGISTER_ONE: return scratch + job->ones + 8 * reg->index;
-    case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(job->program->constants + reg->index);
-    default: return (char *)(uintptr_t)((const uint64_t *)run->params + reg->index);
-  }
-}
-
-/* The steps of a program over one tile. */
+/* A program over one tile. */
 static void compute_program(const run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
-  const qn_program *program = run->tiles.job->program;
-  for (int32_t i = 0; i < program->n_steps; i++) {
-    const qn_step *step = &program->steps[i];
-    const int64_t extent[3] = {step->single ? 1 : tile->count, 1, 0};
-    char *ptr[QN_MAX_OPERANDS];
-    int64_t stride[QN_MAX_OPERANDS][2];
-    for (int32_t k = 0; k < step->n_registers; k++) {
-      ptr[k] = register_at(run, place, &step->registers[k], scratch);
-      stride[k][0] = step->registers[k].step;
-      stride[k][1] = 0;
-    }
-    step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(run, place, &step->params, scratch));
-  }
+  const qn_job *job = run->tiles.job;
+  qn_tile_values values;
+  values.count = tile->count;
+  values.room = job->items;
+  values.ones = scratch + job->ones;
+  values.temps = scratch + job->temps;
+  values.params = run->params;
+  for (int32_t k = 0; k < job->n_operands; k++)
+    values.operand[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place->ptr[k] : scratch + job->operand[k].block;
+  job->program->compute(job->program, &values);
 }
 
 static void compute(const run *run, const qn_tile_place *place, const qn_tile *tile, registers *registers) {

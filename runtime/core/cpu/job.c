@@ -310,7 +310,7 @@ static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
 static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
 /* Gives each operand its places in the scratch; returns the bytes taken. */
-static int64_t lay_out(qn_job *job) {
+static int64_t lay_out(const qn_signature *signature, qn_job *job) {
   int64_t elements = 1, used = 0;
   for (int32_t j = 0; j < job->tile_rank; j++) elements *= tile_extent(job, j);
   for (int32_t k = 0; k < job->n_operands; k++) {
@@ -331,11 +331,12 @@ static int64_t lay_out(qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  int64_t temps = used + (job->program ? round_up(8 * job->program->n_ones) : 0);
+  const qn_program *program = job->program;
+  int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;
   job->temps = (uint16_t)temps;
-  return temps + round_up(job->temp_bytes * elements);
+  return temps + round_up((program ? program->temp_bytes : signature->temp_bytes) * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
@@ -352,7 +353,7 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
     job->rows = (uint8_t)are_rows_worthwhile(job, signature);
     job->variant = job->program ? NULL : block_variant(signature, job);
     for (int32_t k = 0; k < job->n_operands; k++) choose_packing(job, k, other != 0);
-    if (lay_out(job) <= QN_SCRATCH) break;
+    if (lay_out(signature, job) <= QN_SCRATCH) break;
     qn_assert(block > 1);
   }
   if (job->program)
@@ -397,7 +398,7 @@ static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
-  if (bytes < QN_STREAM_BYTES) return 0;
+  if (bytes < QN_STREAM_BYTES || !has_outputs(job)) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     if (contiguous_run(nest, o, job->operand[o].size) < QN_BLOCK) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
@@ -415,7 +416,6 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   job->rows = job->streamed = 0;
   job->computes = signature->computes;
   job->program = signature->program;
-  job->temp_bytes = job->program ? job->program->temp_before[job->program->n_temps] : signature->temp_bytes;
   job->position = signature->position;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];

@@ -6,7 +6,7 @@
 #ifndef QN_JOB_H
 #define QN_JOB_H
 
-#include "core/op/program.h"
+#include "core/op/tile_program.h"
 #include "core/op/resolve.h"
 #include "core/tensor/tensor.h"
 
@@ -64,10 +64,9 @@ typedef struct qn_job {
   const qn_variant *variant;
   qn_kernel *kernel;
   /* An expression that is interpreted: instead of one kernel, over tiles. */
-  const qn_program *program;
+  const qn_tile_program *program;
   uint16_t ones, temps; /* where in the scratch its registers lie, or signature->temp_bytes of each element of a tile */
   int32_t items;        /* elements that a temporary has room for */
-  int32_t temp_bytes;   /* bytes an element of all temporaries */
   int32_t most_slices; /* how many the work is worth; a run has fewer where there are fewer threads */
   /* BLOCKS: the nest is cut into tiles of chunk[d] along dimension d, which are walked along order[0] first.
    * DIRECT and streamed: rows are cut into pieces of chunk[0]. */

@@ -91,13 +91,19 @@ static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   } while (odometer_next(&parts, tile, stride, 2));
 }
 
-/* Its kernel counts positions from an address that no memory is at. ORDER Q_INDEX_ORIGIN of kernel_pack.h */
-#define POSITION_ORIGIN ((uintptr_t)1 << 61)
-
-static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, const char *first,
-                            char *block) {
-  char *far = (char *)((uintptr_t)first + POSITION_ORIGIN);
-  move_strided(operand->move, tile, stride, far, block, operand->compute_size, 0);
+/* Its kernel reads no memory: a parameter is the first position, its first operand's strides are those of positions. */
+static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, int64_t first, char *block) {
+  const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
+  const int64_t strides[2][2] = {{stride_along(tile, stride, 0), stride_along(tile, stride, 1)},
+                                 {operand->compute_size, tile->row * operand->compute_size}};
+  odometer parts;
+  odometer_start(&parts, tile);
+  do {
+    const int64_t position = first + parts.offset;
+    char *const ptr[2] = {NULL, block};
+    operand->move(ptr, strides, extent, &position);
+    block += extent[0] * extent[1] * operand->compute_size;
+  } while (odometer_next(&parts, tile, stride, 2));
 }
 
 void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch) {
@@ -133,7 +139,7 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_til
       convert_rows(operand->convert, tile, stride, far, operand->size, block, operand->compute_size, 0);
       return;
     case QN_PACKING_ONE: run_row(operand->convert, from, operand->size, block, operand->compute_size, 1); return;
-    case QN_PACKING_POSITION: write_positions(operand, tile, stride, far, block); return;
+    case QN_PACKING_POSITION: write_positions(operand, tile, stride, (int64_t)(uintptr_t)from, block); return;
     case QN_PACKING_FILL: fill(operand, tile, from, staging); break;
     case QN_PACKING_ROWS: copy_rows(tile, stride, far, staging, operand->size, 0); break;
     case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, far, staging, operand->size, 0); break;

@@ -21,7 +21,7 @@ static inline int64_t qn_tiles_part(int64_t total, int64_t i, int64_t n, int64_t
   return start < total ? start : total;
 }
 
-/* Of a position's, too, which is no address. */
+/* The pointer of positions is a number: where they are counted from. */
 static inline char *qn_tiles_moved(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
 /* Where a slice stands: the tile's place in the grid, its first item in every dimension and operand. */

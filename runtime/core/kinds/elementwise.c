@@ -124,8 +124,9 @@ static quern_status resolve(const quern_op *op, const operands *operands, qn_dec
     if (status) return status;
     decision->param_dtype = decision->own_signature.param;
     if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
-    return qn_decide_stand_in(op, operands->dtype, decision);
+    return decision->backend->stand_in(op, operands->dtype, decision);
   }
+  if (decision->backend && decision->backend->device_type == kDLCPU) decision->backend = op->fused->cpu;
   quern_status status = op->fused->specialise(op, operands->dtype, &decision->specialised);
   if (status == QUERN_OK) decision->signature = &decision->specialised->signature;
   return status;

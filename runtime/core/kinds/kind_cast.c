@@ -32,11 +32,5 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   return QUERN_OK;
 }
 
-static const char *cast_instead(const quern_op_info *info) {
-  if (info->n_in == 0) return "write the number";
-  if (strcmp(info->name, "saturate_cast") == 0) return "a cast wraps; clip before it: (i8)clip(x, -128, 127)";
-  return "write a cast, (f32)x";
-}
-
-const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .not_in_expressions = cast_instead, .resolve = resolve_cast,
-                              .result = qn_elementwise_chosen, .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};
+const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .resolve = resolve_cast, .result = qn_elementwise_chosen,
+                              .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

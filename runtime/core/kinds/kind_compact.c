@@ -397,13 +397,8 @@ static quern_status explain_compact(const quern_op *op, DLTensor *const *in, DLT
   return QUERN_OK;
 }
 
-static const char *compact_instead(const quern_op_info *info) {
-  (void)info;
-  return "its output's shape depends on values; call it by itself";
-}
-
 const qn_kind qn_kind_compact = {
     .name = "compact",
     .not_planned = "its output's shape depends on values, which a plan does not know; call it with " QN_SPELLED(quern_op_call),
-    .not_in_expressions = compact_instead, .infer = infer_compact, .measure = measure_compact, .call = call_compact,
+    .infer = infer_compact, .measure = measure_compact, .call = call_compact,
     .explain = explain_compact};

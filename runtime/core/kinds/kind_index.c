@@ -85,7 +85,9 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   decision->byte_offset[1] = tensor.ref.offset;
   if ((status = resolve_index(op->builtin, decision->dtypes, &decision->own_signature))) return status;
   decision->param_dtype = decision->own_signature.param;
-  if ((status = qn_decide_stand_in(op, decision->dtypes, decision))) return status;
+  if (decision->backend && decision->backend->stand_in &&
+      (status = decision->backend->stand_in(op, decision->dtypes, decision)))
+    return status;
 
   qn_tensor positions = tensor;
   positions.ref = (qn_ref){NULL, 0};
@@ -100,12 +102,6 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   return qn_tensor_check_itself(info->name, info->args, &decision->nest, 1, decision->sizes);
 }
 
-static const char *index_instead(const quern_op_info *info) {
-  (void)info;
-  return "its elements follow from where they stand; call it by itself";
-}
-
 const qn_kind qn_kind_index = {
     .name = "index", .chooses_dtype = 1, .n_positions = 1, .n_own_params = 1,
-    .not_in_expressions = index_instead, .resolve = resolve_index,
-    .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};
+    .resolve = resolve_index, .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};

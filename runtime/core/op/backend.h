@@ -16,9 +16,9 @@ typedef struct qn_backend {
   uint8_t has_handles; /* `data` of its tensors is no address: it is given base and offset apart */
   /* Whether it runs here at all; NULL: launching says it. */
   quern_status (*check)(const quern_op_info *info);
-  /* The op that computes what a built-in one does there; NULL: out of memory. Lives as long as its context. The member NULL: the
-   * op itself. */
-  const quern_op *(*stand_in)(const quern_op *op);
+  /* Where another op computes what a built-in one does there: sets decision->op to that, and `specialised` for these dtypes. NULL:
+   * the op itself does. */
+  quern_status (*stand_in)(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
   /* For all of these the decision's nest has elements, and `call` is of this library's size, or NULL. */
 
@@ -31,6 +31,7 @@ typedef struct qn_backend {
                          const quern_call *call);
   /* How much of a workspace helps, in bytes; NULL: none does. */
   quern_status (*workspace)(const qn_decision *decision, const quern_call *call, size_t *bytes);
+  const struct qn_device_memory *memory; /* what runtime/base/device_memory.h has for its devices; NULL: nothing */
   /* The lines of quern_op_explain; here the nest may have no elements. */
   quern_status (*explain)(const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
 } qn_backend;

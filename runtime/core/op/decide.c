@@ -25,13 +25,6 @@ quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decisio
                         info->name, qn_device_text(decision->device, text), where);
 }
 
-quern_status qn_decide_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
-  if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
-  decision->op = decision->backend->stand_in(op);
-  if (!decision->op) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
-  return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
-}
-
 quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params) {
   const quern_scalar *given = call ? call->params : NULL;

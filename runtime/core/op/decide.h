@@ -12,10 +12,6 @@
 quern_status qn_decide_choose_backend(const quern_op_info *info, DLDevice device, qn_decision *decision);
 quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decision *decision);
 
-/* On a device with kernels of another op for it: decision->op becomes what stands in for the built-in one there, and
- * `specialised` is set for these dtypes. */
-quern_status qn_decide_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
-
 /* A call's parameters as the decision needs them, with what its kind puts behind them. */
 quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
                                  qn_params *params);

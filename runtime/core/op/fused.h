@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fused.h: ops that are expressions, as the core sees them: what an expression is for given dtypes, and its compiled code.
+ * fused.h: ops that are expressions, as the core sees them: what an expression is for given dtypes, and what runs it.
  * Implemented above the core, and only in the library; in a generated tree no op is fused. */
 #ifndef QN_FUSED_H
 #define QN_FUSED_H
 
-#include <stdatomic.h>
-
-#include "core/op/program.h"
+#include "core/op/params.h"
 #include "core/op/resolve.h"
-
-/* One kernel compiled at run time, or being compiled: *kernel appears once, and stays. */
-typedef struct qn_compiled {
-  qn_variant variant; /* its functions are all NULL: *kernel is the code */
-  qn_isa isa;
-  const _Atomic(qn_kernel *) *kernel;
-} qn_compiled;
-
-static inline qn_kernel *qn_compiled_kernel(const qn_compiled *compiled) {
-  return atomic_load_explicit((_Atomic(qn_kernel *) *)(uintptr_t)compiled->kernel, memory_order_acquire);
-}
 
 /* An expression for operands of certain dtypes. Lives as long as its op. */
 typedef struct qn_specialised {
@@ -31,21 +18,12 @@ typedef struct qn_specialised {
   int32_t n_nodes;
 } qn_specialised;
 
-/* Facts for explain. */
-typedef struct qn_fused_facts {
-  const char *tier;
-  char reason[256];
-  int64_t compile_us, compiles;
-} qn_fused_facts;
-
 typedef struct qn_fused {
   /* What the op is for operands of these dtypes (inputs, then outputs); checks them. */
   quern_status (*specialise)(const quern_op *op, const uint8_t *dtypes, const qn_specialised **specialised);
   /* The dtypes that outputs have of themselves. */
   quern_status (*infer)(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
-  /* The compiled kernel for operands that lie as `classes` says, or NULL where none is wanted. */
-  const qn_compiled *(*compiled)(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes, int32_t rank);
-  void (*facts)(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);
+  const struct qn_backend *cpu; /* what runs it on the CPU */
 } qn_fused;
 
 #endif

@@ -17,8 +17,6 @@ typedef struct qn_kind {
   uint8_t n_positions;   /* operands that its kernels have before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters that they have behind the op's own: `bind` */
   const char *not_planned; /* why an op of this kind has no plan, as a phrase; NULL: it has */
-  /* Why the op is no part of an expression, as a phrase; NULL: it may be. */
-  const char *(*not_in_expressions)(const quern_op_info *info);
 
   /* dtypes: of a kernel's operands: positions, inputs, outputs. Checks them. */
   quern_status (*resolve)(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature);

@@ -4,10 +4,15 @@
 #ifndef QN_PARAMS_H
 #define QN_PARAMS_H
 
-#include "core/op/program.h"
+#include "core/base/kernel_abi.h"
 
 /* The words that all parameters take. One of an expression may be used in several dtypes: it is there once for each. */
 #define QN_MAX_SLOTS 64
+
+/* A parameter in the dtype in which it is used. */
+typedef struct qn_slot {
+  uint8_t param, dtype;
+} qn_slot;
 
 /* As kernels take them: a parameter's value in the first bytes of its qn_dtype_words words. */
 typedef struct qn_params {

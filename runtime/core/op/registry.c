@@ -3,10 +3,10 @@
  * registry.c: contexts and their ops. See registry.h.
  *
  * A context's ops stand in an array sorted by name that is never changed: a registration makes a new array and swaps one
- * pointer, so lookups need no lock. Old arrays, a few hundred bytes each, are kept until the context goes. */
+ * pointer. There are no locks: of threads that change a context at once one is first, and the others try again on what it has
+ * made. Old arrays, a few hundred bytes each, are kept until the context goes. */
 #include "core/op/registry.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,31 +37,15 @@ struct quern_ctx {
   qn_slices *slices;
   _Atomic(qn_extension *) extension;
   _Atomic(op_table *) table;
-  registered_op *registered;
+  _Atomic(registered_op *) registered;
   quern_op builtin[]; /* [qn_n_builtins] */
 };
-
-/* ---- One change at a time ---- */
-
-/* Held while the default context is made and while an op is registered in any context: both are rare. A fork waits for it,
- * so that the child does not inherit it locked. */
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-
-static void before_registry_fork(void) { pthread_mutex_lock(&changing); }
-static void after_registry_fork(void) { pthread_mutex_unlock(&changing); }
-static void watch_forks(void) { pthread_atfork(before_registry_fork, after_registry_fork, after_registry_fork); }
-
-static void lock_changes(void) {
-  static pthread_once_t watched = PTHREAD_ONCE_INIT;
-  pthread_once(&watched, watch_forks);
-  pthread_mutex_lock(&changing);
-}
 
 /* ---- Contexts ---- */
 
 static void ctx_destroy(quern_ctx *ctx) {
   qn_extension *extension = atomic_load(&ctx->extension);
-  for (registered_op *entry = ctx->registered, *next; entry; entry = next) {
+  for (registered_op *entry = atomic_load(&ctx->registered), *next; entry; entry = next) {
     next = entry->next;
     if (entry->def.release) entry->def.release(entry->def.self);
     free(entry);
@@ -111,7 +95,7 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   atomic_init(&ctx->references, 1);
   atomic_init(&ctx->table, table);
   atomic_init(&ctx->extension, NULL);
-  ctx->registered = NULL;
+  atomic_init(&ctx->registered, NULL);
   ctx->slices = qn_slices_create(options);
   if (!ctx->slices) {
     ctx_destroy(ctx);
@@ -144,16 +128,16 @@ void qn_registry_ctx_release(quern_ctx *ctx) {
 /* The default context lives until the process ends: the first reference to it is never given back. */
 static _Atomic(quern_ctx *) default_ctx;
 
+/* EXISTS: it is there. *made: the default context, NULL only for lack of memory. */
 static quern_status default_create(const quern_options *options, quern_ctx **made) {
   quern_ctx *ctx = NULL;
-  quern_status status = QUERN_OK;
-  lock_changes();
-  if (atomic_load(&default_ctx))
+  *made = NULL;
+  quern_status status = atomic_load(&default_ctx) ? QUERN_E_EXISTS : ctx_make(options, &ctx);
+  if (status == QUERN_OK && !atomic_compare_exchange_strong(&default_ctx, made, ctx)) {
+    ctx_destroy(ctx); /* another thread was quicker */
     status = QUERN_E_EXISTS;
-  else if ((status = ctx_make(options, &ctx)) == QUERN_OK)
-    atomic_store_explicit(&default_ctx, ctx, memory_order_release);
+  }
   *made = atomic_load(&default_ctx);
-  pthread_mutex_unlock(&changing);
   if (status == QUERN_OK) say_unknown(options);
   return status;
 }
@@ -309,7 +293,8 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
                                 .args = args,
                                 .params = params,
                                 .preferred_alignment = builtin ? builtin->info.preferred_alignment : 1,
-                                .backward = builtin ? builtin->info.backward : NULL};
+                                .backward = builtin ? builtin->info.backward : NULL,
+                                .counts = builtin ? builtin->info.counts : 0};
   entry->op = (quern_op){.ctx = ctx, .info = &entry->info, .builtin = builtin, .registered = &entry->def};
   return entry;
 }
@@ -348,52 +333,65 @@ static op_table *table_with(op_table *table, int32_t place, int replace, quern_o
   return made;
 }
 
-quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
-  lock_changes();
-  op_table *table = atomic_load(&ctx->table), *made = NULL;
+/* One try; *is_late: the context has changed meanwhile. */
+static quern_status try_register(quern_ctx *ctx, const quern_op_def *def, int *is_late) {
+  op_table *table = atomic_load(&ctx->table);
   int found;
   int32_t place = table_place(table, def->name, &found);
   const quern_op *present = found ? table->ops[place] : NULL;
   quern_status status = check_place(def, present);
-  if (status == QUERN_OK) {
-    registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
-    if (entry && present) entry->op.fused = present->fused;
-    if (entry) made = table_with(table, place, found, &entry->op);
-    if (made) {
-      entry->next = ctx->registered;
-      ctx->registered = entry;
-      atomic_store_explicit(&ctx->table, made, memory_order_release);
-    } else {
-      free(entry);
-      status = no_memory(def->name);
-    }
+  *is_late = 0;
+  if (status) return status;
+  registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
+  if (entry && present) entry->op.fused = present->fused;
+  op_table *made = entry ? table_with(table, place, found, &entry->op) : NULL;
+  if (!made) {
+    free(entry);
+    return no_memory(def->name);
   }
-  pthread_mutex_unlock(&changing);
+  if (atomic_compare_exchange_strong(&ctx->table, &table, made)) {
+    entry->next = atomic_load(&ctx->registered);
+    while (!atomic_compare_exchange_weak(&ctx->registered, &entry->next, entry)) {}
+  } else {
+    *is_late = 1;
+    free(made);
+    free(entry);
+  }
+  return QUERN_OK;
+}
+
+quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
+  quern_status status;
+  int is_late;
+  do status = try_register(ctx, def, &is_late);
+  while (is_late);
   return status;
 }
 
+static void free_newer(op_table *table, const op_table *before) {
+  for (op_table *older; table != before; table = older) {
+    older = table->older;
+    free(table);
+  }
+}
+
 quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
-  quern_status status = QUERN_OK;
-  lock_changes();
-  op_table *before = atomic_load(&ctx->table), *table = before;
-  for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
-    int found;
-    int32_t place = table_place(table, ops[i]->info->name, &found);
-    op_table *made = found ? NULL : table_with(table, place, 0, ops[i]);
-    if (made)
-      table = made;
-    else
-      status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
-                     : no_memory(ops[i]->info->name);
-  }
-  if (status == QUERN_OK) {
-    atomic_store_explicit(&ctx->table, table, memory_order_release);
-  } else {
-    for (op_table *older; table != before; table = older) {
-      older = table->older;
-      free(table);
+  for (;;) {
+    op_table *before = atomic_load(&ctx->table), *table = before;
+    quern_status status = QUERN_OK;
+    for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
+      int found;
+      int32_t place = table_place(table, ops[i]->info->name, &found);
+      op_table *made = found ? NULL : table_with(table, place, 0, ops[i]);
+      if (made)
+        table = made;
+      else
+        status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
+                       : no_memory(ops[i]->info->name);
     }
+    op_table *const was = before;
+    if (status == QUERN_OK && atomic_compare_exchange_strong(&ctx->table, &before, table)) return QUERN_OK;
+    free_newer(table, was);
+    if (status) return status;
   }
-  pthread_mutex_unlock(&changing);
-  return status;
 }

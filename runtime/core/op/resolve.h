@@ -17,7 +17,7 @@ typedef struct qn_signature {
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
   const qn_variant *position;  /* writes the positions of elements, "sc", rank 2, for a nest that has them; else NULL */
-  const struct qn_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
+  const struct qn_tile_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
 } qn_signature;
 
 /* What a kind's `resolve` begins with. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * launch.c: the rules by which a nest meets a CUDA kernel (see launch.h): classes and rank, which dimension is turned, what is
- * a slot, whether 32 bits hold all places, and the arguments that say so to the kernel. Knows no driver, no ops, no addresses.
+ * an item, whether 32 bits hold all indices, and the arguments that say so to the kernel. Knows no driver, no ops, no addresses.
  *
  * What decides is how many bytes a warp moves with one access. Best are rows: 16 bytes a thread, side by side. An input that
  * lies along another dimension than the outputs is read through tiles in shared memory, so that reads and writes both are side
@@ -15,13 +15,13 @@
 #define WIDE_TILE_BYTES 16 /* of the items of tiled inputs, together, up to which tiles are wide */
 #define VECTOR 16         /* bytes of one access */
 #define MAX_STRIDES 384   /* ORDER MAX_STRIDES of targets/cuda/variants.lua: arguments stay within QN_LAUNCH_ARGS */
-#define FIXED_FIELDS 4    /* slots, row_slots, flags, rank: behind the addresses */
+#define FIXED_FIELDS 4    /* items, row_items, flags, rank: behind the addresses */
 #define AT_FLAGS 2
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8     /* the bit of input 0 */
 
-/* Rows of fewer slots than this are mostly slots that are cut or empty. */
-#define MIN_ROW_SLOTS 4
+/* In rows of fewer items than this most items are partial or empty. */
+#define MIN_ROW_ITEMS 4
 /* A tile of which less than a quarter is used reads no better than elements do; nor does one tile alone. */
 #define MIN_TILE_SIDE 16
 #define MIN_TILED_ELEMENTS (TILE * TILE)
@@ -36,9 +36,9 @@ typedef struct cut {
   int32_t room;   /* extents that its arguments have */
   int32_t turned; /* the dimension of the nest that is the kernel's 1; dimension 1 is in its place */
   int is_tiled;
-  uint32_t slot;
-  uint64_t row_slots, columns; /* columns: of slots, along dimension 1 */
-  uint64_t n_slots;
+  uint32_t item_elements;
+  uint64_t row_items, columns; /* columns: of items, along dimension 1 */
+  uint64_t n_items;
 } cut;
 
 int32_t qn_launch_max_rank(int32_t n_operands) {
@@ -76,8 +76,8 @@ static int32_t find_turned(const qn_nest *nest, const uint8_t *sizes, const qn_l
   return best;
 }
 
-/* Elements of a slot of a kernel that is not tiled. */
-static uint32_t slot_of(int32_t n_operands, const uint8_t *sizes, const uint8_t *classes) {
+/* Elements of an item of a kernel that is not tiled. */
+static uint32_t item_elements_of(int32_t n_operands, const uint8_t *sizes, const uint8_t *classes) {
   uint32_t widest = 1;
   for (int32_t k = 0; k < n_operands; k++) {
     if (classes[k] == QN_CLASS_STRIDED) return 1;
@@ -105,24 +105,24 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
   const uint64_t n0 = (uint64_t)kernel_extent(nest, c, 0);
   if (c->is_tiled) {
     const uint32_t side = tile_columns(nest->n_operands, sizes, form->classes);
-    c->slot = TILE * side;
-    c->row_slots = (n0 + TILE - 1) / TILE;
+    c->item_elements = TILE * side;
+    c->row_items = (n0 + TILE - 1) / TILE;
     c->columns = ((uint64_t)kernel_extent(nest, c, 1) + side - 1) / side;
-  } else { /* enough wherever in a slot a row begins */
-    c->slot = slot_of(nest->n_operands, sizes, form->classes);
-    c->row_slots = (n0 + 2 * c->slot - 2) / c->slot;
+  } else { /* enough wherever in an item a row begins */
+    c->item_elements = item_elements_of(nest->n_operands, sizes, form->classes);
+    c->row_items = (n0 + 2 * c->item_elements - 2) / c->item_elements;
     c->columns = (uint64_t)kernel_extent(nest, c, 1);
   }
-  c->n_slots = c->row_slots;
-  if (c->rank > 1) c->n_slots *= c->columns;
-  for (int32_t d = 2; d < c->rank; d++) c->n_slots *= (uint64_t)kernel_extent(nest, c, d);
+  c->n_items = c->row_items;
+  if (c->rank > 1) c->n_items *= c->columns;
+  for (int32_t d = 2; d < c->rank; d++) c->n_items *= (uint64_t)kernel_extent(nest, c, d);
   return 1;
 }
 
-/* 1: 32 bits hold it: slots are below 2^31, extents and strides fit an i32 each. Offsets need not: kernels make them of a place
- * and a stride by one multiplication that widens, and add them to 64-bit addresses. */
+/* 1: 32 bits hold it: items are below 2^31, extents and strides fit an i32 each. Offsets need not: kernels make them of an
+ * index and a stride by one multiplication that widens, and add them to 64-bit addresses. */
 static int is_narrow(const qn_nest *nest, const cut *c) {
-  if (c->n_slots > INT32_MAX) return 0;
+  if (c->n_items > INT32_MAX) return 0;
   for (int32_t d = 0; d < c->rank; d++) {
     if (kernel_extent(nest, c, d) > INT32_MAX) return 0;
     for (int32_t k = 0; k < nest->n_operands; k++) {
@@ -135,7 +135,7 @@ static int is_narrow(const qn_nest *nest, const cut *c) {
 
 /* ---- Choosing ---- */
 
-/* How an operand lies along dimension 0. Where that has one place only, it lies in every way. */
+/* How an operand lies along dimension 0. Where the extent is 1, every class holds. */
 static uint8_t class_of(const qn_nest *nest, const uint8_t *sizes, uint32_t values, int32_t k) {
   if (values >> k & 1 || !sizes[k]) return QN_CLASS_BROADCAST;
   if (nest->rank == 0 || nest->stride[k][0] == sizes[k]) return QN_CLASS_CONTIGUOUS;
@@ -177,8 +177,8 @@ void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, 
   if (!choose_turned(nest, sizes, n - n_out, form->classes) && nest->rank > 1) {
     /* Many short rows go element by element: strided, all of them, as if they were, so that there is one kernel for it. A
      * single short row is no work in any way, and has the kernel of the long ones. */
-    const uint32_t slot = slot_of(n, sizes, form->classes);
-    const int is_short = slot > 1 && nest->n[0] < (int64_t)(MIN_ROW_SLOTS * slot);
+    const uint32_t elements = item_elements_of(n, sizes, form->classes);
+    const int is_short = elements > 1 && nest->n[0] < (int64_t)(MIN_ROW_ITEMS * elements);
     for (int32_t k = 0; k < n && is_short; k++)
       if (form->classes[k] == QN_CLASS_CONTIGUOUS) form->classes[k] = QN_CLASS_STRIDED;
   }
@@ -222,7 +222,7 @@ static int32_t cost_of(const qn_launch_form *form, const cut *c, const qn_launch
     cost += best->classes[k] == QN_CLASS_TILED ? COST_STRIDED_TILE : COST_CLASS;
   }
   if (c->is_tiled && !best_cut->is_tiled) cost += COST_TILES;
-  if (!c->is_tiled && !best_cut->is_tiled && (c->slot > 1) != (best_cut->slot > 1)) cost += COST_ROWS;
+  if (!c->is_tiled && !best_cut->is_tiled && (c->item_elements > 1) != (best_cut->item_elements > 1)) cost += COST_ROWS;
   if (form->is_wide && !best->is_wide) cost += COST_WIDE;
   if (form->rank != best->rank) cost += form->rank == 0 ? COST_ANY_RANK : COST_RANK * (form->rank - best->rank);
   return cost;
@@ -274,7 +274,7 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
 
 /* ---- Packing ---- */
 
-/* The fields of division by d: s, the least with d <= 2^s, and m, the least with m d >= 2^(bits + s): templates/cuda/kernel_slots.h.
+/* The fields of fast division by d: s, the least with d <= 2^s, and m, the least with m d >= 2^(bits + s). Proof: q_fast_divide.
  * The quotient's first bit is always 1, since d <= 2^s < 2 d; 64-bit kernels' other 63 are found one by one. */
 static void pack_divisor(uint64_t d, int is_wide, uint64_t by[2]) {
   const unsigned s = d == 1 ? 0 : 64 - (unsigned)__builtin_clzll(d - 1);
@@ -320,13 +320,13 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   launch->form.n_operands = form->n_operands;
   memcpy(launch->form.classes, form->classes, (size_t)n);
   launch->is_tiled = (uint8_t)c.is_tiled;
-  launch->slot = c.slot;
-  launch->n_slots = c.n_slots;
+  launch->item_elements = c.item_elements;
+  launch->n_items = c.n_items;
   pack_repeats(nest, &c, launch);
 
   uint64_t *at = launch->args + n;
-  at[0] = c.n_slots;
-  at[1] = c.row_slots;
+  at[0] = c.n_items;
+  at[1] = c.row_items;
   at[AT_FLAGS] = flags_of(nest, sizes, n_out, values);
   at[3] = (uint64_t)c.rank;
   at += FIXED_FIELDS;
@@ -335,7 +335,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   for (int32_t k = 0; k < n; k++, at += c.room)
     for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)kernel_stride(nest, &c, k, d);
   for (int32_t d = 0; d < c.rank && form->rank != 1; d++) /* a kernel of rank 1 divides nothing */
-    pack_divisor(d == 0 ? c.row_slots : d == 1 ? c.columns : (uint64_t)kernel_extent(nest, &c, d), form->is_wide, at + 2 * d);
+    pack_divisor(d == 0 ? c.row_items : d == 1 ? c.columns : (uint64_t)kernel_extent(nest, &c, d), form->is_wide, at + 2 * d);
   at += 2 * c.room;
   launch->at_params = (int32_t)(at - launch->args);
   launch->n_args = launch->at_params + n_params;
@@ -352,11 +352,11 @@ void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y) {
   *y = launch->is_tiled ? QN_LAUNCH_THREADS / TILE : 1;
 }
 
-uint32_t qn_launch_grid(const qn_launch *launch, uint32_t turn, uint32_t resident) {
-  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * turn; /* slots of a block at a time */
-  const uint64_t blocks = launch->n_slots / share + (launch->n_slots % share != 0);
-  /* a 32-bit kernel's step from turn to turn is below 2^31; so is every grid */
-  uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)QN_LAUNCH_THREADS * turn);
+uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident) {
+  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * items_per_thread; /* items of a block at a time */
+  const uint64_t blocks = launch->n_items / share + (launch->n_items % share != 0);
+  /* the grid stride of a 32-bit kernel is below 2^31; so is every grid */
+  uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)QN_LAUNCH_THREADS * items_per_thread);
   if (resident < most) most = resident ? resident : 1;
   if (blocks <= most) return blocks ? (uint32_t)blocks : 1;
   /* as many times for each block, or once less for some in the last wave */

@@ -20,14 +20,14 @@ typedef struct qn_cuda_variant {
   const uint8_t *classes; /* qn_class per operand */
   uint8_t rank;           /* 1, 2, 3; 0 = any up to qn_launch_max_rank */
   uint8_t is_wide;        /* 1: counts in 64 bits */
-  uint8_t turn;           /* slots that a thread takes at a time */
+  uint8_t items_per_thread; /* in one step of its grid-stride loop */
   const void *function;   /* what the CUDA runtime launches */
 } qn_cuda_variant;
 
 /* Which kernel of an op: what is after the dtypes in its name. */
 typedef struct qn_launch_form {
   uint8_t rank;    /* 1, 2, 3; 0: any up to qn_launch_max_rank */
-  uint8_t is_wide; /* counts in 64 bits; others take slots and extents below 2^31, and strides of an int32_t, at any offset */
+  uint8_t is_wide; /* counts in 64 bits; others take items and extents below 2^31, and strides of an int32_t, at any offset */
   uint8_t n_operands;
   uint8_t classes[QN_MAX_OPERANDS]; /* qn_class */
 } qn_launch_form;
@@ -35,8 +35,8 @@ typedef struct qn_launch_form {
 typedef struct qn_launch {
   qn_launch_form form;
   uint8_t is_tiled;  /* blocks of 32 x 8 threads over tiles; else of 256 x 1 */
-  uint32_t slot;     /* elements of a slot; of a tile */
-  uint64_t n_slots;
+  uint32_t item_elements; /* elements of an item; of a tile */
+  uint64_t n_items;
   int32_t n_args;    /* fields in use: the kernel's whole struct */
   int32_t at_params; /* where the parameters begin; the addresses are the first n_operands fields */
   /* What a kernel of rank 0 has no room for: the launch is repeated over these dimensions, every address moved on by the
@@ -79,8 +79,8 @@ int qn_launch_is_streamed(const qn_launch *launch);
 void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y);
 
 /* Blocks of the grid, at least 1: as many as there is work for, or, where that is more than run at once, so many that all have
- * the same to do, but for the last turn. turn: slots that a thread takes at a time (1 for tiles: a block takes one); resident:
- * blocks that the device runs at once. */
-uint32_t qn_launch_grid(const qn_launch *launch, uint32_t turn, uint32_t resident);
+ * the same to do, but for the last step. items_per_thread: in one step of the grid-stride loop (1 for tiles: a block takes one);
+ * resident: blocks that the device runs at once. */
+uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident);
 
 #endif

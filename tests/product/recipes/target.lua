@@ -72,7 +72,7 @@ local function kernel(plan, op, K, name, parsed)
     names[node] = inputs[k].name
   end
   local body, known = emit.emit(dag_of.order(dag.outputs), names)
-  local comment = string.format("%s: %s (%s, %s)", op.name, operands_of.formula(op), operands_of.place(op), TEMPLATE)
+  local comment = string.format("%s: %s (%s)", op.name, operands_of.formula(op), operands_of.sources(op, dag, TEMPLATE))
   return template.render(parsed, { name = name, comment = comment, type = K, inputs = inputs, body = body,
                                    output = #inputs, value = known[dag.outputs[1]] })
 end

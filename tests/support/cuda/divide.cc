@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * divide.cc: q_divide of templates/cuda/kernel_slots.h on random numbers of every size, next to multiples of the divisor as often as
+ * divide.cc: q_fast_divide of templates/cuda/kernel_items.h on random numbers of every size, next to multiples of the divisor as often as
  * not. Part of t710-cuda-text; compiled with -DQC_HOST. argv[1]: the seed. */
 #include "../../../templates/cuda/kernel_cuda.h"
-#include "../../../templates/cuda/kernel_slots.h"
+#include "../../../templates/cuda/kernel_items.h"
 #include "problem.h"
 
 /* A number below 2^bits. */
@@ -17,7 +17,7 @@ template <typename X> static long wrong(int bits) {
     if (i % 2) x = x / d * d + (i % 4 == 1 ? 0 : d - 1);
     if (x >> bits) x = ((u64)1 << bits) - 1;
     magic(by, d, bits);
-    bad += (bits == 31 && by[0] >> 32 != 0) || q_divide((X)x, by) != x / d;
+    bad += (bits == 31 && by[0] >> 32 != 0) || q_fast_divide((X)x, by) != x / d;
   }
   return bad;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * problem.h: what the programs of t710-cuda-text make problems of: random bits, and the numbers by which q_divide divides. Must
+ * problem.h: what the programs of t710-cuda-text make problems of: random bits, and the numbers by which q_fast_divide divides. Must
  * not know kernels. C++ only. */
 #ifndef QUERN_TESTS_CUDA_PROBLEM_H
 #define QUERN_TESTS_CUDA_PROBLEM_H

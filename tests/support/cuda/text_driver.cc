@@ -375,9 +375,9 @@ static void pack_arguments(const problem *p, u64 *w) {
   i64 turned = 0; /* bytes of what is tiled: up to 16, tiles are 32 x 64, else 32 x 32 */
   for (int j = 0; j < p->count; j++) turned += k->classes[j] == 't' ? p->o[j].type.bits / 8 : 0;
   const i64 *n = p->n, side = turned <= 16 ? 64 : 32, columns = k->slot ? n[1] : (n[1] + side - 1) / side;
-  const i64 row_slots = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
+  const i64 row_items = k->slot ? (n[0] + k->slot - 1 + k->slot - 1) / k->slot : (n[0] + 31) / 32;
   u64 flags = (u64)(p->turn % 2);
-  i64 slots = p->total == 0 ? 0 : row_slots;
+  i64 slots = p->total == 0 ? 0 : row_items;
   for (int d = 1; d < p->rank; d++) slots *= d == 1 ? columns : n[d];
   for (int j = 0; j < p->count; j++, w++) {
     const operand *o = &p->o[j];
@@ -385,7 +385,7 @@ static void pack_arguments(const problem *p, u64 *w) {
     else *w = (u64)(uintptr_t)o->first;
   }
   *w++ = (u64)slots;
-  *w++ = (u64)row_slots;
+  *w++ = (u64)row_items;
   *w++ = flags;
   *w++ = (u64)p->rank;
   for (int d = 0; d < p->rank; d++) w[d] = (u64)n[d];
@@ -393,7 +393,7 @@ static void pack_arguments(const problem *p, u64 *w) {
   for (int j = 0; j < p->count; j++, w += k->room)
     for (int d = 0; d < p->rank; d++) w[d] = (u64)p->o[j].stride[d];
   for (int d = 0; d < p->rank; d++)
-    magic(w + 2 * d, (u64)(d == 0 ? row_slots : d == 1 ? columns : n[d]), k->index_bits == 32 ? 31 : 63);
+    magic(w + 2 * d, (u64)(d == 0 ? row_items : d == 1 ? columns : n[d]), k->index_bits == 32 ? 31 : 63);
   w += 2 * k->room;
   for (int i = 0; i < p->n_params; i++) *w++ = k->params[i];
   if (!has_indices(k)) return;

@@ -122,7 +122,7 @@ end
 -- The row for an entry.
 function M.row(model, entry)
   local record = entry.record
-  local slot, turn = kernels_cuda.slots(model.types, record, #record.op.inputs)
+  local slot, turn = kernels_cuda.items(model.types, record, #record.op.inputs)
   return M.kernel_row(record, { n_out = #record.op.outputs, op = M.row_op(entry), slot = record.template == "transpose" and 0 or slot, turn = turn,
                                 params = entry.params, is_index = kinds.of(record.op).has_indices })
 end

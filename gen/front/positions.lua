@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Where things stand in a spec file: the tokens of a declaration, the place of a field's text, the line of a token. `state` is
+-- Positions in a spec file: the tokens of a declaration, the position of a field's text, the line of a token. `state` is
 -- that of a file being loaded (spec.lua): its source, tokens, index, and where errors go.
 
 local source = require "gen.base.source"
 
 local M = {}
 
--- Where things stand in a file: { starts = of lines, names = "word name" -> indices of tokens that begin such a declaration,
+-- The index of a file: { starts = of lines, names = "word name" -> indices of tokens that begin such a declaration,
 -- words = word -> the same whatever the name, strings = content -> index of the token, false where several have it }.
 function M.index_of(src, tokens)
   local index = { starts = { 1 }, names = {}, words = {}, strings = {} }
@@ -48,8 +48,8 @@ end
 function M.declaration_range(state, line, word, name, skip)
   local tokens, starts = state.tokens, state.index.starts
   local from = starts[line] or starts[#starts]
-  local places = (name and state.index.names[word .. " " .. name]) or (not name and state.index.words[word]) or {}
-  local first = places[M.search(1, #places, function(k) return tokens[places[k]].at >= from end) + skip]
+  local found = (name and state.index.names[word .. " " .. name]) or (not name and state.index.words[word]) or {}
+  local first = found[M.search(1, #found, function(k) return tokens[found[k]].at >= from end) + skip]
   if not first then
     first = math.min(#tokens, M.search(1, #tokens, function(k) return tokens[k].at >= from end))
     return first, first
@@ -69,7 +69,7 @@ function M.fail(state, at, ...)
   state.fail(source.message(state.src, at, string.format(...)))
 end
 
--- The text of a field of the declaration at hand, with its place: that of `field = "..."` in it, else of the only string
+-- The text of a field of the declaration at hand, with its position: that of `field = "..."` in it, else of the only string
 -- with that content in the file (a local's), else none.
 function M.text_of(state, index, field, value)
   local tokens = state.tokens

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made
- * above the core, for an expression and its dtypes; the engine lays out its registers in a slice's scratch and runs it.
- * Never changed after it is made; knows no shapes. */
+ * program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made for
+ * an expression and its dtypes; the engine lays out its registers in a slice's scratch and has it run. Never changed after it is
+ * made; knows no shapes. */
 #ifndef QN_PROGRAM_H
 #define QN_PROGRAM_H
 
-#include "core/base/kernel_abi.h"
+#include "core/op/tile_program.h"
 
 typedef enum qn_register_kind {
   QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
@@ -33,17 +33,14 @@ typedef struct qn_step {
 } qn_step;
 
 typedef struct qn_program {
-  int32_t n_steps, n_temps, n_ones; /* n_ones: words of 8 bytes */
+  qn_tile_program head; /* first: what the engine has of it */
+  int32_t n_steps, n_temps;
   const qn_step *steps;
   const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */
   const uint64_t *constants;
-  uint32_t in_place; /* bit k: no step after the one that writes output k reads an input: it may be written to the tensor */
-  int32_t picoseconds; /* roughly what an element takes */
 } qn_program;
 
-/* A parameter in the dtype in which it is used. */
-typedef struct qn_slot {
-  uint8_t param, dtype;
-} qn_slot;
+/* As qn_tile_program.compute: the steps over one tile. */
+void qn_program_compute(const qn_tile_program *program, const qn_tile_values *values);
 
 #endif

@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- What a tree is generated without on request: `--no-threads`, `--no-environment`. Each leaves files of the core out and has a small
+-- one in their place. Pure.
+
+local M = {}
+
+-- files: of runtime/core; instead: what takes their place, of runtime/tree; note: what the public header says of it
+M.list = {
+  { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
+    note = {
+      "Without threads (--no-threads): a call runs on the thread that makes it, or on the host's threads where",
+      "quern_options.parallel_for is given. Else quern_options.threads has no effect. Calls may come from several threads.",
+    } },
+  { option = "no-environment", files = { "base/environment.c", "base/isa.c" }, instead = { "environment_none.c", "isa_none.c" },
+    note = {
+      "Without environment (--no-environment): no environment variable is read. Those that are named below count as unset.",
+    } },
+}
+
+-- Of a run's options: { files = set of paths, sources = list of paths, notes = list of lines }
+function M.of(options)
+  local result = { files = {}, sources = {}, notes = {} }
+  for _, row in ipairs(M.list) do
+    if options[row.option] then
+      for _, path in ipairs(row.files) do result.files[path] = true end
+      for _, name in ipairs(row.instead) do table.insert(result.sources, "runtime/tree/" .. name) end
+      table.move(row.note, 1, #row.note, #result.notes + 1, result.notes)
+    end
+  end
+  return result
+end
+
+-- Errors of such options beside what they do not go with. product: an option
+function M.check(options, product, errors)
+  for _, row in ipairs(M.list) do
+    if options[row.option] and options[product] then
+      errors[#errors + 1] = string.format("--%s: not with --%s", row.option, product)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The names of a kernel's local variables: a value has the name that the spec or dsl/math gives it, else a short temporary one,
+-- t12. A name that is taken gets a number: r, r_2. Knows what C, C++ and the kernels' headers reserve.
+
+local dag_of = require "gen.graph.dag"
+local template = require "gen.base.template"
+
+local M = {}
+
+local RESERVED = {}
+for word in ([[
+  auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return
+  short signed sizeof static struct switch typedef union unsigned void volatile while
+  alignas alignof bool constexpr false nullptr static_assert thread_local true typeof typeof_unqual
+  asm linux unix i386
+  and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield compl concept consteval constinit
+  const_cast decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq operator or or_eq private
+  protected public reinterpret_cast requires static_cast template this throw try typeid typename using virtual wchar_t xor xor_eq
+  threadIdx blockIdx blockDim gridDim warpSize
+  f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 m8 m16 m32 m64 bool_s f16_s bf16_s
+  f32_u f64_u i8_u i16_u i32_u i64_u u8_u u16_u u32_u u64_u bool_s_u f16_s_u bf16_s_u
+]]):gmatch "%S+" do RESERVED[word] = true end
+
+-- Names that macros and functions of headers may have.
+local function is_foreign(name) return name:find "^[qQ]%a?_" or name:find "^_" or name:find "__" or not name:find "%l" end
+
+-- What the templates and the targets call things that belong to an operand.
+local OF_OPERAND = { "in_", "row_", "step_", "strip_", "give_", "put_", "got_", "to_", "tile_", "loaded_" }
+
+local Locals = {}
+Locals.__index = Locals
+
+-- The names of one kernel. parsed: its template; operands: of operands.lua; others: list of names that are taken besides;
+-- outputs: the nodes that it computes. What runs for every element is named before what only rare blocks need.
+function M.new(parsed, operands, others, outputs)
+  local taken = {}
+  for word in pairs(template.identifiers(parsed)) do taken[word] = true end
+  for _, operand in ipairs(operands) do
+    for _, head in ipairs(OF_OPERAND) do taken[head .. operand.short] = true end
+  end
+  for _, name in ipairs(others) do taken[name] = true end
+  local self = setmetatable({ taken = taken, of_node = {} }, Locals)
+  for _, node in ipairs(dag_of.order(outputs, true)) do
+    if node.label and node.op ~= "rare" then self:of(node) end
+  end
+  return self
+end
+
+-- A name that nothing else has in this kernel: `wanted`, or with a number behind it.
+function Locals:fresh(wanted)
+  if is_foreign(wanted) then wanted = "v_" .. wanted end
+  local name, n = wanted, 1
+  while self.taken[name] or RESERVED[name] do
+    n = n + 1
+    name = string.format("%s_%d", wanted, n)
+  end
+  self.taken[name] = true
+  return name
+end
+
+-- The name of a node's variable, the same wherever the kernel computes it.
+function Locals:of(node)
+  if not self.of_node[node] then self.of_node[node] = self:fresh(node.label or "t" .. node.id) end
+  return self.of_node[node]
+end
+
+return M

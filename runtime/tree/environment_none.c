@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * environment_none.c: no environment (environment.h): every variable is as if it were unset. */
+#include "core/base/environment.h"
+
+int32_t qn_environment_threads(void) { return 0; }
+int qn_environment_log(void) { return -1; }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * isa_none.c: no cap on the level (isa.h), which is the machine's. */
+#include "core/base/isa.h"
+
+#include <stddef.h>
+
+qn_isa qn_isa_detect(void) { return qn_isa_machine(); }
+const char *qn_isa_unknown_cap(void) { return NULL; }
+
+const char *qn_isa_name(qn_isa isa) {
+  static const char *const names[] = {"generic", "v2", "v3", "v4"}; /* ORDER ISA */
+  _Static_assert(sizeof names / sizeof names[0] == QN_ISA_COUNT, "a name for each level");
+  return names[isa];
+}

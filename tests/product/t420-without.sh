@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t420-without.sh: trees generated with --no-threads and --no-environment: nothing of pthread, no getenv, fewer files; the bits of a
+# whole tree; the host's own threads serve; variables do nothing; a single file likewise; what these options do not go with.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t420.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+said=$work/said
+strict='-std=c11 -O1 -Wall -Wextra -Werror'
+generate() { lua5.4 "$source/build.lua" generate --ops gelu,add,clip --dtypes f32 "$@"; }
+# undefined PATTERN OBJECT...: what objects refer to
+undefined() {
+  pattern=$1
+  shift
+  nm -u "$@" | grep -E "$pattern" >"$said"
+}
+
+try 'a whole tree' generate --prefix whole --out "$work/whole"
+try '  compiles' sh "$source/tests/support/build-tree.sh" gcc "$work/whole" "$work/whole.o" $strict
+undefined ' pthread_create$' "$work/whole.o"/*.o; ok $? '  makes threads'
+undefined ' (secure_)?getenv$' "$work/whole.o"/*.o; ok $? '  and reads the environment'
+
+try '--no-threads --no-environment' generate --no-threads --no-environment --prefix lean --out "$work/lean"
+try '  compiles' sh "$source/tests/support/build-tree.sh" gcc "$work/lean" "$work/lean.o" $strict
+! undefined ' (pthread_|sched_yield|sem_|thrd_|syscall)' "$work/lean.o"/*.o; ok $? '  nothing of threads'
+! undefined 'getenv' "$work/lean.o"/*.o; ok $? '  nothing of the environment'
+! grep -rnE 'pthread|getenv|Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
+grep -q 'lean_options.parallel_for is given' "$work/lean/lean.h"; ok $? '  and the header says so'
+try '--no-environment alone' generate --no-environment --prefix quiet --out "$work/quiet"
+! grep -q getenv "$work/quiet"/core/* && grep -q pthread_create "$work/quiet"/core/* && grep -q Threads "$work/quiet/CMakeLists.txt"
+ok $? '  leaves the pool'
+try 'both as a single file' generate --no-threads --no-environment --single --prefix one --out "$work/one"
+try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -c -o "$work/one.o" "$work/one/one.c"
+! undefined 'pthread_|getenv' "$work/one.o"; ok $? '  likewise'
+
+cat >"$work/same.c" <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lean.h"
+#include "whole.h"
+enum { N = 1 << 20, CALLERS = 4 };
+static float x[N], a[N], b[CALLERS][N];
+static int64_t shape = N;
+static int n_slices;
+static DLTensor tensor(float *data) { return (DLTensor){data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, NULL, 0}; }
+static void slices_of_host(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
+  (void)host;
+  n_slices = (int)n;
+  for (int64_t i = n; i-- > 0;) slice(arg, i);
+}
+static void *call(void *out) {
+  DLTensor in = tensor(x), y = tensor(out);
+  return (void *)(intptr_t)(lean_gelu(&in, &y, NULL) || lean_add(&in, &y, &y, NULL));
+}
+static int explained(const char *wanted) {
+  char text[4096];
+  lean_op *op;
+  DLTensor in = tensor(x), y = tensor(b[0]);
+  DLTensor *ins[1] = {&in}, *outs[1] = {&y};
+  const int has = lean_op_find(NULL, "gelu", &op) == 0 && lean_op_explain(op, 1, ins, 1, outs, NULL, text, sizeof text) == 0 && strstr(text, wanted);
+  if (!has) printf("# wanted %s in\n%s\n", wanted, text);
+  return has;
+}
+int main(int argc, char **argv) {
+  int bad = 0;
+  if (argc > 1) return !explained(argv[1]);
+  for (int i = 0; i < N; i++) x[i] = (float)(i - N / 2) * 1e-5f;
+  DLTensor in = tensor(x), y = tensor(a);
+  if (whole_gelu(&in, &y, NULL) || whole_add(&in, &y, &y, NULL)) return 2;
+  pthread_t threads[CALLERS];
+  for (int k = 0; k < CALLERS; k++) bad |= pthread_create(&threads[k], NULL, call, b[k]);
+  for (int k = 0; k < CALLERS; k++) {
+    void *failed;
+    pthread_join(threads[k], &failed);
+    bad |= failed != NULL || memcmp(a, b[k], sizeof a) != 0;
+  }
+  if (bad) printf("# calls from several threads\n");
+  /* the option means nothing without a host's threads, and is taken */
+  const lean_options many = {.size = sizeof many, .threads = 8}, host = {.size = sizeof host, .threads = 4, .parallel_for = slices_of_host};
+  lean_ctx *ctx;
+  lean_op *op;
+  DLTensor again = tensor(b[0]);
+  DLTensor *ins[1] = {&in}, *outs[1] = {&again};
+  if (whole_gelu(&in, &y, NULL)) return 3;
+  for (int k = 0; k < 2; k++) {
+    memset(b[0], 0, sizeof b[0]);
+    if (lean_ctx_create(k ? &host : &many, &ctx) || lean_op_find(ctx, "gelu", &op) || lean_op_call(op, 1, ins, 1, outs, NULL)) return 4;
+    if (memcmp(a, b[0], sizeof a) != 0) printf("# other bits\n"), bad = 1;
+    if (k ? n_slices < 2 : n_slices != 0) printf("# %d slices\n", n_slices), bad = 1;
+    lean_op_release(op);
+    lean_ctx_release(ctx);
+  }
+  return bad;
+}
+C
+try 'both trees in one program' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$work/lean" -I"$work/whole" -o "$work/same" "$work/same.c" \
+  "$work/lean.o"/*.o "$work/whole.o"/*.o -lpthread
+try '  the same bits: from several threads, on the host'"'"'s, with an option of threads' "$work/same"
+try '  explain: one thread' env LEAN_NUM_THREADS=3 "$work/same" 'threads: 1'
+isa=$(LEAN_ISA= "$work/same" 'isa: none such' | sed -n 's/^isa: /isa: /p')
+try '  no variable caps the level' env LEAN_ISA=generic "$work/same" "$isa"
+LEAN_ISA=nonsense LEAN_LOG=3 "$work/same" >"$said" 2>&1 && [ ! -s "$said" ]; ok $? '  none makes it talk'
+
+refused '--library' 'no-threads: not with --library' lua5.4 "$source/build.lua" generate --library --no-threads --out "$work/o"
+refused '--kernels-only' 'no-environment: not with --kernels-only' generate --kernels-only --no-environment --out "$work/o"
+refused '--scan' 'does not go with --scan' lua5.4 "$source/build.lua" generate --scan x.c --no-threads --out "$work/o"
+[ ! -e "$work/o" ]; ok $? 'nothing is written then'
+
+done_testing
