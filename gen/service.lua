@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The generator at run time: what the quern-gen module asks of it. A service holds a model, which specs add to, and answers
+-- The generator at run time: the interface of the quern-gen module. A service holds a model, which specs add to, and answers
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
--- math, utf8 and what sandbox.lua needs of debug: texts and the model come from whoever makes the service.
+-- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
 
 local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
@@ -26,7 +26,7 @@ function M.new(sources)
   return setmetatable({ sources = sources, kept = {}, strings = debug.getmetatable "" }, Service)
 end
 
--- A model of the built-in specs from what tools/embed.lua keeps of one: { dtypes, ops, funcs, api_names }.
+-- A model of the built-in specs from the fields that tools/embed.lua keeps: { dtypes, ops, funcs, api_names }.
 function M.restore(kept)
   local model = { dtypes = kept.dtypes, ops = kept.ops, op_of_name = {}, op_of_c_name = {}, func_of_name = {}, files = {},
                   api_names = {}, primitives = expr.PRIMITIVES, types = promote.new(kept.dtypes), derive = derive.run }
@@ -110,18 +110,13 @@ local function packed_op(types, op, built, heavy)
   end
   local params, derivative = {}, { string.pack("<I4", op.backward_of and 1 or 0) }
   for k, param in ipairs(op.params) do params[k] = string.pack("<s4", param.name) .. packed_number(param.value) end
-<<<<<<< HEAD
   for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
-  return string.pack("<s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     RULES[variants.rule(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params, op.counts or 0)
+  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs,
+                     #op.outputs, #op.params, op.counts or 0)
     .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
-=======
-  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs, #op.outputs, #op.params)
-    .. table.concat(results) .. table.concat(args) .. table.concat(params)
->>>>>>> main
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
@@ -157,7 +152,7 @@ local function check_bodies(model, first, built, heavy)
   return heavy
 end
 
--- Takes out of a model what came to it since `before` was noted: { n_ops, n_files, funcs = set of names }.
+-- Removes the additions to a model since `before`: { n_ops, n_files, funcs = set of names }.
 local function take_back(model, before)
   for k = #model.ops, before.n_ops + 1, -1 do
     local op = model.ops[k]
@@ -179,7 +174,7 @@ local function load_spec(self, name, text)
     local errors = spec.load(model, name, text)
     if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
     local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
-    -- what is derived of bodies within their limits
+    -- derivatives of bodies that are within their limits
     local n_given = #model.ops
     derive.complete(model, before.n_ops + 1)
     check_bodies(model, n_given + 1, self.built, heavy)

@@ -85,7 +85,7 @@ local function earlier_files(folder)
   return names
 end
 
--- Writes one file that is nobody's to replace. Returns true, or nil and the reason.
+-- Writes one file, which must not exist yet. Returns true, or nil and the reason.
 function M.create(path, text)
   if M.read(path) then return nil, path .. " is there already" end
   local ok, why = M.write_if_changed(path, text)

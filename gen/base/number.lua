@@ -55,7 +55,7 @@ end
 local F32 = { exponent = 8, digits = 24 }
 function M.f32_bits(value) return M.float_bits(value, F32) end
 
--- The f64 whose value is the float with these bits; NaN is the one NaN.
+-- The value of the float with these bits, as an f64; every NaN becomes the canonical NaN.
 function M.float_value(bits, t)
   if t.exponent == 11 then return M.f64_value(bits) end
   local fraction = t.digits - 1
@@ -78,7 +78,7 @@ function M.rounded(value, t)
   return M.float_value(M.float_bits(value, t), t)
 end
 
--- The f64 whose value is the f32 with these bits.
+-- The value of the f32 with these bits, as an f64.
 function M.f32_value(bits)
   return (string.unpack("<f", string.pack("<I4", bits)))
 end

@@ -4,7 +4,7 @@
 --   $param name... | $for name in list | $if condition | $elif condition | $else | $end | $assert condition
 --   $include FILE             the lines of FILE of the same folder, indented as this line is
 --   $within FILE ... $end     the same, with what is between these two lines in place of FILE's line $inside
--- and ${name} inside lines. $param lines at the head name what a template takes, by itself or in the files it includes: a value
+-- and ${name} inside lines. $param lines at the head name the parameters of a template and of the files that it includes: a value
 -- that is missing or not named there is an error. Expressions are names (a.b), comparisons and one call at most. Knows neither
 -- ops nor C.
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The declaration of an op: what its fields say, checked. What is special about a kind of op is that kind's (gen/kinds).
+-- The declaration of an op: its fields, checked. Fields of one kind of op are checked by that kind (gen/kinds).
 
 local fields_of = require "gen.front.fields"
 local kinds = require "gen.kinds.kinds"

@@ -55,7 +55,7 @@ function M.parse_names(state, at, what, text, types)
       return nil
     end
     if seen[name] then
-      fail(state, at, "%s: '%s' stands twice", what, name)
+      fail(state, at, "%s: '%s' occurs twice", what, name)
       return nil
     end
     if kind and not types[kind] then

@@ -23,7 +23,7 @@ local function is_name(name)
   return type(name) == "string" and #name <= 64 and name:find "^[a-z][a-z0-9_]*$" ~= nil
 end
 
--- A name that may stand in C as it is: an input, an output, a parameter, a function.
+-- A name that is used in C unchanged: an input, an output, a parameter, a function.
 function M.is_free_name(name)
   return is_name(name) and not RESERVED[name] and not name:find "_t$" and not name:find "^q[nk]?_"
     and not name:find "^quern_"
@@ -38,7 +38,7 @@ end
 M.TYPED_FUNCTION = { out = true, call = true, ins = true, outs = true }
 
 -- Whether `name` may be an op's: [a-z][a-z0-9_]*, with a namespace before it or not. Returns its C name, or nil and why.
--- api_names: words that stand behind the prefix in the public header
+-- api_names: words that follow the prefix in the public header
 function M.op_c_name(name, api_names)
   local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
   if not M.is_free_name(base or name) or (namespace and not M.is_free_name(namespace)) then
@@ -53,8 +53,8 @@ function M.op_c_name(name, api_names)
   return c_name
 end
 
--- The C names of a model's ops in a tree of a prefix: an op whose namespace is the prefix has it once, acme.swish is acme_swish.
--- Returns what is wrong, or nil.
+-- The C names of a model's ops in a tree of a prefix: the prefix is not repeated for an op of that namespace, acme.swish is
+-- acme_swish. Returns an error, or nil.
 function M.put_under_prefix(model, prefix)
   for _, op in ipairs(model.ops) do
     local base = op.name:match("^" .. prefix .. "%.([a-z][a-z0-9_]*)$")

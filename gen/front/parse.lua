@@ -27,7 +27,7 @@ local LEVELS = {
 }
 local COMPARISON = { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true, ["=="] = true, ["!="] = true }
 
--- Words that mean something where they stand, and are no variable's name in a host's expression.
+-- Words with a meaning of their own in a host's expression: no names of variables.
 M.WORDS = { ["return"] = true, param = true, rare = true, lookup = true, T = true }
 
 local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
@@ -293,7 +293,7 @@ function Parser:statement(body)
   return nil
 end
 
--- text -> { statements, [result = expression] }. types: by name, what may stand in casts and before names
+-- text -> { statements, [result = expression] }. types: by name, the types in casts and before names
 function M.parse(text, types)
   local self = setmetatable({ tokens = scan(text, M.MAX_BYTES), next = 1, depth = 0, types = types }, Parser)
   local body = { statements = {} }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Running a stranger's Lua data: its tokens, the words it may not use, the run itself under limits. Knows nothing of what
+-- Running untrusted Lua data: its tokens, the words it may not use, the run itself under limits. Knows nothing of what
 -- specs mean.
 --
 -- A spec is data: it may use the declarators it is given, tables, numbers, strings and arithmetic. Everything else of Lua

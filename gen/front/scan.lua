@@ -8,7 +8,7 @@ local source = require "gen.base.source"
 
 local M = {}
 
--- Behind the comment that begins at `at`, or nil. One of a line goes on in the next behind a backslash.
+-- The position behind the comment that begins at `at`, or nil. A backslash continues a line's comment in the next line.
 local function skip_comment(text, at)
   local two = text:sub(at, at + 1)
   if two == "//" then
@@ -35,7 +35,7 @@ local function skip_quoted(text, at)
   return at
 end
 
--- Behind the number that begins at `at`, or nil. A mark may stand between two digits: 1'000.
+-- The position behind the number that begins at `at`, or nil. A mark may separate two digits: 1'000.
 local function skip_number(text, at)
   local stop, behind = nil, text:match("^%.?%d()", at)
   while behind do
@@ -47,7 +47,7 @@ end
 
 local RAW = { R = true, LR = true, uR = true, UR = true, u8R = true }
 
--- Where the raw string of C++ ends whose first word stands before `at`, or nil.
+-- The end of the raw string of C++ with its first word before `at`, or nil.
 local function skip_raw(text, word, at)
   local mark, inside = text:match('^"([^ ()\\\t\v\f\n]*)%(()', at)
   if not RAW[word] or not mark then return nil end
@@ -55,7 +55,7 @@ local function skip_raw(text, word, at)
   return stop and stop + 1
 end
 
--- The token of C at `at`: where the text goes on behind it, and what it is: "comment", "word", or anything else: "other".
+-- The token of C at `at`: the position behind it, and its kind: "comment", "word", or anything else: "other".
 local function next_token(text, at)
   local comment = skip_comment(text, at)
   if comment then return comment, "comment" end
@@ -80,7 +80,7 @@ local function without_comments(text)
   return table.concat(parts)
 end
 
--- The directive whose # is at `at`: its first word, what follows on the line, and where the line ends.
+-- The directive with its # at `at`: its first word, the rest of the line, and the line's end.
 local function directive_at(text, at)
   local line = {}
   at = at + 1
@@ -96,8 +96,8 @@ end
 local BRANCHES = { ["else"] = true, ["elif"] = true, ["elifdef"] = true, ["elifndef"] = true }
 
 -- What the conditions of the preprocessor leave out of a text, told of a plain 0 only: of all others each branch counts.
--- Returns a function of a place where a # begins a line: where to go on, or nil where no condition begins or ends; and one
--- that says whether what comes is left out.
+-- Returns two functions. The first takes the position of a # that begins a line: the position to go on from, or nil if no
+-- condition begins or ends there. The second tells whether the following text is left out.
 local function new_conditions(text)
   local is_out, n_out = {}, 0 -- of each condition that is open: whether its present branch is left out; how many are
   local function enter(value)
@@ -124,7 +124,7 @@ local function new_conditions(text)
   return take, function() return n_out > 0 end
 end
 
--- Where the QUERN_KERNEL( ... ) whose arguments begin at `at` is closed, or nil.
+-- The position of the ) of a QUERN_KERNEL( ... ) with its arguments from `at` on, or nil.
 local function closing_of(text, at)
   local depth = 1
   while at <= #text do

@@ -101,7 +101,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- loading
 
--- Each declarator of a file only notes what it was given: what a spec says is checked after its text has run, with the
+-- Each declarator of a file only notes its arguments: a spec is checked after its text has run, with the
 -- string library back. statements: list of { declare, line, name, fields }
 local function environment(state, statements)
   local model = state.model
@@ -148,7 +148,7 @@ local function environment(state, statements)
   return env
 end
 
--- Runs what a file's declarators noted.
+-- Processes the declarations that a file's declarators noted.
 local function declare_all(state, statements)
   local before = {}
   if #statements > M.MAX_DECLARATIONS then

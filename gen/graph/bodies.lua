@@ -59,7 +59,7 @@ function Scope:type_of(name, node)
   return self.T
 end
 
--- Notes on a value's node that the body calls it `name`. The last name holds: that of the outer body.
+-- Labels a value's node with its name in the body. The last label holds: that of the outer body.
 local function label(value, name)
   if not is_weak(value) and #scope.node_of(value).args > 0 then scope.node_of(value).label = name end
 end
@@ -77,7 +77,8 @@ function Scope:assigned(statement)
   return self:cast(value, type_name)
 end
 
--- The same where an output is assigned, which may have a type of its own. outputs: name -> output, of a body that assigns them
+-- The same for an assignment that may be to an output with a type of its own. outputs: name -> output, of a body that assigns
+-- them
 function Scope:assigned_output(statement, outputs)
   local value, output = self:assigned(statement), outputs[statement.name]
   if not output then return value end
@@ -129,8 +130,8 @@ function Scope:run_rare(statement, outputs)
   end
 end
 
--- Evaluates the body: its result, or, where it assigns `outputs`, the list of them. One that is marked as a derivative is run by
--- model.derive, which who marks it puts there (derive.lua).
+-- Evaluates the body: its result, or, where it assigns `outputs`, the list of them. A body marked as a derivative is run by
+-- model.derive, set by derive.lua.
 function Scope:run(outputs)
   if not self.source.derive then return self:run_body(outputs) end
   local list = self.state.model.derive(self)

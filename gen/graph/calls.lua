@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops, whose bodies are inlined.
+-- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops. The bodies of the latter two are inlined.
 
 local number_of = require "gen.base.number"
 local kinds = require "gen.kinds.kinds"
@@ -218,7 +218,7 @@ function Scope:of_body(owner, body, env, T)
                         constants = owner.constants, tables = owner.tables, trusted = owner.builtin }, Scope)
 end
 
--- Notes where a body comes from; the value of a function, where it has no name of its own, is called as the function.
+-- Notes the file of an inlined body. A function's value without a name of its own gets the function's name.
 function Scope:note_use(owner, result)
   local files, file = self.state.files, owner.location:match "^(.*):%d+$"
   if not files[file] then files[file], files[#files + 1] = true, file end
@@ -251,8 +251,8 @@ function Scope:inline(owner, body, env, values, T, node)
   return result
 end
 
--- canonical(x) in the library's own math: x, which where no rare block runs is a number or the one NaN, so that kernels need
--- not look.
+-- canonical(x) in the library's own math: x, with the promise that where no rare block runs it is a number or the canonical NaN.
+-- Kernels then need no check.
 function Scope:canonical(node)
   if #node.args ~= 1 then self:fail(node, "canonical takes 1 argument") end
   local value = self:eval(node.args[1])

@@ -3,8 +3,8 @@
 -- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
 --
 -- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical], [label] }. Types are dtype names of
--- dsl/types.lua; "bool" is a condition. is_canonical: a number or the one NaN, where no rare block runs. label: what the source
--- calls the value, for readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
+-- dsl/types.lua; "bool" is a condition. is_canonical: a number or the canonical NaN, where no rare block runs. label: the
+-- value's name in the source, for readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
 
 local number = require "gen.base.number"
 local primitives = require "gen.graph.primitives"
@@ -80,13 +80,13 @@ function M.args_of(node, without_rare)
   return node.args
 end
 
--- The node whose value a node has: behind rare blocks, where they count as not taken.
+-- The node that computes a node's value. without_rare: behind rare blocks, which count as not taken.
 function M.value_of(node, without_rare)
   while without_rare and node.op == "rare" do node = node.args[3] end
   return node
 end
 
--- The nodes that `roots` need, in an order where arguments come first. without_rare: as of args_of.
+-- The nodes that `roots` need, arguments before their users. without_rare: as in args_of.
 function M.order(roots, without_rare)
   local list, state = {}, {}
   for _, root in ipairs(roots) do
@@ -111,7 +111,7 @@ function M.order(roots, without_rare)
   return list
 end
 
--- How many operations of `list`, arguments first, wait for one another; rare blocks count as not taken.
+-- The length of the longest chain of dependent operations in `list`, arguments first; rare blocks count as not taken.
 function M.depth(list)
   local depth_of, deepest = {}, 0
   for _, node in ipairs(list) do
@@ -135,18 +135,18 @@ end
 
 M.MAX_TERMS = 4 -- of a demand; it is widened where there would be more
 
--- What tells that a rare block must run: conditions over the values that there are while none runs. A block behind `?:`,
+-- The conditions under which a rare block must run, computed from the values without rare blocks. A block behind `?:`,
 -- `x > 0 ? log(x) : 0`, matters only to elements that take its branch. Makes nodes.
 --
--- A value is in demand where an output depends on it by way of branches that are taken, whose conditions are in demand as
--- well. If no rare block in demand has to run, then all values in demand are right, by induction from the inputs on: so are
--- the outputs.
+-- A value is in demand if an output depends on it through branches that are taken; the conditions of these branches are in
+-- demand, too. If no rare block in demand has to run, then all values in demand are right, by induction from the inputs on, and
+-- so are the outputs.
 function Dag:rare_conditions(outputs)
   local list = M.order(outputs)
   local reaches, demand_of, conditions, seen = reaching_rare(list), {}, {}, {}
   local ALWAYS = { terms = 0 } -- a demand without a condition
 
-  -- Of a demand and a condition, or of two demands; nil if it has too many terms.
+  -- A demand joined with a condition, or with another demand; nil if it has too many terms.
   local function joined(op, a, b, terms)
     if terms > M.MAX_TERMS or #self.nodes + 2 > M.MAX_NODES then return nil end
     return { condition = a and self:make(op, "bool", { a, b }) or b, terms = terms }

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Derivatives. Of a primitive: a rule, as text. Of a graph whose calls are nodes of their own (expr.lua's units): one walk from
--- the inputs on. Of an op: another op, <op>_backward, whose body its spec says, or is derived from the op's own. Knows no C.
+-- Derivatives. Of a primitive: a rule, as text. Of a graph of units (expr.lua: calls are nodes of their own): one walk from
+-- the inputs on. Of an op: another op, <op>_backward; its body is given in the spec or derived from the op's own. Knows no C.
 --
--- An op works element by element, so what backpropagation does to it is to multiply grad, the derivative by its output, with
--- a number per input. Derivatives are linear in grad, and so the walk carries grad from an input through to the output: what
--- comes out is what has to be added to the input's own derivative. Unlike a walk backwards it gives `c ? f(x) : g(x)` the
+-- An op works element by element, so backpropagation multiplies grad, the derivative by its output, with a number per input.
+-- Derivatives are linear in grad, so the walk carries grad from an input through to the output; the result is the term to add to
+-- the input's own derivative. Unlike a walk backwards it gives `c ? f(x) : g(x)` the
 -- derivative `c ? f'(x) : g'(x)`, with nothing of the branch that is not taken: no infinity of it becomes a NaN.
 
 local parse = require "gen.front.parse"
@@ -24,10 +24,10 @@ for _, row in ipairs(primitives.list) do
   if type(row.derive) == "table" then M.RULES[row.name] = row.derive end
 end
 
--- What a backward op's input is, where it is no input of its op: grad, the op's output. ORDER QN_READS of kernel_abi.h
+-- A backward op's inputs that are no inputs of its op: grad, the op's output. ORDER QN_READS of kernel_abi.h
 M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
 
--- Said of a backward op; runtime/lang/typing.c has the same sentence.
+-- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
 local RULE = { name = "a rule", builtin = true }
@@ -64,8 +64,8 @@ local ARGUMENTS = { "x", "y", "z" }
 local Walk = {}
 Walk.__index = Walk
 
--- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a call of what has no
--- derivative of its own may be looked into
+-- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a callee without a
+-- derivative of its own may be derived from its body
 function M.walk(scope, seeds, may_expand)
   local known = {}
   for node, derivative in pairs(seeds) do known[node] = derivative end
@@ -74,7 +74,7 @@ end
 
 function Walk:is_float(node) return self.scope.state.types.by_name[node.type].kind == "float" end
 
--- A part of a rule or a sum that an argument adds.
+-- A sum and the term of one more argument.
 function Walk:plus(sum, part) return sum and self.scope.state.dag:make("add", part.type, { sum, part }) or part end
 
 function Walk:of_rules(node, at)
@@ -144,7 +144,7 @@ function Walk:of_call(node, at)
   return sum
 end
 
--- Of a call by way of its body, whose units become part of the graph.
+-- The derivative of a call from the callee's body; the units of the body become part of the graph.
 function Walk:of_body(node, at)
   if self.depth >= expr.MAX_INLINE_DEPTH then
     self.scope:fail_as("limit", at, "calls nested deeper than %d", expr.MAX_INLINE_DEPTH)
@@ -175,7 +175,7 @@ function Walk:of_node(node, at)
   return self:of_rules(node, at)
 end
 
--- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are said
+-- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are reported
 function Walk:of(root, at)
   for _, node in ipairs(dag_of.order { root }) do
     if self.known[node] == nil then self.known[node] = self:of_node(node, at) or false end
@@ -185,7 +185,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- bodies
 
--- The result of a body that is another's derivative: `scope` is that of the op <op>_backward. Returns nodes of its graph.
+-- The result of a derived body: `scope` is that of the op <op>_backward. Returns nodes of its graph.
 function M.run(scope)
   local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
@@ -236,7 +236,7 @@ local function may_have_one(types, op)
   return takes_floats and #float_inputs(op) > 0
 end
 
--- The bodies of a backward op: what the spec says, or the op's own with a mark.
+-- The bodies of a backward op: those of the spec, or the op's own, marked `derive`.
 local function bodies_of(op, wrt)
   if op.grad then return { any = op.grad.text } end
   local bodies = {}
@@ -248,7 +248,7 @@ local function bodies_of(op, wrt)
   return bodies
 end
 
--- The names that a text has, and those of them that it assigns.
+-- The names in a text, and those of them that it assigns.
 local function names_in(text)
   local names, assigned = {}, {}
   text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")

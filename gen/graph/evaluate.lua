@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A DAG on numbers, in Lua: what the examples of a spec are checked with, without a compiler. What is narrower than f64 is
--- rounded after each operation; fma of f64 may miss its one rounding by the last bit. Not how anything is computed at run time.
+-- Evaluates a DAG on numbers, in Lua: for the examples of a spec, which are checked without a compiler. Types narrower than f64
+-- are rounded after each operation; fma of f64 may be wrong in the last bit. Not used for computation at run time.
 
 local arithmetic = require "gen.base.arithmetic"
 local number = require "gen.base.number"
@@ -20,7 +20,7 @@ local function apply(node, v, types)
   return arithmetic.normal(f(v[1], v[2], v[3], at), t)
 end
 
--- A number as a value of a type, or nil where it is none.
+-- A number as a value of a type, or nil if it is none.
 local function value_of(x, t)
   if t.kind == "bool" then return x == 0 and 0 or x == 1 and 1 or nil end
   if t.kind == "float" then return number.rounded(x * 1.0, t) end -- not + 0.0: -0 stays

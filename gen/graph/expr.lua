@@ -27,16 +27,16 @@ for name, func in pairs(primitives.functions) do M.PRIMITIVES[name] = func.argum
 
 local Scope, is_weak = scope_of.Scope, weak_of.is_weak
 
--- What a run of the language needs beside the body. has_units: calls of functions and ops become nodes of their own, "call",
--- and nothing is folded, until M.lower puts their bodies there
+-- The state of one evaluation. has_units: calls of functions and ops become nodes of their own, "call", and nothing is folded,
+-- until M.lower inlines their bodies
 function M.new_state(model, has_units)
   model.parsed = model.parsed or setmetatable({}, { __mode = "k" })
   return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {}, files = {},
            active = {}, parsed = model.parsed, depth = 0, steps = 0 }
 end
 
--- The nodes `roots` of a graph of units in the graph of a scope, calls inlined. of_node: node -> what it is there, of those that
--- are known; it gets the others that the roots need. Inputs and params have no others, unless they are nobody's.
+-- Copies the nodes `roots` of a graph of units into the graph of a scope, with calls inlined. of_node: node -> its copy; known
+-- ones on entry, also those of inputs and params; all that the roots need on return.
 function M.lower(state, scope, roots, of_node)
   local needed, result, dag = {}, {}, scope.state.dag
   for _, node in ipairs(dag_of.order(roots)) do needed[node] = true end
@@ -64,9 +64,9 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps, first_output = its name, files = those of the functions used } or nil, an
--- error string and its kind: "syntax", "limit". An index
--- op's has the index as its input and the count behind its params, both numbers of K.
+-- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used, first_output = its name } or nil, an
+-- error string and its kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are
+-- numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
 function M.op_dag(model, op, K, exact)
   local state = M.new_state(model)

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A host's expression: text -> names and canonical text; text and the dtypes of its operands -> typed DAG. The meaning is
--- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values whose
--- dtype is not the type they are computed in. runtime/lang/expression.c and runtime/lang/typing.c read the same language in C, and a
--- test holds the two together. Knows no C.
+-- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values
+-- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
+-- in C, and a test holds the two together. Knows no C.
 
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
@@ -16,14 +16,14 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
--- A canonical text has blanks and names that the text it comes from had not.
+-- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
 
 local function fail(kind, at, ...) error({ kind = kind, at = at, message = string.format(...) }, 0) end
 
 ---------------------------------------------------------------------------------------------------- names
 
--- What each variable of a parsed expression is: { inputs, outputs, params = lists of names, canonical = name -> its canonical
+-- The variables of a parsed expression: { inputs, outputs, params = lists of names, canonical = name -> its canonical
 -- one }. Throws { at, message, kind }.
 local function names_of(body)
   local names = { inputs = {}, outputs = {}, params = {}, canonical = {} }
@@ -78,14 +78,14 @@ local function names_of(body)
   return names
 end
 
--- The text as a source: it may be one already, a part of a file say. Its own name goes before what is said of it, unless it is
--- too long to be read.
+-- The text as a source; it may be one already, such as a part of a file. Messages begin with the expression's own name, unless
+-- the text is too long to be read.
 local function source_of(text)
   if type(text) ~= "string" then return text end
   return source.new(#text <= parse.MAX_BYTES and text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
 end
 
--- f(src, ...) with what it throws at a place of the text made a message. Returns its result, or nil, message, kind.
+-- f(src, ...), with an error that it throws at a position of the text made a message. Returns its result, or nil, message, kind.
 local function guarded(src, f, ...)
   local ok, result = pcall(f, src, ...)
   if ok then return result end
@@ -114,7 +114,7 @@ local function canonical_of(body, names)
   return table.concat(words, " ")
 end
 
--- What an expression is before any dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
+-- An expression without dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
 -- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source
 function M.canonical(model, text)
   local result, message, kind = guarded(source_of(text), function(src)
@@ -149,7 +149,7 @@ Host.__index = Host
 
 local function is_callable(name) return primitives.functions[name] and not primitives.functions[name].is_trusted end
 
--- What is called is there, and may be called by a host: an op, else a primitive.
+-- Checks that all called functions exist and are open to hosts: ops, else primitives.
 local function check_calls(body, model, names)
   local is_input = {}
   for _, name in ipairs(names.inputs) do is_input[name] = true end
@@ -221,7 +221,8 @@ local function check_dtype(types, name, what)
   return t
 end
 
--- Puts the bodies of what is called into a graph of units: the state of the new graph. inputs, outputs: its nodes, which become the new ones.
+-- Inlines all calls of a graph of units. Returns the state of the new graph. inputs, outputs: lists of nodes, replaced by the new
+-- ones.
 local function lowered(src, state, inputs, outputs)
   local inner = expr.new_state(state.model)
   local scope, of_node = setmetatable({ state = inner, source = src, env = {} }, expr.Scope), {}
@@ -234,7 +235,7 @@ local function lowered(src, state, inputs, outputs)
   end
   local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
   if not ok then
-    -- what goes wrong in the body of an op is said at the call, whose place the host knows
+    -- an error in the body of an op is reported at the call, a position that the host knows
     local problem = result
     if type(problem) == "table" and problem.source ~= src and scope.call then
       fail(problem.kind or (problem.limit and "limit") or "dtype", scope.call.at, "%s: %s", scope.call.name, problem.message)
@@ -318,7 +319,8 @@ function M.entry(model, request)
     local op = { name = host.names.name, bodies = { any = src }, file = src.name, line = 1 }
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise" }
-    return { record = record, dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs } }
+    local dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs }
+    return { record = record, dag = dag }
   end)
 end
 

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What an op takes: the dtypes that its spec lists, those that its kernels compute in, and the body for each of them.
+-- The dtypes of an op: those that its spec lists, the compute dtypes of its kernels, and the body for each of them.
 
 local elementwise = require "gen.kinds.elementwise"
 local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
--- The op that a call names, and the number of the output that is asked for: NAME, or NAME.OUTPUT of an op of several.
+-- The op that a call names, and the number of the requested output: NAME, or NAME.OUTPUT of an op of several.
 function M.op_called(model, name)
   local op = model.op_of_name[name]
   if op then return op end
@@ -20,7 +20,7 @@ end
 
 M.is_listed, M.is_double, M.is_floating = elementwise.is_listed, elementwise.is_double, elementwise.is_floating
 
--- What an op's kernels compute in when its promoted dtype is T, or nil when it does not take T.
+-- The compute dtype of an op's kernels for the promoted dtype T, or nil if it does not take T.
 function M.compute_type(types, op, T) return kinds.of(op).compute_type(types, op, T) end
 
 -- The body of an op for a compute type: the dtype's own, its kind's, the one for all.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The operators of the language: scope.lua's methods for what has a sign, of values that have a dtype or none.
+-- The operators of the language, as scope.lua's methods, for values with a dtype and weak ones.
 
 local primitives = require "gen.graph.primitives"
 local promote = require "gen.front.promote"
@@ -27,7 +27,7 @@ end
 function Scope:arithmetic(op, a, b, node)
   if is_weak(a) and is_weak(b) then return self:checked(node, weak_of.arithmetic(op, a, b)) end
   if op == "/" and self:are_integers(a, b) then
-    -- before they meet: what is weak is an f32 at once
+    -- before promotion: a weak value becomes an f32 at once
     if not is_weak(a) then a = self:cast(a, "f32") end
     if not is_weak(b) then b = self:cast(b, "f32") end
   end
@@ -102,7 +102,7 @@ function Scope:eval_unary(node)
   return node.op == "-" and self:make("neg", dtype_of(value), { value }) or value
 end
 
--- What evaluates an operator, by what its primitive takes.
+-- The method that evaluates an operator, by `takes` of its primitive.
 local METHOD_OF = { number = "arithmetic", float = "arithmetic", any = "compare", bits = "bitwise", integer = "shift" }
 
 function Scope:eval_binary(node)

@@ -3,38 +3,38 @@
 -- The primitives: the operations that nodes of a graph compute, a row each. From these rows come the functions and operators
 -- of the language (expr.lua), folding (dag.lua), the evaluator (evaluate.lua), derivatives (derive.lua), the spellings of the
 -- targets, the library's kernels of one operation each and the tables of runtime/lang (products/primitive_kernels.lua). Data and
--- small functions: knows no syntax, and of targets no more than the text that stands for a row there.
+-- small functions: knows no syntax, and of targets only the spellings in its rows.
 --
 --   name        of the node operation
 --   doc         what it computes, of its arguments x, y, z: a line of docs/primitives.md
 --   arguments   how many
 --   takes       the kinds of the arguments, a key of M.KINDS; nil: their types differ
---   result      the result's type where it is not the arguments': "bool"
+--   result      the result's type if it is not that of the arguments: "bool"
 --   call        a body may call it by its name
 --   operator    its sign in a body; prefix: that of one operand
 --   signless    the result is the same bits for integers of either sign
 --   fold        (x, y, type): the result on integers, exact modulo 2^bits; folds constants, and evaluates
---   simplify    (dag, type name, args): a node that the result is, or nil
+--   simplify    (dag, type name, args): an existing node equal to the result, or nil
 --   evaluate    (x, y, z, at): the result on numbers, before it is rounded; at = { type, of = the first argument's type, node,
 --               types }. Or a table of such functions by kind of the type
 --   derive      what each argument x, y, z adds to the derivative, as text of the language: out is the result, grad the
---               argument's own derivative, "0" is nothing. Or how a node is derived that no rule can say: "branches", "cast",
---               "constant" (it has none to add). nil: it cannot be derived; underived: what is said then, if not the name.
+--               argument's own derivative, "0" is nothing. Or a derivation without a rule: "branches", "cast", "constant" (adds
+--               nothing). nil: no derivative; underived: the operation's name in that error, if not `name`.
 --               At kinks they are PyTorch's: half of grad to each of two equal operands, 0 to the argument 0 of abs
 --   c, cuda     the spelling in a target: $1 $2 $3 are the arguments, $t the type computed in, $f the first argument's; other
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
 --               condition; constant: the last argument is a constant; any: all else
---   cuda_free   the spelling where the result is an operand whose NaN nobody looks at: the hardware changes signs as it reads
+--   cuda_free   the spelling as an operand where a NaN's bits do not matter: the hardware changes signs as it reads
 --   exact       the spelling in numbers of 113 bits, conditions as int, by which `check --measure` holds bodies to their bounds; nil:
 --               what uses it is not measured
---   family      the file of kernels that the library has it in
+--   family      the library's file of kernels with this operation
 
 local arithmetic = require "gen.base.arithmetic"
 local number = require "gen.base.number"
 
 local M = {}
 
--- What is taken -> kinds. float: an integer becomes f32; whole: an integer stays as it is.
+-- `takes` -> kinds. float: an integer becomes f32; whole: an integer stays as it is.
 M.KINDS = {
   float = { float = true }, whole = { float = true }, integer = { integer = true }, bool = { bool = true },
   number = { integer = true, float = true }, bits = { bool = true, integer = true },
@@ -332,7 +332,7 @@ primitive {
   cuda = { constant = "q_shrc_$t($1, $2)", any = "q_shr_$t($1, $2)" },
 }
 
--- raw: the bits of a NaN are whatever the hardware made; of bits, those of the one NaN.
+-- raw: a NaN has the bits that the hardware made; bits: those of the canonical NaN.
 local function bits_of(x, _, _, at) return number.float_bits(x, at.of) end
 
 primitive {
@@ -404,7 +404,7 @@ primitive {
   exact = { bool = "$1 != 0", any = "$1" },
 }
 
--- To the dtype that is the node's name, whose numbers its compute type holds.
+-- Rounds to the dtype in the node's name; the compute type holds all numbers of that dtype.
 primitive {
   name = "round", arguments = 1, derive = "cast",
   doc = "x rounded to a dtype that is only stored, in the type that it is computed in.",
@@ -416,8 +416,8 @@ primitive {
   exact = { bool = "$1 != 0", any = "$1" },
 }
 
--- select: the second argument where the first holds, else the third. rare: the same of a rare block, whose second argument is
--- computed only where some element needs it.
+-- select: the second argument where the first holds, else the third. rare: the same for a rare block; the second argument is
+-- computed only if some element needs it.
 local choices = {
   select = "y where the condition x holds, else z.",
   rare = "As select; y is computed only where some element of a block needs it.",

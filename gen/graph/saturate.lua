@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Casts that saturate, for an op with casts = "saturate": where an integer does not fit, it becomes the nearest one that does.
--- What a plain cast does right (all that fits; floats, which saturate by law) is left to it. Knows dtypes and DAGs, makes no text.
+-- Casts that saturate, for an op with casts = "saturate": an integer that does not fit becomes the nearest one that does.
+-- Plain casts serve all pairs in which every integer fits, and floats, which saturate by law. Knows dtypes and DAGs, makes no
+-- text.
 
 local dag_of = require "gen.graph.dag"
 
@@ -14,7 +15,7 @@ local function exceeds(from, to)
   return is_below, digits_from > digits_to
 end
 
--- The DAG of such a cast, as expr.op_dag gives one, or nil where a plain cast does. from, to: names
+-- The DAG of such a cast, as expr.op_dag gives one, or nil if a plain cast does. from, to: names
 function M.dag(types, from, to)
   local f, t = types.by_name[from], types.by_name[to]
   if f.kind ~= "integer" or t.kind ~= "integer" then return nil end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The scope of a body while it is evaluated: what its names mean, and the values that it computes with. The other files of the
--- language add to its methods: operators.lua, calls.lua, bodies.lua. Here: values, and how they meet in a dtype.
+-- The scope of a body during evaluation: the meaning of its names, and its values. The other files of the language add methods:
+-- operators.lua, calls.lua, bodies.lua. Here: values, and their promotion to a common dtype.
 
 local promote = require "gen.front.promote"
 local weak_of = require "gen.graph.weak"
@@ -17,8 +17,8 @@ M.CONSTANTS = {
   SQRT1_2 = 0x1.6a09e667f3bcdp-1, INFINITY = math.huge, NAN = 0.0 / 0.0,
 }
 
--- A value is weak, or a DAG node, or { node, type, dtype } where its dtype is not the type that it is computed in: only in a
--- host's expression, whose f16 are f32 while they are computed with.
+-- A value is weak, or a DAG node, or { node, type, dtype } if it is computed in another type than its dtype. The latter occurs
+-- only in a host's expression: f16 is computed in f32.
 local is_weak, is_float = weak_of.is_weak, weak_of.is_float
 function M.node_of(value) return value.node or value end
 function M.dtype_of(value) return value.dtype or value.type end
@@ -28,8 +28,7 @@ local Scope = {}
 Scope.__index = Scope
 M.Scope = Scope
 
--- Throws an error at a syntax node of the body being read. What it is about is the dtypes, unless `kind` says otherwise:
--- "syntax", "limit".
+-- Throws an error at a syntax node of the body: of kind "dtype", or of the `kind` given: "syntax", "limit".
 function Scope:fail(node, ...)
   error({ source = self.source, at = node.at, message = string.format(...) }, 0)
 end
@@ -40,7 +39,7 @@ end
 
 function Scope:kind(value) return self.state.types.by_name[value.type].kind end
 
--- A node as a value of a dtype that computes in its type. Bodies see types only.
+-- A node as a value of a dtype with that compute type. Bodies see types only.
 function Scope:typed(node, dtype)
   if dtype == node.type or not self.keeps_dtypes then return node end
   return { node = node, type = node.type, dtype = dtype }
@@ -74,7 +73,7 @@ function Scope:strong(value, dtype, node)
   return self.state.dag:constant(dtype, number)
 end
 
--- A parameter, and what is computed of parameters and numbers, in a dtype: all of it.
+-- A parameter, or an expression of parameters and numbers, in a dtype: every part of it.
 function Scope:instantiate(tree, dtype, node)
   local t = self.state.types.by_name[dtype]
   if t.kind == "complex" then self:fail(node, "a parameter where %s is expected: give it as an operand", dtype) end
@@ -92,7 +91,7 @@ function Scope:instantiate(tree, dtype, node)
   return self:typed(build(tree), dtype)
 end
 
--- A value cast as it is written: to a dtype that is computed in another it rounds, and goes on in the compute type.
+-- A value with an explicit cast: to a dtype with another compute type it is rounded, and computation goes on in the compute type.
 function Scope:cast(value, type_name)
   local types, node = self.state.types, node_of(value)
   local t = types.by_name[type_name]
@@ -105,7 +104,7 @@ function Scope:cast(value, type_name)
   return self.state.dag:make("cast", type_name, { node })
 end
 
--- A value in another dtype, that it is promoted to, in the compute type: nothing is rounded.
+-- A value promoted to another dtype, in the compute type: nothing is rounded.
 function Scope:promoted(value, dtype)
   return self:typed(node_of(self:cast(value, self.state.types.by_name[dtype].compute)), dtype)
 end
@@ -158,8 +157,8 @@ function Scope:settle(value, node)
   return self:strong(value, fallback, node)
 end
 
--- Arguments brought to one dtype. final(dtype): what becomes of the dtype they meet in, or an error. There may be no
--- arguments: they meet in bool.
+-- Arguments brought to one dtype. final(dtype): the dtype to use for their common one, or an error. Without
+-- arguments it is bool.
 function Scope:unify_all(values, node, final)
   local types, meet = self.state.types, nil
   local has_float = false

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Weak values: what has no dtype until it meets one. { weak = number } is a literal or what is computed of literals alone;
--- { tree = operation, [is_float], values } is a host's parameter, or computed with one. runtime/lang/weak.c computes the same.
--- is_pattern: a hex literal from 2^63 on, an integer below 0 in Lua: to signed types it is that, to others what it says; what is
--- computed of literals alone has a sign.
--- Pure: knows dtypes as tables, no nodes and no places.
+-- Weak values: values that take the dtype of the other operand. { weak = number } is a literal or an expression of literals
+-- alone; { tree = operation, [is_float], values } is a host's parameter, or an expression with one. runtime/lang/weak.c computes
+-- the same. is_pattern: a hex literal from 2^63 on, in Lua an integer below 0: signed types take that integer, others the number
+-- as written. Expressions of literals are signed. Pure: knows dtypes as tables, no nodes and no positions.
 
 local primitives = require "gen.graph.primitives"
 
@@ -15,7 +14,7 @@ function M.is_weak(value) return value.weak ~= nil or value.tree ~= nil end
 -- Whether it makes a float of an integer that it meets.
 function M.is_float(weak) return weak.is_float or math.type(weak.weak) == "float" end
 
--- An integer as a float; what else there is, as it is.
+-- An integer as a float; any other value unchanged.
 function M.as_float(value)
   return math.type(value.weak) == "integer" and { weak = value.weak + 0.0 } or value
 end

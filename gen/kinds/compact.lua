@@ -62,7 +62,7 @@ local function coordinate_values(c, types, record)
   return { operands = operands, strides = strides, coordinate = c.lvalue(operands[3]) }
 end
 
--- Its kernels: over contiguous blocks, a condition per element, then what is found and how many there are.
+-- Its kernels: over contiguous blocks, a condition per element, then the items found and their number.
 function M.blocks(kit, types, op, wanted)
   local records = {}
   for k, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind copy (`moves = true`): elements of the inputs as they are, every bit. Its kernels see bits of a size.
+-- The kind copy (`moves = true`): elements of the inputs, bit by bit. Its kernels are for bits of a size.
 
 local M = {}
 

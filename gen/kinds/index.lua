@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind index (`index = true`): elements follow from their places. No inputs; a body has two more names, `index`, the number
--- of the element in row-major order, and `count`, how many there are. Floats are computed in f64, integers in i64; the dtype is
--- the output's.
+-- The kind index (`index = true`): elements are computed from their indices. No inputs; a body has two more names, `index`, the
+-- number of the element in row-major order, and `count`, how many there are. Floats are computed in f64, integers in i64; the
+-- dtype is the output's.
 
 local elementwise = require "gen.kinds.elementwise"
 
@@ -19,7 +19,7 @@ local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad
 
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin)
-  if not is_builtin then return "index: only the library's own ops may compute from where an element stands" end
+  if not is_builtin then return "index: only the library's own ops may compute from an element's indices" end
   if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end
   for _, field in ipairs(EXCLUDED) do
     if fields[field] ~= nil then return field .. " is not for an index op" end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kinds of op, and the kind of an op: op.kind is its name. A kind is a file; nothing outside this folder asks for a kind by
--- name. Knows dtypes and specs' fields, no graphs; `kit` is what a target's variants lend it.
+-- name. Knows dtypes and specs' fields, no graphs; `kit` has functions of the target's variants.
 --
 --   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
 --   class                 quern_op_info's: basic, dynamic
@@ -12,7 +12,7 @@
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
---   output_dtype, dtypes_words      what documents and reports say
+--   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
@@ -31,7 +31,7 @@ local elementwise = require "gen.kinds.elementwise"
 
 local M = {}
 
--- The first whose mark a spec has is an op's kind.
+-- An op's kind is the first with a mark that is in the spec.
 M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
            elementwise }
 

@@ -70,7 +70,7 @@ function M.tree(prefix, lists, targets, has_threads)
     .. fill(table.concat(out), prefix, "PRIVATE", names.identifier("QN_ISA", prefix))
 end
 
--- Of a folder of kernels for expressions: linking PREFIX::PREFIX puts them, and what registers them, into a program.
+-- For a folder of kernels for expressions: linking PREFIX::PREFIX adds them and their registration to a program.
 function M.frozen(prefix, kernel_files, target)
   return banner.hash("builds the kernels of " .. prefix .. " for libquern") .. fill([[
 cmake_minimum_required(VERSION 3.16)

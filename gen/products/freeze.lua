@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The product of `freeze` and `generate --scan`: what is recorded or scanned, and its specs -> frozen.lua's folder.
+-- The product of `freeze` and `generate --scan`: recorded or scanned expressions and their specs -> frozen.lua's folder.
 
 local files_on_disk = require "gen.base.files"
 local frozen = require "gen.products.frozen"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Kernels of expressions built ahead: what an application was seen to compile (a record), or what QUERN_KERNEL names in its
+-- Kernels of expressions built ahead: those that an application compiled (a record), or that QUERN_KERNEL names in its
 -- C sources (scan.lua), as C files with one table that libquern finds them in. Makes texts by name, opens no files.
 
 local banner = require "gen.targets.c.banner"

@@ -5,6 +5,7 @@
 
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
+local contents = require "gen.products.contents"
 local files_on_disk = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
@@ -41,7 +42,7 @@ local function check_options(options, errors)
   end
 end
 
--- Takes the ops out of a plan whose kernels only the runtime can call (left_out), or says so where they were asked for by name.
+-- Removes the ops from a plan that only the runtime can call (left_out). One that was asked for by name is an error.
 local function leave_out(plan, is_asked, errors)
   local kept = {}
   plan.left_out = {}
@@ -168,6 +169,7 @@ function M.generate(root, options)
   local files, list = job.files, { targets.cpu }
   files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, false), notice
   files["sources.txt"] = cmake.source_list(prefix, job.lists, list, false)
+  files["FILES.md"] = contents.text(prefix, files, job.lists, false)
   local listed = order.keys(files)
   listed[#listed + 1] = "manifest.json"
   listed[#listed + 1] = prefix .. ".d"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the library has beside a tree's files: the kernels of primitives, the tables by which its runtime finds them, and what
+-- The library's files beside those of a tree: the kernels of primitives, the tables by which its runtime finds them, and what
 -- that is compiled with.
 
 local banner = require "gen.targets.c.banner"
@@ -30,7 +30,7 @@ function M.build_id(root)
   return digest.hex(table.concat(parts, "\n"))
 end
 
--- Adds the kernels that no op has to a plan: primitive_files ({ name, entries }) and what table.c says of them (primitives).
+-- Adds the kernels of no op to a plan: primitive_files ({ name, entries }) and their rows of table.c (primitives).
 function M.complete(plan) plan.primitives, plan.primitive_files = primitive_kernels.of_plan(plan) end
 
 -- Adds the files of the runtime to a job, when the kernels have their texts.

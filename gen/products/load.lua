@@ -10,7 +10,7 @@ local files = require "gen.base.files"
 
 local M = {}
 
--- A reader of files under a root, which notes in `inputs` what it has read: path under the root -> text.
+-- A reader of files under a root: path under the root -> text. It notes the files read in `inputs`.
 function M.reader(root, inputs)
   return function(name)
     inputs[#inputs + 1] = root .. "/" .. name

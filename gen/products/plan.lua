@@ -35,7 +35,7 @@ local function dag_maker(model)
   end, errors
 end
 
--- The dtypes that are generated for: those asked for, what they compute in, and what results need.
+-- The dtypes to generate: those asked for, their compute dtypes, and those of results.
 function M.wanted_dtypes(model, names, ops, errors)
   local types, wanted = model.types, {}
   if not names then
@@ -115,7 +115,7 @@ local function idle(model, options, ops, wanted, errors)
   end
 end
 
--- The values that an option's words stand for, as a set. known: word -> value, or true
+-- The values of an option's words, as a set. known: word -> value, or true
 function M.parse_set(option, list, known, errors)
   if not list then return nil end
   local set = {}

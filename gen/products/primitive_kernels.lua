@@ -2,7 +2,7 @@
 --
 -- The library's primitives: for each node operation of dag.lua on each compute type a kernel of that one node, which
 -- the interpreter steps over; and the tables by which runtime/lang/primitives.h finds them. Kernels that the plan has
--- already (add of f32, conversions) serve again, and one kernel serves types whose results are the same bits. A
+-- already (add of f32, conversions) serve again, and one kernel serves all types with the same bits as result. A
 -- generated tree has none of this. Makes records and text, opens no files.
 
 local dag_of = require "gen.graph.dag"
@@ -20,7 +20,7 @@ local M = {}
 
 ---------------------------------------------------------------------------------------------------- which there are
 
--- Each primitive: { file, op, args = types, type = of the result }, and name where the node has one. Those whose arguments
+-- Each primitive: { file, op, args = types, type = of the result }, and name if the node has one. Those whose arguments
 -- differ in type are added by hand.
 local function primitives_of(types)
   local list, computed, stored = {}, {}, {}
@@ -319,7 +319,7 @@ const int32_t qn_n_named_constants = %d;
 ]], #constants)
 end
 
--- kernel_headers.c: the kernel headers' texts, for who compiles kernels at run time. headers: list of { name, text }
+-- kernel_headers.c: the kernel headers' texts, for the compilers of run time. headers: list of { name, text }
 function M.headers(headers, banner)
   local out = { table.concat(banner, "\n"), '#include "toolchain/kernel_headers.h"\n',
                 "const qn_kernel_header qn_kernel_headers[] = {" }

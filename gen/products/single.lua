@@ -6,7 +6,7 @@ local banner = require "gen.targets.c.banner"
 
 local M = {}
 
--- A file of kernels for a place where others stand before it: a constant table that one of them has is not defined again, and
+-- A file of kernels that follows others: a constant table of an earlier one is not defined again, and
 -- another one of the same name is renamed. defined: name -> definition, of all files so far
 local function without_tables(text, defined)
   local renamed = {}

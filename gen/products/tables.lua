@@ -34,7 +34,7 @@ local function n_sizes(types)
   return n
 end
 
--- dtype_table.h: the enum, and the declarations of what op_table.c defines.
+-- dtype_table.h: the enum, and the declarations for op_table.c.
 function M.dtype_header(types, banner)
   local names = {}
   for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
@@ -141,7 +141,7 @@ function M.row_head(record, name, dtypes)
                        table.concat(classes, ", "), record.rank == "n" and "0" or record.rank)
 end
 
--- The function that a record's kernel is: its own, or the one whose machine code it has (share.lua).
+-- The function of a record's kernel: its own, or that of the kernel with the same machine code (share.lua).
 function M.function_name(record) return (record.code or record).name end
 
 -- A qn_variant's initialiser.
@@ -275,21 +275,11 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-<<<<<<< HEAD
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, rule.kind, rule.promotion,
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name, variants.promotion(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-    M.further_fields(op),
-    cuda_rows and string.format("\n    .ahead = (const qn_ahead[]){{&%s, cuda_variants_%s, %d}, {NULL, NULL, 0}},", cuda.backend,
-                                op.c_name, #cuda_rows) or "")
-=======
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", kinds.of(op).name, variants.promotion(types, op),
-    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
-    table.concat(results, ", "),
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0, M.further_fields(op),
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
->>>>>>> main
 end
 
 local function op_rows(types, ops, built, records_of, devices)
@@ -440,19 +430,28 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
     .. table.concat(typed, "\n") .. "\n"
 end
 
+local DESCRIPTOR = [[
+/* Descriptors are only read; quern_op_call's arrays have one type for those of inputs and of outputs. */
+#ifdef __cplusplus
+#define QUERN_DESCRIPTOR(tensor) const_cast<DLTensor *>(tensor)
+#else
+#define QUERN_DESCRIPTOR(tensor) ((DLTensor *)(uintptr_t)(tensor))
+#endif
+]]
+
 -- The typed functions: one per op.
 function M.typed_functions(ops)
-  local out = {}
+  local out = { DESCRIPTOR }
   for _, op in ipairs(ops) do
     local args, list = {}, {}
     for k, input in ipairs(op.inputs) do
       args[k] = "const DLTensor *" .. input.name
-      list[k] = "(DLTensor *)" .. input.name
+      list[k] = "QUERN_DESCRIPTOR(" .. input.name .. ")"
     end
     local outs = {}
     for k, output in ipairs(op.outputs) do
       args[#args + 1] = "const DLTensor *" .. output.name
-      outs[k] = "(DLTensor *)" .. output.name
+      outs[k] = "QUERN_DESCRIPTOR(" .. output.name .. ")"
     end
     args[#args + 1] = "const quern_call *call"
     local doc = {}

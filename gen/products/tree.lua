@@ -6,6 +6,7 @@
 
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
+local contents = require "gen.products.contents"
 local files_on_disk = require "gen.base.files"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
@@ -45,7 +46,7 @@ local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   return text:sub(1, at - 1) .. dlpack_h .. text:sub(at + #"@DLPACK@")
 end
 
--- The core's files lie in one folder of a tree.
+-- The core's files are in one folder of a tree.
 local function flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "%1"')) end
 
 -- A core source under the prefix. Its licence is the tree's.
@@ -67,7 +68,7 @@ local function is_in_tree(path, kinds, folders)
   return folders[folder] or not targets.core_folders[folder]
 end
 
--- The core: the tables, its sources, the public header. parts: what the targets say
+-- The core: the tables, its sources, the public header. parts: the targets' answers
 local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
   local records_of, packs, devices = {}, {}, {}
@@ -154,7 +155,7 @@ local function check_names(plan, prefix, errors)
   end
 end
 
--- What targets are asked with, and what they give: files and lists.
+-- The targets' jobs and results: files and lists.
 local function new_job(root, plan, options, prefix, inputs)
   local files, lists, id = {}, { core = {} }, nil
   local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, files = files, lists = lists,
@@ -216,6 +217,7 @@ function M.generate(root, options)
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
     files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, job.lists, true) end
   end
 
   local listed, levels, sections, file_of = order.keys(files), {}, {}, nil

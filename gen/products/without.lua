@@ -9,8 +9,8 @@ local M = {}
 M.list = {
   { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
     note = {
-      "Without threads (--no-threads): a call runs on the thread that makes it, or on the host's threads where",
-      "quern_options.parallel_for is given. Else quern_options.threads has no effect. Calls may come from several threads.",
+      "Without threads (--no-threads): a call runs on the thread that makes it, or on the host's threads where parallel_for and",
+      "threads of quern_options are given. Without parallel_for, threads has no effect. Calls may come from several threads.",
     } },
   { option = "no-environment", files = { "base/environment.c", "base/isa.c" }, instead = { "environment_none.c", "isa_none.c" },
     note = {

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The targets, in the order in which products ask them: all that is outside their folders of what targets there are.
+-- The targets, in the order in which products ask them: the only list of targets outside their folders.
 --
 -- A target is a table:
---   name              what --target and a request at run time say
+--   name              its name in --target and in a request at run time
 --   build             how its sources are compiled: KINDS, NOTES, flags(prefix, is_library), CMAKE (build.lua)
 --   is_basic          the library has it in any case
 --   in_single         --single can hold its kernels
@@ -19,11 +19,11 @@
 --                     reads, row_text(row, head) = a row's initialiser (head: that of a qn_variant up to its functions, open),
 --                     row_type = its C type, list = the name of an op's rows, without the op's, header = what declares row_type }
 --   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
---   show(plan, name, read)   the text of one kernel, or nil and the names that there are
---   sources(read, types)   what source needs, read once; read is told every file of it
+--   show(plan, name, read)   the text of one kernel, or nil and the known names
+--   sources(read, types)   the files for source, parsed once; read is called for every file
 --   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
---   run_time_headers(read, types)   what such texts include: list of { name, text }
--- The first is the CPU's, whose kernels every expression can have: it has file (a file of given entries) and headers, too.
+--   run_time_headers(read, types)   the headers that such texts include: list of { name, text }
+-- The first is the CPU's. Every expression can have kernels of it: it also has file (a file of given entries) and headers.
 
 local M = {}
 

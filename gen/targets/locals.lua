@@ -38,6 +38,7 @@ function M.new(parsed, operands, others, outputs)
   for word in pairs(template.identifiers(parsed)) do taken[word] = true end
   for _, operand in ipairs(operands) do
     for _, head in ipairs(OF_OPERAND) do taken[head .. operand.short] = true end
+    taken[operand.element], taken[operand.element .. "_u"] = true, true
   end
   for _, name in ipairs(others) do taken[name] = true end
   local self = setmetatable({ taken = taken, of_node = {} }, Locals)

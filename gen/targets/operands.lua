@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the texts of a kernel have in common on every target: an op's formula and location for comments, the operands of a
+-- The common part of a kernel's texts on every target: an op's formula and location for comments, the operands of a
 -- record by name, the cast of an element.
 
 local order = require "gen.base.order"
@@ -8,7 +8,7 @@ local dag_of = require "gen.graph.dag"
 
 local M = {}
 
--- The text of a spec's body on one line, for comments and descriptions: of a derived one what it is derived from.
+-- The text of a spec's body on one line, for comments and descriptions: for a derived body, the one that it is derived from.
 function M.formula(op)
   local parts = {}
   for _, key in ipairs(order.keys(op.bodies)) do
@@ -28,7 +28,7 @@ end
 -- An op's spec: file and line.
 function M.location(op) return string.format("%s:%d", shown_file(op.file), op.line) end
 
--- The sources of a kernel's text, for comments: the spec's file and line, the files of the functions that its body uses, the template.
+-- The sources of a kernel's text, for comments: the spec's file and line, the files of the functions in its body, the template.
 function M.sources(op, dag, template)
   local list = { M.location(op) }
   for _, file in ipairs(dag and dag.files or {}) do
@@ -69,7 +69,7 @@ function M.used(dag)
   return used
 end
 
--- An element cast. From a dtype to itself: one NaN, and one true; bits and integers as they are.
+-- An element cast. From a dtype to itself: a NaN becomes canonical, and true 1; bits and integers stay.
 function M.cast_text(types, from, to, value)
   local t = types.by_name[from]
   if t.kind == "bits" or types.by_name[to].kind == "bits" then return value end

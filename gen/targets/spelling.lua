@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the targets' emitters have in common: the filling of a spelling, which lies in a primitive's row (graph/primitives.lua).
+-- The common part of the targets' emitters: filling a spelling of a primitive's row (graph/primitives.lua).
 
 local primitives = require "gen.graph.primitives"
 
@@ -16,7 +16,7 @@ local function spelling_of(types, target, node)
     or spelling[types.by_name[node.type].kind] or spelling.any
 end
 
--- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: what a target's own $words stand for;
+-- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: the values of a target's own $words;
 -- tables: list -> C name; argument(k): text
 function M.expression(types, target, node, words, tables, argument)
   local spelling = spelling_of(types, target, node)

@@ -2,8 +2,8 @@
 --
 -- op x dtype x rank x class -> sorted records with names: the only maker of kernel names, and the policies.
 --
--- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with _<isa> behind
--- it once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
+-- A kernel's name: qk_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>, with the
+-- suffix _<isa> once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
 -- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
 -- are only stored, as f16; heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
@@ -43,7 +43,7 @@ local function name_of(op_name, dtypes, rank, classes)
   return string.format("qk_%s_%s_%sd_%s", op_name, table.concat(dtypes, "_"), rank, classes)
 end
 
--- How much work a body is: nodes that compute.
+-- The work of a body: its number of operations.
 function M.weight(dag)
   local count = 0
   for _, node in ipairs(dag_of.order(dag.outputs)) do
@@ -60,8 +60,8 @@ function M.operand_dtypes(op, D)
   return dtypes
 end
 
--- All class strings of n_in inputs and n_out outputs over `letters`, in this order, or those of them that are allowed (a set, or
--- nil: all); an output is contiguous or strided.
+-- All class strings of n_in inputs and n_out outputs over `letters`, in this order. allowed: a set of them, or nil: all; an
+-- output is contiguous or strided.
 function M.class_product(n_in, n_out, letters, allowed)
   local list = { "" }
   for k = 1, n_in + n_out do
@@ -87,7 +87,7 @@ function M.broadcast_classes(n_in, n_out)
   return list
 end
 
--- Whether a policy leaves kernels of these classes.
+-- Whether a policy allows kernels of these classes.
 function M.is_allowed(policy, classes)
   local allowed = true
   for letter in classes:gmatch "." do
@@ -111,10 +111,10 @@ local function lean_classes(op, heavy)
   return list
 end
 
--- What kinds of op make records of their own with.
+-- The functions that kinds of op use to make records of their own.
 local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag }
 
--- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and others that it keeps
+-- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and further ones
 function kit.record(op, fields)
   fields.name, fields.op = name_of(op.c_name, fields.dtypes, "1", fields.classes), op
   fields.rank, fields.heavy = "1", false
@@ -132,8 +132,8 @@ local function stored_dtypes(types, op, wanted, K)
 end
 
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
--- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves what no
--- other variant fits. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
+-- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves operands that
+-- fit no other variant. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
 function M.of_op(types, op, wanted, policy, dag_for)
   local kind, records, are_all = kinds.of(op), {}, false
   if kind.blocks then records, are_all = kind.blocks(kit, types, op, wanted, dag_for) end
@@ -194,10 +194,10 @@ function M.of_primitive(op, dtypes, classes, template)
            K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
--- Conversions, by [from][to] over the wanted dtypes and what they compute in; and movers by the sizes of these. They serve
--- every op, and are the kernels of astype and copy; beside them, between a storage dtype and what it computes in, those that
--- widen what a kernel computes on and narrow what it has computed, which need not look for NaN. Then those that the ops of
--- a kind share. ops: those of the plan; records_of: op name -> their records
+-- The packing kernels: conversions, by [from][to] over the wanted dtypes and their compute dtypes, and copies by the sizes of
+-- these. They serve every op, and are the kernels of astype and copy. `widen` and `narrow` convert a kernel's inputs and outputs
+-- between a storage dtype and its compute dtype, without a check for NaN. Then the kernels that the ops of a kind share. ops:
+-- those of the plan; records_of: op name -> their records
 function M.of_packs(types, wanted, ops, records_of)
   local records = {}
   local function add(name, fields)

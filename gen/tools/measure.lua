@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- How accurate the ops of a spec are: the C text of what their bodies mean in exact arithmetic, or 113 bits of it, for the
+-- The accuracy of a spec's ops: the C text of their bodies in exact arithmetic, or in 113 bits, for the
 -- program tools/measure/spec_accuracy.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
 -- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for. What derivatives mean is
 -- compared with differences of what their ops mean.
@@ -16,7 +16,7 @@ local spelling = require "gen.targets.spelling"
 local M = {}
 
 -- What is left as a call: the library's functions that an op of their name declares a bound for, which tools/measure/ref.c has in 113
--- bits; and the whole quotients, whose bodies look at bits.
+-- bits; and the whole quotients: their bodies use bits.
 local QUOTIENTS = { floor_divide = "exact_floor_divide", trunc_divide = "exact_trunc_divide", remainder = "exact_remainder" }
 function M.exact(model)
   local set = {}
@@ -69,7 +69,7 @@ local function as_written(node) return "(ref_real)" .. double(value_of(node)) en
 
 local COMPARES = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
--- The C function of one output of a body in 113 bits, or nil and what in it has no exact meaning.
+-- The C function of one output of a body in 113 bits, or nil and the part of it without an exact meaning.
 local function reference(types, output, name)
   local out = { string.format("static ref_real %s(const ref_real *x, const ref_real *param) {", name), "  (void)x, (void)param;" }
   local of = {}
@@ -97,7 +97,7 @@ local function reference(types, output, name)
   return table.concat(out, "\n")
 end
 
--- The rows of an op's outputs in one dtype, and what of them is not measured. functions: C text by name
+-- The rows of an op's outputs in one dtype, and those that are not measured. functions: C text by name
 local function op_rows(plan, op, D, K, prefix, functions)
   local types, rows, skipped = plan.model.types, {}, {}
   local conditions, params, given = 0, {}, {}

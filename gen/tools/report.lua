@@ -56,7 +56,7 @@ function M.checked(file, rows)
   return table.concat(out, "\n") .. "\n"
 end
 
--- The dtypes that there are kernels for, in order.
+-- The dtypes with kernels, in order.
 local function dtype_names(types)
   local names = {}
   for _, t in ipairs(types.list) do

@@ -45,19 +45,19 @@ static quern_status enter(const quern_op *op, const qn_decision *decision, void 
 /* ---- What could run a decision ---- */
 
 /* The kernel that would be made for it, and of those built ahead for its dtypes the best. */
-typedef struct choice {
+typedef struct kernel_choice {
   qn_launch_form form;
   const qn_cuda_variant *built; /* NULL: there is none: */
   const char *why;
   qn_launch_form built_form;
   int is_exact; /* it is just the kernel that would be made */
-} choice;
+} kernel_choice;
 
 static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
   return a->rank == b->rank && a->is_wide == b->is_wide && memcmp(a->classes, b->classes, a->n_operands) == 0;
 }
 
-static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, choice *choice) {
+static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, kernel_choice *choice) {
   const int32_t n_operands = decision->n_operands, n_out = op->info->n_out;
   const qn_nest *nest = &decision->nest;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
@@ -114,7 +114,7 @@ static quern_status named_but_capturing(const quern_op *op, quern_status status)
 
 /* Loads the kernel built ahead, for which *run is planned then. 0: its file is of no use, and the choice has none any more. */
 static int prepare_built(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
-                         choice *choice, qn_cuda_run *run, quern_status *status) {
+                         kernel_choice *choice, qn_cuda_run *run, quern_status *status) {
   const qn_cuda_kernel_info *kernel;
   qn_sentence kept;
   if (!choice->built) return 0;
@@ -136,7 +136,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
 
 /* The kernel that is made for the decision, loaded; it has been compiled. */
 static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
-                                 const choice *choice, const qn_code *code, qn_cuda_run *run) {
+                                 const kernel_choice *choice, const qn_code *code, qn_cuda_run *run) {
   const qn_cuda_kernel_info *kernel;
   plan_launch(op, decision, &choice->form, run);
   run->kernel = code;
@@ -154,7 +154,7 @@ static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts
 
 /* The kernels of its steps, loaded. 0: it does not go by steps. code: may be NULL. */
 static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
-                         const quern_call *call, const choice *choice, const qn_code *code, qn_cuda_run *run,
+                         const quern_call *call, const kernel_choice *choice, const qn_code *code, qn_cuda_run *run,
                          quern_status *status) {
   qn_cuda_chunks chunks;
   qn_sentence kept;
@@ -171,7 +171,7 @@ static int prepare_steps(const quern_op *op, const qn_decision *decision, const 
 }
 
 /* There is no code yet: a kernel built ahead runs in its place. */
-static void stand_by(const quern_op *op, const qn_decision *decision, const choice *choice, const qn_code *code,
+static void stand_by(const quern_op *op, const qn_decision *decision, const kernel_choice *choice, const qn_code *code,
                      qn_cuda_run *run) {
   qn_code_info info;
   qn_code_describe(code, &info);
@@ -185,7 +185,7 @@ static quern_status prepare_here(const quern_op *op, const qn_decision *decision
                                  const qn_cuda_scope *scope, const quern_call *call, qn_cuda_run *run) {
   const char *name = op->info->name;
   void *stream = stream_of(call);
-  choice choice;
+  kernel_choice choice;
   quern_status status;
   choose(op, decision, facts, &choice);
   if (choice.is_exact && prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
@@ -374,7 +374,7 @@ static quern_status workspace(const qn_decision *decision, const quern_call *cal
   const quern_op *op = decision->op;
   const qn_cuda_facts *facts;
   qn_sentence kept;
-  choice choice;
+  kernel_choice choice;
   (void)call;
   *bytes = 0;
   qn_status_keep(&kept);
@@ -413,7 +413,7 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
 /* What a call would run: *run is ready, or has neither code nor a kernel built ahead. *code: of the kernel that is made, if that
  * was asked for. */
 static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
-                         void *stream, choice *choice, qn_code **code, qn_cuda_run *run) {
+                         void *stream, kernel_choice *choice, qn_code **code, qn_cuda_run *run) {
   quern_status status;
   *code = NULL;
   choose(op, decision, facts, choice);
@@ -426,7 +426,7 @@ static quern_status look(const quern_op *op, const qn_decision *decision, const 
   return QUERN_OK;
 }
 
-static void add_tier(qn_strbuf *buf, const choice *choice, const qn_cuda_run *run, const qn_code_info *info,
+static void add_tier(qn_strbuf *buf, const kernel_choice *choice, const qn_cuda_run *run, const qn_code_info *info,
                      const qn_cuda_chunks *steps, const char *why_not_steps) {
   if (run->detail && choice->is_exact)
     qn_strbuf_add(buf, "tier: built\nreason: a kernel built ahead takes the operands as they lie\n");
@@ -458,7 +458,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   const qn_cuda_kernel_info *kernel = NULL;
   qn_code_info info = {.tier = ""};
   char device[QN_DEVICE_CHARS];
-  choice choice;
+  kernel_choice choice;
   qn_cuda_run run;
   qn_code *code;
   quern_status status = look(op, decision, facts, scope, stream, &choice, &code, &run);

@@ -26,13 +26,13 @@ typedef struct waiting {
 /* A construct that has begun and has not ended. The first two kinds end with their operand. */
 typedef enum nest_kind { IN_PREFIX, IN_CAST, IN_PARENTHESES, IN_CALL, IN_FIRST_BRANCH, IN_SECOND_BRANCH } nest_kind;
 
-typedef struct nest {
+typedef struct open_nest {
   nest_kind kind;
   int32_t n_outside;     /* operators that waited when it began: they are not its own */
   const qn_token *token; /* of a call the name, else what begins it */
   qn_instruction call;
   int32_t n_args;        /* read so far */
-} nest;
+} open_nest;
 
 typedef struct parser {
   quern_ctx *ctx;
@@ -42,7 +42,7 @@ typedef struct parser {
   uint32_t comparison; /* the operator's place if the last operand is a comparison without parentheses, else NOWHERE */
   waiting *waiting;    /* the outermost first */
   int32_t n_waiting;
-  nest *nests;         /* likewise */
+  open_nest *nests;         /* likewise */
   int32_t depth;       /* of nests */
   int32_t *names;      /* by hash: the first token of each variable's name, plus 1; 0: free */
   uint32_t names_mask;
@@ -236,21 +236,21 @@ static void note_backward_ops(parser *p) {
  *   the end                     a b + - c * */
 
 /* FAILED is 0, as everywhere here. */
-typedef enum state { FAILED, WANTS_OPERAND, HAS_OPERAND } state;
+typedef enum parse_state { FAILED, WANTS_OPERAND, HAS_OPERAND } parse_state;
 
-static nest *innermost(const parser *p) { return p->depth ? &p->nests[p->depth - 1] : NULL; }
+static open_nest *innermost(const parser *p) { return p->depth ? &p->nests[p->depth - 1] : NULL; }
 
 /* Begins one more level, if there are not too many. */
-static state begin_nest(parser *p, nest_kind kind, const qn_token *token) {
+static parse_state begin_nest(parser *p, nest_kind kind, const qn_token *token) {
   if (p->depth == MAX_DEPTH) return FAIL(p, QUERN_E_LIMIT, token->at, "nested deeper than %d", MAX_DEPTH);
-  p->nests[p->depth++] = (nest){.kind = kind, .n_outside = p->n_waiting, .token = token};
+  p->nests[p->depth++] = (open_nest){.kind = kind, .n_outside = p->n_waiting, .token = token};
   return WANTS_OPERAND;
 }
 
 /* ---- Operands ---- */
 
-static state end_call(parser *p) {
-  const nest *nest = &p->nests[--p->depth];
+static parse_state end_call(parser *p) {
+  const open_nest *nest = &p->nests[--p->depth];
   p->status = qn_callee_check(&p->parsed.source, nest->token, &nest->call, nest->n_args);
   if (p->status) return FAILED;
   if (nest->call.kind == QN_CODE_GRAD) {
@@ -264,7 +264,7 @@ static state end_call(parser *p) {
 }
 
 /* `token` is the name; its '(' comes next. */
-static state begin_call(parser *p, const qn_token *token) {
+static parse_state begin_call(parser *p, const qn_token *token) {
   qn_instruction call;
   p->status = qn_callee_find(p->ctx, &p->parsed.source, token, &call);
   if (p->status) return FAILED;
@@ -280,7 +280,7 @@ static int is_prefix(const qn_token *token) {
          qn_token_is_sign(token, QN_SIGN_INVERT);
 }
 
-static state begin_operand(parser *p) {
+static parse_state begin_operand(parser *p) {
   qn_token *token = take(p);
   if (token->kind == QN_TOKEN_NUMBER) {
     qn_instruction *instruction = emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1);
@@ -290,7 +290,7 @@ static state begin_operand(parser *p) {
   if (token->kind == QN_TOKEN_NAME) {
     if (is_type(p, token))
       return refuse_T(p, token) && WRONG(p, token->at, "type '%.*s' where a value is expected", SHOWN(p, token));
-    if (is_word(p, token, "rare")) return refuse_rare(p, token);
+    if (is_word(p, token, "rare")) return (parse_state)refuse_rare(p, token);
     if (qn_token_is_sign(peek(p, 0), QN_SIGN_OPEN)) return begin_call(p, token);
     return reference(p, token) ? HAS_OPERAND : FAILED;
   }
@@ -301,12 +301,12 @@ static state begin_operand(parser *p) {
   }
   if (qn_token_is_sign(token, QN_SIGN_OPEN)) return begin_nest(p, IN_PARENTHESES, token);
   if (is_prefix(token)) return begin_nest(p, IN_PREFIX, token);
-  return missing(p, "a value", "", NULL, token);
+  return (parse_state)missing(p, "a value", "", NULL, token);
 }
 
 /* The operand that has been read is that of the signs and casts before it, the nearest first. */
 static void end_prefixes(parser *p) {
-  for (const nest *nest; (nest = innermost(p)) && nest->kind <= IN_CAST; p->depth--) {
+  for (const open_nest *nest; (nest = innermost(p)) && nest->kind <= IN_CAST; p->depth--) {
     if (nest->kind == IN_CAST)
       emit(p, QN_CODE_CAST, nest->token[1].dtype, nest->token->at, 1, 1);
     else
@@ -339,8 +339,8 @@ static int end_operator(parser *p) {
 
 /* Takes the operator that follows an operand. Those of this nest that wait and bind as tightly have their right operands now;
  * HAS_OPERAND: no operator follows, and all of them have. */
-static state take_operator(parser *p) {
-  const nest *nest = innermost(p);
+static parse_state take_operator(parser *p) {
+  const open_nest *nest = innermost(p);
   const int32_t n_outside = nest ? nest->n_outside : 0;
   const qn_token *token = peek(p, 0);
   const int level = level_of(token);
@@ -363,8 +363,8 @@ static state take_operator(parser *p) {
 
 /* The contents of the innermost nest, parentheses, a call or a first branch, have been read up to the sign that ends or divides
  * it. */
-static state end_part(parser *p) {
-  nest *nest = innermost(p);
+static parse_state end_part(parser *p) {
+  open_nest *nest = innermost(p);
   if (nest->kind == IN_FIRST_BRANCH) {
     nest->kind = IN_SECOND_BRANCH;
     return expect(p, QN_SIGN_COLON, " in '? :'", NULL) ? WANTS_OPERAND : FAILED;
@@ -379,14 +379,14 @@ static state end_part(parser *p) {
 }
 
 /* From behind an operand to where the next one must come; HAS_OPERAND: to the end of the whole expression. */
-static state go_on(parser *p) {
+static parse_state go_on(parser *p) {
   for (;;) {
     end_prefixes(p);
-    state state = take_operator(p);
+    parse_state state = take_operator(p);
     if (state != HAS_OPERAND) return state;
     const qn_token *question = peek(p, 0);
     if (accept(p, QN_SIGN_QUESTION)) return begin_nest(p, IN_FIRST_BRANCH, question);
-    for (const nest *nest; (nest = innermost(p)) && nest->kind == IN_SECOND_BRANCH; p->depth--)
+    for (const open_nest *nest; (nest = innermost(p)) && nest->kind == IN_SECOND_BRANCH; p->depth--)
       emit(p, QN_CODE_SELECT, 0, nest->token->at, 3, 1);
     if (!p->depth) return HAS_OPERAND;
     state = end_part(p);
@@ -395,7 +395,7 @@ static state go_on(parser *p) {
 }
 
 static int expression(parser *p) {
-  state state = WANTS_OPERAND;
+  parse_state state = WANTS_OPERAND;
   while (state == WANTS_OPERAND) {
     state = begin_operand(p);
     if (state == HAS_OPERAND) state = go_on(p);
@@ -488,10 +488,10 @@ static int make_room(parser *p) {
   size_t n_places = 4;
   while (n_places < n + n / 2) n_places *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof(qn_instruction), ops_bytes = n * sizeof(quern_op *), waiting_bytes = n * sizeof(waiting);
-  const size_t nests_bytes = MAX_DEPTH * sizeof(nest), names_bytes = n_places * sizeof(int32_t);
+  const size_t nests_bytes = MAX_DEPTH * sizeof(open_nest), names_bytes = n_places * sizeof(int32_t);
   char *at = p->parsed.scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + names_bytes);
   if (!at) return 0;
-  p->nests = (nest *)at;
+  p->nests = (open_nest *)at;
   p->parsed.code = (qn_instruction *)(at += nests_bytes);
   p->parsed.ops = (const quern_op **)(at += code_bytes);
   p->waiting = (waiting *)(at += ops_bytes);

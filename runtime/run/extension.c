@@ -12,25 +12,25 @@
 #include "run/fused_ops.h"
 
 /* The ops of one spec. */
-typedef struct spec {
-  struct spec *next;
+typedef struct loaded_spec {
+  struct loaded_spec *next;
   int32_t n;
   quern_op *ops[];
-} spec;
+} loaded_spec;
 
-typedef struct extension {
+typedef struct run_extension {
   qn_extension base;
   qn_generator *generator;
   qn_jit *jit;
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
-  spec *specs;
+  loaded_spec *specs;
   qn_digest digest; /* of all that have been loaded */
   _Atomic(quern_op *) stand_ins[]; /* by built-in op */
-} extension;
+} run_extension;
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
-static void spec_free(spec *spec) {
+static void spec_free(loaded_spec *spec) {
   if (!spec) return;
   for (int32_t k = 0; k < spec->n; k++) qn_fused_ops_free(spec->ops[k]);
   free(spec);
@@ -39,8 +39,8 @@ static void spec_free(spec *spec) {
 /* ---- A context's ---- */
 
 static void extension_destroy(qn_extension *base) {
-  extension *extension = (struct extension *)base;
-  for (spec *at = extension->specs, *next; at; at = next) {
+  run_extension *extension = (struct run_extension *)base;
+  for (loaded_spec *at = extension->specs, *next; at; at = next) {
     next = at->next;
     spec_free(at);
   }
@@ -55,7 +55,7 @@ static void extension_destroy(qn_extension *base) {
 }
 
 static qn_extension *extension_make(quern_ctx *ctx) {
-  extension *extension = calloc(1, sizeof *extension + (size_t)qn_n_builtins * sizeof extension->stand_ins[0]);
+  run_extension *extension = calloc(1, sizeof *extension + (size_t)qn_n_builtins * sizeof extension->stand_ins[0]);
   if (!extension) return NULL;
   extension->base.destroy = extension_destroy;
   extension->digest = QN_DIGEST_START;
@@ -70,17 +70,26 @@ static qn_extension *extension_make(quern_ctx *ctx) {
   return &extension->base;
 }
 
-static extension *extension_of(quern_ctx *ctx) { return (extension *)qn_registry_extension(ctx, extension_make); }
+/* Made at first need; NULL for lack of memory. Without a lock: what is made may log, and a log may call the library. */
+static run_extension *extension_of(quern_ctx *ctx) {
+  _Atomic(qn_extension *) *place = qn_registry_extension(ctx);
+  qn_extension *known = atomic_load_explicit(place, memory_order_acquire);
+  if (known) return (run_extension *)known;
+  qn_extension *made = extension_make(ctx);
+  if (!made || atomic_compare_exchange_strong(place, &known, made)) return (run_extension *)made;
+  made->destroy(made); /* another thread was quicker */
+  return (run_extension *)known;
+}
 
 qn_jit *qn_extension_jit(quern_ctx *ctx) {
-  extension *extension = extension_of(ctx);
+  run_extension *extension = extension_of(ctx);
   return extension ? extension->jit : NULL;
 }
 
 /* ---- Ops ---- */
 
 static const quern_op *stand_in_of(const quern_op *op) {
-  extension *extension = extension_of(op->ctx);
+  run_extension *extension = extension_of(op->ctx);
   if (!extension) return NULL;
   _Atomic(quern_op *) *place = &extension->stand_ins[op->builtin - qn_builtins];
   quern_op *known = atomic_load_explicit(place, memory_order_acquire);
@@ -98,16 +107,16 @@ quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn
 }
 
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {
-  extension *extension = extension_of(ctx);
+  run_extension *extension = extension_of(ctx);
   if (!extension) return no_memory("op_compile");
   return qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
 }
 
 /* Puts what the generator has read into the context. Takes the ops in any case. digest: of all specs up to here. */
-static quern_status add_spec(quern_ctx *ctx, extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
-  spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
+static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
+  loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
   quern_status status = made ? QUERN_OK : no_memory("spec_load");
-  if (made) *made = (spec){.next = extension->specs};
+  if (made) *made = (loaded_spec){.next = extension->specs};
   for (int32_t k = 0; k < n; k++) {
     if (status) {
       free(ops[k]);
@@ -136,7 +145,7 @@ static qn_digest add_text(qn_digest digest, const char *text, size_t size) {
 }
 
 quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
-  extension *extension = extension_of(ctx);
+  run_extension *extension = extension_of(ctx);
   if (!extension) return no_memory("spec_load");
   qn_spec_op **ops = NULL;
   int32_t n = 0;

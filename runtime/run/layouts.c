@@ -19,10 +19,10 @@ typedef struct qn_layout {
   int32_t capability, is_wide;
   char name[32];
   uint8_t classes[QN_MAX_OPERANDS];
-} layout;
+} known_layout;
 
-static const layout *find(qn_specialisation *own, const qn_layout_request *request, int32_t n) {
-  const layout *at = atomic_load_explicit(&own->layouts, memory_order_acquire);
+static const known_layout *find(qn_specialisation *own, const qn_layout_request *request, int32_t n) {
+  const known_layout *at = atomic_load_explicit(&own->layouts, memory_order_acquire);
   while (at && (at->target != request->target || at->compiled.variant.rank != request->rank ||
                 at->capability != request->capability || at->is_wide != request->is_wide ||
                 memcmp(at->classes, request->classes, (size_t)n) != 0))
@@ -62,8 +62,8 @@ static qn_code *acquire(qn_fused_op *fused, const qn_specialisation *own, const 
   return qn_jit_acquire(fused->jit, &request);
 }
 
-static const layout *make(qn_fused_op *fused, qn_specialisation *own, const qn_layout_request *request, int32_t n) {
-  layout *made = calloc(1, sizeof *made);
+static const known_layout *make(qn_fused_op *fused, qn_specialisation *own, const qn_layout_request *request, int32_t n) {
+  known_layout *made = calloc(1, sizeof *made);
   if (!made || !(made->code = acquire(fused, own, request))) {
     free(made);
     return NULL;
@@ -80,7 +80,7 @@ static const layout *make(qn_fused_op *fused, qn_specialisation *own, const qn_l
   made->compiled = (qn_compiled){.variant = variant, .isa = info.isa, .kernel = &made->code->kernel};
   made->next = atomic_load(&own->layouts);
   do {
-    const layout *other = find(own, request, n);
+    const known_layout *other = find(own, request, n);
     if (other) { /* another thread was quicker */
       qn_code_release(made->code);
       free(made);
@@ -91,26 +91,26 @@ static const layout *make(qn_fused_op *fused, qn_specialisation *own, const qn_l
   return made;
 }
 
-static const layout *layout_of(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request,
+static const known_layout *layout_of(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request,
                                int may_ask) {
   qn_fused_op *fused = qn_fused_op_of(op);
   qn_specialisation *own = qn_specialisation_of(specialised);
   const int32_t n = qn_fused_op_n_operands(fused);
-  const layout *found = find(own, request, n);
+  const known_layout *found = find(own, request, n);
   if (!found && may_ask) found = make(fused, own, request, n);
   if (found) qn_code_ask(found->code);
   return found;
 }
 
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask) {
-  const layout *found = layout_of(op, specialised, request, may_ask);
+  const known_layout *found = layout_of(op, specialised, request, may_ask);
   return found ? found->code : NULL;
 }
 
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank) {
   const qn_layout_request request = {.target = &qn_cpu_target, .classes = classes, .rank = rank};
-  const layout *found = layout_of(op, specialised, &request, 1);
+  const known_layout *found = layout_of(op, specialised, &request, 1);
   return found ? &found->compiled : NULL;
 }
 
@@ -122,7 +122,7 @@ void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, con
   } else if (!compiled) {
     strcpy(facts->reason, "there is no memory for compiled code");
   } else {
-    const layout *of = (const void *)((const char *)compiled - offsetof(layout, compiled));
+    const known_layout *of = (const void *)((const char *)compiled - offsetof(known_layout, compiled));
     qn_code_info info;
     qn_code_describe(of->code, &info);
     facts->tier = info.tier;
@@ -133,7 +133,7 @@ void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, con
 }
 
 void qn_layouts_free(qn_specialisation *specialisation) {
-  for (layout *at = atomic_load(&specialisation->layouts), *next; at; at = next) {
+  for (known_layout *at = atomic_load(&specialisation->layouts), *next; at; at = next) {
     next = at->next;
     qn_code_release(at->code);
     free(at);

@@ -41,6 +41,6 @@ typedef struct qn_program {
 } qn_program;
 
 /* As qn_tile_program.compute: the steps over one tile. */
-void qn_program_compute(const qn_tile_program *program, const qn_tile_values *values);
+void qn_program_compute(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);
 
 #endif

@@ -136,14 +136,14 @@ quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size) {
 }
 
 /* What quern_cache_list was given. */
-typedef struct listing {
+typedef struct cache_listing {
   void (*each)(void *arg, const char *key, int64_t bytes, int64_t used);
   void *arg;
   int is_short; /* there was no memory for an entry */
-} listing;
+} cache_listing;
 
 static void list_entry(void *arg, const qn_cache_item *entry) {
-  listing *listing = arg;
+  cache_listing *listing = arg;
   char *key = malloc(entry->key_size + 1);
   listing->is_short |= !key;
   if (!key) return;
@@ -154,7 +154,7 @@ static void list_entry(void *arg, const qn_cache_item *entry) {
 }
 
 quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char *key, int64_t bytes, int64_t used), void *arg) {
-  listing listing = {each, arg, 0};
+  cache_listing listing = {each, arg, 0};
   if (!each) return refuse_null("cache_list", "the function");
   ctx = qn_registry_ctx(ctx);
   qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;

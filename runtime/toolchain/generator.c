@@ -147,19 +147,19 @@ static void *resize(void *memory, size_t size) {
 
 /* What a host may have set for a thread, put aside while Lua runs: numbers are read and written by the locale, computed in
  * the floating point environment. */
-typedef struct visit {
+typedef struct module_visit {
   locale_t locale;
   qn_float_env float_env;
   int kept_errno;
-} visit;
+} module_visit;
 
-static visit visit_begin(void) {
-  visit visit = {.kept_errno = errno, .float_env = qn_float_env_enter()};
+static module_visit visit_begin(void) {
+  module_visit visit = {.kept_errno = errno, .float_env = qn_float_env_enter()};
   visit.locale = uselocale(c_locale);
   return visit;
 }
 
-static void visit_end(visit visit) {
+static void visit_end(module_visit visit) {
   uselocale(visit.locale);
   qn_float_env_leave(visit.float_env);
   errno = visit.kept_errno;
@@ -178,15 +178,15 @@ static quern_status status_of(quern_gen_kind kind) {
 }
 
 /* A request: what is asked of the module, with the arguments of one of its functions. */
-typedef struct request {
+typedef struct module_request {
   enum { LOAD_SPEC, PROGRAM, SOURCE } what;
   const char *name, *text;
   size_t size;
   const quern_gen_request *source;
   int32_t *items_per_thread;
-} request;
+} module_request;
 
-static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_gen_answer *answer) {
+static quern_gen_kind ask(quern_gen_state *state, const module_request *request, quern_gen_answer *answer) {
   switch (request->what) {
     case LOAD_SPEC: return module->load_spec(state, request->name, request->text, request->size, answer);
     case PROGRAM: return module->program(state, request->name, request->text, answer);
@@ -195,7 +195,7 @@ static quern_gen_kind ask(quern_gen_state *state, const request *request, quern_
 }
 
 /* *text: malloc'ed. */
-static quern_status call(qn_generator *generator, const request *request, qn_bytes *text) {
+static quern_status call(qn_generator *generator, const module_request *request, qn_bytes *text) {
   const int kept_errno = errno;
   const int is_ready = is_module_ready();
   errno = kept_errno;
@@ -203,7 +203,7 @@ static quern_status call(qn_generator *generator, const request *request, qn_byt
   quern_gen_answer answer = {NULL, 0};
   quern_gen_kind kind = QUERN_GEN_OK;
   pthread_mutex_lock(&generator->lock);
-  visit visit = visit_begin();
+  module_visit visit = visit_begin();
   if (!generator->state) kind = module->open(resize, &generator->state, &answer);
   if (kind == QUERN_GEN_OK) kind = ask(generator->state, request, &answer);
   visit_end(visit);
@@ -226,7 +226,7 @@ static quern_status call(qn_generator *generator, const request *request, qn_byt
 }
 
 quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program) {
-  const request request = {.what = PROGRAM, .name = op, .text = kernel_dtype};
+  const module_request request = {.what = PROGRAM, .name = op, .text = kernel_dtype};
   return call(generator, &request, program);
 }
 
@@ -236,7 +236,7 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
   const quern_gen_request names = {.symbol = wanted->symbol, .op = wanted->op, .canonical = wanted->canonical,
                                    .dtypes = wanted->dtypes, .n_in = wanted->n_in, .n_out = wanted->n_out,
                                    .classes = wanted->classes, .rank = wanted->rank, .target = wanted->target, .is_wide = wanted->is_wide};
-  const request request = {.what = SOURCE, .source = &names,
+  const module_request request = {.what = SOURCE, .source = &names,
                            .items_per_thread = items_per_thread ? items_per_thread : &unwanted};
   return call(generator, &request, source);
 }
@@ -245,7 +245,7 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
 
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size, qn_spec_op ***ops,
                                     int32_t *n_ops) {
-  const request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
+  const module_request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
   qn_bytes packed;
   quern_status status = call(generator, &request, &packed);
   if (status) return status;
@@ -258,7 +258,7 @@ quern_status qn_generator_load_spec(qn_generator *generator, const char *name, c
 
 void qn_generator_forget_spec(qn_generator *generator) {
   pthread_mutex_lock(&generator->lock);
-  visit visit = visit_begin();
+  module_visit visit = visit_begin();
   if (generator->state) module->forget(generator->state);
   visit_end(visit);
   pthread_mutex_unlock(&generator->lock);

@@ -286,7 +286,7 @@ static int run(const char *program, const char *folder, qn_isa isa, char *why, s
   for (char *flag = strtok_r(flags, " ", &rest); flag; flag = strtok_r(NULL, " ", &rest)) args[n++] = flag;
   const char *const last[] = {"-I", folder, "-c", source, "-o", object, NULL};
   for (size_t i = 0; i < sizeof last / sizeof last[0]; i++) args[n++] = last[i];
-  const int error = start(&c, program, (char *const *)args, variables);
+  const int error = start(&c, program, (char *const *)(uintptr_t)args, variables); /* posix_spawn writes to none of them */
   if (error) {
     errno = error;
     return say(why, why_size, "cannot run", program);

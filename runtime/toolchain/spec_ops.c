@@ -10,12 +10,12 @@
 #include "core/op/kind.h"
 
 /* Reads what gen/service.lua packs: u32 and counted strings, little endian. What is not there sets is_short. */
-typedef struct reader {
+typedef struct packed_reader {
   const unsigned char *at, *end;
   int is_short;
-} reader;
+} packed_reader;
 
-static uint64_t read_number(reader *r, size_t n_bytes) {
+static uint64_t read_number(packed_reader *r, size_t n_bytes) {
   uint64_t value = 0;
   if ((size_t)(r->end - r->at) < n_bytes) {
     r->is_short = 1;
@@ -25,10 +25,10 @@ static uint64_t read_number(reader *r, size_t n_bytes) {
   return value;
 }
 
-static uint32_t read_u32(reader *r) { return (uint32_t)read_number(r, 4); }
+static uint32_t read_u32(packed_reader *r) { return (uint32_t)read_number(r, 4); }
 
 /* A string, copied to *place, which moves behind it; place NULL: only counted, in *bytes. */
-static const char *read_string(reader *r, char **place, size_t *bytes) {
+static const char *read_string(packed_reader *r, char **place, size_t *bytes) {
   const size_t size = read_u32(r);
   if ((size_t)(r->end - r->at) < size) r->is_short = 1;
   if (r->is_short) return "";
@@ -47,7 +47,7 @@ static const char *read_string(reader *r, char **place, size_t *bytes) {
 extern const qn_kind *const qn_kinds[];
 
 /* The kind of a name; NULL: there is none. */
-static const qn_kind *read_kind(reader *r) {
+static const qn_kind *read_kind(packed_reader *r) {
   const size_t size = read_u32(r);
   if ((size_t)(r->end - r->at) < size) r->is_short = 1;
   if (r->is_short) return NULL;
@@ -59,7 +59,7 @@ static const qn_kind *read_kind(reader *r) {
 }
 
 /* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
-static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
+static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
   const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
   char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;
   qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
@@ -113,8 +113,8 @@ static void read_op(reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, i
   op->rule = rule;
 }
 
-static qn_spec_op *make_op(reader *r) {
-  reader counted = *r;
+static qn_spec_op *make_op(packed_reader *r) {
+  packed_reader counted = *r;
   size_t bytes;
   int32_t n_args = 0, n_params = 0;
   read_op(&counted, NULL, &bytes, &n_args, &n_params);
@@ -128,7 +128,7 @@ _Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays follo
 _Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays follow each other");
 
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops) {
-  reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
+  packed_reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
   const int32_t n = (int32_t)read_u32(&reader);
   qn_spec_op **ops = malloc(((size_t)n + 1) * sizeof *ops);
   for (int32_t k = 0; ops && k < n; k++) {

@@ -80,21 +80,21 @@ static void leave(int device, int was) {
 /* ---- Kernels ---- */
 
 /* A kernel that was asked about on a device: it is loaded there. */
-typedef struct known {
+typedef struct known_context {
   _Atomic(const qn_cuda_variant *) kernel;
   atomic_uint resident; /* blocks that the device runs at once; 0: not written yet */
-} known;
+} known_context;
 
 #define N_DEVICES 16 /* devices and kernels beyond these are asked each time */
 #define N_KERNELS 512
 #define N_PROBES 8
-static known known_kernels[N_DEVICES][N_KERNELS];
+static known_context known_kernels[N_DEVICES][N_KERNELS];
 
-static known *find_known(const qn_cuda_variant *kernel, int device) {
+static known_context *find_known(const qn_cuda_variant *kernel, int device) {
   if (device < 0 || device >= N_DEVICES) return NULL;
   const uint32_t at = (uint32_t)((uintptr_t)kernel / sizeof *kernel) * 0x9e3779b1u >> 23; /* 9 bits */
   for (uint32_t probe = 0; probe < N_PROBES; probe++) {
-    known *known = &known_kernels[device][(at + probe) % N_KERNELS];
+    known_context *known = &known_kernels[device][(at + probe) % N_KERNELS];
     const qn_cuda_variant *owner = atomic_load_explicit(&known->kernel, memory_order_relaxed);
     if (owner == kernel) return known;
     if (!owner && atomic_compare_exchange_strong(&known->kernel, &owner, kernel)) return known;
@@ -125,7 +125,7 @@ static int is_capturing(cudaStream_t stream) {
 /* Asked at the first call of a kernel on a device, then known. */
 static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call,
                          unsigned *resident) {
-  known *known = find_known(kernel, device);
+  known_context *known = find_known(kernel, device);
   *resident = known ? atomic_load_explicit(&known->resident, memory_order_relaxed) : 0;
   if (*resident) return QUERN_OK;
   int was;

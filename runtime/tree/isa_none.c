@@ -3,10 +3,8 @@
  * isa_none.c: no cap on the level (isa.h), which is the machine's. */
 #include "core/base/isa.h"
 
-#include <stddef.h>
-
 qn_isa qn_isa_detect(void) { return qn_isa_machine(); }
-const char *qn_isa_unknown_cap(void) { return NULL; }
+void qn_isa_say_unknown(const qn_log *log) { (void)log; }
 
 const char *qn_isa_name(qn_isa isa) {
   static const char *const names[] = {"generic", "v2", "v3", "v4"}; /* ORDER ISA */

@@ -3,6 +3,8 @@
  * workers_none.c: no pool (workers.h): work runs on the caller's thread, or where the host's parallel_for runs it. */
 #include "core/base/workers.h"
 
+int32_t qn_workers_most(void) { return 1; }
+
 int32_t qn_workers_limit(int32_t wanted) {
   (void)wanted;
   return 1;

@@ -135,7 +135,7 @@ Q_FN i32 q_opaque_zero(void) {
 /* m ? a : b for a mask m. GCC makes control flow of ?:, and threads jumps through chains of it until vector code drowns in mask arithmetic; it
    knows this xor form for a blend. Clang makes the same blend of either and compiles ?: sooner.
    Q_MASK turns a comparison into a mask; the cast comes before the minus so that GCC does not compute it in int and widen it. */
-#define Q_MASK(M, condition) (-(M)(condition))
+#define Q_MASK(M, condition) ((M)-(M)(condition))
 #if defined(__clang__)
 #define Q_SELECT(X, M) \
   Q_FN X q_sel_##X(M m, X a, X b) { return m ? a : b; }

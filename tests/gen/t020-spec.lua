@@ -217,7 +217,7 @@ refuses('unary "acme.a" { doc = "d", params = { x = 1 }, dtypes = floating, body
         "a parameter called as an input")
 refuses('unary "acme.a" { doc = "d", dtypes = floating, counts = "y", body = "x" }', "counts: 'y' is no input", "what counts is an input")
 accepts('binary "acme.a" { doc = "d", dtypes = floating, counts = "y", body = "ldexp(x, y)" }', "  and may be one")
-refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' stands twice", "an input twice")
+refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' occurs twice", "an input twice")
 
 tap.diag("names under a prefix")
 local function generated(text, ops, prefix)

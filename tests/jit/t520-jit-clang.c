@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "quern/quern.h"
 #include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_clang.h"
 #include "runtime/base/module.h"

@@ -67,15 +67,20 @@ nm -D --undefined-only "$library" | awk '{print $NF}' | sed 's/@.*//' | grep -x 
 ok $? "no libm, no exit, no plain getenv, no printing to standard output"
 
 # ---- Headers alone ------------------------------------------------------------------------------------------------
+useless_cast=-Wuseless-cast # GCC's
+echo 'int main() { return 0; }' >"$work/try.cc"
+$CXX -Werror $useless_cast -fsyntax-only "$work/try.cc" 2>/dev/null || useless_cast=
 for header in quern/quern.h quern/dlpack.h quern/dlpack_exchange.h quern/ops.h; do
   printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header" >"$work/alone.c"
   cp "$work/alone.c" "$work/alone.cc"
   $CC -std=c99 $strict $headers -c "$work/alone.c" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C99, twice"
-  $CC -std=c11 $strict -Wconversion -Wshadow -Wstrict-prototypes $headers -c "$work/alone.c" -o "$work/alone.o" >"$said" 2>&1
+  $CC -std=c11 $strict -Wconversion -Wshadow -Wcast-qual -Wstrict-prototypes $headers -c "$work/alone.c" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C11 with more warnings"
   $CXX -std=c++17 $strict $headers -c "$work/alone.cc" -o "$work/alone.o" >"$said" 2>&1
   ok $? "$header as C++17"
+  $CXX -std=c++17 $strict -Wconversion -Wshadow -Wcast-qual -Wold-style-cast $useless_cast $headers -c "$work/alone.cc" -o "$work/alone.o" >"$said" 2>&1
+  ok $? "$header as C++17 with more warnings"
 done
 
 # The layouts of the public ABI, LP64, in either language.

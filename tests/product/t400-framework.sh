@@ -12,7 +12,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t400.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 said=$work/said
 framework=$source/examples/framework
-strict='-Wall -Wextra -Werror'
+strict='-Wall -Wextra -Wshadow -Wcast-qual -Wconversion -Werror'
 
 generate() { lua5.4 "$source/build.lua" generate "$@"; }
 compilers=
@@ -61,8 +61,10 @@ for compiler in $compilers; do
 done
 for compiler in g++ clang++-19; do
   command -v $compiler >/dev/null || continue
+  casts=-Wold-style-cast
+  [ $compiler != g++ ] || casts="$casts -Wuseless-cast"
   for standard in c++17 c++20; do
-    try "$compiler: the header as $standard" $compiler -x c++ -std=$standard -pedantic-errors $strict -fsyntax-only -I"$work/tree" "$work/header.c"
+    try "$compiler: the header as $standard" $compiler -x c++ -std=$standard -pedantic-errors $strict $casts -fsyntax-only -I"$work/tree" "$work/header.c"
   done
 done
 

@@ -28,7 +28,11 @@ try '  compiles' sh "$source/tests/support/build-tree.sh" gcc "$work/lean" "$wor
 ! undefined ' (pthread_|sched_yield|sem_|thrd_|syscall)' "$work/lean.o"/*.o; ok $? '  nothing of threads'
 ! undefined 'getenv' "$work/lean.o"/*.o; ok $? '  nothing of the environment'
 ! grep -rnE 'pthread|getenv|Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
-grep -q 'lean_options.parallel_for is given' "$work/lean/lean.h"; ok $? '  and the header says so'
+grep -q 'threads of lean_options are given' "$work/lean/lean.h"; ok $? '  and the header says so'
+grep -h '^| `' "$work/lean/FILES.md" | grep -o '`[a-z_]*\.[ch]`' | tr -d '\140' | sort >"$work/named"
+(cd "$work/lean" && ls core) | sort >"$work/there"
+grep -v '^lean\.h$' "$work/named" | diff - "$work/there" >"$said"; ok $? '  FILES.md has a line for each file of the runtime'
+! grep -E '^\|.*\|  *\|$' "$work/lean/FILES.md" | grep '\.[ch]`' >"$said"; ok $? '  that says what it is'
 try '--no-environment alone' generate --no-environment --prefix quiet --out "$work/quiet"
 ! grep -q getenv "$work/quiet"/core/* && grep -q pthread_create "$work/quiet"/core/* && grep -q Threads "$work/quiet/CMakeLists.txt"
 ok $? '  leaves the pool'

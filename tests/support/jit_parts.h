@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/core/base/isa.h"
+#include "runtime/core/base/kernel_abi.h"
 #include "runtime/core/base/status.h"
 #include "runtime/jit/jit.h"
 #include "runtime/toolchain/cpu_target.h"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- How C kernels reach their operands: an element read and cast to what is computed with, a parameter, a result as it is stored.
+-- Access to operands in C kernels: an element loaded and cast to the compute type, a parameter, a result as it is stored.
 
 local operands_of = require "gen.targets.operands"
 
@@ -8,7 +8,7 @@ local cast_text = operands_of.cast_text
 
 local M = {}
 
--- How an operand's element is read at index i.
+-- The load of an operand's element at index i.
 function M.load(operand)
   local element, row = operand.element, operand.row
   if operand.class == "c" then return string.format("((const %s_u *)%s)[i]", element, row) end
@@ -22,7 +22,7 @@ function M.lvalue(operand)
   return string.format("*(%s_u *)(%s + i * %s)", operand.element, operand.row, operand.step)
 end
 
--- Of a record's operands, what the C templates have besides, and the list of the strides along a row.
+-- Adds the fields of the C templates to a record's operands. Returns them, and the list of the strides along a row.
 function M.with_rows(operands)
   local strides = {}
   for _, operand in ipairs(operands) do
@@ -32,10 +32,10 @@ function M.with_rows(operands)
   return operands, strides
 end
 
--- Casts of what a kernel computes on: any NaN as it lies, since what is computed of it is made canonical when it is stored.
+-- Casts of a kernel's inputs: a NaN keeps its bits, since results are made canonical when they are stored.
 M.WIDEN = { bf16 = "q_bf16_f32(%s)", f16 = "q_f16_f32(%s, q_zero)" }
 -- Of what a kernel has computed, where any NaN is the one NaN.
-M.NARROW = { bf16 = "q_f32_bf16(%s)" }
+M.NARROW = { bf16 = "(bf16_s)q_f32_bf16(%s)" }
 
 -- The widening cast of a stored dtype; nil: it has none but the plain one.
 function M.widen(types, dtype)
@@ -43,7 +43,7 @@ function M.widen(types, dtype)
   return M.WIDEN[dtype] or t.is_made and t.kind == "float" and "q_" .. dtype .. "_f32(%s)" or nil
 end
 
--- const TYPE in_x = ...; for an input whose node has that type. load: how it is read, or nil: at index i
+-- const TYPE in_x = ...; for an input; TYPE is its node's. load: the text of the load, or nil: at index i
 function M.input(types, operand, node, load)
   load = load or M.load(operand)
   if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
@@ -61,7 +61,7 @@ function M.param(node, offset)
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- What is stored for a result in a dtype, of which a NaN is the one NaN: q_max_f32 and q_max_f64 give no other.
+-- The stored value of a result in a dtype, every NaN made canonical. (q_max_f32 and q_max_f64 give only the canonical NaN.)
 function M.output(types, dtype, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
   if (node.is_canonical or node.op == "maximum") and dtype == node.type then return value end

@@ -18,14 +18,14 @@ M.LEVEL_FLAGS = {
     .. "-mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512" },
 }
 
--- The kinds of sources that there may be, in the order of sources.txt, and what that says of them.
+-- The kinds of sources that there may be, in the order of sources.txt, and its comments on them.
 M.KINDS = { "kernel" }
 M.NOTES = {
   kernel = "# kernel FILE: compiled once per level on x86-64, with that level's flags; elsewhere once, with the flags of level\n"
     .. "# generic. Any of the flags may be left out: they change speed, never bits.",
 }
 
--- The lines of sources.txt that say the flags.
+-- The lines of sources.txt with the flags.
 function M.flags(prefix)
   local lines = { "flags common " .. M.COMMON_FLAGS, "flags gcc " .. M.GCC_FLAGS, "flags generic" }
   for _, row in ipairs(M.LEVEL_FLAGS) do
@@ -34,7 +34,7 @@ function M.flags(prefix)
   return lines
 end
 
--- The flags for what compiles at run time.
+-- The flags for compilation at run time.
 function M.header()
   local lines = { table.concat(banner.c "compiler flags by level", "\n"), '#define QN_FLAGS_GENERIC ""' }
   for _, row in ipairs(M.LEVEL_FLAGS) do

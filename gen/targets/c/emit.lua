@@ -2,8 +2,8 @@
 --
 -- DAG -> SSA text in C. targets/cuda/emit.lua is its mirror. No loops over ops.
 --
--- Spellings are those of graph/primitives.lua; conditions arrive as masks 0 or -1, $m is the mask's width in bits. Primitives are functions
--- of templates/c/kernel.h.
+-- Spellings are those of graph/primitives.lua; conditions are masks 0 or -1, $m is the mask's width in bits. Primitives are
+-- functions of templates/c/kernel.h.
 
 local c = require "gen.targets.c.text"
 local spelling = require "gen.targets.spelling"
@@ -19,7 +19,7 @@ function Emitter:c_type(node)
   return node.type
 end
 
--- The width of a condition's mask: that of what was compared, so that vectors keep their shape.
+-- The width of a condition's mask: that of the compared values, so that vectors keep their number of elements.
 local function mask_width(types, node, width)
   if node.op == "input" or node.op == "param" then return 8 end
   if node.op == "const" then return 32 end
@@ -31,7 +31,7 @@ local function mask_width(types, node, width)
   return widest
 end
 
--- An argument's text; conditions are brought to a width.
+-- An argument's text; a condition is converted to the width.
 function Emitter:argument(node, bits)
   if node.op == "const" then return c.literal(node.type, node.value, bits or 32) end
   local name = self.name[node]
@@ -48,7 +48,7 @@ function Emitter:expression(node)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
--- options: locals (of targets/locals.lua), tables (list -> C name), without_rare. Returns lines and the emitter, whose
+-- options: locals (of targets/locals.lua), tables (list -> C name), without_rare. Returns lines and the emitter; its
 -- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)

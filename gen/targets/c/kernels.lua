@@ -18,9 +18,9 @@ local operands_of = require "gen.targets.operands"
 local M = {}
 
 M.FOLDER = "templates/c/"
--- Those of what a DAG computes: all that an expression's kernels are made of.
+-- Templates of kernels computed by a DAG; an expression's kernels need no others.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
--- All others: of what moves, of tables, and of kinds of op.
+-- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
 for _, kind in ipairs(kinds.list) do
   local own = kind.templates or {}
@@ -42,7 +42,7 @@ end
 M.formula, M.location = operands_of.formula, operands_of.location
 local cast_text = operands_of.cast_text
 
--- The outputs as the template sees them: where each is stored, and what. apart: as of apart_text.
+-- The outputs as the template sees them: destination and stored value of each. apart: as returned by apart_text.
 local function values_of(types, outputs, dag, emitter, apart, without_rare)
   local list = {}
   for k, node in ipairs(dag.outputs) do
@@ -54,7 +54,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
   return list
 end
 
--- Of operands, or of what belongs to them, those that the body uses: a body may leave an input alone.
+-- Of a list of operands, or of their strides, the entries of operands that the body uses: it may ignore an input.
 local function kept(list, operands)
   local result = {}
   for _, item in ipairs(list) do
@@ -65,8 +65,8 @@ end
 
 M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
 
--- The pragma before a kernel's loops, those with casts of f16 have one of their own; and that before its main loop, which may
--- be deep.
+-- The pragma before a kernel's loops, a special one with casts of f16; and the pragma before its main loop, a special one if the
+-- body is deep.
 local function loop_pragmas(record, nodes)
   local is_f16 = false
   for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
@@ -75,7 +75,7 @@ local function loop_pragmas(record, nodes)
   return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
 
--- The elements of a block for which a rare path is taken or not.
+-- The number of elements of a block; the rare path is taken or not for a block as a whole.
 local function rare_block(types, outputs)
   local block, bytes = variants.RARE_BLOCK, 0
   for _, operand in ipairs(outputs) do bytes = bytes + types.by_name[operand.dtype].size end
@@ -83,27 +83,27 @@ local function rare_block(types, outputs)
   return block
 end
 
--- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }, where value is the integer's text
--- for the node's, and the block must run where it is least or more. Of such integers the loop keeps the largest, or of 64 bits
--- the sign of what is left up to least: one to three operations an element, and a reduction to any compiler.
+-- A rare block's condition as a threshold of an integer, or nil: { node, type, value, least }. value: format of the integer's
+-- text for that of the node; the block must run if the integer is `least` or more. The loop keeps the largest of these integers,
+-- for 64 bits the sign of the difference to `least`: one to three operations an element, and a reduction to any compiler.
 local function threshold_of(types, condition)
   local op, args = condition.op, condition.args
   local t = args[1] and types.by_name[args[1].type]
   if op == "ge" and args[2].op == "const" and t.kind == "integer" and not t.signed and t.bits >= 32 and args[2].value > 0 then
     return { node = args[1], type = t.name, value = "%s", least = args[2].value }
   end
-  -- !(abs(x) < C): the bits of positive floats are in their order, and those of NaN above all
+  -- !(abs(x) < C): the bits of positive floats are in the order of the floats, and those of NaN above all
   local less = op == "lnot" and args[1].op == "lt" and args[1]
   local x, limit = table.unpack(less and less.args or {})
   if less and x.op == "abs" and limit.op == "const" and types.by_name[x.type].kind == "float" and limit.value > 0 then
     local integer = types.by_name[x.type].bits == 64 and "i64" or "i32"
     if limit.value <= (integer == "i64" and 0x7ff0000000000000 or 0x7f800000) then
-      return { node = x, type = integer, value = "q_raw_" .. x.type .. "(%s)", least = limit.value }
+      return { node = x, type = integer, value = "(" .. integer .. ")q_raw_" .. x.type .. "(%s)", least = limit.value }
     end
   end
 end
 
--- The conditions, of which one is enough: those that are thresholds, one of each integer, and the others.
+-- Splits conditions, any of which is sufficient, into thresholds, one for each integer, and others.
 local function split_conditions(types, conditions)
   local thresholds, others, of_node, pending = {}, {}, {}, table.move(conditions, 1, #conditions, 1, {})
   while #pending > 0 do
@@ -124,9 +124,9 @@ local function split_conditions(types, conditions)
   return thresholds, others
 end
 
--- How a loop without rare blocks finds that one has to run: what it keeps of the elements, { type, name, value, next, both }, and
--- the condition for that afterwards. value: what is kept after one more element, $1 what was before; next: the same of `name`;
--- both: of what is in `name` and in an array, `name`_of.
+-- The search of a loop without rare blocks for elements that need one: its accumulators, { type, name, value, next, both }, and
+-- the condition on them after the loop. value: the accumulator after one more element, $1 being the one before; next: the same
+-- with `name` for $1; both: `name` combined with an item of the array `name`_of.
 local function search_of(thresholds, others, emitter)
   local search, tests = {}, {}
   for k, threshold in ipairs(thresholds) do
@@ -151,9 +151,9 @@ local function search_of(thresholds, others, emitter)
   return search, table.concat(tests, " || ")
 end
 
--- The condition, in a row, that no input lies where an output does, so that a kernel with rare blocks may write outputs while it
--- may have to read the inputs again: operands begin at one place or share nothing (qn_kernel). false: outputs are not contiguous,
--- and go by way of blocks.
+-- The condition, for a row, that no input is an output's memory: then a kernel with rare blocks may write outputs before it reads
+-- the inputs again. Operands begin at the same address or share nothing (qn_kernel). false: outputs are not contiguous; they go
+-- through blocks.
 local function apart_text(operands, outputs)
   local terms = {}
   for _, output in ipairs(outputs) do
@@ -167,7 +167,7 @@ local function apart_text(operands, outputs)
   return #terms > 0 and table.concat(terms, " && ") or "1"
 end
 
--- What a kernel's text calls things beside what belongs to its operands: list of names.
+-- The names in a kernel's text that belong to no operand: a list.
 local function other_names(dag, thresholds)
   local list = { "any", "any_of" }
   for k in ipairs(dag.outputs) do table.move({ "block_" .. k - 1, "to_" .. k - 1 }, 1, 2, #list + 1, list) end
@@ -244,7 +244,7 @@ local function cast_of(types, record, load)
   return plain and plain:format(load) or cast_text(types, record.from, record.to, load)
 end
 
--- A record without an op: a conversion or a mover.
+-- The values of a record without an op: a conversion or a copy.
 local function pack_values(types, record)
   local operand_names = #record.dtypes == 2 and { "x", "out" } or { "x", "offset", "out" }
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operand_names, #operand_names - 1))
@@ -266,18 +266,19 @@ local function pack_values(types, record)
   }
 end
 
--- A table looked up at run time's indices.
+-- The values of a table's lookup, with indices known at run time.
 local function lookup_values(types, record)
   local item, index = types.by_name[record.dtypes[1]], types.by_name[record.dtypes[2]]
   return {
     element = item.c, index = index.c,
-    -- as the items of a constant table are counted in C: by an int, which widens a narrower index
+    -- C widens a narrower index to int, as for a constant table
     mask = index.bits < 32 and "i32" or index.c,
     value = cast_text(types, item.name, item.name, "table[index[i] & last]"),
   }
 end
 
--- What kinds of op fill their templates with. operands(types, record, names, n_in): the operands, and the strides along a row
+-- The functions that kinds of op use to fill their templates. operands(types, record, names, n_in): the operands, and the strides
+-- along a row
 local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
@@ -290,7 +291,7 @@ local ROLE_TEXT = {
   stream = "bytes past the cache",
 }
 
--- What the comment above a kernel says of it; file: the template's
+-- The text of the comment above a kernel; file: the template's
 local function description(record, dag, file)
   local op = record.op
   if record.primitive then

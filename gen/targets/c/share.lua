@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Kernels that are the same machine code. Two are where their texts are the same but for the name, or for the sign of integers
--- whose bits nothing in them looks at. The first of them is compiled; the rows of the others have its function, by their
--- record's `code`. Compares texts, makes none.
+-- Kernels with the same machine code: their texts differ only in the name, or in the signedness of integers that no operation
+-- depends on. The first of them is compiled; the rows of the others have its function, by their record's `code`. Compares
+-- texts, makes none.
 
 local dag_of = require "gen.graph.dag"
 
 local M = {}
 
--- Whether no operation of a DAG tells an integer from one of the other sign.
+-- Whether no operation of a DAG depends on the signedness of integers.
 local function is_signless(types, dag)
   for _, node in ipairs(dag_of.order(dag.outputs)) do
     local is_integer = types.by_name[node.type].kind == "integer"
@@ -18,13 +18,13 @@ local function is_signless(types, dag)
   return true
 end
 
--- Every integer type of a text, or the one that is given, as the unsigned one: i32_u, q_add_i32, const i32 t4.
+-- A text with every integer type, or those of `bits`, made unsigned: i32_u, q_add_i32, const i32 t4.
 local function unsigned(text, bits)
   return (text:gsub("([^%a%d])i(" .. (bits or "%d+") .. ")%f[%D]", "%1u%2"))
 end
 
--- What a kernel's text has in common with those of the same machine code; nil: it is to keep its own, since the tables that it
--- looks things up in are its file's.
+-- The key of a kernel's text, the same for kernels with the same machine code; nil: it shares none, because it uses constant
+-- tables of its own file.
 local function key_of(types, record, dag, text)
   local body = text:match "void Q_NAME%b()(.*)"
   for _, node in ipairs(dag and dag_of.order(dag.outputs) or {}) do
@@ -37,8 +37,8 @@ local function key_of(types, record, dag, text)
   return to.bits < from.bits and unsigned(body, from.bits) or body
 end
 
--- For a run of the generator: a function that says whether a kernel needs a text of its own, to be asked in the order of the
--- tree; where it does not, record.code is set.
+-- For one run of the generator: a function that tells whether a kernel needs a text of its own, and otherwise sets record.code.
+-- It is called for the kernels in the order of the tree.
 function M.new(types)
   local first = {}
   return function(record, dag, text)

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Loops over strips, as many elements as a vector has. A body that looks up small tables is cut into stages: what leads to the
--- indices, the lookups, what is done with the items. Each stage is a short loop over the strip, which compilers make one turn of
--- vectors; between the loops templates/c/kernel_strips.h does what they do not find by themselves: they would make a load for each
--- element of table[index], and GCC before 14 does not vectorise the casts of f16.
+-- Loops over strips. A strip has as many elements as a vector. A body that looks up small tables is cut into stages: computation
+-- of the indices, the lookups, computation with the items. Each stage is a short loop over the strip, which compilers turn into
+-- one vector iteration. Between the loops are operations of templates/c/kernel_strips.h that compilers do not vectorise: they
+-- would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
 
 local access = require "gen.targets.c.access"
 local dag_of = require "gen.graph.dag"
@@ -11,7 +11,7 @@ local target_c = require "gen.targets.c.emit"
 
 local M = {}
 
--- Of f32 and f64 tables, the numbers of items that templates/c/kernel_strips.h has functions for.
+-- The sizes of f32 and f64 tables for which templates/c/kernel_strips.h has functions.
 local SIZES = { [16] = true, [32] = true }
 
 local function is_lookup(node)
@@ -19,7 +19,7 @@ local function is_lookup(node)
   return list and (list.type == "f32" or list.type == "f64") and SIZES[#list.items] or false
 end
 
--- The bits of the widest type that is computed with: how many elements a strip has is counted by them.
+-- The bits of the widest type of the computation, which determine the number of elements of a strip.
 local function width_of(types, roots)
   local widest = 32
   for _, node in ipairs(dag_of.order(roots)) do
@@ -28,8 +28,8 @@ local function width_of(types, roots)
   return widest
 end
 
--- node -> its stage, counted from 1, each as late as it can be, so that little is kept from stage to stage; and the number of
--- stages. A lookup's value is there from its stage on; its index is computed before.
+-- node -> its stage, counted from 1, and the number of stages. Each node has the latest possible stage, so that few values are
+-- kept from stage to stage. A lookup's value is available from its stage on; its index is computed before.
 local function stages_of(list, without_rare)
   local before, last, stage_of = {}, 1, {}
   for _, node in ipairs(list) do
@@ -55,7 +55,7 @@ function Cut:is_computed(node) return node.op ~= "const" and not self.variable_o
 
 function Cut:value_of(node) return dag_of.value_of(node, self.options.without_rare) end
 
--- The array of the indices of a lookup: one for all of an index, of a stage.
+-- The array of the indices of a lookup: one for all lookups with the same index in a stage.
 function Cut:indices_of(lookup)
   local index, s = lookup.args[1], self.stage_of[lookup]
   local of_stage = self.index_arrays[index] or {}
@@ -70,7 +70,7 @@ function Cut:kept(node)
   return self.kept_arrays[node]
 end
 
--- What the loop of stage s takes over: the nodes computed or looked up before it, in order, and the inputs, as a set.
+-- The values that the loop of stage s needs: the nodes computed or looked up before it, in order, and the inputs, as a set.
 function Cut:needs(s)
   local before, seen, inputs = {}, {}, {}
   local function use(node)
@@ -93,7 +93,7 @@ function Cut:needs(s)
   return before, inputs
 end
 
--- Stage s. Of what it keeps for later ones only indices: cut_of adds the values, when all stages have said what they need.
+-- Stage s. It keeps only indices for later stages; cut_of adds the values when the needs of all stages are known.
 function Cut:stage(s)
   local names, lookups, keeps = {}, {}, {}
   for node, name in pairs(self.variable_of) do names[node] = name end
@@ -127,10 +127,10 @@ end
 
 function Cut:array(t, name) self.arrays[#self.arrays + 1] = { type = t, name = name } end
 
--- What `roots` need, in a Cut of { stages, arrays, bits, emitter }: of each stage what it looks up before its loop (text), what
--- the loop computes (lines), which of what variable_of names it does that with (inputs, a set of nodes) and what it keeps for a
--- later one (text), in the arrays ({ type, name }); the width that strips are counted by; the emitter of the last stage. Loops count by
--- l. variable_of: node -> name of what is at hand in every stage; options: those of target_c.emit.
+-- The computation of `roots` as a Cut: { stages, arrays = list of { type, name }, bits = of the widest type, emitter = of the
+-- last stage }. A stage has the texts of its lookups, before its loop; the loop's lines; inputs, the set of nodes of variable_of
+-- that it reads; and keeps, the texts that store values in arrays for later stages. Loops count by l. variable_of: node -> name
+-- of a variable that every stage can read; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
                               is_kept = {}, has_indices = {}, index_arrays = {}, kept_arrays = {}, list = dag_of.order(roots, options.without_rare),
@@ -149,8 +149,8 @@ local function cut_of(types, roots, variable_of, options)
   return self
 end
 
--- Whether a kernel's main loop goes over strips, in what is contiguous: it looks up small tables, or it is built ahead for f16
--- (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
+-- Whether a kernel's main loop goes over strips. Its operands must be contiguous, and it must look up small tables or be built
+-- ahead for f16 (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
 function M.serves(types, record, operands, roots, is_rare)
   for _, operand in ipairs(operands) do
     if operand.is_used and operand.class ~= "c" and not (operand.is_input and operand.class == "b") then return false end
@@ -163,25 +163,25 @@ end
 
 local function is_half(operand, node) return operand.dtype == "f16" and node.type == "f32" end
 
--- What the last stage does at its end with what it has found and computed, and what follows that loop.
-local function ends_of(types, job, cut)
+-- The stores at the end of the last stage's loop, of results and of the search, and the texts that follow that loop.
+local function ends_of(types, loop, cut)
   local at_end, after, has_index = {}, {}, false
   local function give(operand, result, element, store, value)
     cut:array(element, "give_" .. operand.short)
     at_end[#at_end + 1] = string.format("give_%s[l] = %s;", operand.short, value)
-    local to = job.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
+    local to = loop.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
     after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, to, operand.short)
   end
-  for _, found in ipairs(job.search) do
+  for _, found in ipairs(loop.search) do
     at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, (found.value:gsub("%$1", found.name .. "_of[l]")))
   end
-  for k, result in ipairs(job.results) do
-    local operand, node = job.operands[#job.dag.inputs + k], job.dag.outputs[k]
+  for k, result in ipairs(loop.results) do
+    local operand, node = loop.operands[#loop.dag.inputs + k], loop.dag.outputs[k]
     if is_half(operand, node) then
       give(operand, result, "f32", "q_narrow", access.output(types, "f32", node, cut.emitter:argument(node)))
     elseif node.type == "bool" then
       give(operand, result, "m" .. cut.bits, "q_give_bool", cut.emitter:argument(node, cut.bits))
-    elseif job.is_rare then
+    elseif loop.is_rare then
       at_end[#at_end + 1] = string.format("%s[k + l] = %s;", result.to, result.value)
     else
       if not has_index then at_end[#at_end + 1] = "const i64 i = first + l;" end
@@ -192,12 +192,12 @@ local function ends_of(types, job, cut)
   return at_end, after
 end
 
--- The inputs that the stages read, as arrays that are filled at once: texts that fill them. Adds to the stages' lines what reads
--- them.
-local function take_inputs(types, job, cut)
+-- The texts that fill an array with a strip of each input that the stages read. Adds the lines that read these arrays to the
+-- stages.
+local function take_inputs(types, loop, cut)
   local takes = {}
-  for k, node in ipairs(job.dag.inputs) do
-    local operand, is_taken = job.operands[k], false
+  for k, node in ipairs(loop.dag.inputs) do
+    local operand, is_taken = loop.operands[k], false
     for _, stage in ipairs(operand.class == "c" and cut.stages or {}) do
       if stage.inputs[node] then
         local load = string.format("strip_%s[l]", operand.short)
@@ -220,14 +220,13 @@ local function take_inputs(types, job, cut)
   return takes
 end
 
--- What templates/c/part_strip.c.in makes the main loop over strips of: { strip = what a strip's length is called, arrays, takes,
--- stages, gives }, for a strip that begins at element `first` (of a block with rare paths: at k). job: dag, operands, roots
--- (outputs, and what tells that a rare path must run), is_rare, variable_of and options as of cut_of, search and results: what is
--- found and what is stored, as the loop without strips has them
-function M.loop(types, job)
-  local cut = cut_of(types, job.roots, job.variable_of, job.options)
-  local at_end, gives = ends_of(types, job, cut)
-  local takes = take_inputs(types, job, cut)
+-- The values of templates/c/part_strip.c.in: { strip = the macro of a strip's length, arrays, takes, stages, gives }, for a strip
+-- that begins at element `first` (of a block with rare paths: at k). loop: dag, operands, roots (outputs, and the values of the
+-- search for rare blocks), is_rare, variable_of and options as in cut_of, search and results as in the loop without strips
+function M.loop(types, loop)
+  local cut = cut_of(types, loop.roots, loop.variable_of, loop.options)
+  local at_end, gives = ends_of(types, loop, cut)
+  local takes = take_inputs(types, loop, cut)
   cut.stages[#cut.stages].keeps = at_end
   return { strip = "Q_STRIP_" .. cut.bits, arrays = cut.arrays, takes = takes, stages = cut.stages, gives = gives }
 end

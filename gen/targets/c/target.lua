@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The target c: kernels for the CPU, of which the library and a tree have one file per op, one of what packs, and the headers
+-- The target c: kernels for the CPU. The library and a tree have one file of them per op, one of packing kernels, and the headers
 -- that they include. (The keys of a target: gen/targets/all.lua.)
 
 local banner = require "gen.targets.c.banner"
@@ -61,7 +61,7 @@ function M.headers(job)
   return headers
 end
 
--- A file of kernels with a text of its own for each, for entries that no plan has.
+-- A file of kernels for entries that are in no plan; kernels share no code.
 function M.file(types, head, entries, read) return kernels.file(types, head, entries, M.sources(read)) end
 
 -- The target's part of a tree or of the library: see all.lua.
@@ -78,7 +78,7 @@ function M.files(job)
   return { has_records = true, levels = variants.ISAS, file_of = function(record) return file_of[(record.code or record).name] end }
 end
 
--- What texts made at run time include, for their compiler: list of { name, text }.
+-- The headers of texts made at run time, for their compiler: list of { name, text }.
 function M.run_time_headers(read, types)
   local headers = {}
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
@@ -91,13 +91,13 @@ end
 
 ---------------------------------------------------------------------------------------------------- one kernel
 
--- A kernel's name without what a tree has before it and a compiler behind it; nil: it is no name of this target's.
+-- A kernel's name without a tree's prefix and a level's suffix; nil: it is no name of this target.
 function M.bare_name(name)
   local bare = name:match "^[%w_]-(qk_[%w_]+)$"
   return bare and bare:gsub("_v[234]$", "") or nil
 end
 
--- The text of one kernel of a plan by its name, or nil and the names that there are.
+-- The text of one kernel of a plan by its name, or nil and the known names.
 function M.show(plan, name, read)
   local templates, known = kernels.sources(read, kernels.FORMS, kernels.MOVERS), {}
   for _, file in ipairs(files_of(plan)) do

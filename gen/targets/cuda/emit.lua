@@ -2,9 +2,9 @@
 --
 -- DAG -> SSA text in CUDA: the mirror of targets/c/emit.lua. No loops over ops.
 --
--- Spellings are those of graph/primitives.lua; conditions are bool. Primitives are functions of templates/cuda/kernel_cuda.h; sums, products and
--- quotients of floats are the intrinsics that no compiler contracts. What only a rare block needs stands inside an if: a warp
--- none of whose threads needs it goes past.
+-- Spellings are those of graph/primitives.lua; conditions are bool. Primitives are functions of templates/cuda/kernel_cuda.h;
+-- sums, products and quotients of floats are intrinsics that no compiler contracts. Values needed only by a rare block are inside
+-- an `if`: a warp skips it if none of its threads needs it.
 
 local c = require "gen.targets.c.text"
 local primitives = require "gen.graph.primitives"
@@ -12,7 +12,7 @@ local spelling = require "gen.targets.spelling"
 
 local M = {}
 
--- The nodes whose very bits an operation looks at, also those of a NaN.
+-- The nodes with an operation on their raw bits, on those of a NaN, too.
 function M.looked_at(nodes)
   local set = {}
   for _, node in ipairs(nodes) do
@@ -40,8 +40,8 @@ function Emitter:expression(node)
   return spelling.expression(self.types, "cuda", node, {}, self.tables, function(k) return self:argument(node.args[k]) end)
 end
 
--- Which rare block a node stands in: that of the rare node whose costly value alone needs it, and the innermost of those
--- that hold all its uses. `nodes`: arguments first. Returns node -> rare node; nothing for what always runs.
+-- The rare block of each node: the innermost one that contains all uses of the node. A rare block contains the values that only
+-- the second argument of its rare node needs. `nodes`: arguments first. Returns node -> rare node; no entry: it always runs.
 local function blocks_of(nodes, roots)
   local block, depth, is_used = {}, {}, {}
   local function common(a, b)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the library may have for CUDA beside its modules, in a folder of its own: the sources of kernels that nvcc makes fatbins
--- of, one per op and per group of primitives, and the index by which runtime/cuda/cuda_built.c finds them. The library knows no kernel
--- by itself: the index says all of it. Makes texts by name, opens no files.
+-- The library's optional files for CUDA, in a folder beside its modules: the sources of kernels, compiled by nvcc to fatbins, one
+-- per op and per group of primitives, and the index by which runtime/cuda/cuda_built.c finds them. The library has no other list
+-- of these kernels. Makes texts by name, opens no files.
 
 local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.cuda.build"
@@ -16,7 +16,7 @@ local M = {}
 M.FOLDER = "cuda/"
 M.INDEX = M.FOLDER .. "kernels.txt"
 
--- A primitive's twin for CUDA, for contiguous registers and single values.
+-- A primitive's CUDA kernel, for contiguous registers and single values.
 local function entry_of(entry)
   local record = entry.record
   local op = { name = "a step of an expression", c_name = "prim_" .. record.primitive, bodies = {}, file = "gen/graph/primitives.lua",
@@ -27,7 +27,7 @@ local function entry_of(entry)
   }) }
 end
 
--- list of { stem, text, entries, op or nil }, of the ops' kernels and of plan.primitive_files, those that no op has
+-- list of { stem, text, entries, op or nil }: the ops' kernels, and those of plan.primitive_files that no op has
 function M.sources(plan, templates, headers)
   local list = {}
   for _, file in ipairs(cuda.files(plan, "quern", templates, headers)) do
@@ -47,8 +47,8 @@ function M.sources(plan, templates, headers)
   return list
 end
 
--- Which CUDA kernel does over contiguous elements what a C kernel does that may be a step of an expression: sorted list of
--- { name of the C kernel, number of the other }.
+-- The C kernels that may be a step of an expression, with the CUDA kernel that does the same over contiguous elements: sorted
+-- list of { name of the C kernel, number of the CUDA kernel }.
 local function steps(plan, number_of)
   local list = {}
   local function add(record, c_name, dtypes, classes)
@@ -77,12 +77,12 @@ local function steps(plan, number_of)
   return list
 end
 
--- The index, in lines; words are parted by one blank. A kernel's number is its place among all of them.
+-- The index, in lines of words with one blank between them. A kernel's number is its index among all kernels.
 --   quern-cuda 2 BUILD_ID
 --   chips 80 90 100
---   file STEM                             whose fatbin has the kernels that follow
+--   file STEM                             of the fatbin with the kernels that follow
 --   kernel NAME RANK CLASSES WIDE ITEMS   (rank 0: any; items per thread)
---   op NAME N_OPERANDS                    whose rows follow, sorted by dtypes
+--   op NAME N_OPERANDS                    its rows follow, sorted by dtypes
 --   row KERNEL DTYPE...                   as qn_dtype has them
 --   step C_KERNEL KERNEL                  does the same over contiguous elements; sorted by the name of the C kernel
 --   end

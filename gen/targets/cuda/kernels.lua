@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Records of CUDA kernels -> files of text: fills the templates, as kernels.lua does for C. A file stands alone: the text of
--- the headers is at its head.
+-- Records of CUDA kernels -> files of text: fills the templates, as kernels.lua does for C. A file includes nothing: it begins
+-- with the text of the headers.
 
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
@@ -19,7 +19,7 @@ local kernels = require "gen.targets.c.kernels"
 
 local M = {}
 
--- The headers that stand at the head of a file, in this order.
+-- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
 M.TEMPLATES = { "elementwise", "transpose" }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
@@ -102,13 +102,13 @@ local function element_text(types, dtype, value)
   return string.format("(%s)%s", t.c, value)
 end
 
--- A stored float as f32, whatever its NaN becomes; what is not here has the plain cast.
+-- A stored float as f32; a NaN becomes some NaN. Dtypes that are not here have the plain cast.
 local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
 
--- const TYPE in_x = ...; for an input whose node has that type. moved: the dtype whose bits are moved, or nil
+-- const TYPE in_x = ...; for an input; TYPE is its node's. moved: the dtype of bits that are copied, or nil
 local function input_text(types, operand, node, value, moved, is_looked_at)
   if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
-  -- What is computed of a NaN is made canonical when it is stored.
+  -- Results computed from a NaN are made canonical when they are stored.
   local widened = not moved and not is_looked_at and node.type == "f32" and WIDENED[operand.dtype]
   local text = operand.dtype == node.type and value or widened and widened:format(value)
     or cast_text(types, operand.dtype, moved or node.type, value)
@@ -125,7 +125,7 @@ local function param_text(node, k)
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- What is stored for a result.
+-- The stored value of a result.
 local function output_text(types, operand, node, value, moved)
   if node.type == "bool" then return string.format("(bool_s)(%s)", value) end
   if moved and types.by_name[operand.dtype].kind == "bits" then return value end
@@ -186,7 +186,7 @@ local function with_loads(record, list, V, columns)
   end
 end
 
--- The blocks that a multiprocessor must be able to hold at once. Two where tables are looked up, which leaves 128 registers:
+-- The number of blocks that must fit on a multiprocessor. Two if tables are looked up, which leaves 128 registers:
 -- the compiler begins with the lookups of all elements of an item, and would take up to 255 for them.
 local function resident_blocks(order)
   for _, node in ipairs(order) do

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- One CUDA kernel at run time, as text that stands alone: of a host's expression, or of a built-in op that moves or casts or
--- computes from indices, which is no expression. Makes no names: a request brings the kernel's.
+-- One CUDA kernel at run time, as a complete text: of a host's expression, or of a built-in op that is no expression because it
+-- copies, casts or computes from indices. The kernel's name is in the request.
 
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
@@ -17,7 +17,7 @@ local M = {}
 
 M.MAX_ARGUMENTS = 512 -- QN_LAUNCH_ARGS of runtime/core/simt/launch.h
 
--- The op of that name, which moves or casts or computes from indices; or nil, message, kind.
+-- The op of that name, if it copies, casts or computes from indices; or nil, message, kind.
 local function op_itself(model, name)
   local op = model.op_of_name[name]
   if not op then return nil, string.format("no op '%s'", name), "notfound" end
@@ -25,7 +25,7 @@ local function op_itself(model, name)
   return nil, string.format("%s: it is compiled as an expression", name), "unsupported"
 end
 
--- What a moving op's inputs promote to, or nil and a message.
+-- The promoted dtype of a copying op's inputs, or nil and a message.
 local function moved_dtype(types, op, in_dtypes)
   local moved
   for k, input in ipairs(op.inputs) do
@@ -87,8 +87,8 @@ local function is_sound(request, n)
     and not classes:find("[bt]", request.n_in + 1) and not (rank == 1 and classes:find("t", 1, true))
 end
 
--- request: as service.lua has it, with in_dtypes, out_dtypes, and rank 0 for any; templates, headers: what kernels_cuda.sources
--- has read. Returns the text, items per thread; or nil, message, kind
+-- request: as service.lua has it, with in_dtypes, out_dtypes, and rank 0 for any; templates, headers: from
+-- kernels_cuda.sources. Returns the text, items per thread; or nil, message, kind
 function M.text(model, banner, request, templates, headers)
   local n = #request.dtypes
   if not is_sound(request, n) then

@@ -43,7 +43,7 @@ function M.files(job)
            section = { key = "cuda_kernels", rows = tree.manifest_rows(job.plan, job.prefix, files) } }
 end
 
-function M.run_time_headers() return {} end -- a text stands alone
+function M.run_time_headers() return {} end -- a text is complete
 
 function M.bare_name(name) return name:match "^[%w_]-(qc_[%w_]+)$" end
 

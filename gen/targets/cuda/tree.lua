@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a tree has for CUDA: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
+-- The CUDA part of a tree: the plan's records, the files of kernels, their rows in the table of ops and in the manifest. Makes
 -- texts by name, opens no files.
 
 local banner = require "gen.targets.c.banner"
@@ -42,7 +42,7 @@ function M.files(plan, prefix, templates, headers)
   return files
 end
 
--- The dtypes of tensors that a kernel serves: its own; in place of bits, each dtype of that size that they are moved of.
+-- The dtypes of tensors that a kernel serves: its own; for bits, each dtype of that size that is copied as bits.
 local function served_dtypes(plan, op, record)
   local types, bits = plan.model.types, nil
   for _, name in ipairs(record.dtypes) do bits = types.by_name[name].kind == "bits" and name or bits end
@@ -59,7 +59,7 @@ local function served_dtypes(plan, op, record)
   return list
 end
 
--- Of a list of dtypes, what sorts as the runtime looks for it.
+-- The sort key of a list of dtypes, in the runtime's order.
 local function dtypes_key(types, dtypes)
   local bytes = {}
   for k, name in ipairs(dtypes) do bytes[k] = string.char(types.by_name[name].index) end
@@ -86,7 +86,7 @@ local function row_text(row, head)
   return string.format("%s, %d, %d, (const void *)%s}", head, row.record.is_wide and 1 or 0, row.items_per_thread, row.name)
 end
 
--- What op_table.c says of the kernels: a device_table (gen/targets/all.lua)
+-- The kernels' part of op_table.c: a device_table (gen/targets/all.lua)
 function M.table_rows(plan, prefix, files)
   local types, result = plan.model.types, { backend = "qn_cuda_tree", declarations = {}, rows_of = {}, row_text = row_text,
                                             row_type = "qn_cuda_variant", list = "cuda_variants", header = "core/simt/launch.h" }
@@ -123,7 +123,7 @@ function M.manifest_rows(plan, prefix, files)
   return rows
 end
 
--- The text of one kernel of an op by its name, or nil and the names that there are.
+-- The text of one kernel of an op by its name, or nil and the known names.
 function M.show(plan, name, templates)
   local known = {}
   for _, op in ipairs(plan.ops) do

@@ -7,8 +7,8 @@
 -- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
 -- transpose kernels). _i64: offsets that need more than 31 bits. There are no packs: every dtype has kernels of its own.
 --
--- The operands of an index op are its indices, bytes that are in no memory, and the output. The class of the indices is b,
--- whatever their strides: they do not keep an output from being written in rows.
+-- The operands of an index op are its indices, which are in no memory, and the output. The class of the indices is always b, so
+-- that the output can be written in rows.
 --
 -- lean: rank 1 and 2 contiguous and broadcast (of two or three inputs, any but all), rank n strided, and rank 2 with
 -- transposed inputs for light ops of one or two; rank 1 and n in both widths, the others in 32 bits. Where ranks are asked
@@ -26,14 +26,14 @@ M.MAX_RANK = 32
 M.INDEX_DTYPE = "b8" -- QN_INDEX_DTYPE of runtime/core/base/kernel_abi.h
 M.MAX_STRIDES = 384 -- of all operands, so that arguments stay below 4 KB
 
--- The extents that a kernel of rank "n" with n operands has room for.
+-- The maximal number of extents of a kernel of rank "n" with n operands.
 function M.max_rank(n_operands) return math.min(M.MAX_RANK, M.MAX_STRIDES // n_operands) end
 
 local function name_of(op_name, dtypes, rank, classes, is_wide)
   return string.format("qc_%s_%s_%sd_%s%s", op_name, table.concat(dtypes, "_"), rank, classes, is_wide and "_i64" or "")
 end
 
--- One record. fields: op, dtypes, rank, classes, is_wide, K, and others that it keeps
+-- One record. fields: op, dtypes, rank, classes, is_wide, K, and further ones
 function M.record(c_name, fields)
   fields.name = name_of(c_name, fields.dtypes, fields.rank, fields.classes, fields.is_wide)
   fields.template = fields.classes:find "t" and "transpose" or "elementwise"
@@ -83,7 +83,7 @@ local function full_shapes(n, n_out, policy)
   return list
 end
 
--- The shapes that a policy leaves of these.
+-- Those of the shapes that a policy allows.
 local function kept(shapes, policy)
   local list = {}
   for _, shape in ipairs(shapes) do
@@ -93,8 +93,9 @@ local function kept(shapes, policy)
   return list
 end
 
--- What an op's kernels of compute dtype K store: { D = their dtype, dtypes = the operands' }. K itself and what is computed in it;
--- a floating op also takes integers, as f32; one of f64 alone all. An index op need not give what it computes in.
+-- The storage dtypes of an op's kernels of compute dtype K: list of { D, dtypes = the operands' }. D is K itself or a dtype that
+-- is computed in K. A floating op also takes integers, as f32; an op of f64 alone takes all dtypes. An index op's output need not
+-- be K.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
   if kinds.of(op).cuda_operands and not expr.is_listed(op, K) then list = {} end
@@ -116,10 +117,10 @@ local function stored(types, op, K, wanted)
   return list
 end
 
--- Whether a cast changes anything: from a dtype to itself only NaN and bytes of bool.
+-- Whether a cast can change bits: from a dtype to itself only those of NaN and bool.
 M.changes = kinds.changes
 
--- What kinds of op make records of their own with.
+-- The functions that kinds of op use to make records of their own.
 local kit = { record = M.record, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.

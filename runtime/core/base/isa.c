@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/environment.h"
+#include "core/base/spelled.h"
 
 /* ORDER ISA */
 static const char *const names[] = {"generic", "v2", "v3", "v4"};
@@ -28,12 +29,12 @@ qn_isa qn_isa_detect(void) {
   return (qn_isa)level;
 }
 
-const char *qn_isa_unknown_cap(void) {
+void qn_isa_say_unknown(const qn_log *log) {
   const char *cap = qn_environment_isa();
   for (int i = 0; cap && i < QN_ISA_COUNT; i++) {
-    if (strcmp(cap, names[i]) == 0) return NULL;
+    if (strcmp(cap, names[i]) == 0) cap = NULL;
   }
-  return cap;
+  if (cap) qn_log_say(log, QN_LOG_WARNING, QN_SPELLED(QUERN_ISA) " is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
 }
 
 const char *qn_isa_name(qn_isa isa) {

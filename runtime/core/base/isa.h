@@ -5,13 +5,14 @@
 #define QN_ISA_H
 
 #include "core/base/isa_machine.h"
+#include "core/base/log.h"
 
 /* qn_isa_machine, capped by QUERN_ISA (generic, v2, v3, v4). Decided at the first call; the same for the life of the
  * process. */
 qn_isa qn_isa_detect(void);
 
-/* The text of QUERN_ISA where it names no level: then it caps nothing. NULL where it is unset or names one. */
-const char *qn_isa_unknown_cap(void);
+/* Warns where QUERN_ISA names no level: then it caps nothing. Holds no lock: a log may call the library. */
+void qn_isa_say_unknown(const qn_log *log);
 
 /* "generic", "v2", "v3", "v4". */
 const char *qn_isa_name(qn_isa isa);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * slices.c: slices on the caller's thread, on the library's pool or by the host's parallel_for; see slices.h. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "core/base/slices.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/base/environment.h"
 #include "core/base/float_env.h"
@@ -65,18 +59,6 @@ void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t
 
 /* ---- Contexts ---- */
 
-static int32_t available_cores(void) {
-  const int kept_errno = errno;
-  long n = 0;
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-#endif
-  if (n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
-  errno = kept_errno;
-  return n < 1 ? 1 : n > QN_WORKERS_MOST ? QN_WORKERS_MOST : (int32_t)n;
-}
-
 qn_slices *qn_slices_create(const quern_options *options) {
   qn_slices *slices = calloc(1, sizeof *slices);
   if (!slices) return NULL;
@@ -87,7 +69,7 @@ qn_slices *qn_slices_create(const quern_options *options) {
     slices->log = (qn_log){options->log, options->host};
   }
   if (slices->threads <= 0) slices->threads = qn_environment_threads();
-  if (slices->threads <= 0) slices->threads = available_cores();
+  if (slices->threads <= 0) slices->threads = qn_workers_most();
   return slices;
 }
 

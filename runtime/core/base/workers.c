@@ -11,7 +11,7 @@
  * workers on `epoch`, the caller on the gate. A worker that is woken wakes others, so that the caller does not pay for all
  * of them. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif
 #include "core/base/workers.h"
 
@@ -311,6 +311,18 @@ static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64
   close_job(j);
   give_job(j);
   return 1;
+}
+
+int32_t qn_workers_most(void) {
+  const int kept_errno = errno;
+  long n = 0;
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+#endif
+  if (n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
+  errno = kept_errno;
+  return n < 1 ? 1 : n > QN_WORKERS_MOST ? QN_WORKERS_MOST : (int32_t)n;
 }
 
 int32_t qn_workers_limit(int32_t wanted) {

@@ -12,6 +12,9 @@
 
 #define QN_WORKERS_MOST 256 /* threads of one call, the caller's included */
 
+/* One thread for each core that this process may use. */
+int32_t qn_workers_most(void);
+
 /* How many threads a call may have that wants so many: at least 1, the caller's. */
 int32_t qn_workers_limit(int32_t wanted);
 

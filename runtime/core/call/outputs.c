@@ -16,16 +16,16 @@
 #include "core/tensor/tensor.h"
 
 /* The tensors that an allocator has made for a call. */
-typedef struct outputs {
+typedef struct output_list {
   int32_t n; /* so far */
   struct DLManagedTensorVersioned *managed[QN_MAX_OPERANDS];
-} outputs;
+} output_list;
 
 /* What an allocator has to say: the first sentence. */
-typedef struct complaint {
+typedef struct output_complaint {
   int is_made;
   char kind[64], message[512];
-} complaint;
+} output_complaint;
 
 static void copy_text(char *to, size_t size, const char *text) {
   size_t length = 0;
@@ -35,7 +35,7 @@ static void copy_text(char *to, size_t size, const char *text) {
 }
 
 static void set_error(void *error_ctx, const char *kind, const char *message) {
-  complaint *complaint = error_ctx;
+  output_complaint *complaint = error_ctx;
   if (complaint->is_made) return;
   complaint->is_made = 1;
   copy_text(complaint->kind, sizeof complaint->kind, kind);
@@ -43,7 +43,7 @@ static void set_error(void *error_ctx, const char *kind, const char *message) {
 }
 
 /* The sentence is the call's, whatever a deleter does. */
-static void delete_all(outputs *outputs) {
+static void delete_all(output_list *outputs) {
   qn_sentence kept;
   qn_status_keep(&kept);
   for (int32_t k = 0; k < outputs->n; k++)
@@ -98,12 +98,12 @@ static quern_status check_given(const quern_op_info *info, int32_t k, const quer
 
 /* The outputs' next one. */
 static quern_status allocate_next(const quern_op_info *info, const quern_shape *wanted, quern_allocator allocate,
-                                  outputs *outputs) {
+                                  output_list *outputs) {
   const int32_t k = outputs->n;
   const quern_arg_info *arg = &info->args[info->n_in + k];
   struct DLManagedTensorVersioned *managed = NULL;
   int64_t shape[QUERN_MAX_NDIM]; /* its own: an allocator may write to it */
-  complaint complaint = {.is_made = 0};
+  output_complaint complaint = {.is_made = 0};
   quern_status status = check_extents(info, k, wanted);
   if (status) return status;
   DLTensor prototype = {.device = wanted->device, .ndim = wanted->ndim, .dtype = wanted->dtype, .shape = shape};
@@ -124,7 +124,7 @@ static quern_status allocate_next(const quern_op_info *info, const quern_shape *
 
 /* Measures, and allocates all. */
 static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern_shape *shapes, quern_allocator allocate,
-                                  const quern_call *call, outputs *outputs) {
+                                  const quern_call *call, output_list *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
   for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
     status = allocate_next(op->info, qn_shape_at(shapes, k), allocate, outputs);
@@ -134,20 +134,20 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
 /* Not inlined, these two: where the caller has no shapes, the room for them is gone when the op runs; and it is no more than one
  * where values are read, which takes much of the stack, too. */
 __attribute__((noinline)) static quern_status make_one(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
-                                                       const quern_call *call, outputs *outputs) {
+                                                       const quern_call *call, output_list *outputs) {
   quern_shape own = {.size = sizeof own};
   return make_measured(op, in, &own, allocate, call, outputs);
 }
 
 __attribute__((noinline)) static quern_status make_many(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
-                                                        const quern_call *call, outputs *outputs) {
+                                                        const quern_call *call, output_list *outputs) {
   quern_shape own[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < op->info->n_out; k++) own[k].size = sizeof own[k];
   return make_measured(op, in, own, allocate, call, outputs);
 }
 
 /* The call, with the outputs' own flags. */
-static quern_status call_on(const quern_op *op, DLTensor *const *in, const outputs *outputs, const quern_call *call) {
+static quern_status call_on(const quern_op *op, DLTensor *const *in, const output_list *outputs, const quern_call *call) {
   DLTensor *tensors[QN_MAX_OPERANDS];
   uint64_t flags[QN_MAX_OPERANDS];
   quern_call own = {.size = sizeof own};
@@ -162,7 +162,7 @@ static quern_status call_on(const quern_op *op, DLTensor *const *in, const outpu
 
 quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shape *shapes, struct DLManagedTensorVersioned **out,
                              quern_allocator allocate, const quern_call *call) {
-  outputs outputs = {.n = 0};
+  output_list outputs = {.n = 0};
   quern_status status = check_wishes(op, shapes);
   if (status) return status;
   if (shapes)

@@ -26,17 +26,17 @@ typedef struct descriptors {
 } descriptors;
 
 /* Where an operand lies, in bytes from its data pointer. */
-typedef struct extent {
+typedef struct byte_extent {
   int64_t first;     /* the item that the nest begins with */
   int64_t low, high; /* from the lowest byte to behind the highest */
   uint32_t twins;    /* of an output: bit k: input k has its strides and item size: they may be one tensor */
-} extent;
+} byte_extent;
 
 struct quern_plan {
   quern_op *op;
   descriptors *descriptors;    /* of a registered op, else NULL */
   quern_status own_status; /* 0: `decision` is there; else why the library's own op, if there is one, cannot run */
-  extent extent[QN_MAX_OPERANDS];
+  byte_extent extent[QN_MAX_OPERANDS];
   qn_decision decision;
   qn_run *run; /* NULL: there are no elements */
 };
@@ -51,10 +51,10 @@ static int are_twins(const qn_decision *decision, int32_t a, int32_t b) {
   return 1;
 }
 
-static void measure(qn_decision const *decision, extent *extents) {
+static void measure(qn_decision const *decision, byte_extent *extents) {
   const qn_nest *nest = &decision->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) {
-    extent *extent = &extents[k];
+    byte_extent *extent = &extents[k];
     extent->first = (int64_t)((uint64_t)nest->ref[k].offset - (uint64_t)decision->byte_offset[k]);
     extent->low = extent->high = extent->first;
     for (int32_t d = 0; d < nest->rank; d++) {
@@ -164,10 +164,10 @@ static quern_status check_overlap(const quern_plan *plan, const qn_ref *ref) {
   const qn_decision *decision = &plan->decision;
   if (decision->nest.has_handles) return check_overlap_exactly(plan, ref);
   for (int32_t o = decision->n_in; o < decision->n_operands; o++) {
-    const extent *mine = &plan->extent[o];
+    const byte_extent *mine = &plan->extent[o];
     const uintptr_t data = (uintptr_t)ref[o].base, low = data + (uintptr_t)mine->low, high = data + (uintptr_t)mine->high;
     for (int32_t k = decision->nest.n_positions; k < o; k++) {
-      const extent *other = &plan->extent[k];
+      const byte_extent *other = &plan->extent[k];
       const uintptr_t other_data = (uintptr_t)ref[k].base;
       if (high <= other_data + (uintptr_t)other->low || other_data + (uintptr_t)other->high <= low) continue;
       if (k < decision->n_in && qn_ref_address(ref[k]) == qn_ref_address(ref[o]) && mine->twins >> k & 1) continue;

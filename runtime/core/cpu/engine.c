@@ -11,14 +11,14 @@
 #include "core/base/status.h"
 
 /* What all slices of a run share. */
-typedef struct run {
+typedef struct engine_run {
   qn_tiles tiles; /* DIRECT: job and ref */
   qn_kernel *kernel;
   const void *params;
   int32_t n_slices;
   int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
   int64_t n_tiles; /* BLOCKS */
-} run;
+} engine_run;
 
 /* ---- Direct ---- */
 
@@ -40,7 +40,7 @@ static int64_t items_to_line(const qn_job *job, const char *output) {
 
 /* The kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache, counted in bytes.
  * row: where each operand's row begins. */
-static void stream_row(const run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
   _Alignas(64) char scratch[QN_SCRATCH];
@@ -62,7 +62,7 @@ static void stream_row(const run *run, char *const *row, const int64_t (*stride)
 }
 
 /* The kernel over [begin, end) of dimension `cut`, all of the others. */
-static void run_direct(const run *run, int64_t begin, int64_t end) {
+static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
   const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
@@ -104,10 +104,10 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
 }
 
 /* Slices of a contiguous dimension do not share the output's cache lines: a multiple of 64 items. */
-static int64_t cut_multiple(const run *run) { return run->cut == 0 ? 64 : 1; }
+static int64_t cut_multiple(const engine_run *run) { return run->cut == 0 ? 64 : 1; }
 
 static void direct_slice(void *arg, int64_t i) {
-  const run *run = arg;
+  const engine_run *run = arg;
   int64_t n = run->tiles.job->nest->n[run->cut], multiple = cut_multiple(run);
   int64_t begin = qn_tiles_part(n, i, run->n_slices, multiple), end = qn_tiles_part(n, i + 1, run->n_slices, multiple);
   if (begin < end) run_direct(run, begin, end);
@@ -116,12 +116,12 @@ static void direct_slice(void *arg, int64_t i) {
 /* ---- Blocks ---- */
 
 /* The operands of the kernel: blocks, and tensors in place. */
-typedef struct registers {
+typedef struct float_registers {
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2];
-} registers;
+} float_registers;
 
-static void registers_set(const qn_job *job, registers *registers, char *scratch) {
+static void registers_set(const qn_job *job, float_registers *registers, char *scratch) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     const qn_operand *operand = &job->operand[k];
     registers->ptr[k] = scratch + operand->block;
@@ -131,21 +131,7 @@ static void registers_set(const qn_job *job, registers *registers, char *scratch
   }
 }
 
-/* A program over one tile. */
-static void compute_program(const run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
-  const qn_job *job = run->tiles.job;
-  qn_tile_values values;
-  values.count = tile->count;
-  values.room = job->items;
-  values.ones = scratch + job->ones;
-  values.temps = scratch + job->temps;
-  values.params = run->params;
-  for (int32_t k = 0; k < job->n_operands; k++)
-    values.operand[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place->ptr[k] : scratch + job->operand[k].block;
-  job->program->compute(job->program, &values);
-}
-
-static void compute(const run *run, const qn_tile_place *place, const qn_tile *tile, registers *registers) {
+static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, float_registers *registers) {
   const qn_job *job = run->tiles.job;
   int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
@@ -168,18 +154,18 @@ static void compute(const run *run, const qn_tile_place *place, const qn_tile *t
   }
 }
 
-static void store(const run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
+static void store(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
   const qn_job *job = run->tiles.job;
   for (int32_t k = job->n_in; k < job->n_operands; k++)
     if (job->operand[k].packing != QN_PACKING_IN_PLACE)
       qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, place->ptr[k]);
 }
 
-static void run_tiles(const run *run, int64_t first, int64_t end) {
+static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
   const qn_job *job = run->tiles.job;
   _Alignas(64) char scratch[QN_SCRATCH];
   qn_tile_held held[QN_MAX_OPERANDS];
-  registers registers;
+  float_registers registers;
   qn_tile_place place;
   qn_tile tile;
   qn_tiles_start(job, &tile, held, scratch);
@@ -189,7 +175,7 @@ static void run_tiles(const run *run, int64_t first, int64_t end) {
     qn_tiles_measure(&run->tiles, &place, &tile);
     qn_tiles_load(&run->tiles, job->n_in, &place, &tile, held, scratch);
     if (job->program)
-      compute_program(run, &place, &tile, scratch);
+      job->program->compute(job, place.ptr, tile.count, scratch, run->params);
     else
       compute(run, &place, &tile, &registers);
     store(run, &place, &tile, scratch);
@@ -200,7 +186,7 @@ static void run_tiles(const run *run, int64_t first, int64_t end) {
 }
 
 static void blocks_slice(void *arg, int64_t i) {
-  const run *run = arg;
+  const engine_run *run = arg;
   int64_t n = run->n_slices, first = qn_tiles_part(run->n_tiles, i, n, 1), end = qn_tiles_part(run->n_tiles, i + 1, n, 1);
   if (first < end) run_tiles(run, first, end);
 }
@@ -223,7 +209,7 @@ int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
 
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
   int32_t n_slices = qn_engine_slices(job, slices);
-  run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
+  engine_run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(job->nest, n_slices);

@@ -331,7 +331,7 @@ static int64_t lay_out(const qn_signature *signature, qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
   }
-  const qn_program *program = job->program;
+  const qn_tile_program *program = job->program;
   int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
   job->ones = (uint16_t)used;

@@ -39,18 +39,18 @@ static void convert_rows(qn_kernel *kernel, const qn_tile *tile, const int64_t *
 }
 
 /* A place in the outer dimensions of a tile, and its offset in the tensor. */
-typedef struct odometer {
+typedef struct row_odometer {
   int64_t offset;
   int64_t at[QUERN_MAX_NDIM];
-} odometer;
+} row_odometer;
 
-static void odometer_start(odometer *odometer, const qn_tile *tile) {
+static void odometer_start(row_odometer *odometer, const qn_tile *tile) {
   odometer->offset = 0;
   for (int32_t j = 0; j < tile->rank; j++) odometer->at[j] = 0;
 }
 
 /* Moves on by one in the dimensions from `first` up; 0 after the last. */
-static int odometer_next(odometer *odometer, const qn_tile *tile, const int64_t *stride, int32_t first) {
+static int odometer_next(row_odometer *odometer, const qn_tile *tile, const int64_t *stride, int32_t first) {
   for (int32_t j = first; j < tile->rank; j++) {
     int64_t step = stride[tile->dim[j]];
     if (++odometer->at[j] < tile->n[j]) {
@@ -65,7 +65,7 @@ static int odometer_next(odometer *odometer, const qn_tile *tile, const int64_t 
 
 static void copy_rows(const qn_tile *tile, const int64_t *stride, char *far, char *near, int64_t size, int is_store) {
   size_t bytes = (size_t)(tile->row * size);
-  odometer rows;
+  row_odometer rows;
   odometer_start(&rows, tile);
   do {
     char *row = far + rows.offset;
@@ -81,7 +81,7 @@ static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   const int64_t near_stride[2] = {size, tile->row * size};
   const int64_t strides[2][2] = {{is_store ? near_stride[0] : far_stride[0], is_store ? near_stride[1] : far_stride[1]},
                                  {is_store ? far_stride[0] : near_stride[0], is_store ? far_stride[1] : near_stride[1]}};
-  odometer parts;
+  row_odometer parts;
   odometer_start(&parts, tile);
   do {
     char *part = far + parts.offset;
@@ -96,7 +96,7 @@ static void write_positions(const qn_operand *operand, const qn_tile *tile, cons
   const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
   const int64_t strides[2][2] = {{stride_along(tile, stride, 0), stride_along(tile, stride, 1)},
                                  {operand->compute_size, tile->row * operand->compute_size}};
-  odometer parts;
+  row_odometer parts;
   odometer_start(&parts, tile);
   do {
     const int64_t position = first + parts.offset;
@@ -109,7 +109,7 @@ static void write_positions(const qn_operand *operand, const qn_tile *tile, cons
 void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch) {
   int32_t *offset = (int32_t *)(void *)(scratch + operand->table);
   int64_t step = stride_along(tile, stride, 0);
-  odometer rows;
+  row_odometer rows;
   odometer_start(&rows, tile);
   do {
     for (int64_t i = 0; i < tile->row; i++) *offset++ = (int32_t)(rows.offset + i * step);

@@ -11,13 +11,6 @@
 
 /* ---- Inferred ---- */
 
-quern_status qn_elementwise_chosen(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
-                                   uint8_t *dtype) {
-  const quern_op_info *info = &builtin->info;
-  (void)in_dtypes;
-  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
-}
-
 quern_status qn_elementwise_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
                                    uint8_t *dtype) {
   (void)chosen;
@@ -71,17 +64,17 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
 /* ---- Decided ---- */
 
 /* The operands of one call, read: inputs, then outputs. */
-typedef struct operands {
+typedef struct operand_list {
   qn_tensor tensor[QN_MAX_OPERANDS];
   uint8_t dtype[QN_MAX_OPERANDS];
   int32_t ndim;
   int32_t apart;    /* the first operand in memory that the host does not read; -1: there is none */
   uint8_t has_data; /* no data pointer is NULL */
   int64_t shape[QUERN_MAX_NDIM];
-} operands;
+} operand_list;
 
 static quern_status read_operands(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int needs_data,
-                                  operands *operands) {
+                                  operand_list *operands) {
   operands->has_data = 1;
   operands->apart = -1;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
@@ -97,7 +90,7 @@ static quern_status read_operands(const quern_op_info *info, DLTensor *const *in
   return QUERN_OK;
 }
 
-static quern_status check_shapes(const quern_op_info *info, operands *operands) {
+static quern_status check_shapes(const quern_op_info *info, operand_list *operands) {
   const qn_tensor *out = operands->tensor + info->n_in;
   quern_status status =
       qn_tensor_broadcast(info->name, info->args, info->n_in, operands->tensor, operands->shape, &operands->ndim);
@@ -114,7 +107,7 @@ static quern_status check_shapes(const quern_op_info *info, operands *operands) 
 }
 
 /* Checks dtypes, and finds out whose kernels run. */
-static quern_status resolve(const quern_op *op, const operands *operands, qn_decision *decision) {
+static quern_status resolve(const quern_op *op, const operand_list *operands, qn_decision *decision) {
   decision->called = decision->op = op;
   decision->param_dtype = 0;
   decision->specialised = NULL;
@@ -132,7 +125,7 @@ static quern_status resolve(const quern_op *op, const operands *operands, qn_dec
   return status;
 }
 
-static quern_status check_device(const quern_op_info *info, const operands *operands, qn_decision *decision) {
+static quern_status check_device(const quern_op_info *info, const operand_list *operands, qn_decision *decision) {
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status || decision->backend) return status;
@@ -140,7 +133,7 @@ static quern_status check_device(const quern_op_info *info, const operands *oper
 }
 
 /* How operands of the host's get to the device. */
-static void note_host_memory(const operands *operands, qn_decision *decision) {
+static void note_host_memory(const operand_list *operands, qn_decision *decision) {
   for (int32_t k = 0; k < decision->n_operands; k++) {
     const DLDevice device = operands->tensor[k].device;
     decision->values |= (uint32_t)(device.device_type == kDLCPU) << k;
@@ -154,7 +147,7 @@ __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op,
   const quern_op_info *info = qn_registry_own_info(op);
   const DLDevice host = {kDLCPU, 0};
   qn_nest *nest = &decision->nest;
-  operands operands;
+  operand_list operands;
   quern_status status = read_operands(info, in, out, needs_data, &operands);
   if (status) return status;
   status = qn_decide_choose_backend(info, operands.apart < 0 ? host : operands.tensor[operands.apart].device, decision);

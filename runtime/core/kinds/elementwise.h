@@ -12,10 +12,8 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
 quern_status qn_elementwise_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                    int needs_data, qn_decision *decision);
 
-/* As qn_kind.result: what the inputs promote to, or the output's own dtype; what the output's owner chooses. */
+/* As qn_kind.result: what the inputs promote to, or the output's own dtype. */
 quern_status qn_elementwise_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
-                                   uint8_t *dtype);
-quern_status qn_elementwise_chosen(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
                                    uint8_t *dtype);
 
 #endif

@@ -32,5 +32,11 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   return QUERN_OK;
 }
 
-const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .resolve = resolve_cast, .result = qn_elementwise_chosen,
+static quern_status chosen_dtype(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  const quern_op_info *info = &builtin->info;
+  (void)in_dtypes;
+  return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
+}
+
+const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .resolve = resolve_cast, .result = chosen_dtype,
                               .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

@@ -31,7 +31,7 @@ _Static_assert(QN_BLOCK <= 1024, "coordinate.c.in: places are below 1024");
 #define MOST_INPUTS 2
 
 /* A call, decided: what is found is not known yet. */
-typedef struct compact {
+typedef struct compact_walk {
   const qn_builtin *builtin;
   DLDevice device;
   uint8_t sizes[MOST_INPUTS + 1]; /* bytes an item */
@@ -42,7 +42,7 @@ typedef struct compact {
   qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
   char *to;                       /* where the output begins */
   qn_job job;                     /* where there are elements, and kernels */
-} compact;
+} compact_walk;
 
 /* ---- Dtypes ---- */
 
@@ -74,10 +74,10 @@ static quern_status resolve_output(const qn_builtin *builtin, const qn_signature
 /* ---- Decided ---- */
 
 /* One row for each element found, of so many columns; -1: a row is one item. */
-static int32_t columns_of(const compact *call) { return gives_indices(call->builtin) ? call->ndim : -1; }
+static int32_t columns_of(const compact_walk *call) { return gives_indices(call->builtin) ? call->ndim : -1; }
 
 /* Whether this machine can run it where its tensors are: shapes can be inferred in any case. */
-static quern_status check_machine(const compact *call) {
+static quern_status check_machine(const compact_walk *call) {
   const quern_op_info *info = &call->builtin->info;
   const DLDevice device = call->device;
   char text[QN_DEVICE_CHARS];
@@ -87,7 +87,7 @@ static quern_status check_machine(const compact *call) {
 }
 
 static quern_status read_output(const quern_op_info *info, const DLTensor *tensor, const quern_call *call, int needs_data,
-                                compact *decided) {
+                                compact_walk *decided) {
   const int32_t n_in = info->n_in;
   quern_status status = qn_tensor_read(tensor, info->name, &info->args[n_in], 0, needs_data, &decided->out);
   if (status) return status;
@@ -98,7 +98,7 @@ static quern_status read_output(const quern_op_info *info, const DLTensor *tenso
 }
 
 /* The dimensions are as they would be for a compact output. */
-static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *call) {
+static void set_nest(const quern_op_info *info, const qn_tensor *in, compact_walk *call) {
   qn_nest *nest = &call->nest;
   qn_tensor dense = {.n_elements = 1, .shape = call->shape, .ndim = call->ndim, .size = 1, .compact = 1};
   for (int32_t d = 0; d < call->ndim; d++)
@@ -110,7 +110,7 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, compact *ca
 /* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
  * free again when the op runs. */
 __attribute__((noinline)) static quern_status decide_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
-                                                             const quern_call *call, int needs_data, compact *decided) {
+                                                             const quern_call *call, int needs_data, compact_walk *decided) {
   const quern_op_info *info = &op->builtin->info;
   qn_tensor tensors[MOST_INPUTS];
   uint8_t dtypes[MOST_INPUTS];
@@ -129,7 +129,7 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
   if (status) return status;
   status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, out ? 1 : 0, &decided->out, &decided->device);
   if (status) return status;
-  if (call && (status = qn_params_convert(info, 0, call->params ? call->n_params : 0, call->params, &none))) return status;
+  if (call && (status = qn_params_convert(info, 0, 0, NULL, call->params ? call->n_params : 0, call->params, &none))) return status;
   set_nest(info, tensors, decided);
   if (decided->nest.n_elements == 0) return QUERN_OK;
   if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* nothing to plan: shapes are all it is for */
@@ -140,16 +140,16 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
 /* ---- Tiles ---- */
 
 /* A tile, its inputs as the op's kernel takes them. */
-typedef struct visited {
+typedef struct visited_place {
   char *const *ptr; /* [n_in] */
   int64_t first;    /* its first element's number in row-major order */
   int64_t count;    /* how many it has */
   char *found;      /* for what is found: signature.temp_bytes of each */
-} visited;
+} visited_place;
 
 /* Calls visit(arg, tile) for the tiles of part `i` of `n`, one after another, with the first n_in inputs, until it returns 0. A
  * part may have none. */
-static void walk(const compact *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited *tile),
+static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited_place *tile),
                  void *arg) {
   const qn_job *job = &call->job;
   const qn_tiles tiles = {.job = job, .ref = call->nest.ref};
@@ -163,7 +163,7 @@ static void walk(const compact *call, int32_t n_in, int64_t i, int64_t n, int (*
   if (first == end) return;
   qn_tiles_start(job, &tile, held, scratch);
   qn_tiles_set(&tiles, &place, first);
-  visited visited = {.ptr = ptr, .found = scratch + job->temps};
+  visited_place visited = {.ptr = ptr, .found = scratch + job->temps};
   for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
   for (int64_t at = first;;) {
     qn_tiles_measure(&tiles, &place, &tile);
@@ -180,25 +180,25 @@ static void walk(const compact *call, int32_t n_in, int64_t i, int64_t n, int (*
 /* ---- Two passes ---- */
 
 /* What all slices of a call share. */
-typedef struct finding {
-  const compact *call;
+typedef struct compact_finding {
+  const compact_walk *call;
   qn_kernel *count;                /* how many conditions hold */
   qn_kernel *coordinate;           /* of PLACES */
   qn_kernel *scatter;              /* of ITEMS that lie apart in the output, else NULL */
   int64_t stride[2];               /* of the output's rows and columns, in bytes */
   int32_t n_slices;
   int64_t begin[MOST_SLICES + 1];  /* where in the output each slice's share begins */
-} finding;
+} compact_finding;
 
 /* A slice's share of the output. */
-typedef struct share {
-  const finding *finding;
+typedef struct compact_share {
+  const compact_finding *finding;
   char *to;     /* the next row */
   int64_t left; /* rows */
-} share;
+} compact_share;
 
-static int count_tile(void *arg, const visited *tile) {
-  share *share = arg;
+static int count_tile(void *arg, const visited_place *tile) {
+  compact_share *share = arg;
   int64_t n;
   char *const ptr[2] = {tile->ptr[0], (char *)&n};
   const int64_t stride[2][2] = {{1, 0}, {0, 0}}, extent[3] = {tile->count, 1, 0};
@@ -208,14 +208,14 @@ static int count_tile(void *arg, const visited *tile) {
 }
 
 static void count_slice(void *arg, int64_t i) {
-  finding *finding = arg;
-  share share = {.finding = finding};
+  compact_finding *finding = arg;
+  compact_share share = {.finding = finding};
   walk(finding->call, 1, i, finding->n_slices, count_tile, &share);
   finding->begin[i + 1] = share.left;
 }
 
 /* Runs the op's kernel over a tile: what it finds goes to `to`, which has room for a whole tile. Returns how many that are. */
-static int64_t find(const compact *call, const visited *tile, char *to) {
+static int64_t find(const compact_walk *call, const visited_place *tile, char *to) {
   const int32_t n_in = call->job.n_in;
   char *ptr[MOST_INPUTS + 2];
   int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
@@ -228,14 +228,14 @@ static int64_t find(const compact *call, const visited *tile, char *to) {
   return n;
 }
 
-static void take(share *share, int64_t n) {
+static void take(compact_share *share, int64_t n) {
   share->to += n * share->finding->stride[0];
   share->left -= n;
 }
 
-static int fill_items(void *arg, const visited *tile) {
-  share *share = arg;
-  const finding *finding = share->finding;
+static int fill_items(void *arg, const visited_place *tile) {
+  compact_share *share = arg;
+  const compact_finding *finding = share->finding;
   const int64_t size = finding->call->signature.temp_bytes;
   const int is_direct = !finding->scatter && share->left >= tile->count; /* the kernel may write as many as it looks at */
   int64_t n = find(finding->call, tile, is_direct ? share->to : tile->found);
@@ -252,10 +252,10 @@ static int fill_items(void *arg, const visited *tile) {
 }
 
 /* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
-static int fill_places(void *arg, const visited *tile) {
-  share *share = arg;
-  const finding *finding = share->finding;
-  const compact *call = finding->call;
+static int fill_places(void *arg, const visited_place *tile) {
+  compact_share *share = arg;
+  const compact_finding *finding = share->finding;
+  const compact_walk *call = finding->call;
   int64_t n = find(call, tile, tile->found), rest = tile->first;
   if (n > share->left) n = share->left;
   for (int32_t d = call->ndim - 1; d >= 0 && n; d--) {
@@ -272,17 +272,17 @@ static int fill_places(void *arg, const visited *tile) {
 }
 
 static void fill_slice(void *arg, int64_t i) {
-  const finding *finding = arg;
-  const compact *call = finding->call;
-  share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
+  const compact_finding *finding = arg;
+  const compact_walk *call = finding->call;
+  compact_share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
-  int (*fill)(void *arg, const visited *tile) = columns_of(call) < 0 ? fill_items : fill_places;
-  walk(call, call->job.n_in, i, finding->n_slices, fill, &share);
+  int (*fill_tile)(void *arg, const visited_place *tile) = columns_of(call) < 0 ? fill_items : fill_places;
+  walk(call, call->job.n_in, i, finding->n_slices, fill_tile, &share);
 }
 
 /* A pass: once for each slice. */
-static void run_pass(finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
+static void run_pass(compact_finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
   if (finding->n_slices > 1)
     qn_slices_run(slices, finding->n_slices, slice, finding);
   else
@@ -290,7 +290,7 @@ static void run_pass(finding *finding, void (*slice)(void *arg, int64_t i), qn_s
 }
 
 /* How many elements are found; finding->begin is then right. */
-static int64_t count_all(const compact *call, qn_slices *slices, finding *finding) {
+static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_finding *finding) {
   const int32_t n_slices = call->nest.n_elements ? qn_engine_slices(&call->job, slices) : 0;
   finding->call = call;
   finding->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
@@ -305,14 +305,14 @@ static int64_t count_all(const compact *call, qn_slices *slices, finding *findin
 /* ---- Shapes ---- */
 
 /* The output's for so many elements found; -1: not known. Returns its rank. */
-static int32_t shape_of(const compact *call, int64_t count, int64_t shape[2]) {
+static int32_t shape_of(const compact_walk *call, int64_t count, int64_t shape[2]) {
   const int32_t columns = columns_of(call);
   shape[0] = count;
   shape[1] = columns;
   return columns < 0 ? 1 : 2;
 }
 
-static void describe(const compact *call, int64_t count, quern_shape *out) {
+static void describe(const compact_walk *call, int64_t count, quern_shape *out) {
   const uint8_t dtype = qn_resolve_result(call->builtin, call->signature.param, 0);
   int64_t shape[2];
   out->device = call->device;
@@ -323,15 +323,15 @@ static void describe(const compact *call, int64_t count, quern_shape *out) {
 
 /* -1 stands for what depends on values. */
 static quern_status infer_compact(const quern_op *op, DLTensor *const *in, quern_shape *out) {
-  compact decided;
+  compact_walk decided;
   quern_status status = decide_compact(op, in, NULL, NULL, 0, &decided);
   if (status == QUERN_OK) describe(&decided, -1, out);
   return status;
 }
 
 static quern_status measure_compact(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
-  compact decided;
-  finding finding;
+  compact_walk decided;
+  compact_finding finding;
   quern_status status = decide_compact(op, in, NULL, call, 1, &decided);
   if (status || (status = check_machine(&decided))) return status;
   qn_float_env was = qn_float_env_enter();
@@ -344,7 +344,7 @@ static quern_status measure_compact(const quern_op *op, DLTensor *const *in, que
 /* ---- Calls ---- */
 
 /* Not inlined, for its stack. */
-__attribute__((noinline)) static quern_status check_found(const compact *call, int64_t count) {
+__attribute__((noinline)) static quern_status check_found(const compact_walk *call, int64_t count) {
   const quern_op_info *info = &call->builtin->info;
   const quern_arg_info *arg = &info->args[info->n_in];
   int64_t shape[2];
@@ -357,7 +357,7 @@ __attribute__((noinline)) static quern_status check_found(const compact *call, i
 }
 
 /* How the output is written. */
-static void begin_fill(const compact *call, finding *finding) {
+static void begin_fill(const compact_walk *call, compact_finding *finding) {
   const qn_tensor *out = &call->out;
   const int64_t size = out->size, *strides = out->strides;
   const int32_t log2 = __builtin_ctz(out->size), columns = columns_of(call);
@@ -369,8 +369,8 @@ static void begin_fill(const compact *call, finding *finding) {
 
 /* Counts, checks the output against that, and fills it. */
 static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
-  compact decided;
-  finding finding;
+  compact_walk decided;
+  compact_finding finding;
   quern_status status = decide_compact(op, in, out, call, 1, &decided);
   if (status || (status = check_machine(&decided))) return status;
   qn_slices *slices = qn_registry_slices(op);
@@ -386,7 +386,7 @@ static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTens
 
 static quern_status explain_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                     qn_strbuf *buf) {
-  compact decided;
+  compact_walk decided;
   quern_status status = decide_compact(op, in, out, call, 0, &decided);
   if (status || (status = check_machine(&decided))) return status;
   const int has_elements = decided.nest.n_elements != 0;

@@ -36,8 +36,10 @@ static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtyp
 
 static quern_status index_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
                                  uint8_t *dtype) {
+  const quern_op_info *info = &builtin->info;
   qn_signature signature;
-  quern_status status = qn_elementwise_chosen(builtin, in_dtypes, k, chosen, dtype);
+  (void)in_dtypes;
+  quern_status status = qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
   return status ? status : resolve_index(builtin, (const uint8_t[]){POSITION_DTYPE, *dtype}, &signature);
 }
 

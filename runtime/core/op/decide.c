@@ -31,9 +31,9 @@ quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *dec
   int32_t n_given = given ? call->n_params : 0;
   const qn_specialised *specialised = decision->specialised;
   const qn_kind *kind = qn_kind_of(decision->called);
-  quern_status status = !specialised || (specialised->n_slots && !specialised->slots)
-                            ? qn_params_convert(info, decision->param_dtype, n_given, given, params)
-                            : qn_params_convert_slots(info, specialised->n_slots, specialised->slots, n_given, given, params);
+  const int has_slots = specialised && (specialised->slots || !specialised->n_slots);
+  quern_status status = qn_params_convert(info, decision->param_dtype, has_slots ? specialised->n_slots : info->n_params,
+                                          has_slots ? specialised->slots : NULL, n_given, given, params);
   if (kind->bind && status == QUERN_OK) kind->bind(decision, params);
   return status;
 }

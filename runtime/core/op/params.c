@@ -174,19 +174,13 @@ static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dt
                         info->n_in ? "cast the tensors to a float dtype with astype first" : "the output a float dtype");
 }
 
-quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
-                               qn_params *params) {
+quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n, const qn_slot *slots, int32_t n_given,
+                               const quern_scalar *given, qn_params *params) {
   quern_status status = check_count(info, n_given);
-  for (int32_t k = 0; k < info->n_params && status == QUERN_OK; k++)
-    status = convert_one(info, k, dtype, n_given, given, &params->slot[k * qn_dtype_words(dtype)]);
-  return status;
-}
-
-quern_status qn_params_convert_slots(const quern_op_info *info, int32_t n_slots, const qn_slot *slots, int32_t n_given,
-                                     const quern_scalar *given, qn_params *params) {
-  quern_status status = check_count(info, n_given);
-  int32_t at = 0;
-  for (int32_t k = 0; k < n_slots && status == QUERN_OK; at += qn_dtype_words(slots[k++].dtype))
-    status = convert_one(info, slots[k].param, slots[k].dtype, n_given, given, &params->slot[at]);
+  for (int32_t k = 0, at = 0; k < n && status == QUERN_OK; k++) {
+    const qn_slot slot = slots ? slots[k] : (qn_slot){(uint8_t)k, dtype};
+    status = convert_one(info, slot.param, slot.dtype, n_given, given, &params->slot[at]);
+    at += qn_dtype_words(slot.dtype);
+  }
   return status;
 }

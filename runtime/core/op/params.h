@@ -24,12 +24,9 @@ typedef struct qn_params {
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
 
 /* Converts the first n_given parameters from `given` and the rest from their defaults. To an integer: saturating; NaN and
- * fractions are refused (DTYPE). To a float: rounded once, one NaN. To bool: != 0. */
-quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n_given, const quern_scalar *given,
-                               qn_params *params);
-
-/* The same for an expression: slot k gets the parameter and the dtype that slots[k] says. */
-quern_status qn_params_convert_slots(const quern_op_info *info, int32_t n_slots, const qn_slot *slots, int32_t n_given,
-                                     const quern_scalar *given, qn_params *params);
+ * fractions are refused (DTYPE). To a float: rounded once, one NaN. To bool: != 0. n: how many values there are then: of each
+ * parameter one, in `dtype` (slots NULL), or, of an expression, those that `slots` says. */
+quern_status qn_params_convert(const quern_op_info *info, uint8_t dtype, int32_t n, const qn_slot *slots, int32_t n_given,
+                               const quern_scalar *given, qn_params *params);
 
 #endif

@@ -105,11 +105,9 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   return QUERN_OK;
 }
 
-/* What a new context's log hears. Called without a lock: the log may call the library. */
+/* What a new context's log hears. */
 static void say_unknown(const quern_options *options) {
-  const qn_log log = {options ? options->log : NULL, options ? options->host : NULL};
-  const char *cap = qn_isa_unknown_cap();
-  if (cap) qn_log_say(&log, QN_LOG_WARNING, QN_SPELLED(QUERN_ISA) " is '%.64s', none of generic, v2, v3, v4: it caps nothing", cap);
+  qn_isa_say_unknown(&(const qn_log){options ? options->log : NULL, options ? options->host : NULL});
 }
 
 quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ctx) {
@@ -160,16 +158,7 @@ quern_ctx *qn_registry_ctx(quern_ctx *ctx) {
 qn_slices *qn_registry_slices(const quern_op *op) { return op->ctx->slices; }
 qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx) { return ctx->slices; }
 const quern_options *qn_registry_options(const quern_ctx *ctx) { return &ctx->options; }
-
-qn_extension *qn_registry_extension(quern_ctx *ctx, qn_extension *(*make)(quern_ctx *ctx)) {
-  qn_extension *extension = atomic_load_explicit(&ctx->extension, memory_order_acquire);
-  if (extension) return extension;
-  /* Without a lock: what is made may log, and a log may call the library. */
-  qn_extension *made = make(ctx);
-  if (!made || atomic_compare_exchange_strong(&ctx->extension, &extension, made)) return made;
-  made->destroy(made); /* another thread was quicker */
-  return extension;
-}
+_Atomic(qn_extension *) *qn_registry_extension(quern_ctx *ctx) { return &ctx->extension; }
 
 void qn_registry_retain(quern_op *op) {
   ctx_retain(op->ctx);
@@ -333,39 +322,26 @@ static op_table *table_with(op_table *table, int32_t place, int replace, quern_o
   return made;
 }
 
-/* One try; *is_late: the context has changed meanwhile. */
-static quern_status try_register(quern_ctx *ctx, const quern_op_def *def, int *is_late) {
-  op_table *table = atomic_load(&ctx->table);
-  int found;
-  int32_t place = table_place(table, def->name, &found);
-  const quern_op *present = found ? table->ops[place] : NULL;
-  quern_status status = check_place(def, present);
-  *is_late = 0;
-  if (status) return status;
-  registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
-  if (entry && present) entry->op.fused = present->fused;
-  op_table *made = entry ? table_with(table, place, found, &entry->op) : NULL;
-  if (!made) {
-    free(entry);
-    return no_memory(def->name);
-  }
-  if (atomic_compare_exchange_strong(&ctx->table, &table, made)) {
-    entry->next = atomic_load(&ctx->registered);
-    while (!atomic_compare_exchange_weak(&ctx->registered, &entry->next, entry)) {}
-  } else {
-    *is_late = 1;
-    free(made);
-    free(entry);
-  }
-  return QUERN_OK;
-}
-
 quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
-  quern_status status;
-  int is_late;
-  do status = try_register(ctx, def, &is_late);
-  while (is_late);
-  return status;
+  for (;;) {
+    op_table *table = atomic_load(&ctx->table);
+    int found;
+    int32_t place = table_place(table, def->name, &found);
+    const quern_op *present = found ? table->ops[place] : NULL;
+    quern_status status = check_place(def, present);
+    if (status) return status;
+    registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
+    if (entry && present) entry->op.fused = present->fused;
+    op_table *made = entry ? table_with(table, place, found, &entry->op) : NULL;
+    if (made && atomic_compare_exchange_strong(&ctx->table, &table, made)) {
+      entry->next = atomic_load(&ctx->registered);
+      while (!atomic_compare_exchange_weak(&ctx->registered, &entry->next, entry)) {}
+      return QUERN_OK;
+    }
+    free(entry);
+    if (!made) return no_memory(def->name);
+    free(made);
+  }
 }
 
 static void free_newer(op_table *table, const op_table *before) {

@@ -48,12 +48,11 @@ qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx);
 /* The options a context was made with, strings of its own; all 0 by default. */
 const quern_options *qn_registry_options(const quern_ctx *ctx);
 
-/* What is added to a context above the core: made at first need by `make` (which returns NULL for lack of memory, as does
- * this), and given to `destroy` when the context goes. Of threads that make one at once, one wins. */
+/* What is added to a context above the core, at first need: NULL until then. It is given to `destroy` when the context goes. */
 typedef struct qn_extension {
   void (*destroy)(struct qn_extension *extension);
 } qn_extension;
-qn_extension *qn_registry_extension(quern_ctx *ctx, qn_extension *(*make)(quern_ctx *ctx));
+_Atomic(qn_extension *) *qn_registry_extension(quern_ctx *ctx);
 
 /* Adds ops of new names, which the caller keeps as long as the context lives: all of them, or none. Errors: EXISTS, MEMORY. */
 quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops);

@@ -7,16 +7,11 @@
 
 #include "core/base/kernel_abi.h"
 
-/* Where the values of a tile are. */
-typedef struct qn_tile_values {
-  int64_t count, room;             /* items of the tile; items that temporaries have room for */
-  char *ones, *temps;              /* in the slice's scratch: values of 8 bytes, one for the whole tile; blocks */
-  const void *params;              /* of the call, converted: 8 bytes each */
-  char *operand[QN_MAX_OPERANDS];  /* their blocks, or the tensors themselves */
-} qn_tile_values;
+struct qn_job;
 
 typedef struct qn_tile_program {
-  void (*compute)(const struct qn_tile_program *program, const qn_tile_values *values);
+  /* first: the operands' first items of this tile, in the tensors; scratch, params: the slice's, the call's. */
+  void (*compute)(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);
   int32_t n_ones, temp_bytes; /* n_ones: words of 8 bytes; temp_bytes: of all temporaries, an element */
   uint32_t in_place;          /* bit k: output k is written when no input is read any more: it may be the tensor itself */
   int32_t picoseconds;        /* roughly what an element takes */
