@@ -114,8 +114,8 @@ local function packed_op(types, op, built, heavy)
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
   return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0, #op.inputs,
-                     #op.outputs, #op.params, op.counts or 0)
+                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0,
+                     #op.inputs, #op.outputs, #op.params, op.counts or 0)
     .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
 end
 

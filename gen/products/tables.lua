@@ -275,10 +275,12 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name, variants.promotion(types, op),
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name,
+    variants.promotion(types, op),
     #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
     table.concat(results, ", "),
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0, M.further_fields(op),
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
+    M.further_fields(op),
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 

@@ -72,7 +72,7 @@ local function text_of(read, name, values)
   return template.render(template.parse(file, read(file), read), values)
 end
 
--- The texts of the floats of a build, for a target.
+-- The texts of the floats of a build, for a target; "" in a build that has none.
 local function floats(types, read, is_cuda)
   local out, made = {}, {}
   for _, t in ipairs(types.list) do
@@ -104,16 +104,10 @@ function M.header(types, read)
   return table.concat(out, "\n")
 end
 
--- What stands behind kernel_cuda.h in CUDA's texts; "" in a build that has none.
-function M.cuda(types, read)
+-- The same for a target whose conditions are bool and no masks; "" in a build that has none.
+function M.text(types, read)
   if not has_any(types) then return "" end
   return "#define Q_WHERE(condition) (condition)\n\n" .. floats(types, read, true) .. "#undef Q_WHERE\n"
-end
-
--- Why CUDA has no kernels for a dtype; nil: it has.
-function M.cuda_refusal(t)
-  if t.bits <= 64 then return nil end
-  return string.format("%s has elements of %d bytes; CUDA kernels move 8 at most", t.name, t.size)
 end
 
 return M

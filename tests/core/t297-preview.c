@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t297-preview.c: the program that t297-preview.sh builds with a tree, and with a library, whose dtypes are also those in preview:
+ * t297-preview.c: the program that t297-preview.sh builds with a tree and with a library that have the dtypes in preview, too:
  * f8_e4m3fn and complex128. */
 #include <math.h>
 #include <stdio.h>
@@ -55,8 +55,8 @@ static DLTensor tensor(void *data, DLDataType dtype, int ndim, int64_t *shape, i
   return (DLTensor){data, {kDLCPU, 0}, ndim, dtype, shape, strides, 0};
 }
 
-static Q(status) call(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out, const Q(call) *with) {
-  Q(op) *op;
+static Q(status) call(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out, const Q(call) * with) {
+  Q(op) * op;
   DLTensor *in[3] = {a, b, c};
   Q(status) status = Q(op_find)(NULL, name, &op);
   if (!status) status = Q(op_call)(op, n_in, in, 1, &out, with);
@@ -64,15 +64,17 @@ static Q(status) call(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTe
   return status;
 }
 
-static void must(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out, const Q(call) *with) {
+static void must(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out, const Q(call) * with) {
   if (call(name, n_in, a, b, c, out, with)) WRONG("%s: %s", name, Q(last_error)());
 }
 
 /* The call is refused for a dtype, in these words. */
 static void refused(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out, const char *words) {
   Q(status) status = call(name, n_in, a, b, c, out, NULL);
-  if (status != E_DTYPE) WRONG("%s: status %d, expected DTYPE", name, (int)status);
-  else if (!strstr(Q(last_error)(), words)) WRONG("%s: '%s' lacks '%s'", name, Q(last_error)(), words);
+  if (status != E_DTYPE)
+    WRONG("%s: status %d, expected DTYPE", name, (int)status);
+  else if (!strstr(Q(last_error)(), words))
+    WRONG("%s: '%s' lacks '%s'", name, Q(last_error)(), words);
 }
 
 static FILE *table; /* of casts to f8 and from it, for the CUDA text's twin of them; or NULL */
@@ -89,7 +91,7 @@ static void cast_all(DLDataType from, void *x, DLDataType to, void *y, int64_t n
   }
 }
 
-/* ---- The format, from its definition: sign, 4 bits of exponent with bias 7, 3 of fraction; S.1111.111 is NaN, nothing infinite ---- */
+/* ---- The format, from its definition: sign, 4 bits of exponent with bias 7, 3 of fraction; S.1111.111 is NaN, no infinity ---- */
 
 static double f8_value(unsigned code) {
   const int exponent = code >> 3 & 15, fraction = code & 7;
@@ -146,25 +148,26 @@ static void from_halves(DLDataType dtype, int exponent_bits, const char *name) {
 /* Numbers and middles of the format, and what lies close beside them: what rounds wrongly where it is rounded twice. */
 static double hard_f64(int i) {
   const unsigned code = (unsigned)i & 0x7f;
-  const double here = code == 0x7f ? 480 : f8_value(code), next = code >= 0x7e ? 512 : f8_value(code + 1), middle = (here + next) / 2;
+  const double here = code == 0x7f ? 480 : f8_value(code), next = code >= 0x7e ? 512 : f8_value(code + 1),
+               middle = (here + next) / 2;
   const double sign = i & 0x80 ? -1 : 1;
   switch (i >> 8 & 15) {
-    case 0: return sign * here;
-    case 1: return sign * middle;
-    case 2: return sign * nextafter(middle, 1000);
-    case 3: return sign * nextafter(middle, 0);
-    case 4: return sign * middle * (1 + 0x1p-25);
-    case 5: return sign * middle * (1 - 0x1p-25);
-    case 6: return sign * middle * (1 + 0x1p-40);
-    case 7: return sign * middle * (1 - 0x1p-40);
-    case 8: return sign * nextafterf((float)middle, 1000);
-    case 9: return sign * nextafterf((float)middle, 0);
-    case 10: return sign * ldexp(here, -40);
-    case 11: return sign * ldexp(middle, 100);
-    case 12: return i & 1 ? NAN : sign * INFINITY;
-    case 13: return sign * ldexp(middle, -1020);
-    case 14: return sign * 0x1p-10 * (1 + (i & 1 ? 0x1p-30 : i & 2 ? -0x1p-30 : 0));
-    default: return sign * 464 * (1 + (i & 1 ? 0x1p-52 : i & 2 ? -0x1p-52 : 0));
+  case 0: return sign * here;
+  case 1: return sign * middle;
+  case 2: return sign * nextafter(middle, 1000);
+  case 3: return sign * nextafter(middle, 0);
+  case 4: return sign * middle * (1 + 0x1p-25);
+  case 5: return sign * middle * (1 - 0x1p-25);
+  case 6: return sign * middle * (1 + 0x1p-40);
+  case 7: return sign * middle * (1 - 0x1p-40);
+  case 8: return sign * nextafterf((float)middle, 1000);
+  case 9: return sign * nextafterf((float)middle, 0);
+  case 10: return sign * ldexp(here, -40);
+  case 11: return sign * ldexp(middle, 100);
+  case 12: return i & 1 ? NAN : sign * INFINITY;
+  case 13: return sign * ldexp(middle, -1020);
+  case 14: return sign * 0x1p-10 * (1 + (i & 1 ? 0x1p-30 : i & 2 ? -0x1p-30 : 0));
+  default: return sign * 464 * (1 + (i & 1 ? 0x1p-52 : i & 2 ? -0x1p-52 : 0));
   }
 }
 
@@ -173,17 +176,22 @@ static void from_floats(void) {
   static float singles[1 << 16];
   for (int i = 0; i < 1 << 16; i++) {
     const uint64_t bits = random_bits();
-    if (i < 1 << 14) doubles[i] = hard_f64(i);
-    else if (i & 1) memcpy(&doubles[i], &bits, 8);
-    else doubles[i] = ldexp((double)(int64_t)bits, (int)(random_bits() % 40) - 84);
+    if (i < 1 << 14)
+      doubles[i] = hard_f64(i);
+    else if (i & 1)
+      memcpy(&doubles[i], &bits, 8);
+    else
+      doubles[i] = ldexp((double)(int64_t)bits, (int)(random_bits() % 40) - 84);
     numbers[i] = doubles[i];
   }
   cast_all(FLOAT64, doubles, F8, codes, 1 << 16);
   compare_codes("f64", 1 << 16);
   for (int i = 0; i < 1 << 16; i++) {
     const uint32_t bits = (uint32_t)random_bits();
-    if (i < 1 << 15 || i & 1) singles[i] = (float)doubles[i];
-    else memcpy(&singles[i], &bits, 4);
+    if (i < 1 << 15 || i & 1)
+      singles[i] = (float)doubles[i];
+    else
+      memcpy(&singles[i], &bits, 4);
     numbers[i] = singles[i];
   }
   cast_all(F32, singles, F8, codes, 1 << 16);
@@ -191,28 +199,28 @@ static void from_floats(void) {
 }
 
 /* Of integers: all about 0, those beyond, and any. */
-#define FROM_INTEGERS(TYPE, DTYPE, LOW, HIGH)                                                                     \
-  {                                                                                                               \
-    static TYPE integers[N];                                                                                      \
-    for (int i = 0; i < N; i++) {                                                                                 \
-      integers[i] = (TYPE)(i < 2048 ? i - 1024 : i == 2048 ? LOW : i == 2049 ? HIGH : (int64_t)random_bits());    \
-      if (i >= 6000) integers[i] = (TYPE)(integers[i] >> (random_bits() % (8 * sizeof(TYPE))));                   \
-      numbers[i] = integers[i];                                                                                   \
-    }                                                                                                             \
-    cast_all(DTYPE, integers, F8, codes, N);                                                                      \
-    compare_codes(#TYPE, N);                                                                                      \
+#define FROM_INTEGERS(TYPE, DTYPE, LOW, HIGH)                                                                                    \
+  {                                                                                                                              \
+    static TYPE integers[N];                                                                                                     \
+    for (int i = 0; i < N; i++) {                                                                                                \
+      integers[i] = (TYPE)(i < 2048 ? i - 1024 : i == 2048 ? LOW : i == 2049 ? HIGH : (int64_t)random_bits());                   \
+      if (i >= 6000) integers[i] = (TYPE)(integers[i] >> (random_bits() % (8 * sizeof(TYPE))));                                  \
+      numbers[i] = integers[i];                                                                                                  \
+    }                                                                                                                            \
+    cast_all(DTYPE, integers, F8, codes, N);                                                                                     \
+    compare_codes(#TYPE, N);                                                                                                     \
   }
 
 /* All 256 to an integer type: truncated, the nearest end where they do not fit, NaN is 0. */
-#define TO_INTEGERS(TYPE, DTYPE, LOW, HIGH)                                                       \
-  {                                                                                               \
-    TYPE got[256];                                                                                \
-    cast_all(F8, all, DTYPE, got, 256);                                                           \
-    for (unsigned i = 0; i < 256; i++) {                                                          \
-      const double value = f8_value(i), whole = isnan(value) ? 0 : trunc(value);                  \
-      const TYPE wanted = whole < LOW ? LOW : whole > HIGH ? HIGH : (TYPE)whole;                  \
-      if (got[i] != wanted) WRONG("%02x to " #TYPE ": %lld", i, (long long)got[i]);               \
-    }                                                                                             \
+#define TO_INTEGERS(TYPE, DTYPE, LOW, HIGH)                                                                                      \
+  {                                                                                                                              \
+    TYPE got[256];                                                                                                               \
+    cast_all(F8, all, DTYPE, got, 256);                                                                                          \
+    for (unsigned i = 0; i < 256; i++) {                                                                                         \
+      const double value = f8_value(i), whole = isnan(value) ? 0 : trunc(value);                                                 \
+      const TYPE wanted = whole < LOW ? LOW : whole > HIGH ? HIGH : (TYPE)whole;                                                 \
+      if (got[i] != wanted) WRONG("%02x to " #TYPE ": %lld", i, (long long)got[i]);                                              \
+    }                                                                                                                            \
   }
 
 static void test_casts(void) {
@@ -292,7 +300,8 @@ static void test_complex_casts(void) {
   cast_all(F32, &single, COMPLEX, to, 1);
   if (to[0] != (double)single || to[1] != 0) WRONG("f32: %a", to[0]);
   cast_all(COMPLEX, complexes, BOOL, truth, 4);
-  if (truth[0] != 0 || truth[1] != 1 || truth[2] != 1 || truth[3] != 0) WRONG("to bool: %d %d %d %d", truth[0], truth[1], truth[2], truth[3]);
+  if (truth[0] != 0 || truth[1] != 1 || truth[2] != 1 || truth[3] != 0)
+    WRONG("to bool: %d %d %d %d", truth[0], truth[1], truth[2], truth[3]);
   DLTensor in = tensor(complexes, COMPLEX, 1, &one, NULL), out = tensor(&real, F32, 1, &one, NULL), other = in;
   refused("astype", 1, &in, NULL, NULL, &out, "there is no cast from complex128 to f32");
   refused("less", 2, &in, &other, NULL, &out, "dtype complex128 is not taken");
@@ -342,10 +351,11 @@ static char seen[1 << 20]; /* what explain said of the calls */
 
 static void explain(const char *name, int n_in, DLTensor *a, DLTensor *b, DLTensor *c, DLTensor *out) {
   static char text[4096];
-  Q(op) *op;
+  Q(op) * op;
   DLTensor *in[3] = {a, b, c};
   if (Q(op_find)(NULL, name, &op)) return;
-  if (!Q(op_explain)(op, n_in, in, 1, &out, NULL, text, sizeof text) && strlen(seen) + strlen(text) < sizeof seen) strcat(seen, text);
+  if (!Q(op_explain)(op, n_in, in, 1, &out, NULL, text, sizeof text) && strlen(seen) + strlen(text) < sizeof seen)
+    strcat(seen, text);
   Q(op_release)(op);
 }
 
@@ -379,7 +389,8 @@ static void fill_random(char *to, int64_t bytes) {
 }
 
 /* Where output items lie is written, and nothing else: `wanted(i)` is item i. */
-static void compare(const char *what, const layout *l, const char *out, int64_t size, const char *(*wanted)(const layout *l, int64_t i)) {
+static void compare(const char *what, const layout *l, const char *out, int64_t size,
+                    const char *(*wanted)(const layout *l, int64_t i)) {
   const int64_t n = count_of(l);
   int64_t span = 1;
   for (int d = 0; d < l->ndim; d++) span += (l->shape[d] - 1) * l->out.stride[d];
@@ -394,7 +405,8 @@ static int64_t item_size;
 static const char *source_item(const layout *l, int64_t i) { return memory[0] + 1 + offset_of(l, &l->in, i) * item_size; }
 
 static DLTensor viewed(char *at, DLDataType dtype, const layout *l, const view *v) {
-  return tensor(at + v->offset * (dtype.bits / 8), dtype, l->ndim, (int64_t *)(uintptr_t)l->shape, (int64_t *)(uintptr_t)v->stride);
+  return tensor(at + v->offset * (dtype.bits / 8), dtype, l->ndim, (int64_t *)(uintptr_t)l->shape,
+                (int64_t *)(uintptr_t)v->stride);
 }
 
 /* copy, at odd addresses. */
@@ -467,7 +479,8 @@ static void test_where(void) {
   for (size_t k = 0; k < N_LAYOUTS; k++) {
     const layout *l = &layouts[k];
     int64_t row = l->shape[l->ndim - 1];
-    DLTensor condition = tensor(memory[2], BOOL, l->ndim, (int64_t *)(uintptr_t)l->shape, NULL), x = viewed(memory[0], COMPLEX, l, &l->in);
+    DLTensor condition = tensor(memory[2], BOOL, l->ndim, (int64_t *)(uintptr_t)l->shape, NULL),
+             x = viewed(memory[0], COMPLEX, l, &l->in);
     DLTensor y = tensor(memory[3], FLOAT64, 1, &row, NULL), out = viewed(memory[1], COMPLEX, l, &l->out);
     memset(memory[1], 0xa5, (size_t)ROOM * 16);
     must("where", 3, &condition, &x, &y, &out, NULL);
@@ -503,18 +516,25 @@ static void test_full(void) {
     Q(scalar) scalar;
     double real, imaginary;
     unsigned code;
-  } rows[] = {{{C128, {.f = {1.5, -2}}}, 1.5, -2, 0x1000},    {{F64, {.f = {464, 0}}}, 464, 0, 0x7e},
-              {{F64, {.f = {464.00001, 0}}}, 464.00001, 0, 0x7f}, {{F64, {.f = {-1e300, 0}}}, -1e300, 0, 0x7f},
-              {{F64, {.f = {-0x1p-10, 0}}}, -0x1p-10, 0, 0x80}, {{F64, {.f = {0x1.8p-9, 0}}}, 0x1.8p-9, 0, 0x02},
-              {{F64, {.f = {-INFINITY, 0}}}, -INFINITY, 0, 0x7f}, {{I64, {.i = -448}}, -448, 0, 0xfe},
-              {{I64, {.i = 465}}, 465, 0, 0x7f},                {{U64, {.u = UINT64_MAX}}, (double)UINT64_MAX, 0, 0x7f},
-              {{I64, {.i = 17}}, 17, 0, 0x58},                  {{I64, {.i = 19}}, 19, 0, 0x5a}};
+  } rows[] = {{{C128, {.f = {1.5, -2}}}, 1.5, -2, 0x1000},
+              {{F64, {.f = {464, 0}}}, 464, 0, 0x7e},
+              {{F64, {.f = {464.00001, 0}}}, 464.00001, 0, 0x7f},
+              {{F64, {.f = {-1e300, 0}}}, -1e300, 0, 0x7f},
+              {{F64, {.f = {-0x1p-10, 0}}}, -0x1p-10, 0, 0x80},
+              {{F64, {.f = {0x1.8p-9, 0}}}, 0x1.8p-9, 0, 0x02},
+              {{F64, {.f = {-INFINITY, 0}}}, -INFINITY, 0, 0x7f},
+              {{I64, {.i = -448}}, -448, 0, 0xfe},
+              {{I64, {.i = 465}}, 465, 0, 0x7f},
+              {{U64, {.u = UINT64_MAX}}, (double)UINT64_MAX, 0, 0x7f},
+              {{I64, {.i = 17}}, 17, 0, 0x58},
+              {{I64, {.i = 19}}, 19, 0, 0x5a}};
   for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
     const Q(call) with = {.size = sizeof with, .params = &rows[k].scalar, .n_params = 1};
     DLTensor out = tensor(got, COMPLEX, 1, &shape, &strides), narrow = tensor(codes8, F8, 1, &five, NULL);
     must("full", 0, NULL, NULL, NULL, &out, &with);
     for (int i = 0; i < 3; i++)
-      if (got[2 * i] != rows[k].real || got[2 * i + 1] != rows[k].imaginary) WRONG("row %d: %a %a", (int)k, got[2 * i], got[2 * i + 1]);
+      if (got[2 * i] != rows[k].real || got[2 * i + 1] != rows[k].imaginary)
+        WRONG("row %d: %a %a", (int)k, got[2 * i], got[2 * i + 1]);
     if (rows[k].code == 0x1000) {
       if (call("full", 0, NULL, NULL, NULL, &narrow, &with) != E_DTYPE) WRONG("a complex number for f8_e4m3fn is not refused");
       continue;
@@ -566,30 +586,35 @@ static void test_add(void) {
 
 static const struct {
   DLDataType a, b, both;
-} PROMOTED[] = {{{10, 8, 1}, {10, 8, 1}, {10, 8, 1}},   {{10, 8, 1}, {2, 16, 1}, {2, 16, 1}}, {{10, 8, 1}, {4, 16, 1}, {4, 16, 1}},
-                {{10, 8, 1}, {2, 32, 1}, {2, 32, 1}},   {{10, 8, 1}, {2, 64, 1}, {2, 64, 1}}, {{10, 8, 1}, {0, 32, 1}, {10, 8, 1}},
-                {{10, 8, 1}, {6, 8, 1}, {10, 8, 1}},    {{10, 8, 1}, {5, 128, 1}, {5, 128, 1}}, {{5, 128, 1}, {2, 64, 1}, {5, 128, 1}},
-                {{5, 128, 1}, {2, 16, 1}, {5, 128, 1}}, {{5, 128, 1}, {0, 64, 1}, {5, 128, 1}}, {{5, 128, 1}, {6, 8, 1}, {5, 128, 1}},
-                {{5, 128, 1}, {5, 128, 1}, {5, 128, 1}}, {{1, 8, 1}, {10, 8, 1}, {10, 8, 1}}};
+} PROMOTED[] = {
+    {{10, 8, 1}, {10, 8, 1}, {10, 8, 1}},    {{10, 8, 1}, {2, 16, 1}, {2, 16, 1}},   {{10, 8, 1}, {4, 16, 1}, {4, 16, 1}},
+    {{10, 8, 1}, {2, 32, 1}, {2, 32, 1}},    {{10, 8, 1}, {2, 64, 1}, {2, 64, 1}},   {{10, 8, 1}, {0, 32, 1}, {10, 8, 1}},
+    {{10, 8, 1}, {6, 8, 1}, {10, 8, 1}},     {{10, 8, 1}, {5, 128, 1}, {5, 128, 1}}, {{5, 128, 1}, {2, 64, 1}, {5, 128, 1}},
+    {{5, 128, 1}, {2, 16, 1}, {5, 128, 1}},  {{5, 128, 1}, {0, 64, 1}, {5, 128, 1}}, {{5, 128, 1}, {6, 8, 1}, {5, 128, 1}},
+    {{5, 128, 1}, {5, 128, 1}, {5, 128, 1}}, {{1, 8, 1}, {10, 8, 1}, {10, 8, 1}}};
 
 static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
-static void infer(Q(op) *op, const char *name) {
+static void infer(Q(op) * op, const char *name) {
   for (size_t k = 0; k < 2 * sizeof PROMOTED / sizeof PROMOTED[0]; k++) {
     const DLDataType a = k % 2 ? PROMOTED[k / 2].b : PROMOTED[k / 2].a, b = k % 2 ? PROMOTED[k / 2].a : PROMOTED[k / 2].b;
-    DLTensor condition = tensor(NULL, BOOL, 0, NULL, NULL), x = tensor(NULL, a, 0, NULL, NULL), y = tensor(NULL, b, 0, NULL, NULL);
+    DLTensor condition = tensor(NULL, BOOL, 0, NULL, NULL), x = tensor(NULL, a, 0, NULL, NULL),
+             y = tensor(NULL, b, 0, NULL, NULL);
     DLTensor *in[3] = {&condition, &x, &y};
     Q(shape) shape = {.size = sizeof shape};
-    if (Q(op_infer)(op, 3, in, 1, &shape)) WRONG("%s: %s", name, Q(last_error)());
+    if (Q(op_infer)(op, 3, in, 1, &shape))
+      WRONG("%s: %s", name, Q(last_error)());
     else if (!is_same(shape.dtype, PROMOTED[k / 2].both))
       WRONG("%s of (%d, %d) and (%d, %d): (%d, %d)", name, a.code, a.bits, b.code, b.bits, shape.dtype.code, shape.dtype.bits);
   }
 }
 
 static void test_promotion(void) {
-  Q(op) *op;
-  if (Q(op_find)(NULL, "where", &op)) WRONG("%s", Q(last_error)());
-  else infer(op, "where");
+  Q(op) * op;
+  if (Q(op_find)(NULL, "where", &op))
+    WRONG("%s", Q(last_error)());
+  else
+    infer(op, "where");
   Q(op_release)(op);
   ends("promotion");
 }
@@ -634,29 +659,36 @@ static void test_expressions(void) {
   for (int64_t i = 0; i < n; i++)
     if (complexes[2 * i] != x[i] || complexes[2 * i + 1] != 0) WRONG("(complex128)%a: %a", x[i], complexes[2 * i]);
   fill_random(memory[2], 16 * n);
-  DLTensor other = tensor(memory[2], COMPLEX, 1, &n, NULL), single = tensor(memory[2] + 16, COMPLEX, 1, &one, NULL), out = tensor(memory[1], COMPLEX, 1, &n, NULL);
+  DLTensor other = tensor(memory[2], COMPLEX, 1, &n, NULL), single = tensor(memory[2] + 16, COMPLEX, 1, &one, NULL);
+  DLTensor out = tensor(memory[1], COMPLEX, 1, &n, NULL);
   for (int form = 0; form < 2; form++) { /* of all elements, and of one for all of them */
     if (run("x > 0 ? a : x", 2, &in, form ? &single : &other, NULL, &out)) WRONG("%s", quern_last_error());
     for (int64_t i = 0; i < n; i++) {
       const double number[2] = {x[i], 0};
-      if (memcmp(memory[1] + 16 * i, x[i] > 0 ? memory[2] + (form ? 16 : 16 * i) : (const char *)number, 16)) WRONG("choice %lld", (long long)i);
+      const char *wanted = x[i] > 0 ? memory[2] + (form ? 16 : 16 * i) : (const char *)number;
+      if (memcmp(memory[1] + 16 * i, wanted, 16)) WRONG("choice %lld", (long long)i);
     }
   }
   ends("expressions with both, interpreted");
 
   static const struct {
     const char *text, *words;
-  } rows[] = {{"a + a", "no kernel for add of complex128"},       {"(f32)a", "no kernel for cast of complex128"},
-              {"a == a", "no kernel for eq of complex128"},       {"a > 0 ? a : 1.5", "a number where complex128 is expected"},
-              {"param p; a == p", "a parameter where complex128 is expected"}, {"(complex64)a", "complex64"},
+  } rows[] = {{"a + a", "no kernel for add of complex128"},
+              {"(f32)a", "no kernel for cast of complex128"},
+              {"a == a", "no kernel for eq of complex128"},
+              {"a > 0 ? a : 1.5", "a number where complex128 is expected"},
+              {"param p; a == p", "a parameter where complex128 is expected"},
+              {"(complex64)a", "complex64"},
               {"less(a, a)", "less does not take complex128"}};
   for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
     quern_op *op = NULL;
     DLTensor *ins[1] = {&other}, *outs[1] = {&out};
     quern_status status = quern_op_compile(NULL, rows[k].text, &op);
     if (!status) status = quern_op_call(op, 1, ins, 1, outs, NULL);
-    if (!status) WRONG("'%s' is not refused", rows[k].text);
-    else if (!strstr(quern_last_error(), rows[k].words)) WRONG("'%s': %s", rows[k].text, quern_last_error());
+    if (!status)
+      WRONG("'%s' is not refused", rows[k].text);
+    else if (!strstr(quern_last_error(), rows[k].words))
+      WRONG("'%s': %s", rows[k].text, quern_last_error());
     if (op) quern_op_release(op);
   }
   ends("what is not there for complex128 is refused by name");

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t297-preview.sh: dtypes in preview, f8_e4m3fn and complex128, are a row each: with --preview a tree and a library have them, typed,
+# t297-preview.sh: dtypes in preview, f8_e4m3fn and complex128, are a row each. With --preview a tree and a library have them, typed,
 # packed, copied and cast (t297-preview.c); without it nothing of them is there.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
@@ -48,7 +48,8 @@ try '  and linked' $compiler $warnings -O1 -I"$source/include" -o of_library "$h
 passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
 
 # CUDA's text of the casts, compiled for the CPU, gives what the tree's kernels gave.
-try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype --dtypes bool,u8,i32,i64,f16,bf16,f32,f64,f8_e4m3fn --out device
+try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype \
+  --dtypes bool,u8,i32,i64,f16,bf16,f32,f64,f8_e4m3fn --out device
 grep -q 'const f8_e4m3fn_s' device/kernels/op_astype.cu; ok $? '  there are kernels of f8_e4m3fn'
 sed '/^extern "C" __global__/,$d' device/kernels/op_astype.cu >head.inc
 cat >casts.cc <<'C'
@@ -76,7 +77,8 @@ template <typename A, typename B> static void compare(const char *name, int n, B
 int main(int, char **argv) {
   FILE *table = fopen(argv[1], "rb");
   for (int head[5]; fread(head, sizeof head, 1, table) == 1;) {
-    if (fread(x, head[1] / 8, head[4], table) != (size_t)head[4] || fread(y, head[3] / 8, head[4], table) != (size_t)head[4]) return 1;
+    const size_t n = head[4];
+    if (fread(x, head[1] / 8, n, table) != n || fread(y, head[3] / 8, n, table) != n) return 1;
     EITHER(6, 8, bool, bool_s) EITHER(0, 32, i32, i32) EITHER(0, 64, i64, i64) EITHER(1, 8, u8, u8) EITHER(2, 16, f16, f16_s)
     EITHER(4, 16, bf16, bf16_s) EITHER(2, 32, f32, f32) EITHER(2, 64, f64, f64)
   }
@@ -85,7 +87,8 @@ int main(int, char **argv) {
 }
 C
 if command -v g++ >/dev/null; then
-  try '  they are compiled' g++ -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -DQC_HOST -I"$source/tests/support/cuda" -o casts casts.cc
+  try '  they are compiled' g++ -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -DQC_HOST \
+    -I"$source/tests/support/cuda" -o casts casts.cc
   try '  and cast as the CPU does' ./casts casts.bin
 else
   skip '  and cast as the CPU does' 'no g++'

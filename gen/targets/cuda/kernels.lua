@@ -35,7 +35,7 @@ function M.sources(read, types)
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
-  headers.dtypes = types and stored.cuda(types, read) or ""
+  headers.dtypes = types and stored.text(types, read) or ""
   return templates, headers
 end
 

@@ -75,14 +75,9 @@ static quern_status decide_ranged(const quern_op *op, DLTensor *const *in, DLTen
   return status ? status : qn_decide_convert(op->info, decision, call, &decision->params);
 }
 
-static const char *ranged_instead(const quern_op_info *info) {
-  (void)info;
-  return "it depends on the dtype of its operand; call it by itself";
-}
-
-const qn_kind qn_kind_ranged = {.name = "ranged", .n_own_params = 1, .not_in_expressions = ranged_instead,
-                                .resolve = resolve_ranged, .result = qn_elementwise_result, .infer = qn_elementwise_infer,
-                                .decide = decide_ranged, .bind = bind_largest};
+const qn_kind qn_kind_ranged = {.name = "ranged", .n_own_params = 1, .resolve = resolve_ranged,
+                                .result = qn_elementwise_result, .infer = qn_elementwise_infer, .decide = decide_ranged,
+                                .bind = bind_largest};
 ]==],
     ["dsl/ranged.lua"] = [==[
 -- SPDX-License-Identifier: Apache-2.0

@@ -14,6 +14,7 @@ return {
     ["gen/graph/primitives.lua"] = { { before = "primitive {\n  name = \"maximum\"", text = [==[
 primitive {
   name = "absdiff", arguments = 2, takes = "number", call = true, family = "arithmetic",
+  doc = "The distance of x and y.",
   evaluate = {
     float = function(x, y) return math.abs(x - y) end,
     integer = function(x, y, _, at) return arithmetic.less(x, y, at.type) and y - x or x - y end,

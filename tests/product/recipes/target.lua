@@ -64,6 +64,7 @@ M.core_folder = "plain"
 local TEMPLATE = "templates/plain/plain_row.c.in"
 
 function M.refusal(op) return op.name ~= "add" and "has no kernels of plain C" or nil end
+function M.dtype_refusal() return nil end -- there are fewer kernels, not fewer dtypes
 
 local function kernel(plan, op, K, name, parsed)
   local dag, inputs, names = plan.dag_for(op, K), {}, {}
