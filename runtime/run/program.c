@@ -6,14 +6,14 @@
 #include "core/cpu/job.h"
 
 /* A tile at hand. */
-typedef struct tile {
+typedef struct tile_at_hand {
   const qn_job *job;
   char *const *first;
   char *scratch;
   const uint64_t *params;
-} tile;
+} tile_at_hand;
 
-static char *register_at(const qn_program *program, const qn_register *reg, const tile *tile) {
+static char *register_at(const qn_program *program, const qn_register *reg, const tile_at_hand *tile) {
   const qn_job *job = tile->job;
   const qn_operand *operand;
   switch (reg->kind) {
@@ -29,7 +29,7 @@ static char *register_at(const qn_program *program, const qn_register *reg, cons
 
 void qn_program_compute(const qn_job *job, char *const *first, int64_t count, char *scratch, const void *params) {
   const qn_program *program = (const qn_program *)job->program;
-  const tile tile = {job, first, scratch, params};
+  const tile_at_hand tile = {job, first, scratch, params};
   for (int32_t i = 0; i < program->n_steps; i++) {
     const qn_step *step = &program->steps[i];
     const int64_t extent[3] = {step->single ? 1 : count, 1, 0};
