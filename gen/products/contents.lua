@@ -37,12 +37,16 @@ local function rows_of(files, names)
   return out
 end
 
--- prefix: of the tree; files: name -> text; lists: kind -> names; has_core: it has the runtime
-function M.text(prefix, files, lists, has_core)
-  local kernels, headers, runtime, n_core = 0, 0, {}, 0
+-- prefix: of the tree; files: name -> text; has_core: it has the runtime
+function M.text(prefix, files, has_core)
+  local kernels, headers, runtime, n_core, suffixes = 0, 0, {}, 0, {}
   for _, name in ipairs(order.keys(files)) do
-    if name:find "^kernels/.*%.cu?$" then kernels = kernels + count_lines(files[name]) end
-    if name:find "^kernels/.*%.h$" then headers = headers + count_lines(files[name]) end
+    local suffix = name:match "^kernels/.*%.(%w+)$"
+    if suffix == "h" then
+      headers = headers + count_lines(files[name])
+    elseif suffix then
+      kernels, suffixes["`kernels/*." .. suffix .. "`"] = kernels + count_lines(files[name]), true
+    end
     if name:find "^core/.*%.[ch]$" then
       runtime[#runtime + 1] = name
       n_core = n_core + count_lines(files[name])
@@ -54,7 +58,7 @@ function M.text(prefix, files, lists, has_core)
   local public = prefix .. ".h"
   row("`" .. public .. "`", count_lines(files[public]), has_core and "the public header: the API and a function for each op"
     or "the kernels' declarations, and what a caller must hold to")
-  row("`kernels/*.c`" .. (lists.cuda and ", `*.cu`" or ""), kernels, "the kernels: `op_NAME` those of an op, `pack` those that convert and move")
+  row(table.concat(order.keys(suffixes), " "), kernels, "the kernels: `op_NAME` those of an op, `" .. prefix .. "_conversions` those that convert and move")
   row("`kernels/*.h`", headers, "what kernels include")
   if has_core then
     row("`core/`", n_core, "the runtime, file by file below")

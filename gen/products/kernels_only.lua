@@ -169,7 +169,7 @@ function M.generate(root, options)
   local files, list = job.files, { targets.cpu }
   files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, false), notice
   files["sources.txt"] = cmake.source_list(prefix, job.lists, list, false)
-  files["FILES.md"] = contents.text(prefix, files, job.lists, false)
+  files["FILES.md"] = contents.text(prefix, files, false)
   local listed = order.keys(files)
   listed[#listed + 1] = "manifest.json"
   listed[#listed + 1] = prefix .. ".d"

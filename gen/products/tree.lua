@@ -56,6 +56,7 @@ end
 -- A core source under the prefix. Its licence is the tree's.
 local function core_file(prefix, name, text)
   text = flat_includes(licence.without(text), prefix):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
+  text = text:gsub("/%* " .. name:gsub("%.", "%%.") .. ":", "/* " .. prefix .. "_" .. name .. ":", 1) -- its head names it
   return table.concat(banner.c("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. names.rename(text, prefix)
 end
 
@@ -222,7 +223,7 @@ function M.generate(root, options)
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
     files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
-    if not options.library then files["FILES.md"] = contents.text(prefix, files, job.lists, true) end
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, true) end
   end
 
   local listed, levels, sections, file_of = order.keys(files), {}, {}, nil

@@ -555,7 +555,7 @@ do
                            (list:gsub(", ", " + ")))
   end
   tap.group_count(#ops)
-  local left = tree_of(ops, "--dtypes f32,i32")
+  local left = tree_of(ops, "--ops add --dtypes f32,i32")
   tap.diag("%d of %d are refused", #ops - #left, #ops)
   said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/op_names*.c "
                          .. "core/evil_op_table.c && g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -x c++ evil.h")

@@ -9,7 +9,7 @@ local licence = require "gen.base.licence"
 local kernels = require "gen.targets.c.kernels"
 local names = require "gen.targets.c.names"
 local share = require "gen.targets.c.share"
-local stored = require "gen.targets.stored"
+local dtypes_of = require "gen.targets.c.dtypes"
 local variants = require "gen.targets.variants"
 local host = require "gen.graph.host"
 
@@ -53,9 +53,9 @@ function M.headers(job)
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
       .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
   end
-  local dtypes = stored.header(job.types, job.read)
+  local dtypes = dtypes_of.header(job.types, job.read)
   if dtypes then
-    headers["kernels/" .. stored.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
+    headers["kernels/" .. dtypes_of.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
       .. names.rename(dtypes, job.prefix)
   end
   return headers
@@ -85,8 +85,8 @@ function M.run_time_headers(read, types)
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
     headers[k] = { name = name, text = licence.without(read("templates/c/" .. name)) }
   end
-  local dtypes = stored.header(types, read)
-  if dtypes then headers[#headers + 1] = { name = stored.HEADER, text = dtypes } end
+  local dtypes = dtypes_of.header(types, read)
+  if dtypes then headers[#headers + 1] = { name = dtypes_of.HEADER, text = dtypes } end
   return headers
 end
 
