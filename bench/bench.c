@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench.c: times Quern's ops and hand-written loops, case by case. Prints one line a case: name, nanoseconds a call
- * (median), bytes the operands have. run.py puts them beside NumPy and PyTorch; names are its keys. Expressions are
- * bench_fused.c's.
- *   quern-bench [FILTER]            all cases whose name contains FILTER
+ * bench.c: times Quern's ops and hand-written loops, case by case. Prints one line per case: name, nanoseconds per call
+ * (median), bytes of the operands. run.py compares them with NumPy and PyTorch; names are its keys. Expressions are in
+ * bench_fused.c.
+ *   quern-bench [FILTER]            all cases with FILTER in their name
  *   quern-bench --first             nanoseconds from main to the end of the first built op of this process
  *   quern-bench --memory            bytes beyond the operands that a process takes for one op of 10^8 elements
  *   quern-bench --memory-expression the same for an expression that is interpreted
@@ -73,7 +73,7 @@ static void contiguous(const char *op, int n_in, const char *in_dtype, const cha
   finish(&c, name);
 }
 
-/* ---- What a person would write by hand ---- */
+/* ---- Hand-written loops ---- */
 
 typedef struct loop { const float *x, *y; float *out; int64_t n; } loop;
 
@@ -121,7 +121,7 @@ static void transposed(void) {
   finish(&c, "transposed_add_3000");
 }
 
-/* [N, 3] + [3] and [N, 3, 3] + [3, 3] turned: small inner dimensions, broadcast. */
+/* [N, 3] + [3] and [N, 3, 3] + [3, 3] transposed: small inner dimensions, broadcast. */
 static void small_inner(void) {
   op_call c;
   if (is_wanted("rows3_add")) {
@@ -163,8 +163,8 @@ static int first_call(double start) {
   return 0;
 }
 
-/* 10^8 u8 elements, mixed dtypes and a transposition, so that every block is in use. The caller's memory is touched
- * before, so that what is added is the library's. */
+/* 10^8 u8 elements, mixed dtypes and a transposition, so that every block is in use. The operands' memory is touched
+ * before, so that all further memory is the library's. */
 static int memory(void) {
   op_call c;
   array_make(&c.in[0], "u8", 2, 10000, 10000, 0);

@@ -71,7 +71,7 @@ static void explain(expression *e) {
   find_line(text, "reason: ", e->reason, sizeof e->reason);
 }
 
-/* Says why not on standard error. */
+/* Whether code was compiled; if not, prints the reason on standard error. */
 static int is_compiled(expression *e, const char *name) {
   explain(e);
   if (strcmp(e->tier, "interpreter") != 0) return 1;
@@ -138,7 +138,7 @@ static void run_case(const fused_case *c) {
   free_operands(&e);
 }
 
-/* ---- Hand-written loops over as much memory ---- */
+/* ---- Hand-written loops over the same number of bytes ---- */
 
 static void streams(void) {
   if ((!is_wanted("fused_stream_3_1e7") && !is_wanted("fused_stream_4_1e7")) || !stream_is_there()) return;
@@ -161,7 +161,7 @@ void fused_cases(void) {
 
 enum { SMALL = 1000, N_NEW = 9 };
 
-/* From the text to the first result: a text that this process has not seen, by its last number. */
+/* The time from a text to its first result. `number`, the last constant, makes the text new to this process. */
 static double time_new(expression *e, const char *text, int number) {
   char new_text[4096];
   snprintf(new_text, sizeof new_text, "%s + %d.5", text, number);
@@ -172,7 +172,7 @@ static double time_new(expression *e, const char *text, int number) {
   return now() - start;
 }
 
-/* Until nobody is at work on code for it. */
+/* Waits until no compile for it is under way. */
 static void wait_for_compiler(expression *e) {
   const struct timespec pause = {0, 1000000};
   const double start = now();
@@ -204,7 +204,7 @@ int fused_first(double start) {
   return 0;
 }
 
-/* How many operations the compiled loop has: the assignments to temporaries in its text. */
+/* The number of operations in the compiled loop: assignments to temporaries in its text. */
 static int operations(expression *e) {
   char *text;
   int n = 0;
@@ -250,7 +250,7 @@ int fused_compile(double start) {
   return 0;
 }
 
-/* How many of the files that this process has mapped are LLVM's, Clang's or Lua's. */
+/* The number of files of LLVM, Clang and Lua that this process has mapped. */
 static int count_modules(void) {
   static const char *const words[] = {"LLVM", "clang", "lua", "quern-gen"};
   FILE *maps = fopen("/proc/self/maps", "r");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_fused.h: expressions at run time: how fast they are, and how soon. */
+ * bench_fused.h: times of expressions at run time, and times to their first results. */
 #ifndef BENCH_FUSED_H
 #define BENCH_FUSED_H
 
-/* All cases that are wanted: compiled, interpreted, and hand-written loops over the same bytes. */
+/* Times all selected cases: compiled, interpreted, and hand-written loops over the same bytes. */
 void fused_cases(void);
 
-/* What one process is for; `start`: when main began. They return what main does. */
+/* Cases that need a process of their own; `start`: the time when main began. They return main's exit status. */
 int fused_first(double start);
 int fused_compile(double start);
 int fused_warm(double start, const char *cache_dir);

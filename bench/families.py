@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One op of each family beside NumPy and PyTorch: in the cache (10^5 elements) and out of it (10^7), in two dtypes, on one and
-on two threads, all called from Python. A case is timed in all of them in turn, many times over, so that a machine that changes
-its speed changes that of all; times are medians, and so is the ratio, the best peer's time over Quern's of the same turn.
+on two threads, all called from Python. The libraries are timed in turn, many times, so that changes of the machine's speed
+affect all of them. Times are medians. The ratio is the median of the best peer's time over Quern's of the same turn.
 
     python3 bench/families.py [--build build] [--rounds 21] [--out bench/results/NAME.md] [FILTER]
 
-Where results are rounded, a second table has the worst error that each of them was found to have between the case's bounds.
-Beside NAME.md it writes NAME.svg, a bar a case. Peers that are not installed are left out, and the table says so. NumPy computes
+Where results are rounded, a second table has the largest error of each library between the case's bounds.
+It also writes NAME.svg, with a bar per case. Peers that are not installed are left out, and the table says so. NumPy computes
 on one thread; PyTorch has no f16 or bf16 for some ops, and NumPy no bf16: those cells are empty."""
 import collections
 import os
@@ -28,12 +28,12 @@ sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
 import numpy as np  # noqa: E402
 import quern  # noqa: E402
 
-GROUPS = 5          # of calls, each time that somebody's turn comes
-SPIN_SECONDS = 0.02  # for so long OpenMP's threads wait busily for more work: nobody is timed beside them
-WAKE_SECONDS = 0.03  # for so long threads may be on their way back from their sleep: nobody is timed in it
+GROUPS = 5          # of calls in each turn
+SPIN_SECONDS = 0.02  # sleep before a turn: OpenMP's threads spin for about this time after the previous one
+WAKE_SECONDS = 0.03  # untimed calls at the beginning of a turn, while threads wake up
 
 # op: Quern's name; dtypes: of the inputs, one row of cases each; out: the dtype of the output, if another; low, high: values;
-# exact: the function that says what is right, where results are rounded.
+# exact: the reference function, where results are rounded.
 Case = collections.namedtuple("Case", "family op n_in dtypes out low high numpy torch exact")
 CASES = [
     Case("arithmetic", "add", 2, "f32 i32", None, 0.25, 2, "add", "add", None),
@@ -68,9 +68,9 @@ def all_cases(wanted):
                         yield One(name, case, dtype, size, threads)
 
 
-# ---- Who computes ----
-# Each is made with Quern's arrays, the inputs and the output, and works in their memory: where it lies counts, and what lies in
-# the cache. Called, it calls function(*ins, out=out) once more.
+# ---- The libraries ----
+# Each is made with Quern's arrays, the inputs and the output, and works in their memory, since addresses and the state of the
+# cache affect times. A call of the object calls function(*ins, out=out) once.
 
 class Computing:
     def __call__(self):
@@ -124,7 +124,7 @@ def load_peers():
 # ---- Times ----
 
 def values(n, low, high, n_in):
-    """All over [low, high], in no order that a branch could learn, of each input in another."""
+    """Values over the whole of [low, high], in an unpredictable order that differs by input."""
     steps = ((7919, 10007), (7907, 10009))
     return [low + (high - low) * ((np.arange(n, dtype="i8") * step % period) / (period - 1)) for step, period in steps[:n_in]]
 
@@ -140,7 +140,7 @@ def call_for(seconds, call):
 
 
 def turns(one, peers, rounds):
-    """For each who can: the times of its turns."""
+    """For each library that has the case: the times of its turns."""
     case = one.case
     ins = [array(a, one.dtype) for a in values(SIZES[one.size], case.low, case.high, case.n_in)]
     out = quern.empty(SIZES[one.size], dtype=case.out or one.dtype)
@@ -163,7 +163,7 @@ def ratio_of(times):
 # ---- Errors ----
 
 def worst_ulp(got, exact):
-    """Of results that are normal, in units in the last place of the exact ones, which are of a wider dtype."""
+    """The largest error of normal results, in ULP; `exact` has a wider dtype."""
     _, exponent = np.frexp(np.abs(exact))
     unit = np.ldexp(np.ones_like(exact), exponent - 1 - np.finfo(got.dtype).nmant)
     return float((np.abs(got - exact) / unit).max())

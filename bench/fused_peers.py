@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The expressions of bench_fused.c in NumExpr, PyTorch, torch.compile and Numba, each with one thread, in the form that is
-quickest there; all on the same memory. What a peer cannot do is left out of its cases: NumExpr has neither gelu nor erf,
-nor f16, and Numba has no f16 on a CPU. Each function gives the peer's name, its cases by name, and a function that takes
-a number, makes an expression of it that was never seen, and computes it on 1000 elements."""
+fastest there; all on the same memory. Cases that a peer does not support are left out: NumExpr has neither gelu nor erf,
+nor f16, and Numba has no f16 on a CPU. Each function returns the peer's name, its cases by name, and a function that takes
+a number, makes a new expression with it, and computes that on 1000 elements."""
 import functools
 import math
 
@@ -57,7 +57,7 @@ def torch_tensors(name):
 
 
 def torch_peer():
-    """Into memory that is there already, with addcmul for a * b + c."""
+    """Into preallocated memory, with addcmul for a * b + c."""
     import torch
     torch.set_num_threads(1)
     gelu = torch._C._nn.gelu  # the one that takes out=
@@ -124,7 +124,7 @@ def torch_compile_peer():
     def fresh(k):
         make(eval(f"lambda a, b, c, out: out.copy_(a * b + c + {k} * a)"), [torch.from_numpy(x) for x in small()])()
 
-    fresh(0.5)  # whether there is what it needs, a C++ compiler
+    fresh(0.5)  # whether its C++ compiler is there
     return "torch.compile", {name: make(functions[case[0]], torch_tensors(name)) for name, case in CASES.items()}, fresh
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quern's CUDA kernels beside a device-to-device copy and, where they are installed, PyTorch, torch.compile, jiterator, CuPy and
-Triton: bandwidth, what a launch costs, and the first call. Run by gpu.sh; the driver and libquern are called by ctypes.
+Triton: bandwidth, the cost of a launch, and the first call. Run by gpu.sh; the driver and libquern are called by ctypes.
 
     python3 bench/gpu.py [--build build] [--out FILE.md] [--bytes N] [--rounds N] [--seconds N] [--no-peers] [--small] [FILTER]
 
 Everything is on one stream and timed by the device's events, in rounds in turn; medians. Arrays are far larger than the L2.
-Each result is compared with what is right before it is timed. Exit status 0 if it ran: what holds is said, not asserted."""
+Each result is compared with the correct one before it is timed. Exit status 0 if it ran: targets are reported, not asserted."""
 import argparse
 import ctypes
 import json
@@ -33,7 +33,7 @@ def first_line(e):
 
 
 class Contender:
-    """Something that computes a case: `run`, or why not."""
+    """An implementation of a case: `run`, or the reason why there is none."""
 
     def __init__(self, name):
         self.name, self.run, self.reason, self.times, self.first_ms = name, None, None, [], None
@@ -75,7 +75,7 @@ class Session:
         return time.monotonic() - self.started > self.options.seconds
 
     def make_peer(self, peer, case, inputs, output, reference):
-        """Compiled, tuned, and seen to be right."""
+        """Compiles, tunes, and checks the result."""
         contender, start = Contender(peer.name), time.monotonic()
         try:
             if peer.seconds <= 0 or self.is_late():
@@ -101,14 +101,14 @@ class Session:
 
 
 class Row:
-    """What a case gave."""
+    """The results of a case."""
 
     def __init__(self, case):
         self.case, self.copy_us, self.us, self.first_ms, self.facts, self.error = case, None, {}, {}, {}, None
 
 
 def copy_runner(driver, n_bytes):
-    """A copy that reads and writes as much as the case does, half of it each; and what gives its memory back."""
+    """A copy that moves as many bytes as the case, half of them read; and a function that frees its memory."""
     half = n_bytes // 2
     a, b = driver.allocate(half), driver.allocate(half)
     return (lambda: driver.copy(b, a, half)), lambda: (driver.free(a), driver.free(b))
@@ -147,7 +147,7 @@ def measure_case(session, case):
                 driver.times_us(c.run, warm)
                 c.times += driver.times_us(c.run, repeats)
     if quern.run:
-        try:  # what was timed has run, and done its work
+        try:  # checks that the timed launches ran and computed
             session.quern.check(quern.run())
             check_some(case, inputs, output)
         except (QuernError, Wrong) as e:
@@ -172,7 +172,7 @@ def measure_case(session, case):
 
 
 def measure_launches(session):
-    """For each way to add 8 elements to 8: the host's and the device's microseconds; and the first calls' milliseconds."""
+    """For each implementation of an add of 8 elements: microseconds of host and device; and milliseconds of the first calls."""
     case, driver, quern = launch_case(), session.driver, session.quern
     calls, repeats, graph = (20, 2, 5) if session.options.small else (500, 21, 200)
     inputs = [Array(layout, driver, session.torch, k) for k, layout in enumerate(case.inputs)]
@@ -226,7 +226,7 @@ def measure_launches(session):
 
 
 def first_call(options):
-    """A child: prints what each expression took from its text to its result, and the tier that served it."""
+    """A child process: prints the time of each expression from its text to its result, and its tier."""
     driver = Driver()
     quern = Quern(os.path.join(options.build, "libquern.so"), driver, options.first)
     case = launch_case()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of gpu.py: what is computed, on arrays of which dtypes, shapes and strides; and what is right, by Python's own
-floats for some elements, and by PyTorch for all where it is there."""
+"""The cases of gpu.py: formulas, dtypes, shapes and strides; and references, by Python's floats for some elements, and by
+PyTorch for all where it is installed."""
 import math
 import random
 
@@ -17,7 +17,7 @@ def gelu(x):
 
 REFERENCES = {"add": lambda a, b: a + b, "scale": lambda a, b: a * b, "bias_gelu": lambda a, b: gelu(a + b),
               "gelu": lambda a, b, c, d: gelu(a * b + c) * d}
-# What an f32, f16 or bf16 result may be off by, as a part of 1 + its size: rounding, once, and PyTorch's own errors.
+# The error allowed for results of each dtype, relative to 1 + |result|: one rounding, and PyTorch's own errors.
 TOLERANCE = {"f32": 4e-6, "f16": 1.1e-3, "bf16": 8.5e-3}
 
 
@@ -48,7 +48,7 @@ def transposed(dtype, rows, columns):
 
 
 def make_cases(n, is_small):
-    """n: bytes of an array of the larger kind; all are far larger than an L2 unless is_small."""
+    """n: bytes of the larger arrays; all are far larger than an L2 unless is_small."""
     side = 1 << (int(math.log2(n // 4)) // 2)  # of a square of f32
     cases = []
     for dtype in ("f32", "f16", "bf16"):
@@ -94,7 +94,7 @@ BASE = [(k * 7 % PERIOD) / 400 - 1.2 for k in range(PERIOD)]
 
 
 class Array:
-    """A layout with memory on the device, PyTorch's where it is there, and the k-th pattern in it."""
+    """A layout with memory on the device, PyTorch's if it is installed, filled with the k-th pattern."""
 
     def __init__(self, layout, driver, torch, k):
         self.dtype, self.shape, self.strides, self.driver, self.tensor = layout.dtype, layout.shape, layout.strides, driver, None
@@ -109,7 +109,7 @@ class Array:
         driver.fill(self.address, n_bytes, pack(self.dtype, self.values))
 
     def offset(self, index):
-        """Of an index of the result, which this array may be broadcast to; in elements."""
+        """The offset in elements of an index of the result; this array may be broadcast to its shape."""
         own = index[len(index) - len(self.shape):]
         return sum((i if n > 1 else 0) * s for i, n, s in zip(own, self.shape, self.strides))
 
@@ -131,7 +131,7 @@ class Wrong(Exception):
 
 
 def check_some(case, inputs, output, n=200):
-    """Elements here and there, the first and the last among them."""
+    """A sample of the elements, with the first and the last."""
     choose = random.Random(5)
     indices = [tuple(0 for _ in output.shape), tuple(d - 1 for d in output.shape)]
     indices += [tuple(choose.randrange(d) for d in output.shape) for _ in range(n)]

@@ -80,7 +80,7 @@ class Driver:
         self("cuMemcpyAsync", c_uint64(to), c_uint64(source), c_size_t(n_bytes), self.stream)
 
     def fill(self, address, n_bytes, pattern):
-        """The pattern again and again: it is copied there once, then what is there doubles."""
+        """Fills with a repeated pattern: copies it once, then doubles the filled part by copies on the device."""
         done = min(len(pattern), n_bytes)
         self("cuMemcpyHtoDAsync_v2", c_uint64(address), pattern, c_size_t(done), self.stream)
         while done < n_bytes:
@@ -110,7 +110,7 @@ class Driver:
         return 1e3 * ms.value
 
     def times_us(self, run, repeats):
-        """Of each of so many runs in a row, by events between them: the device does not wait for the host."""
+        """The time of each of several runs in a row, by events between them: the device does not wait for the host."""
         events, record = [self.event(k) for k in range(repeats + 1)], self.library.cuEventRecord
         record(events[0], self.stream)
         for k in range(repeats):
@@ -137,7 +137,7 @@ class Driver:
         return statistics.median(times) / launches
 
     def host_us(self, run, calls, repeats):
-        """The host's time for one of many calls that nothing waits for."""
+        """The host's time for one of many calls, without synchronisation."""
         times = []
         for _ in range(repeats):
             self.synchronize()
@@ -221,7 +221,7 @@ class Quern:
 
 
 class Bound:
-    """An op and the arrays (of gpu_cases) that it is called on: a plan, and what a call wants."""
+    """An op and its arrays (of gpu_cases): a plan, and the arguments of a call."""
 
     def __init__(self, quern, op, inputs, output):
         self.quern, self.op, library = quern, op, quern.library
@@ -251,7 +251,7 @@ class Bound:
         return lambda: run(plan, ins, outs, call)
 
     def caller(self):
-        """Calls the op, which looks and chooses anew each time."""
+        """Calls the op, with all checks and choices of a call."""
         run, op, call, n = self.quern.library.quern_op_call, self.op.value, ctypes.addressof(self.call), self.n_in
         ins, outs = ctypes.addressof(self.ins), ctypes.addressof(self.outs)
         return lambda: run(op, n, ins, 1, outs, call)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of gpu.py elsewhere, each in the form that is quickest there: into memory that is there already where that can be
-said, compiled before it is timed. A peer is made with the stream that all use (and may raise whatever it lacks); make(kind,
-inputs, out) gives a function that computes into out, or returns its result. All work on PyTorch's tensors. share: of the
-benchmark's seconds, for compiling and tuning."""
+"""The cases of gpu.py in other libraries, each in its fastest form: into preallocated memory where that is possible, compiled
+before it is timed. A peer is made with the common stream (and may raise if something is missing); make(kind, inputs, out)
+returns a function that computes into out, or returns its result. All work on PyTorch's tensors. share: the part of the
+benchmark's seconds for compiling and tuning."""
 import math
 import re
 

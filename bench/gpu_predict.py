@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernels of gpu.py's cases should take, before a GPU has seen them: from bytes, bytes in flight and instructions.
+"""Predicts the times of the kernels of gpu.py's cases without a GPU: from bytes, bytes in flight and instructions.
 
     python3 bench/gpu_predict.py --build BUILD [--out FILE]
 
 Runs gpu.sh on the fake driver of BUILD/tests/fake for the kernels' texts, and compiles these with nvcc for the H200 (sm_90).
-Instructions of an element: the machine code of a turn that takes no slow path (whole, aligned slots), over the elements of
-the turn; what a turn does once is counted with it, so it is an upper bound. A kernel is bound by what is longest: its bytes,
-its instructions, or the wait for memory if too little of it is under way."""
+Instructions per element: the machine code of a turn (one step of the grid-stride loop) without slow paths, that is with whole,
+aligned items, divided by its elements; this includes work done once per turn, so it is an upper bound. The time is the longest
+of three: its bytes, its instructions, and the latency of memory if too few bytes are in flight."""
 import argparse
 import math
 import os
@@ -18,17 +18,17 @@ import tempfile
 
 import gpu_cases
 
-# H200: its data sheet and NVIDIA's documents on the architecture; latency: a load that misses L2, as published tests have it.
+# H200: its data sheet and NVIDIA's documents on the architecture; latency: a load that misses L2, from published tests.
 BANDWIDTH, LATENCY = 4.8e12, 0.8e-6
-SMS, CLOCK, LANES = 132, 1.755e9, 128  # lanes: instructions of a thread that a multiprocessor begins in a clock
+SMS, CLOCK, LANES = 132, 1.755e9, 128  # lanes: a multiprocessor's thread instructions per clock
 REGISTERS, THREADS, BLOCK = 65536, 2048, 256
-IN_FLIGHT = BANDWIDTH * LATENCY / SMS  # bytes that must be under way in each multiprocessor
+IN_FLIGHT = BANDWIDTH * LATENCY / SMS  # bytes that each multiprocessor must have in flight
 
 FAST = re.compile(r"if \(start < n && n - start >= V && \w+ % \(V \* sizeof\(T\)\) == 0\)")
 
 
 def instructions(cubin):
-    """Of the kernel: an instruction is 16 bytes of its section."""
+    """The kernel's number of instructions: 16 bytes each in its section."""
     data = open(cubin, "rb").read()
     at, n, names = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 60)
     sections = [struct.unpack_from("<IIQQQQ", data, at + 64 * k) for k in range(n)]
@@ -47,7 +47,7 @@ def compile_one(nvcc, text, folder):
 
 
 def kernels(build, folder):
-    """case's name -> the text of its kernel, and its turn."""
+    """case's name -> the text of its kernel, and its items per thread."""
     here = os.path.dirname(os.path.abspath(__file__))
     table = os.path.join(folder, "gpu.md")
     env = dict(os.environ, QUERN_CUDA_PATH=os.path.join(os.path.abspath(build), "tests", "fake"), QUERN_DUMP=folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of gpu.py in Triton, as one would write them, each tuned over a few blocks."""
+"""The cases of gpu.py in Triton, in the usual form, each tuned over a few block sizes."""
 import triton
 import triton.language as tl
 

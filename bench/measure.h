@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * measure.h: what all cases need: the clock, medians, tensors with numbers in them, lines of output. Knows no ops. */
+ * measure.h: shared by all cases: the clock, medians, filled tensors, lines of output. Knows no ops. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
 #include <quern/quern.h>
 
-/* Nanoseconds of a clock that only goes forward. */
+/* Nanoseconds of a monotonic clock. */
 double now(void);
 
-/* The middle one; sorts them. */
+/* The median; sorts the array. */
 double median(double *times, int n);
 
 /* The median of repeated timings, each of as many calls as take 200 us or more. */
 typedef void measured(void *arg);
 double median_ns(measured *f, void *arg);
 
-/* Only cases whose name contains this are run; "": all. */
+/* Only cases with this in their name are run; "": all. */
 extern const char *filter;
 int is_wanted(const char *name);
 
 /* A line of output: name, nanoseconds (or what the name says), bytes of the operands (or what the mode says). */
 void report(const char *name, double ns, double bytes);
 
-/* Says quern_last_error and ends the program. */
+/* Prints quern_last_error and ends the program. */
 _Noreturn void fail(void);
 
 /* QUERN_BENCH_THREADS, else 1. */
 int32_t threads(void);
 
-/* The most memory that the process has had at once, but for the pages of files, such as the code it has run. */
+/* The peak of the process's resident memory, without pages of files such as code. */
 long peak_kilobytes(void);
 
 typedef struct array {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts quern-bench beside NumPy and PyTorch, and its expressions beside NumExpr, PyTorch, torch.compile and Numba: the same
+"""Compares quern-bench with NumPy and PyTorch, and its expressions with NumExpr, PyTorch, torch.compile and Numba: the same
 cases, one thread, several rounds in turn, medians and ratios.
 
     python3 bench/run.py [--build build] [--rounds 3] [--out bench/results/NAME.md] [FILTER]
@@ -137,7 +137,7 @@ def is_fused(name):
 
 
 def load_peers(options):
-    """Those of single ops and those of expressions, as (name, cases, fresh); and the names of modules that are missing."""
+    """The peers for single ops and those for expressions, as (name, cases, fresh); and the names of missing modules."""
     ops, fused, missing = [], [], []
     for make in (numpy_cases, torch_cases) if not is_fused(options.filter + "_") else ():
         try:
@@ -201,7 +201,7 @@ def measure(options, program, ops, fused):
 
 
 def measure_processes(program):
-    """What one process is for, five times each."""
+    """The measurements that need a process of their own, five times each."""
     times = Times()
     with tempfile.TemporaryDirectory() as cache:
         for _ in range(6):
@@ -249,7 +249,7 @@ def fused_table(times, peers):
 
 
 def holds_table(times, processes):
-    """What expressions are to hold, in ratios and in times."""
+    """The targets for expressions, as ratios and as times."""
     out = head(["what", "hold", "measured", "holds"])
 
     def add(what, hold, value, limit, unit):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stream.h: what a person would write by hand for large arrays: everything read once and the result written past the cache,
- * with next to nothing computed. The floor of what is out of cache; knows nothing of Quern. */
+ * stream.h: hand-written loops for large arrays: everything is read once, the result is written past the cache, and little is
+ * computed. A lower bound for times out of cache; knows nothing of Quern. */
 #ifndef BENCH_STREAM_H
 #define BENCH_STREAM_H
 
@@ -13,10 +13,10 @@ typedef struct stream {
   int64_t n; /* a multiple of 8 */
 } stream;
 
-/* Whether this machine can run them. */
+/* Whether this machine can run these loops. */
 int stream_is_there(void);
 
-/* arg: a stream. Of two inputs a + b, of three a * b + c, of four (a * b + c) * d. */
+/* arg: a stream. Two inputs: a + b; three: a * b + c; four: (a * b + c) * d. */
 void stream_2(void *arg);
 void stream_3(void *arg);
 void stream_4(void *arg);

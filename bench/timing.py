@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks in Python share: options, medians, and tables in Markdown."""
+"""Shared by the benchmarks in Python: options, medians, and tables in Markdown."""
 import argparse
 import statistics
 import time

@@ -24,7 +24,7 @@ function M.new(dtypes)
   for index, t in ipairs(dtypes) do
     t.index = index - 1
     t.size = t.bits // 8
-    if not t.c then -- of its row: see targets/stored.lua
+    if not t.c then -- of its row: see gen/targets/stored.lua
       t.is_made, t.c = true, t.kind == "complex" and t.name or t.name .. "_s"
     end
     self.by_name[t.name] = t

@@ -174,7 +174,7 @@ function M.generate(root, options)
   listed[#listed + 1] = "manifest.json"
   listed[#listed + 1] = prefix .. ".d"
   files["manifest.json"] = manifest.text(prefix, plan, listed, part.levels, part.file_of, {}, false)
-  return { files = files, plan = plan, inputs = inputs }
+  return { files = files, plan = plan, inputs = inputs, prefix = prefix }
 end
 
 return M

@@ -46,12 +46,16 @@ local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   return text:sub(1, at - 1) .. dlpack_h .. text:sub(at + #"@DLPACK@")
 end
 
--- The core's files are in one folder of a tree.
-local function flat_includes(text) return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "%1"')) end
+-- The core's files are in one folder of a tree. Their names begin with the prefix: objects of all files of a program may lie in
+-- one folder, too.
+local function core_path(prefix, name) return string.format("core/%s_%s", prefix, name) end
+local function flat_includes(text, prefix)
+  return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "' .. prefix .. '_%1"'))
+end
 
 -- A core source under the prefix. Its licence is the tree's.
 local function core_file(prefix, name, text)
-  text = flat_includes(licence.without(text)):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
+  text = flat_includes(licence.without(text), prefix):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
   return table.concat(banner.c("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. names.rename(text, prefix)
 end
 
@@ -81,8 +85,9 @@ local function add_core(job, parts)
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
                                    devices, { kinds = kinds, lists_kinds = job.is_library,
                                               allocator = job.is_library and "quern_managed_alloc" })
-  job.put("core", "core/op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table), prefix))
-  job.put(nil, "core/dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
+  local function path_of(name) return job.is_library and "core/" .. name or core_path(prefix, name) end
+  job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
+  job.put(nil, path_of "dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end
   local folders = {}
   for _, target in ipairs(job.targets) do
@@ -171,7 +176,7 @@ local function new_job(root, plan, options, prefix, inputs)
   end
   function job.put_core(kind, path)
     local name = path:match "[^/]+$"
-    job.put(kind, "core/" .. name, core_file(prefix, name, job.read(path)))
+    job.put(kind, core_path(prefix, name), core_file(prefix, name, job.read(path)))
   end
   function job.build_id()
     id = id or library.build_id(root)
@@ -230,7 +235,7 @@ function M.generate(root, options)
   files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
   end, sections, true)
-  return { files = files, plan = plan, inputs = inputs }
+  return { files = files, plan = plan, inputs = inputs, prefix = prefix }
 end
 
 return M

@@ -28,7 +28,7 @@ function M.generated(result, counts, seconds, objects)
   for _, op in ipairs(plan.left_out or {}) do
     out[#out + 1] = string.format("%-20s left out: it runs on the CPU only", op.name)
   end
-  row("pack", plan.packs, "kernels/pack.c")
+  row("pack", plan.packs, string.format("kernels/%s_conversions.c", result.prefix))
   for _, file in ipairs(plan.primitive_files or {}) do
     local records = {}
     for k, entry in ipairs(file.entries) do records[k] = entry.record end

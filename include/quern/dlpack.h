@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dlpack.h: the C ABI of DLPack 1.3 in Quern's own words; no code but declarations, no part of Quern's own API.
- * It has the guard of the official header: whichever of the two a file includes first serves, the other is empty.
- * What Quern relies on is asserted at the end of either. C99 and C++17 clean. */
+ * It has the include guard of the official header: of the two only the one included first takes effect.
+ * Quern's assumptions about either are asserted at the end. C99 and C++17 clean. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 
@@ -18,7 +18,7 @@
 #define DLPACK_EXTERN_C
 #endif
 
-/* For the one library that exports functions under DLPack's name; nothing here needs it. */
+/* For the library that exports functions under DLPack's name; not needed here. */
 #if !defined(_WIN32)
 #define DLPACK_DLL
 #elif defined(DLPACK_EXPORTS)
@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-/* Stands in every struct that is handed over. Another major: only the deleter may be called. Another minor: the layout
- * is the same, there may be codes that the reader does not know. */
+/* The version in every exchanged struct. Another major: only the deleter may be called. Another minor: the layout
+ * is the same, but dtype codes may be unknown to the reader. */
 typedef struct {
   uint32_t major;
   uint32_t minor;
@@ -40,7 +40,7 @@ typedef struct {
 
 /* ---- Devices ---- */
 
-/* Where the memory is. 5 and 6 are not in use. Four bytes. */
+/* The device of the memory. 5 and 6 are unused. Four bytes. */
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
@@ -72,7 +72,7 @@ typedef struct {
 
 /* ---- Data types ---- */
 
-/* What the bits of an item mean. */
+/* The meaning of an item's bits. */
 typedef enum {
   kDLInt = 0U,
   kDLUInt = 1U,
@@ -118,8 +118,8 @@ typedef struct {
   uint64_t byte_offset;
 } DLTensor;
 
-/* The form handed over before 1.0. The consumer calls deleter(self) once when it is done, from any thread; it frees the
- * struct as well; it may be NULL. */
+/* The form exchanged before 1.0. The consumer calls deleter(self) once when it is done, from any thread. The deleter frees the
+ * struct, too; it may be NULL. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void *manager_ctx;
@@ -128,10 +128,10 @@ typedef struct DLManagedTensor {
 
 /* Bits of `flags` below. A bare DLTensor has none. */
 #define DLPACK_FLAG_BITMASK_READ_ONLY (UINT64_C(1) << 0)
-#define DLPACK_FLAG_BITMASK_IS_COPIED (UINT64_C(1) << 1) /* made for this consumer: nobody else uses it */
+#define DLPACK_FLAG_BITMASK_IS_COPIED (UINT64_C(1) << 1) /* a copy made for this consumer only */
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (UINT64_C(1) << 2)
 
-/* The form handed over since 1.0. All up to `flags` stays where it is in every later major version. */
+/* The form exchanged since 1.0. The fields up to `flags` have the same offsets in all later major versions. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void *manager_ctx;
@@ -141,8 +141,8 @@ typedef struct DLManagedTensorVersioned {
 } DLManagedTensorVersioned;
 
 /* ---- Exchange with Python objects by C calls (1.3: a PyCapsule "dlpack_exchange_api" on the type) ----
- * Each returns 0, or -1 with a Python exception set (the allocator: with set_error called), never throws, and orders
- * nothing on any stream. */
+ * Each returns 0, or -1 with a Python exception set (the allocator: with set_error called), never throws, and does not
+ * synchronise any stream. */
 
 /* A new tensor of the prototype's dtype, ndim, shape and device; the caller owns it. */
 typedef int (*DLPackManagedTensorAllocator)(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
@@ -151,10 +151,10 @@ typedef int (*DLPackManagedTensorAllocator)(DLTensor *prototype, DLManagedTensor
 /* The object's tensor; the caller owns it. */
 typedef int (*DLPackManagedTensorFromPyObjectNoSync)(void *py_object, DLManagedTensorVersioned **out);
 
-/* The object's tensor for as long as the caller does not return to Python; nothing is owned. */
+/* The object's tensor, borrowed: valid until the caller returns to Python. */
 typedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out);
 
-/* The stream that the framework works on now; NULL for the CPU. */
+/* The framework's current stream; NULL for the CPU. */
 typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type, int32_t device_id, void **out_current_stream);
 
 /* A new object that takes over the tensor. */
@@ -166,7 +166,7 @@ typedef struct DLPackExchangeAPIHeader {
   struct DLPackExchangeAPIHeader *prev_api;
 } DLPackExchangeAPIHeader;
 
-/* Lives as long as the process. Only dltensor_from_py_object_no_sync may be NULL. */
+/* Valid as long as the process. Only dltensor_from_py_object_no_sync may be NULL. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;
@@ -182,7 +182,7 @@ typedef struct DLPackExchangeAPI {
 
 #endif /* DLPACK_DLPACK_H_ */
 
-/* ---- What Quern relies on, whichever header was first ---- */
+/* ---- Quern's assumptions about this header or the official one ---- */
 #ifndef QUERN_DLPACK_CHECKED
 #define QUERN_DLPACK_CHECKED
 

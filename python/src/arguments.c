@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Names of keywords that are not the op's own, interned. */
+/* The keywords that every op has, interned. */
 static PyObject *out_name, *dtype_name, *stream_name;
 
 int arguments_start(void) {
@@ -19,11 +19,11 @@ int arguments_start(void) {
 
 static int take_float(PyObject *number, quern_scalar *scalar) {
   *scalar = (quern_scalar){.kind = QUERN_F64};
-  scalar->v.f[0] = PyFloat_AsDouble(number); /* of an int, too: OverflowError */
+  scalar->v.f[0] = PyFloat_AsDouble(number); /* takes an int, too: OverflowError */
   return scalar->v.f[0] == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Integers of 64 bits of either sign; beyond them they are floats, as operands are. */
+/* Integers in the range of i64 or u64; larger ones become floats, as for operands. */
 static int take_integer(PyObject *integer, quern_scalar *scalar) {
   int overflow;
   *scalar = (quern_scalar){.kind = QUERN_I64};
@@ -36,7 +36,7 @@ static int take_integer(PyObject *integer, quern_scalar *scalar) {
   return take_float(integer, scalar);
 }
 
-/* Python's numbers, and whatever can be one: NumPy's scalars, tensors of one item. None is the default. */
+/* Converts Python's numbers, NumPy's scalars, tensors of one item. None means the default. */
 static int take_param(PyObject *value, const quern_param_info *param, quern_scalar *scalar) {
   if (value == Py_None) {
     *scalar = param->value;
@@ -52,22 +52,22 @@ static int take_param(PyObject *value, const quern_param_info *param, quern_scal
     int failed = integer ? take_integer(integer, scalar) : -1;
     Py_XDECREF(integer);
     if (!failed || !PyErr_ExceptionMatches(PyExc_TypeError)) return failed;
-    PyErr_Clear(); /* an array of one float says so */
+    PyErr_Clear(); /* an array of one float raises TypeError */
   }
   return take_float(value, scalar);
 }
 
-/* What Python says of a value that is no number does not say whose it is. */
+/* Replaces Python's error by one that names the parameter. */
 static int refuse_param(const op_object *op, int32_t k, PyObject *value) {
   PyObject *error = PyErr_ExceptionMatches(PyExc_OverflowError) ? PyExc_OverflowError : PyExc_TypeError;
-  if (!PyErr_ExceptionMatches(error)) return -1; /* of foreign code */
+  if (!PyErr_ExceptionMatches(error)) return -1; /* raised by foreign code */
   PyErr_Clear();
   PyErr_Format(error, "%s: parameter %d (%s): %.100R, expected a number%s", op->info->name, (int)k + 1,
                op->info->params[k].name, value, error == PyExc_TypeError ? "" : " of the range of f64");
   return -1;
 }
 
-/* Param k is given; those between it and the last one keep their defaults until they are. */
+/* Sets parameter k; parameters between the last one given and k keep their defaults until they are set. */
 static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t *given, arguments *bound) {
   const quern_op_info *info = op->info;
   if (*given >> k & 1) {
@@ -79,7 +79,7 @@ static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t 
   return take_param(value, &info->params[k], &bound->params[k]) ? refuse_param(op, k, value) : 0;
 }
 
-/* None: the legacy default stream, or that on which the producers work. Whoever gives a bool means something else. */
+/* None: the legacy default stream, or the producers' stream. A bool is refused, as a mistake. */
 static int bind_stream(const char *op, PyObject *value, arguments *bound) {
   int overflow;
   if (value == Py_None) return 0;
@@ -104,7 +104,7 @@ static int bind_dtype(PyObject *value, arguments *bound) {
   return value == Py_None || (bound->dtype = dtype_from_object(value)) ? 0 : -1;
 }
 
-/* One output is the object itself, or a tuple of it; of several, None in a tuple is one to be made. */
+/* out: with one output the object or a tuple of it; with several a tuple, in which None means a new object. */
 static int bind_out(const op_object *op, PyObject *value, arguments *bound) {
   int32_t n_out = op->info->n_out;
   if (value == Py_None) return 0;
@@ -128,7 +128,7 @@ static int bind_out(const op_object *op, PyObject *value, arguments *bound) {
 
 static int is_name(PyObject *name, PyObject *known) { return name == known || PyUnicode_Compare(name, known) == 0; }
 
-/* Its place among the inputs and parameters, -1 where it has none. Names in code are interned, as ours are. */
+/* The index of a name among inputs and parameters; -1: unknown. Names in Python code are interned, as ours are. */
 static int32_t find_name(const op_object *op, PyObject *name) {
   int32_t n = op->info->n_in + op->info->n_params;
   for (int32_t k = 0; k < n; k++)
@@ -163,7 +163,7 @@ static int refuse_missing(const op_object *op, int32_t k) {
   return -1;
 }
 
-/* A parameter without a default, which None is not a value for either. */
+/* Refuses missing values, None included, of parameters without a default. */
 static int check_params(const op_object *op, const arguments *bound) {
   const quern_op_info *info = op->info;
   for (int32_t k = 0; k < info->n_params; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arguments.h: what a call was given, told apart by position and name. Looks at parameters, dtypes and streams, at operands
- * not at all. */
+ * arguments.h: binds a call's arguments by position and name. Converts parameters, dtypes and streams; does not look at
+ * operands. */
 #ifndef QUERN_PYTHON_ARGUMENTS_H
 #define QUERN_PYTHON_ARGUMENTS_H
 
@@ -20,10 +20,10 @@ typedef struct arguments {
   quern_scalar params[OP_MAX_PARAMS];
 } arguments;
 
-/* Calling convention of vectorcall. -1: an exception. */
+/* Binds the arguments of a vectorcall. -1: an exception. */
 int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyObject *keywords, arguments *bound);
 
-/* Makes the names that calls know. -1: an exception. */
+/* Makes the interned keywords. -1: an exception. */
 int arguments_start(void);
 
 #endif

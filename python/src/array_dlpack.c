@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: whoever's tensor as an array. */
+ * array_dlpack.c: DLPack's methods of quern.Array, and quern.from_dlpack: any producer's tensor as an array. */
 #include "array_dlpack.h"
 
 #include "array_object.h"
@@ -10,7 +10,7 @@
 #include "errors.h"
 #include "protocol.h"
 
-/* None, True, False as QUERN_COPY_*. -1: an exception. */
+/* Converts None, True, False to QUERN_COPY_*. -1: an exception. */
 static int copy_of(PyObject *object) {
   int is_true;
   if (object == Py_None) return QUERN_COPY_IF_NEEDED;
@@ -18,7 +18,7 @@ static int copy_of(PyObject *object) {
   return is_true < 0 ? -1 : is_true ? QUERN_COPY_ALWAYS : QUERN_COPY_NEVER;
 }
 
-/* Copies that were asked for, or forbidden, or to another device: of these two the arguments are made. device: None too. */
+/* Makes a quern_export of the arguments device (may be None) and copy. */
 static int wish_of(PyObject *device, PyObject *copy, const char *what, quern_export *wish) {
   *wish = (quern_export){.size = sizeof *wish};
   if (device != Py_None && device_from_object(device, what, &wish->device)) return -1;
@@ -28,7 +28,7 @@ static int wish_of(PyObject *device, PyObject *copy, const char *what, quern_exp
 
 /* ---- Out ---- */
 
-/* The consumer's stream, for memory at `at`: what the protocol has for it, as quern_export.stream. -1: an exception. */
+/* Converts the protocol's stream argument, for memory at `at`, to quern_export.stream. -1: an exception. */
 static int stream_of(PyObject *object, DLDevice at, void **stream) {
   *stream = NULL;
   if (object == Py_None) return 0;
@@ -40,7 +40,7 @@ static int stream_of(PyObject *object, DLDevice at, void **stream) {
     PyErr_SetString(PyExc_ValueError, "__dlpack__: memory that is not CUDA's has no stream, expected stream=None");
     return -1;
   }
-  *stream = PyLong_AsVoidPtr(object); /* -1 too, but for that nothing is waited for */
+  *stream = PyLong_AsVoidPtr(object); /* also for -1, which means no synchronisation */
   if (PyErr_Occurred()) return -1;
   if (*stream == NULL) {
     PyErr_SetString(PyExc_ValueError, "__dlpack__: stream 0 may mean two streams, and is not allowed; 1 is the legacy default "
@@ -119,8 +119,8 @@ static int is_refusal(void) {
   return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_BufferError);
 }
 
-/* Whether to ask again without any wish, and to see to it here: the producer does not know the arguments, or cannot; what it must
- * not, it has said. */
+/* Whether to import without device and copy, and to copy here: if the producer does not know these arguments or does not support
+ * them. A refusal of copy=False is final. */
 static int is_for_us(const quern_export *wish) {
   if (wish->device.device_type == 0 && wish->copy == QUERN_COPY_IF_NEEDED) return 0;
   if (PyErr_ExceptionMatches(PyExc_TypeError)) return 1;
@@ -129,7 +129,7 @@ static int is_for_us(const quern_export *wish) {
          PyErr_ExceptionMatches(PyExc_NotImplementedError);
 }
 
-/* By __dlpack__; and what it refuses (NumPy before 2.1 does so for read-only memory) may have a buffer all the same. */
+/* Imports by __dlpack__; if that is refused (NumPy before 2.1, read-only memory), by the buffer protocol. */
 static struct DLManagedTensorVersioned *import_by_protocol(PyObject *object, const quern_export *wish) {
   const dlpack_wish all = {wish->device.device_type ? &wish->device : NULL, wish->copy, wish->stream};
   const dlpack_wish none = {NULL, QUERN_COPY_IF_NEEDED, wish->stream};
@@ -147,7 +147,7 @@ static struct DLManagedTensorVersioned *import_by_protocol(PyObject *object, con
     Py_XDECREF(value);
     Py_XDECREF(traceback);
   } else {
-    PyErr_Restore(type, value, traceback); /* clears what is set */
+    PyErr_Restore(type, value, traceback); /* replaces the current exception */
   }
   return managed;
 }
@@ -160,7 +160,7 @@ static struct DLManagedTensorVersioned *import_any(PyObject *object, const quern
   return NULL;
 }
 
-/* Whether what came is what was wished for. */
+/* Whether the imported tensor fulfils the wish. */
 static int is_served(const struct DLManagedTensorVersioned *managed, const quern_export *wish) {
   const DLDevice at = managed->dl_tensor.device;
   const int is_copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
@@ -171,7 +171,7 @@ static int is_served(const struct DLManagedTensorVersioned *managed, const quern
   return wish->copy != QUERN_COPY_ALWAYS || is_copied;
 }
 
-/* The managed tensor, taken over, as it was wished for. */
+/* Takes over the managed tensor, and exports it as wished. */
 static struct DLManagedTensorVersioned *serve(struct DLManagedTensorVersioned *managed, const quern_export *wish) {
   tensor_holder *holder;
   if (is_served(managed, wish)) {

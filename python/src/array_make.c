@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_make.c: arrays made from nothing or from another one: what array_api.py is written on. */
+ * array_make.c: new arrays and views, for array_api.py. */
 #include "array_make.h"
 
 #include "array_object.h"
@@ -27,7 +27,7 @@ static int shape_of(PyObject *tuple, int64_t shape[QUERN_MAX_NDIM], int32_t *ndi
   return 0;
 }
 
-/* _empty(shape, dtype, device): a tuple, whatever names a dtype, whatever names a device or None. */
+/* _empty(shape, dtype, device): shape is a tuple; dtype any name of one; device any name of one, or None. */
 static PyObject *array_empty(PyObject *module, PyObject *args) {
   int64_t shape[QUERN_MAX_NDIM];
   DLTensor prototype = {.device = {kDLCPU, 0}, .shape = shape};
@@ -60,7 +60,7 @@ PyObject *array_transposed(PyObject *self, void *unused) {
   return view(self, &tensor);
 }
 
-/* By so many bytes. The data may be a handle, so they go into byte_offset, unless it would be negative. */
+/* Moves a tensor by `bytes`. data may be a handle, so byte_offset is changed, unless it would become negative. */
 static void move(DLTensor *tensor, int64_t bytes) {
   if (bytes >= 0 || tensor->byte_offset >= 0 - (uint64_t)bytes) tensor->byte_offset += (uint64_t)bytes;
   else tensor->data = (void *)((uintptr_t)tensor->data + (uintptr_t)bytes);

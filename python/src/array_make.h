@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_make.h: arrays made from nothing or from another one. */
+ * array_make.h: new arrays and views. */
 #ifndef QUERN_PYTHON_ARRAY_MAKE_H
 #define QUERN_PYTHON_ARRAY_MAKE_H
 

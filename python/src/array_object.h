@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_object.h: a quern.Array as a C object: its tensor, and how one is made. Its Python type is in array_type.c. */
+ * array_object.h: quern.Array as a C object: its tensor, and its constructor. Its Python type is in array_type.c. */
 #ifndef QUERN_PYTHON_ARRAY_OBJECT_H
 #define QUERN_PYTHON_ARRAY_OBJECT_H
 
@@ -16,8 +16,8 @@ typedef struct array {
   PyObject *weak_references;
 } array;
 
-/* A new quern.Array that takes the managed tensor over (one that quern_managed_import, _wrap or _alloc made). NULL: the tensor
- * has been deleted. */
+/* A new quern.Array. Takes over the managed tensor, which quern_managed_import, _wrap or _alloc made. NULL: an exception, and
+ * the tensor has been deleted. */
 PyObject *array_new(struct DLManagedTensorVersioned *managed);
 int array_check(PyObject *object); /* quern.Array, which has no subclasses */
 
@@ -25,7 +25,7 @@ int array_check(PyObject *object); /* quern.Array, which has no subclasses */
 struct DLManagedTensorVersioned *array_managed(PyObject *array);
 tensor_holder *array_holder(PyObject *array);
 
-/* Says which type array_new makes instances of: once, for the life of the process. NULL before. */
+/* Sets the type of array_new's instances: once, for the life of the process. */
 void array_set_type(PyTypeObject *type);
 PyTypeObject *array_get_type(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_type.c: the type quern.Array: a tensor as an object that owns it, or shares it with its producer. It has its
- * attributes, its values and its ways out; it computes nothing, and it has no indexing. */
+ * array_type.c: the type quern.Array: a tensor as an object that owns it, or shares it with its producer. Attributes, values
+ * and export protocols; no arithmetic and no indexing. */
 #include "array_type.h"
 
 #include "array_dlpack.h"
@@ -82,7 +82,7 @@ static PyObject *get_itemsize(PyObject *self, void *unused) {
   return PyLong_FromLong(tensor_of(self)->dtype.bits / 8);
 }
 
-/* Takes both references over. */
+/* a * b. Takes over both references. */
 static PyObject *multiplied(PyObject *a, PyObject *b) {
   PyObject *product = a && b ? PyNumber_Multiply(a, b) : NULL;
   Py_XDECREF(a);
@@ -92,7 +92,7 @@ static PyObject *multiplied(PyObject *a, PyObject *b) {
 
 static PyObject *get_nbytes(PyObject *self, void *unused) {
   (void)unused;
-  return multiplied(get_size(self, NULL), get_itemsize(self, NULL)); /* of a broadcast one: any number */
+  return multiplied(get_size(self, NULL), get_itemsize(self, NULL)); /* unbounded for broadcast arrays */
 }
 
 static PyObject *get_device(PyObject *self, void *unused) {
@@ -121,7 +121,7 @@ static PyGetSetDef array_attributes[] = {
 
 /* ---- Values ---- */
 
-/* The tensor where the host reads it, all written: itself or a copy. */
+/* The tensor in memory that the host can read, after pending work: itself or a copy. */
 static struct DLManagedTensorVersioned *on_host(PyObject *self) {
   const quern_export wish = {.size = sizeof wish, .device = {kDLCPU, 0}};
   return holder_export(array_holder(self), &wish);
@@ -153,7 +153,7 @@ static PyObject *array_tolist(PyObject *self, PyObject *unused) {
   return list;
 }
 
-/* Memory that cannot be brought here, much of a device's, and items of no known dtype are not shown. */
+/* repr shows no values of unknown dtypes, of memory that cannot be copied here, or of more device items than this. */
 #define SHOWN_DEVICE_ITEMS 1000
 
 static PyObject *shown_values(PyObject *self, int indent) {
@@ -178,7 +178,7 @@ static PyObject *extend(const char *format, PyObject *text, PyObject *object) {
   return longer;
 }
 
-/* The shape where the values may not tell it, the device where it is not the CPU. */
+/* Shows the shape if the values do not determine it, and the device unless it is the CPU. */
 static PyObject *array_repr(PyObject *self) {
   static const char head[] = "quern.Array(";
   const DLTensor *tensor = tensor_of(self);
@@ -201,7 +201,7 @@ static Py_ssize_t array_length(PyObject *self) {
   return -1;
 }
 
-/* An array of one item as that number. Takes over the reference. */
+/* Converts an array of one item to a number. Takes over the reference. */
 static PyObject *converted(PyObject *value, PyObject *(*convert)(PyObject *)) {
   PyObject *number = value ? convert(value) : NULL;
   Py_XDECREF(value);
@@ -223,11 +223,11 @@ static int array_bool(PyObject *self) {
   return is_true;
 }
 
-/* ---- Ways out ---- */
+/* ---- Export ---- */
 
 static int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   if (device_is_host(tensor_of(self)->device) && tensor_of(self)->device.device_type != kDLCPU) {
-    struct DLManagedTensorVersioned *managed = on_host(self); /* no copy: waits for the device that writes to it */
+    struct DLManagedTensorVersioned *managed = on_host(self); /* not a copy; waits for pending work of a device */
     if (!managed) {
       view->obj = NULL;
       return -1;
@@ -242,7 +242,7 @@ static void array_releasebuffer(PyObject *self, Py_buffer *view) {
   buffer_clear(view);
 }
 
-/* Whether the result has another dtype than the view, with an exception that says so. */
+/* Whether the result has another dtype than the view; then sets an exception. */
 static int is_other_dtype(PyObject *numpy, PyObject *view, PyObject *result) {
   PyObject *plain = PyObject_CallMethod(numpy, "asarray", "O", view);
   PyObject *mine = plain ? PyObject_GetAttrString(plain, "dtype") : NULL, *its = PyObject_GetAttrString(result, "dtype");
@@ -254,7 +254,7 @@ static int is_other_dtype(PyObject *numpy, PyObject *view, PyObject *result) {
   return is_same != 1;
 }
 
-/* numpy.asarray comes here only where the buffer protocol could not serve: it has no better way to hear the reason. */
+/* numpy.asarray calls this only if the buffer protocol has failed: the exception here tells the user why. */
 static PyObject *array_array(PyObject *self, PyObject *args, PyObject *keywords) {
   static char *names[] = {"dtype", "copy", NULL};
   PyObject *dtype = Py_None, *copy = Py_None, *view, *numpy, *result = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buffer.c: the buffer protocol, both ways: an object's buffer as a managed tensor, and a tensor as a buffer. What is only
- * Python's about it (suboffsets, formats of several fields) has no place in a tensor. */
-#include "buffer.h" /* before the system's: limited.h says which of their names there are */
+ * buffer.c: the buffer protocol, both ways: an object's buffer as a managed tensor, and a tensor as a buffer. Suboffsets and
+ * formats of several fields are refused: tensors do not have them. */
+#include "buffer.h" /* before system headers: limited.h sets feature macros */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,10 +20,10 @@ int buffer_has(PyObject *object) { return PyObject_CheckBuffer(object); }
 
 typedef struct held_view {
   Py_buffer view;
-  struct held_view *next; /* of those that are left */
+  struct held_view *next; /* in `left` */
 } held_view;
 
-/* The exporter's code may run. An exception that is set stays. */
+/* Releases a view. The exporter's code may run. A pending exception is kept. */
 static void drop_view(held_view *held) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -32,10 +32,10 @@ static void drop_view(held_view *held) {
   free(held);
 }
 
-/* A view can be released as long as there is an interpreter, with the GIL. No thread may wait for the GIL when the interpreter
- * begins to end: it would never return. So, before that, `closed` is set, and then waited until nobody is `inside`; from
- * then on only the thread that ends the interpreter releases views. Others are left as they are, as the process is ending: in
- * a list, so that nothing that looks for lost memory finds them. */
+/* Releasing a view needs the GIL and a live interpreter. A thread that waits for the GIL when the interpreter begins to end
+ * never returns. So, before that, close_views sets `closed` and waits until `inside`, the number of threads in release_view, is
+ * 0. From then on only the thread that ends the interpreter releases views. Other views are not released; they are kept in the
+ * list `left`, reachable for leak checkers. */
 static atomic_int inside, closed;
 static pthread_t closer; /* written before closed */
 static _Atomic(held_view *) left;
@@ -54,8 +54,8 @@ static void release_view(void *owner) {
   atomic_fetch_sub(&inside, 1);
 }
 
-/* For atexit. Who is inside needs the GIL to come out, and nothing else; that it waits for this thread is for two seconds taken
- * to be impossible. */
+/* For atexit. Waits, without the GIL, until `inside` is 0, but at most two seconds, in case such a thread waits for this
+ * one. */
 static PyObject *close_views(PyObject *self, PyObject *unused) {
   const struct timespec millisecond = {0, 1000000};
   (void)self;
@@ -79,7 +79,7 @@ int buffer_start(void) {
   return result ? 0 : -1;
 }
 
-/* The view as a tensor with the arrays shape and strides, which have room. -1: BufferError. */
+/* Describes the view as a tensor; tensor->shape and strides point to arrays of the caller. -1: BufferError. */
 static int describe(const Py_buffer *view, DLTensor *tensor) {
   const dtype_row *row = dtype_by_format(view->format, view->itemsize);
   if (!row) {
@@ -113,7 +113,7 @@ static int describe(const Py_buffer *view, DLTensor *tensor) {
   return 0;
 }
 
-/* A class's __buffer__ may come back here, to itself. */
+/* Guarded against recursion: a class's __buffer__ may call this for the same object. */
 static int get_view(PyObject *object, Py_buffer *view) {
   if (Py_EnterRecursiveCall(" while a buffer is imported")) return -1;
   int failed = PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO);
@@ -121,7 +121,7 @@ static int get_view(PyObject *object, Py_buffer *view) {
   return failed;
 }
 
-/* Apart, so that the arrays are not in the frame when foreign code runs. */
+/* A function of its own, so that its arrays are not on the stack while foreign code runs. */
 static __attribute__((noinline)) struct DLManagedTensorVersioned *wrap_view(held_view *held) {
   int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
   DLTensor tensor = {.shape = shape, .strides = strides};
@@ -138,7 +138,7 @@ static __attribute__((noinline)) struct DLManagedTensorVersioned *wrap_view(held
 }
 
 struct DLManagedTensorVersioned *buffer_import(PyObject *object) {
-  held_view *held = malloc(sizeof *held); /* not Python's memory: given back without the GIL at times */
+  held_view *held = malloc(sizeof *held); /* not PyMem: it may be freed without the GIL */
   if (!held) return (void *)PyErr_NoMemory();
   if (get_view(object, &held->view) == 0) return wrap_view(held);
   free(held);
@@ -166,7 +166,7 @@ static int refuse(const char *reason) {
   return -1;
 }
 
-/* What the consumer's flags ask for beyond what there is. */
+/* Checks that the tensor fulfils the consumer's flags. */
 static int check(const struct DLManagedTensorVersioned *managed, int flags) {
   const DLTensor *tensor = &managed->dl_tensor;
   const int64_t most = PY_SSIZE_T_MAX / (tensor->dtype.bits / 8);
@@ -196,7 +196,7 @@ static char *format_of(DLDataType type) {
 }
 
 int buffer_fill(Py_buffer *view, PyObject *exporter, const struct DLManagedTensorVersioned *managed, int flags) {
-  static char nothing; /* where an empty tensor without memory is */
+  static char nothing; /* the address of empty tensors without memory */
   const DLTensor *tensor = &managed->dl_tensor;
   const Py_ssize_t itemsize = tensor->dtype.bits / 8;
   const int64_t n_items = tensor_n_items(tensor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buffer.h: the buffer protocol, both ways. Called with the GIL, but for the deleter of an imported tensor. */
+ * buffer.h: the buffer protocol, both ways. Called with the GIL, except the deleter of an imported tensor. */
 #ifndef QUERN_PYTHON_BUFFER_H
 #define QUERN_PYTHON_BUFFER_H
 
@@ -8,18 +8,18 @@
 
 #include "limited.h"
 
-/* A managed tensor of an object's buffer, held until it is deleted (on any thread; it takes the GIL for that). READ_ONLY is
- * flagged unless the buffer is writable. NULL: BufferError (format, byte order, strides that no item size divides,
- * suboffsets), TypeError (no buffer). */
+/* A managed tensor of an object's buffer. It holds the buffer until it is deleted, on any thread; the deleter takes the GIL.
+ * Flagged READ_ONLY unless the buffer is writable. NULL: BufferError (format, byte order, strides that are no multiples of the
+ * item size, suboffsets), TypeError (no buffer). */
 struct DLManagedTensorVersioned *buffer_import(PyObject *object);
 int buffer_has(PyObject *object);
 
-/* The buffer of a tensor for an exporter that keeps it as long as the view lives, and the end of such a view. -1:
+/* Fills in, and releases, a view of a tensor, for an exporter that keeps the tensor as long as the view lives. -1:
  * BufferError. */
 int buffer_fill(Py_buffer *view, PyObject *exporter, const struct DLManagedTensorVersioned *managed, int flags);
 void buffer_clear(Py_buffer *view);
 
-/* Sees to it that buffers can be released until the interpreter ends, and are left alone afterwards. -1: an exception. */
+/* Registers an atexit handler, after which other threads release no buffers. -1: an exception. */
 int buffer_start(void);
 
 #endif

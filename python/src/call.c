@@ -8,12 +8,12 @@
 #include "lines.h"
 #include "result.h"
 
-/* From so many items on, other threads of Python run meanwhile: letting go of the GIL and taking it again costs as much as
- * about so many. */
+/* Calls on at least this many items release the GIL: releasing and taking it costs about as much as computing that
+ * many. */
 #define MANY_ITEMS 2048
 
-/* Operands and shapes for which the frame has room; more are had from the heap. Producers may call ops in turn, a thousand
- * deep before Python ends it, and the stack has 8 MiB. */
+/* The number of operands and shapes with room on the stack; more are on the heap. Frames must be small: producers may call
+ * ops recursively, up to Python's limit of 1000 levels, on a stack of 8 MiB. */
 #define ROOM_OPERANDS 4
 #define ROOM_SHAPES 2
 
@@ -21,7 +21,7 @@ typedef struct call {
   op_object *op;
   const quern_op_info *info;
   const arguments *given;
-  int32_t n_taken;     /* of the operands */
+  int32_t n_taken;     /* operands taken so far */
   const operand *like; /* the first input that is no number; NULL: there is none */
   quern_call how;
   DLTensor *tensors[OP_MAX_OPERANDS]; /* as operands */
@@ -32,12 +32,12 @@ typedef struct call {
 
 static int32_t n_operands(const call *call) { return call->info->n_in + call->info->n_out; }
 
-/* Whether operand k is an output that nobody has given. */
+/* Whether operand k is an output that is to be made. */
 static int is_made(const call *call, int32_t k) { return k >= call->info->n_in && !call->given->out[k - call->info->n_in]; }
 
 /* ---- Operands ---- */
 
-/* As many as the frame has room for, or a new array; NULL: MemoryError. */
+/* `room`, if n fits, or a new array; NULL: MemoryError. */
 static void *make_room(void *room, int32_t room_for, int32_t n, size_t size) {
   if (n <= room_for) return room;
   void *heap = PyMem_Malloc((size_t)n * size);
@@ -68,7 +68,7 @@ static int hold_all(call *call) {
   return 0;
 }
 
-/* Before the GIL is let go of: what was borrowed is held, and read from what holds it. */
+/* Before the GIL is released: holds all borrowed tensors, and reads them from their holders. */
 static int hold_tensors(call *call) {
   if (hold_all(call)) return -1;
   for (int32_t k = 0; k < n_operands(call); k++)
@@ -86,7 +86,7 @@ static int take_all(call *call) {
   return 0;
 }
 
-/* On devices, where no stream is named, work goes on the one that the first producer to have one works on. */
+/* If no stream is given, uses the stream of the first producer that has one. */
 static int find_stream(call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     const operand *operand = &call->operands[k];
@@ -105,7 +105,7 @@ static __attribute__((noinline)) int settle_all(call *call) {
   return 0;
 }
 
-/* Where all outputs are given there is none that dtype could be for. */
+/* Refuses dtype if all outputs are given. */
 static int check_dtype(const call *call) {
   char wanted[DTYPE_CHARS], found[DTYPE_CHARS];
   for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
@@ -134,7 +134,7 @@ static int read_all(call *call) {
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }
 
-/* Whether it is over before another thread would have got the GIL: few items, in the CPU's memory. Outputs may not be there. */
+/* Whether releasing the GIL is not worth while: few items, in the CPU's memory. Outputs may be missing. */
 static int is_small(const call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     const DLTensor *tensor = call->tensors[k];
@@ -149,7 +149,7 @@ static int is_small(const call *call) {
 
 /* ---- Results ---- */
 
-/* Whether it was the dtype of a result that was not found: with any there is a shape. Then an exception says so. */
+/* Whether only the dtype of a result is missing, that is, with any dtype the shapes are found. Then sets an exception. */
 static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
   const quern_op_info *info = call->info;
   if (status != QUERN_E_DTYPE || call->given->dtype || info->n_out != 1 || info->n_in == 0) return 0;
@@ -159,7 +159,7 @@ static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
   return 1;
 }
 
-/* Of an op whose inputs' values are looked at. The operands are held. */
+/* The shapes of an op that depend on values of its inputs. The operands are held. */
 static quern_status measure(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
   PyThreadState *thread = is_small(call) && !call->op->may_compile ? NULL : PyEval_SaveThread();
@@ -168,7 +168,7 @@ static quern_status measure(call *call, quern_shape *shapes) {
   return status;
 }
 
-/* The shapes of all outputs; dtypes that are the caller's choice are those of the outputs given, or as dtype says. */
+/* The shapes of all outputs. Dtypes that are the caller's choice come from the outputs given, or from dtype. */
 static int find_shapes(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
   DLTensor **out = call->tensors + info->n_in;
@@ -220,7 +220,7 @@ static __attribute__((noinline)) int make_results(call *call) {
   return failed ? -1 : 0;
 }
 
-/* Takes over the results made. NULL: an exception. */
+/* Makes the call's result; takes over the results that were made. NULL: an exception. */
 static PyObject *wrap_results(call *call) {
   const arguments *given = call->given;
   int32_t n_in = call->info->n_in, n_out = call->info->n_out, n = 0;
@@ -299,7 +299,7 @@ PyObject *call_run(op_object *op, const arguments *given) {
 
 /* ---- Explaining ---- */
 
-/* Outputs that are not given are explained as memory that lies compact. */
+/* Outputs that are not given are described as compact memory. */
 static int imagine_results(call *call, quern_shape *shapes) {
   if (!call->given->n_made) return 0;
   if (find_shapes(call, shapes)) return -1;

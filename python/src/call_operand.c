@@ -12,23 +12,23 @@
 
 /* ---- Kinds of types ---- */
 
-/* What is known of a type: how its tensors are had, and what is to be asked of each. */
+/* A cached type: how its tensors are taken, and the questions to ask of each object. */
 typedef struct operand_type {
-  PyTypeObject *type; /* owned, so that no other type comes to lie there */
+  PyTypeObject *type; /* owned, so that no other type gets its address */
   const DLPackExchangeAPI *api;
   operand_kind kind;
   numpy_kind numpy;
-  uint8_t has_lazy_bits;   /* there are views that negate or conjugate when they are read: is_neg, is_conj */
-  PyCFunction is_neg;      /* the function of that method, which takes nothing; NULL: it is to be called as any other */
-  PyObject *requires_grad; /* owned, a descriptor: whether a tensor is bound to a graph of derivatives, which DLPack cannot say */
-  descrgetfunc get;        /* its function; NULL: the attribute is to be got as any other */
+  uint8_t has_lazy_bits;   /* it has views that negate or conjugate on reading: is_neg, is_conj */
+  PyCFunction is_neg;      /* the C function of the method without arguments; NULL: call it as a Python method */
+  PyObject *requires_grad; /* owned, a descriptor: whether a tensor is part of an autograd graph; DLPack has no flag for it */
+  descrgetfunc get;        /* its getter; NULL: get the attribute as any other */
 } operand_type;
 
-/* A few types are all that a program computes with: each has one place, which the last one seen there keeps. */
+/* A direct-mapped cache of types: programs compute with few types. */
 #define N_PLACES 64
 static operand_type places[N_PLACES];
 
-static PyObject *requires_grad, *is_neg, *is_conj; /* their names, made with the first type that has an exchange API */
+static PyObject *requires_grad, *is_neg, *is_conj; /* interned names, made with the first type that has an exchange API */
 
 static inline operand_type *place_of(const PyTypeObject *type) {
   uintptr_t address = (uintptr_t)type;
@@ -42,7 +42,7 @@ static int make_names(void) {
   return requires_grad && is_neg && is_conj ? 0 : -1;
 }
 
-/* A method of the type's that is C's: its function is as good as the method, for objects of exactly this type. */
+/* The C function of a method, for objects of exactly this type; NULL: the method is not a C function. */
 static PyCFunction function_of(PyObject *object, PyObject *name) {
   PyObject *method = PyObject_GetAttr(object, name);
   int is_plain = method && PyCFunction_Check(method) && PyCFunction_GetSelf(method) == object &&
@@ -52,7 +52,7 @@ static PyCFunction function_of(PyObject *object, PyObject *name) {
   return function;
 }
 
-/* With the exchange API, unless its tensors could not be asked. 0: without, or an exception. */
+/* Sets up a type with the exchange API. 0: it has none, or an exception. */
 static int note_exchange(PyObject *object, operand_type *found) {
   PyObject *type = (PyObject *)found->type;
   if (!(found->api = exchange_api_of(found->type)) || make_names()) return 0;
@@ -64,7 +64,7 @@ static int note_exchange(PyObject *object, operand_type *found) {
   found->requires_grad = PyObject_GetAttr(type, requires_grad);
   if (!clear_refusal()) return 0;
   if (found->requires_grad) found->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(found->requires_grad), Py_tp_descr_get);
-  PyErr_Clear(); /* Python 3.9 has no such slot of types that are not made at run time */
+  PyErr_Clear(); /* in Python 3.9 static types do not have this slot */
   return 1;
 }
 
@@ -74,7 +74,7 @@ static int is_subclass_of_number(PyTypeObject *type) {
   return PyType_IsSubtype(type, &PyLong_Type) || PyType_IsSubtype(type, &PyFloat_Type);
 }
 
-/* Whoever is a tensor as well as a number, as numpy.float64, is a tensor. OPERAND_NONE may be with an exception. */
+/* An object that is both tensor and number, such as numpy.float64, is a tensor. OPERAND_NONE: maybe with an exception. */
 static operand_kind kind_of(PyObject *object, operand_type *found) {
   PyTypeObject *type = found->type;
   if (is_number(type)) return OPERAND_NUMBER;
@@ -90,7 +90,7 @@ static operand_kind kind_of(PyObject *object, operand_type *found) {
   return is_subclass_of_number(type) ? OPERAND_NUMBER : OPERAND_NONE;
 }
 
-/* Not kept: a type that is nothing yet, and may become something. */
+/* Types of kind NONE are not cached: they may get attributes later. */
 static __attribute__((noinline)) operand_type learn(PyObject *object) {
   operand_type found = {.type = Py_TYPE(object)};
   found.kind = kind_of(object, &found);
@@ -139,7 +139,7 @@ static int truth_of(PyObject *value) {
   return is_true;
 }
 
-/* A tensor that requires a gradient is the producer's to refuse, in its own words, or to hand over all the same. */
+/* A tensor that requires a gradient is imported by __dlpack__, where the producer can refuse it with its own message. */
 static int ask_for_gradients(operand *operand, const operand_type *type, void *stream) {
   PyObject *object = operand->object, *descriptor = type->requires_grad, *value;
   if (!descriptor) return 0;
@@ -163,8 +163,8 @@ static int refuse_lazy(const operand *operand) {
                       "x.resolve_conj().resolve_neg()");
 }
 
-/* Neither dtype nor strides rule out a view that negates: as_strided keeps the bit. Of complex ones that may conjugate, too,
- * there is a doubt until they have been read. */
+/* Asks whether the view negates; dtype and strides cannot rule that out: as_strided keeps the bit. Whether it conjugates is asked
+ * after it was read, if it is complex. */
 static int ask_for_bits(operand *operand, const operand_type *type) {
   if (!type->has_lazy_bits) return 0;
   operand->doubt = OPERAND_LAZY;
@@ -203,13 +203,13 @@ static int has_shape(const DLTensor *tensor) {
   return tensor->ndim == 0 || (tensor->ndim > 0 && tensor->ndim <= QUERN_MAX_NDIM && tensor->shape);
 }
 
-/* What calls take as it is; the rest is brought into that form, or refused, by quern_managed_import. */
+/* Whether calls take the tensor unchanged; quern_managed_import converts or refuses all others. */
 static int is_usual(const struct DLManagedTensorVersioned *managed) {
   const DLTensor *tensor = &managed->dl_tensor;
   return managed->version.major == DLPACK_MAJOR_VERSION && tensor->dtype.bits % 8 == 0 && has_shape(tensor);
 }
 
-/* A failure of the exchange API that says nothing. */
+/* The error of a failed exchange API that set no exception. */
 static int refuse_nothing(const operand *operand) {
   if (PyErr_Occurred()) return -1;
   return operand_fail(operand, PyExc_BufferError, "its type's exchange API has handed over nothing");
@@ -225,7 +225,7 @@ static int import_by_api(operand *operand) {
   return -1;
 }
 
-/* Outputs are held at once: a bare tensor has no flags to say that it must not be written. */
+/* Outputs are held at once: a bare tensor has no READ_ONLY flag. */
 static int borrow(operand *operand) {
   const DLPackExchangeAPI *api = operand->api;
   operand_doubt doubt = operand->doubt;
@@ -265,7 +265,7 @@ int operand_hold(operand *operand) {
   return is_borrowed ? import_by_api(operand) : 0;
 }
 
-/* A producer that was told another stream than the work goes on is told again. */
+/* Imports again from a producer that was given another stream than that of the work. */
 static int tell_stream(operand *operand, void *stream) {
   if (operand->tensor->device.device_type == kDLCPU || stream == operand->stream) return 0;
   managed_drop(operand->managed);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * call_operand.h: tensors of Python objects for one call, had and held. The only place that tells kinds of objects apart. */
+ * call_operand.h: takes and holds the tensors of Python objects for one call. Only this file tells kinds of objects apart. */
 #ifndef QUERN_PYTHON_CALL_OPERAND_H
 #define QUERN_PYTHON_CALL_OPERAND_H
 
 #include "tensor_operand.h"
 
-/* An operand is had in steps, each for all operands before the next: foreign code may change the objects that others have been
- * borrowed from, so what may run any comes first, and what is borrowed comes last. Each returns 0, or -1 with an exception; the
- * operand is to be released in both cases.
+/* An operand is taken in steps; each step is done for all operands before the next. Foreign code may change the objects of
+ * borrowed tensors, so steps that may run it come first, and borrowing comes last. Each returns 0, or -1 with an exception; the
+ * operand must be released in both cases.
  *
- * operand_take tells the kind, asks whether the tensor is handed over at all, and imports what comes by Python's protocols.
- * index: among info->args. stream: for producers that are told, as quern_call.stream. */
+ * operand_take finds the kind, asks whether the tensor may be used, and imports tensors of Python's protocols. index: among
+ * info->args. stream: given to producers, as quern_call.stream. */
 int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand);
 
-/* Reads the tensors that are borrowed. Runs no foreign code, but may leave a doubt. Nothing for numbers. */
+/* Reads borrowed tensors. Runs no foreign code, but may set operand->doubt. Does nothing for numbers. */
 int operand_read(operand *operand);
 
-/* Takes a share in a tensor that is borrowed: before foreign code runs, the GIL is released, an object is made. */
+/* Takes a reference to a borrowed tensor: needed before foreign code runs, the GIL is released, or an object is made. */
 int operand_hold(operand *operand);
 
-/* Settles what a CPU's operand without a doubt needs not: asks for what is in doubt, tells producers the stream that the work
- * goes on. Runs foreign code. The operands have been held. */
+/* Resolves doubts, and gives producers on devices the stream of the work. CPU operands without a doubt do not need it. Runs
+ * foreign code. The operands have been held. */
 int operand_settle(operand *operand, void *stream);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * capsule.c: managed tensors in PyCapsules, both forms, by the rules of the protocol: a capsule has one of two names until it is
- * consumed and another one afterwards; who consumes it owns the tensor, and if nobody does, the destructor deletes it. The names
- * live as long as the process. */
+ * capsule.c: managed tensors in PyCapsules, both forms, by the rules of the protocol: consuming a capsule changes its name, and
+ * transfers the tensor to the consumer. The destructor of a capsule that was not consumed deletes the tensor. The names are
+ * static. */
 #include "capsule.h"
 
 #include "errors.h"
@@ -38,7 +38,7 @@ PyObject *capsule_new_legacy(DLManagedTensor *managed) {
   return capsule;
 }
 
-/* What a capsule that cannot be consumed is called by. */
+/* The exception for a capsule that cannot be consumed. */
 static struct DLManagedTensorVersioned *refuse(PyObject *capsule) {
   if (!PyCapsule_CheckExact(capsule)) {
     PyErr_Format(PyExc_TypeError, "dlpack: expected a capsule, got %.200R", (PyObject *)Py_TYPE(capsule));
@@ -53,7 +53,7 @@ static struct DLManagedTensorVersioned *refuse(PyObject *capsule) {
   return NULL;
 }
 
-/* From the look at the name to the new name no other thread has the GIL. */
+/* The GIL is held from the check of the name to its change. */
 struct DLManagedTensorVersioned *capsule_take(PyObject *capsule) {
   struct DLManagedTensorVersioned *managed = NULL;
   quern_status status;

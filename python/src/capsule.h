@@ -8,12 +8,12 @@
 
 #include "limited.h"
 
-/* Takes a managed tensor over and returns a capsule of it, whose destructor deletes it if nobody has consumed it. */
+/* Takes over a managed tensor and returns a capsule of it. The capsule's destructor deletes it unless it was consumed. */
 PyObject *capsule_new(struct DLManagedTensorVersioned *managed);
 PyObject *capsule_new_legacy(DLManagedTensor *managed);
 
 /* Consumes a capsule of either form: renames it, imports the tensor (quern_managed_import). NULL: TypeError (no capsule),
- * ValueError (consumed already, or of another name), BufferError (what is in it). */
+ * ValueError (consumed already, or of another name), BufferError (the tensor). */
 struct DLManagedTensorVersioned *capsule_take(PyObject *capsule);
 
 #endif

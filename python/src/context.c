@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context.c: see context.h. The default context is the library's process-wide one, so that it has what a host has registered
- * there, and, behind it, one of its own for what the process-wide one does not take: expressions and specs. */
+ * context.c: see context.h. The default context has the ops of the library's process-wide context, with those that a host has
+ * registered there, and a context of its own for expressions and specs, which the process-wide one does not accept. */
 #include "context.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 typedef struct context_object {
   PyObject_HEAD
   PyObject *weak_references;
-  quern_ctx *ctx;     /* owned; NULL: of the default context, not needed yet */
+  quern_ctx *ctx;     /* owned; NULL: default context, not needed yet */
   int32_t is_default;
   PyObject *ops;      /* dict: name -> the quern.Op last found under it */
 } context_object;
@@ -117,7 +117,7 @@ static quern_status find(const context_object *self, const char *name, quern_op 
   return status == QUERN_E_NOTFOUND && self->ctx ? quern_op_find(self->ctx, name, op) : status;
 }
 
-/* Kernels of built-in ops are there; those of a spec may be compiled at any call. */
+/* Built-in ops have kernels; those of a spec's op may be compiled in any call. */
 static int is_built_in(const char *name) {
   quern_op *op;
   if (quern_op_find(NULL, name, &op)) return 0;
@@ -186,7 +186,7 @@ static PyObject *set_of_names(const context_object *self) {
   return names;
 }
 
-/* A sorted tuple. The set is given up; it may be NULL. */
+/* A sorted tuple. Releases the set, which may be NULL. */
 static PyObject *sorted(PyObject *names) {
   PyObject *list = names ? PySequence_List(names) : NULL;
   PyObject *tuple = list && PyList_Sort(list) == 0 ? PyList_AsTuple(list) : NULL;
@@ -220,7 +220,7 @@ static PyObject *context_compile(PyObject *object, PyObject *expression) {
   return status ? raise_compile(status) : op_new(op, 1);
 }
 
-/* The ops of these names, given up, but the derivatives of others among them, which came by themselves. */
+/* The ops of these names, without backward ops of others among them. Releases `added`. */
 static PyObject *ops_of(context_object *self, PyObject *added) {
   PyObject *names = sorted(added), *derivatives = names ? PySet_New(NULL) : NULL, *ops = names ? PyList_New(0) : NULL;
   PyObject *list = derivatives && ops ? PyList_New(0) : NULL;
@@ -245,7 +245,7 @@ static PyObject *ops_of(context_object *self, PyObject *added) {
   return result;
 }
 
-/* The ops of the names that are in `names` and were not in `before`, both given up. */
+/* The ops of the names that are in `names` and not in `before`. Releases both. */
 static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names) {
   PyObject *added = before && names ? PyNumber_Subtract(names, before) : NULL;
   Py_XDECREF(names);
@@ -253,7 +253,7 @@ static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names
   return ops_of(self, added);
 }
 
-/* 0: it can be read; else a number of errno. Not opened, as to open a FIFO is to take part in it. */
+/* 0: the file can be read; else an errno. It is not opened: that could block on a FIFO. */
 static int check_file(const char *path) {
   struct stat about;
   if (stat(path, &about) || access(path, R_OK)) return errno;
@@ -261,7 +261,7 @@ static int check_file(const char *path) {
 }
 
 static quern_status load(quern_ctx *ctx, const char *path, int *number) {
-  PyThreadState *thread = PyEval_SaveThread(); /* a file may be slow, or never end; a spec, too */
+  PyThreadState *thread = PyEval_SaveThread(); /* reading a file, or running a spec, may take long */
   quern_status status = QUERN_E_IO;
   *number = check_file(path);
   if (!*number) status = quern_spec_load(ctx, path);
@@ -269,7 +269,7 @@ static quern_status load(quern_ctx *ctx, const char *path, int *number) {
   return status;
 }
 
-/* What other threads load or compile into the context meanwhile is among the new ops, too. */
+/* The new ops include those that other threads load into the context meanwhile. */
 static PyObject *context_load_spec(PyObject *object, PyObject *path) {
   context_object *self = (context_object *)object;
   PyObject *bytes, *before, *result = NULL;
@@ -341,14 +341,14 @@ static int add_functions(PyObject *module, PyObject *context) {
   return 0;
 }
 
-/* All that have no dot in their names, and none that something here has. */
+/* Adds all ops without a dot in their names, unless the module has such an attribute. */
 static int add_ops(PyObject *module, PyObject *context) {
   PyObject *names = context_ops(context, NULL);
   Py_ssize_t n = names ? PyTuple_Size(names) : -1;
   int failed = !names;
   for (Py_ssize_t k = 0; k < n && !failed; k++) {
     PyObject *name = PyTuple_GetItem(names, k);
-    if (!PyUnicode_IsIdentifier(name) || PyObject_HasAttr(module, name)) continue; /* of an ordinary module */
+    if (!PyUnicode_IsIdentifier(name) || PyObject_HasAttr(module, name)) continue; /* an attribute of the module */
     PyObject *op = context_op(context, name);
     failed = !op || PyObject_SetAttr(module, name, op);
     Py_XDECREF(op);

@@ -44,19 +44,19 @@ static int int_of(PyObject *object, const char *what, int *value) {
 int device_from_pair(PyObject *object, const char *what, DLDevice *device) {
   int type, id;
   if (!PyTuple_Check(object) || PyTuple_Size(object) != 2) {
-    if ((PyObject *)Py_TYPE(object) == device_type) /* whose repr comes here */
+    if ((PyObject *)Py_TYPE(object) == device_type) /* its repr calls this function */
       PyErr_Format(PyExc_TypeError, "%s: a quern.Device that is no pair of device type and index", what);
     else
       PyErr_Format(PyExc_TypeError, "%s: %.200R, expected a tuple of device type and index", what, object);
     return -1;
   }
-  /* An enum object of a producer is an int as well. */
+  /* Members of a producer's enum are ints, too. */
   if (int_of(PyTuple_GetItem(object, 0), what, &type) || int_of(PyTuple_GetItem(object, 1), what, &id)) return -1;
   *device = (DLDevice){(DLDeviceType)type, id};
   return 0;
 }
 
-/* "cuda", "cuda:1". 0: it is none. */
+/* Parses "cuda", "cuda:1". 0: it is no device. */
 static int parse(const char *text, DLDevice *device) {
   const size_t length = strcspn(text, ":");
   for (int type = 0; type < N_NAMES; type++) {

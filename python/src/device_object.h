@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_object.h: quern.Device: DLPack's pair of a device type and an index as a tuple that can be read. */
+ * device_object.h: quern.Device: DLPack's device type and index as a tuple with a readable repr. */
 #ifndef QUERN_PYTHON_DEVICE_OBJECT_H
 #define QUERN_PYTHON_DEVICE_OBJECT_H
 
@@ -11,11 +11,11 @@
 /* A new reference. */
 PyObject *device_object(DLDevice device);
 
-/* The device that an object names: a pair of integers, "cpu", "cuda:1", or what str() makes one of these of. `what` begins the
- * sentence of a failure. -1: TypeError, ValueError. */
+/* The device of an object: a pair of integers, "cpu", "cuda:1", or an object whose str() is one of these. `what` begins the
+ * message of an error. -1: TypeError, ValueError. */
 int device_from_object(PyObject *object, const char *what, DLDevice *device);
 
-/* From two integers in a tuple, and nothing else. -1: TypeError, ValueError. */
+/* The same, but only of a tuple of two integers. -1: TypeError, ValueError. */
 int device_from_pair(PyObject *object, const char *what, DLDevice *device);
 
 static inline int device_is_host(DLDevice device) {

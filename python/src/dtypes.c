@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dtypes.c: the table of dtypes, see dtypes.h; and quern.dtype, a type with one object for each row. Which of them an op takes
- * is the library's affair. */
+ * dtypes.c: the table of dtypes, see dtypes.h; and quern.dtype, a type with one object for each row. Does not know which
+ * dtypes an op takes. */
 #include "dtypes.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-/* NumPy's numbers go by the names of C's types: those of 64 bits are NPY_LONG and NPY_LONGLONG, or the latter alone. */
+/* NumPy's type numbers are those of C's types: the 64-bit ones are NPY_LONG and NPY_LONGLONG, or the latter alone. */
 #if LONG_MAX > 0x7fffffffL
 #define NUMPY_I64 7
 #define NUMPY_I32 5
@@ -17,7 +17,7 @@
 #define NUMPY_I32 7
 #endif
 
-/* Items of whole bytes. What Quern has no name of its own for keeps DLPack's. */
+/* Dtypes of whole bytes. Those that Quern does not name have DLPack's names. */
 static const dtype_row rows[] = {
     {"bool", "bool", kDLBool, 8, "?", 0},
     {"i8", "int8", kDLInt, 8, "b", 1},
@@ -78,7 +78,7 @@ const dtype_row *dtype_by_format(const char *format, Py_ssize_t itemsize) {
     case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': code = kDLInt; break;
     case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': code = kDLUInt; break;
     case 'e': case 'f': case 'd': code = kDLFloat; break;
-    case 'F': case 'D': code = kDLComplex; break; /* as struct has them since Python 3.14 */
+    case 'F': case 'D': code = kDLComplex; break; /* complex codes of struct since Python 3.14 */
     case 'Z':
       if (*++format != 'f' && *format != 'd') return NULL;
       code = kDLComplex;
@@ -118,7 +118,7 @@ typedef struct dtype_instance {
   const dtype_row *row;
 } dtype_instance;
 
-/* Made once for the process, and never given up. */
+/* Made once for the process, and never released. */
 static PyTypeObject *dtype_type;
 static PyObject *instances[N_ROWS];
 
@@ -126,7 +126,7 @@ static const dtype_row *row_in(PyObject *self) { return ((dtype_instance *)self)
 
 PyObject *dtype_object(const dtype_row *row) { return new_ref(instances[row - rows]); }
 
-/* The row of a str, or of what stands behind its last dot: "float32", "torch.float32". No exception. */
+/* The row of a str, or of the part after its last dot: "float32", "torch.float32". No exception. */
 static const dtype_row *row_by_text(PyObject *text) {
   const dtype_row *row = NULL;
   PyObject *bytes;
@@ -144,7 +144,7 @@ static const dtype_row *row_by_text(PyObject *text) {
   return row;
 }
 
-/* The attribute of that name, where it is a str; NULL without an exception where it is not. */
+/* The attribute of that name, if it is a str; else NULL without an exception. */
 static PyObject *text_attribute(PyObject *object, const char *name) {
   PyObject *text = PyObject_GetAttrString(object, name);
   if (text && PyUnicode_Check(text)) return text;
@@ -153,7 +153,7 @@ static PyObject *text_attribute(PyObject *object, const char *name) {
   return NULL;
 }
 
-/* numpy.dtype and others of its form have a name. It says nothing about the order of bytes. */
+/* By the attribute `name`, of numpy.dtype and its like. The name does not tell the byte order. */
 static const dtype_row *row_by_name_attribute(PyObject *object) {
   const dtype_row *row = NULL;
   PyObject *name = text_attribute(object, "name");
@@ -170,7 +170,7 @@ static const dtype_row *row_by_name_attribute(PyObject *object) {
   return row;
 }
 
-/* A type that stands for its values: Python's own, numpy.float32, numpy.bool_. */
+/* A scalar type: Python's own, numpy.float32, numpy.bool_. */
 static const dtype_row *row_by_type(PyObject *type) {
   static const struct {
     PyTypeObject *type;
@@ -188,8 +188,8 @@ static const dtype_row *row_by_type(PyObject *type) {
   return row;
 }
 
-/* torch.float32 and others of its form say their name only as text. An array would say all that is in it: only of an
- * object whose type is called dtype, DType or so is the text looked at. */
+/* By str(), for torch.float32 and its like, which have no name attribute. Only of objects with a type named dtype, DType or
+ * similar: str() of an array would format all of its values. */
 static const dtype_row *row_by_str(PyObject *object) {
   const dtype_row *row = NULL;
   PyObject *type_name = text_attribute((PyObject *)Py_TYPE(object), "__name__"), *text;
@@ -235,7 +235,7 @@ static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("quern
 
 static PyObject *dtype_str(PyObject *self) { return PyUnicode_FromString(row_in(self)->long_name); }
 
-/* Equal to all that names the same dtype. Of those only the long name has the same hash. */
+/* Equal to every object that names the same dtype. Of those only the long name has the same hash. */
 static PyObject *dtype_compare(PyObject *self, PyObject *other, int operation) {
   const dtype_row *row;
   if (operation != Py_EQ && operation != Py_NE) Py_RETURN_NOTIMPLEMENTED;
@@ -251,7 +251,7 @@ static Py_hash_t dtype_hash(PyObject *self) {
   return hash;
 }
 
-/* As the global of its name: pickled, copied, it is the same object. */
+/* Pickled as the global of its name: a pickled or copied dtype is the same object. */
 static PyObject *dtype_reduce(PyObject *self, PyObject *unused) {
   (void)unused;
   return dtype_str(self);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dtypes.h: one table of dtypes: DLPack's code and bits beside the names that Quern, the array API, NumPy's type numbers and
- * the buffer protocol have for them. */
+ * dtypes.h: one table of dtypes: DLPack's code and bits, the names of Quern and the array API, NumPy's type numbers, the
+ * buffer protocol's formats. */
 #ifndef QUERN_PYTHON_DTYPES_H
 #define QUERN_PYTHON_DTYPES_H
 
@@ -17,8 +17,8 @@ typedef struct dtype_row {
   int numpy;             /* NPY_FLOAT ...; -1: NumPy has none */
 } dtype_row;
 
-/* NULL where there is none; none sets an exception. Formats: with a byte order that is the machine's, or none; the length that
- * counts is itemsize ("l" is 4 or 8 bytes). */
+/* NULL: there is none; no exception is set. Formats: with native byte order or none; itemsize decides the length ("l" is 4 or 8
+ * bytes). */
 const dtype_row *dtype_of(DLDataType type);
 const dtype_row *dtype_by_name(const char *name); /* either name */
 const dtype_row *dtype_by_format(const char *format, Py_ssize_t itemsize);
@@ -29,8 +29,8 @@ static inline DLDataType dtype_dlpack(const dtype_row *row) { return (DLDataType
 #define DTYPE_CHARS 48
 const char *dtype_text(DLDataType type, char text[DTYPE_CHARS]);
 
-/* The object quern.float32 for a row (a new reference), and the row that an object names: such an object, its names as str,
- * or whatever has a name that ends in one: numpy.float32, numpy.dtype, torch.float32, bool, int, float of Python. NULL:
+/* The object, such as quern.float32, of a row (a new reference); and the row named by an object: such an object, its names as
+ * str, or an object with such a name at its end: numpy.float32, numpy.dtype, torch.float32, Python's bool, int, float. NULL:
  * TypeError. */
 PyObject *dtype_object(const dtype_row *row);
 const dtype_row *dtype_from_object(PyObject *object);

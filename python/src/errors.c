@@ -21,7 +21,7 @@ static PyObject *class_of(quern_status status) {
   }
 }
 
-/* Sets `exception`, which is taken over and may be NULL after an error, with the status. */
+/* Raises `exception` with the status. Takes over the reference, which may be NULL after an error. */
 static PyObject *set_exception(PyObject *exception, quern_status status) {
   PyObject *number = exception ? PyLong_FromLong(status) : NULL;
   if (number && PyObject_SetAttrString(exception, "status", number) == 0)
@@ -43,14 +43,14 @@ static PyObject *raise_as(PyObject *class, quern_status status) {
 
 /* ---- Syntax ---- */
 
-/* What a sentence `name:line:column: message`, the line and a caret below, says. */
+/* The parts of a sentence `name:line:column: message`, which is followed by the line and a caret. */
 typedef struct place {
   const char *name, *message, *line;
   size_t name_length, message_length, line_length;
   int number, column;
 } place;
 
-/* Behind digits and a colon; NULL where there are none. */
+/* Reads digits and a colon; returns the place behind them, or NULL. */
 static const char *take_number(const char *text, int *number) {
   char *end;
   long value = strtol(text, &end, 10);
@@ -60,14 +60,14 @@ static const char *take_number(const char *text, int *number) {
 
 #define INDENTATION 2 /* of the line in the sentence */
 
-/* Where the text's name ends, which is known but that characters which are not shown are '?'; NULL: it is another. */
+/* The end of the name at the beginning of `text`, where unprintable characters are '?'; NULL: it is another name. */
 static const char *end_of_name(const char *text, const char *name) {
   for (; *name; name++, text++)
     if (*text != *name && *text != '?') return NULL;
   return *text == ':' ? text : NULL;
 }
 
-/* name: of the file; NULL: any that has no such numbers in it. */
+/* Parses the sentence. name: of the file; NULL: any name without such numbers. */
 static int find_place(const char *text, const char *name, place *place) {
   const char *end = name ? end_of_name(text, name) : NULL;
   for (const char *colon = end ? end : strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -112,7 +112,7 @@ PyObject *raise_file(int number, const char *path) {
   return set_exception(exception, QUERN_E_IO);
 }
 
-/* ---- What is called ---- */
+/* ---- Entry points ---- */
 
 PyObject *raise_status(quern_status status) {
   if (PyErr_Occurred()) return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exchange_api.c: DLPack's C exchange API: other types', found, and that of quern.Array, for callers in C. */
+ * exchange_api.c: DLPack's C exchange API: looked up for other types, implemented for quern.Array. */
 #include "exchange_api.h"
 
 #include "array_object.h"
@@ -15,7 +15,7 @@ const DLPackExchangeAPI *exchange_api_of(PyTypeObject *type) {
   const DLPackExchangeAPIHeader *header = NULL;
   const DLPackExchangeAPI *api;
   if (capsule && PyCapsule_IsValid(capsule, capsule_name)) header = PyCapsule_GetPointer(capsule, capsule_name);
-  Py_XDECREF(capsule); /* what it points to lives as long as the process */
+  Py_XDECREF(capsule); /* the API struct lives as long as the process */
   if (!capsule && !clear_refusal()) return NULL;
   while (header && header->version.major != DLPACK_MAJOR_VERSION) header = header->prev_api;
   api = (const DLPackExchangeAPI *)header;
@@ -41,7 +41,7 @@ static int from_object(void *object, DLManagedTensorVersioned **out) {
   return *out ? 0 : -1;
 }
 
-/* The consumer's tensor is anybody's. */
+/* The tensor may come from any producer, so it is imported with checks. */
 static int to_object(DLManagedTensorVersioned *tensor, void **object) {
   struct DLManagedTensorVersioned *managed;
   const quern_status status = quern_managed_import(tensor, 0, &managed);
@@ -49,7 +49,7 @@ static int to_object(DLManagedTensorVersioned *tensor, void **object) {
   return *object ? 0 : -1;
 }
 
-/* A bare tensor has no flags: what must not be written is not given out as one. */
+/* A bare tensor has no flags, so read-only arrays are refused. */
 static int borrow(void *object, DLTensor *out) {
   if (check_array(object)) return -1;
   if (array_managed(object)->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
@@ -60,7 +60,7 @@ static int borrow(void *object, DLTensor *out) {
   return 0;
 }
 
-/* Streams are those of the calls; where they name none, the legacy default one. */
+/* Calls use the stream they are given, by default the legacy one. */
 static int current_stream(DLDeviceType device_type, int32_t device_id, void **stream) {
   (void)device_type;
   (void)device_id;

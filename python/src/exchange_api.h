@@ -8,11 +8,11 @@
 
 #include "limited.h"
 
-/* The C exchange API of major version 1 of a type, NULL where it has none. Looked up anew: callers keep it per type. May
- * leave an exception that is none of its business (KeyboardInterrupt, of a metaclass). */
+/* The C exchange API of major version 1 of a type; NULL: it has none. Not cached: callers keep it per type. May leave an
+ * exception of foreign code (KeyboardInterrupt, of a metaclass). */
 const DLPackExchangeAPI *exchange_api_of(PyTypeObject *type);
 
-/* quern.Array's own, as the capsule that its type has in __dlpack_c_exchange_api__. */
+/* quern.Array's own, as the capsule for __dlpack_c_exchange_api__. */
 PyObject *exchange_api_capsule(void);
 
 #endif

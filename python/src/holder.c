@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * holder.c: a managed tensor that several hold; see holder.h. */
+ * holder.c: a reference counted managed tensor; see holder.h. */
 #include "holder.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ struct tensor_holder {
   struct DLManagedTensorVersioned *managed;
 };
 
-/* A deleter may be Python's code. */
+/* Keeps a pending exception: the deleter may run Python code. */
 void managed_drop(struct DLManagedTensorVersioned *managed) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -35,7 +35,7 @@ tensor_holder *holder_new(struct DLManagedTensorVersioned *managed) {
 
 struct DLManagedTensorVersioned *holder_managed(const tensor_holder *holder) { return holder->managed; }
 
-/* On any thread. All that other holders did with the memory happens before the deleter. */
+/* Drops a reference, on any thread. Accesses of other holders to the memory happen before the deleter. */
 static void let_go(void *holder_of) {
   tensor_holder *holder = holder_of;
   if (atomic_fetch_sub_explicit(&holder->count, 1, memory_order_acq_rel) == 1) {
@@ -53,7 +53,7 @@ void holder_release(tensor_holder *holder) {
 
 struct DLManagedTensorVersioned *holder_export(tensor_holder *holder, const quern_export *wish) {
   const DLTensor *tensor = &holder->managed->dl_tensor;
-  const uint64_t flags = holder->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY; /* a share is nobody's own copy */
+  const uint64_t flags = holder->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY; /* shared memory is not flagged IS_COPIED */
   struct DLManagedTensorVersioned *managed = NULL;
   quern_status status;
   atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed);
@@ -67,7 +67,7 @@ struct DLManagedTensorVersioned *holder_export(tensor_holder *holder, const quer
   }
   if (status == QUERN_OK) return managed;
   raise_exchange(status);
-  let_go(holder); /* not the last: the caller's share is there */
+  let_go(holder); /* not the last reference: the caller has one */
   return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * holder.h: a managed tensor that several Python objects hold. Called with the GIL, but for counting. Knows no ops. */
+ * holder.h: a managed tensor held by several Python objects. Called with the GIL, except the counting. Knows no ops. */
 #ifndef QUERN_PYTHON_HOLDER_H
 #define QUERN_PYTHON_HOLDER_H
 
@@ -8,23 +8,23 @@
 
 #include "limited.h"
 
-/* One managed tensor with as many holders as there are: an array, what was exported from it. The last one calls the deleter.
- * Counting needs no GIL. */
+/* A reference counted managed tensor: an array and its exports hold it. The last one to release it calls the deleter. The
+ * count is atomic and needs no GIL. */
 typedef struct tensor_holder tensor_holder;
 
-/* Takes the tensor over; one holder. NULL: MemoryError, and the tensor has been deleted. */
+/* Takes over the tensor; count 1. NULL: MemoryError, and the tensor has been deleted. */
 tensor_holder *holder_new(struct DLManagedTensorVersioned *managed);
 struct DLManagedTensorVersioned *holder_managed(const tensor_holder *holder);
 void holder_release(tensor_holder *holder);
 
-/* quern_managed_export of the held tensor: what comes holds it too, or is a copy. Without the GIL where that may take its
- * time. NULL: an exception. */
+/* quern_managed_export of the held tensor: the result holds it too, or is a copy. Releases the GIL if that may take long. NULL:
+ * an exception. */
 struct DLManagedTensorVersioned *holder_export(tensor_holder *holder, const quern_export *wish);
 
 /* Another view of the held tensor's memory, which holds it too. NULL: an exception. */
 struct DLManagedTensorVersioned *holder_view(tensor_holder *holder, const DLTensor *tensor);
 
-/* quern_managed_release in the presence of an exception, which stays. */
+/* quern_managed_release; a pending exception is kept. */
 void managed_drop(struct DLManagedTensorVersioned *managed);
 
 #endif

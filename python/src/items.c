@@ -10,7 +10,7 @@
 
 /* ---- One item ---- */
 
-/* How the exponent of all ones, and the code of -0, are used. */
+/* The meaning of an exponent of all ones, and of the code of -0. */
 typedef enum { IEEE, FINITE /* all ones: NaN */, ZERO_UNSIGNED /* -0: NaN */, POWERS /* only an exponent */ } float_form;
 
 typedef struct float_format {
@@ -54,7 +54,7 @@ static uint64_t load(const char *address, int bytes) {
   return bytes == 1 ? word.u8 : bytes == 2 ? word.u16 : bytes == 4 ? word.u32 : word.u64;
 }
 
-/* Exact: a double holds every format's values. */
+/* Exact: doubles have all values of these formats. */
 static double decode(const float_format *format, uint64_t bits) {
   const uint64_t fraction = bits & ((UINT64_C(1) << format->fraction_bits) - 1);
   const int top = (1 << format->exponent_bits) - 1, exponent = (int)(bits >> format->fraction_bits) & top;
@@ -77,8 +77,8 @@ static double decode(const float_format *format, uint64_t bits) {
   return sign * ldexp(1 + (double)fraction * unit, exponent - format->bias);
 }
 
-/* The double with the fewest decimal digits that lies nearer to the value than to the format's values beside it: its repr is
- * the shortest that tells the value. Whole numbers that can be read stay what they are: 448, not 450. */
+/* The double with the fewest decimal digits that rounds to the value in its format: its repr is the shortest unique one. Whole
+ * numbers of moderate size are unchanged: 448, not 450. */
 static double shorten(const float_format *format, double value) {
   int exponent;
   double half_gap;
@@ -141,7 +141,7 @@ int64_t tensor_n_items(const DLTensor *tensor) {
 
 void *tensor_first(const DLTensor *tensor) { return tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL; }
 
-/* Where index i of dimension d is. Strides of an empty tensor mean nothing, and may be too large for a pointer's arithmetic. */
+/* The address of index i of dimension d. Strides of an empty tensor mean nothing, and may overflow pointer arithmetic. */
 static const char *item(const DLTensor *tensor, int d, int64_t i, const char *address) {
   return (const char *)((uintptr_t)address + (uintptr_t)i * (uintptr_t)tensor->strides[d] * (tensor->dtype.bits / 8));
 }
@@ -166,7 +166,7 @@ PyObject *values_list(const DLTensor *tensor) { return list_of(tensor, 0, tensor
 #define MANY_ITEMS 1000
 #define EDGE_ITEMS 3
 
-/* Pieces of a text, in a list until they are joined. */
+/* Appends a piece of text to a list, to be joined later. Takes over the reference. */
 static int put(PyObject *pieces, PyObject *text) {
   const int failed = !text || PyList_Append(pieces, text);
   Py_XDECREF(text);
@@ -180,7 +180,7 @@ static int put_value(PyObject *pieces, DLDataType type, const char *address) {
   return failed ? -1 : 0;
 }
 
-/* Between two elements of dimension d: on one line, or, where they are rows, as many line ends as there are brackets to see. */
+/* The separator of two elements of dimension d: ", " in a row, one newline between rows, two elsewhere. */
 static int put_gap(PyObject *pieces, int d, int ndim, int indent) {
   static const char blanks[] = "                                                                ";
   if (d == ndim - 1) return put(pieces, PyUnicode_FromString(", "));

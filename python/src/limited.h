@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limited.h: Python.h under the stable ABI of CPython 3.9, and, in our own words, what every CPython since 3.9 exports but
- * whose declarations the headers keep from the limited API until later: the buffer protocol (until 3.11) and the calling
- * conventions FASTCALL (until 3.10) and vectorcall (until 3.12). Their binary forms have not changed since 3.9. */
+ * limited.h: Python.h under the stable ABI of CPython 3.9, with declarations of functions that every CPython since 3.9 exports,
+ * but that joined the limited API later: the buffer protocol (3.11) and the calling conventions FASTCALL (3.10) and vectorcall
+ * (3.12). Their binary forms have not changed since 3.9. */
 #ifndef QUERN_PYTHON_LIMITED_H
 #define QUERN_PYTHON_LIMITED_H
 
@@ -63,7 +63,7 @@ PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *view);
 typedef PyObject *(*vectorcallfunc)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 #define PY_VECTORCALL_ARGUMENTS_OFFSET ((size_t)1 << (8 * sizeof(size_t) - 1))
-/* A macro, since some headers declare the function all the same. */
+/* A macro, since some headers do declare the function. */
 #define PyVectorcall_NARGS(n) ((Py_ssize_t)((size_t)(n) & ~PY_VECTORCALL_ARGUMENTS_OFFSET))
 PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, PyObject *dict);
 #endif
@@ -74,7 +74,7 @@ static inline PyObject *new_ref(PyObject *object) {
   return object;
 }
 
-/* PyModule_AddObjectRef, of 3.10, but that it takes the reference over, on failure too. The object may be NULL after an
+/* PyModule_AddObjectRef, of 3.10, except that it takes over the reference, on failure too. The object may be NULL after an
  * exception. */
 static inline int module_add(PyObject *module, const char *name, PyObject *object) {
   int failed = object ? PyObject_SetAttrString(module, name, object) : -1;
@@ -82,7 +82,7 @@ static inline int module_add(PyObject *module, const char *name, PyObject *objec
   return failed;
 }
 
-/* Whether there is such an attribute: 1, 0; -1: an exception other than AttributeError, of the code that was asked. */
+/* Whether there is such an attribute: 1, 0; -1: an exception of foreign code, other than AttributeError. */
 static inline int has_attribute(PyObject *object, const char *name) {
   PyObject *value = PyObject_GetAttrString(object, name);
   if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
@@ -91,7 +91,7 @@ static inline int has_attribute(PyObject *object, const char *name) {
   return value != NULL;
 }
 
-/* Drops an exception that is a no to a question. 0: it is the program's end, or of its means: it stays. */
+/* Clears an exception that means "no". 0: an exception that must be passed on (exit, interrupt, out of memory): it is kept. */
 static inline int clear_refusal(void) {
   if (!PyErr_Occurred()) return 1;
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return 0;

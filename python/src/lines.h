@@ -6,7 +6,7 @@
 
 #include "limited.h"
 
-/* A new dict of str; lines without a key, and one that was cut off, are left out. The text is written to. */
+/* A new dict of str, without lines that have no key or were cut off. Modifies the text. */
 PyObject *lines_dict(char *text);
 
 #endif

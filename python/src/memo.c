@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* A plan costs about as much to make as a few calls. */
+/* Calls of a layout before a plan is made: making one costs about as much as a few calls. */
 #define WORTHWHILE 4
 
-/* Appends how a tensor lies; the number of words then, or -1: not to be remembered. */
+/* Appends a tensor's layout. Returns the number of words, or -1: not to be remembered. */
 static int32_t append(const DLTensor *tensor, int64_t *words, int32_t n) {
   int32_t ndim = tensor->ndim;
   if (n < 0 || ndim < 0 || n + 1 + 2 * ndim > MEMO_WORDS) return -1;
@@ -47,7 +47,7 @@ quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *
   }
   if (!memo->plan && memo->n_seen < WORTHWHILE && ++memo->n_seen == WORTHWHILE) {
     memo->is_running = 1;
-    if (quern_op_prepare(op, n_in, in, n_out, out, NULL, &memo->plan)) memo->plan = NULL; /* and is not asked for again */
+    if (quern_op_prepare(op, n_in, in, n_out, out, NULL, &memo->plan)) memo->plan = NULL; /* not tried again for this layout */
   }
   memo->is_running = memo->plan != NULL;
   return memo->plan;

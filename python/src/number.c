@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * number.c: Python's numbers as operands: the dtype they take from the others, and their value in it. */
+ * number.c: Python's numbers as operands: their dtype, which follows from the other operands, and their value in it. */
 #include "number.h"
 
 #include "dtypes.h"
@@ -8,7 +8,7 @@
 
 /* ---- Values ---- */
 
-/* Floats of 16 bits and fewer are rounded by the op full, as everything else is. */
+/* Rounds to a float of 16 bits or fewer by the op full, with the library's rounding. */
 static int round_to(operand *operand, double value) {
   static quern_op *full;
   const quern_scalar param = {.kind = QUERN_F64, .v.f = {value, 0}};
@@ -26,7 +26,7 @@ static int overflows(const operand *operand) {
 }
 
 static int set_float(operand *operand) {
-  double value = PyFloat_AsDouble(operand->object); /* of an int, too */
+  double value = PyFloat_AsDouble(operand->object); /* takes an int, too */
   if (value == -1 && PyErr_Occurred()) return overflows(operand);
   DLDataType type = operand->own.dtype;
   if (type.code != kDLFloat || type.bits < 32) return round_to(operand, value);
@@ -89,14 +89,14 @@ static int kind_rank(DLDataType type) {
   }
 }
 
-/* Where the library has no common dtype, any will do: the call itself is refused, in the library's words. */
+/* If there is no common dtype, either will do: the library refuses the call with its own message. */
 static DLDataType promote(DLDataType a, DLDataType b) {
   DLDataType common;
   if (a.code == b.code && a.bits == b.bits) return a;
   return promotion_of(a, b, &common) ? common : a;
 }
 
-/* The dtype of a number beside operands of that dtype. A bool is anything, an int what counts or measures. */
+/* The dtype of a number beside operands of that dtype. A bool takes any dtype, an int any but bool, a float only floats. */
 static DLDataType weak_dtype(PyObject *number, DLDataType others) {
   int is_float = PyFloat_Check(number), is_int = !is_float && !PyBool_Check(number);
   if (is_float && kind_rank(others) < 2) return (DLDataType){kDLFloat, 32, 1};
@@ -104,7 +104,7 @@ static DLDataType weak_dtype(PyObject *number, DLDataType others) {
   return others;
 }
 
-/* An int that counts stays whole where the float would round it; beyond i64 any count is as good. */
+/* Sets a count as i64, since a float could round it; saturates. */
 static int set_count(operand *operand) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(operand->object, &overflow);

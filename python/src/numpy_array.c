@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * numpy_array.c: see numpy_array.h. The layouts are PyArrayObject_fields and PyArray_Descr of numpy/ndarraytypes.h, the same in
- * 1.x and 2.x as far as they are written down here. */
+ * numpy_array.c: see numpy_array.h. The structs are the first fields of PyArrayObject_fields and PyArray_Descr of
+ * numpy/ndarraytypes.h, which are the same in 1.x and 2.x. */
 #include "numpy_array.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ _Static_assert(sizeof(intptr_t) == sizeof(int64_t), "npy_intp is taken for int64
 
 #define ARRAY_WRITEABLE 0x0400
 
-/* Indices of numpy.core's table of functions, and the interfaces that are known. */
+/* Indices into numpy.core's table of functions, and the supported versions of the binary interface. */
 #define API_ABI_VERSION 0
 #define API_ARRAY_TYPE 2
 #define API_ARRAY_NEW 93
@@ -38,7 +38,7 @@ typedef unsigned (*abi_version_fn)(void);
 typedef PyObject *(*array_new_fn)(PyTypeObject *type, int nd, const intptr_t *dimensions, int type_num, const intptr_t *strides,
                                   void *data, int itemsize, int flags, PyObject *object);
 
-/* NumPy stays loaded once it is. */
+/* Found once: NumPy is never unloaded. */
 static struct {
   void **api;          /* NULL: not found yet, or unknown */
   PyTypeObject *array; /* numpy.ndarray, borrowed from the table */
@@ -101,7 +101,7 @@ static int is_swapped(char byteorder) {
   return byteorder == (*(const uint8_t *)&one ? '>' : '<');
 }
 
-/* Types of other packages, ml_dtypes' bfloat16, have numbers of their own in each process, and names. */
+/* Types of other packages, such as ml_dtypes' bfloat16, have type numbers that differ by process; they are found by name. */
 static const dtype_row *dtype_by_own_name(descr_fields *descr) {
   PyObject *name = PyObject_GetAttrString((PyObject *)descr->typeobj, "__name__");
   PyObject *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;

@@ -82,7 +82,7 @@ static PyObject *op_refuse_new(PyTypeObject *type, PyObject *args, PyObject *key
 
 /* ---- Attributes ---- */
 
-/* What quern._signature's function of that name says of the op. */
+/* Calls quern._signature's function of that name for the op. */
 static PyObject *ask_python(PyObject *self, const char *function) {
   PyObject *module = PyImport_ImportModule("quern._signature");
   PyObject *answer = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
@@ -99,7 +99,7 @@ static PyObject *get_signature(PyObject *object, void *unused) {
   op_object *self = (op_object *)object;
   (void)unused;
   if (!self->signature) {
-    PyObject *signature = ask_python(object, "signature"), *other = self->signature; /* of another thread, meanwhile */
+    PyObject *signature = ask_python(object, "signature"), *other = self->signature; /* maybe by another thread meanwhile */
     self->signature = signature;
     Py_XDECREF(other);
   }
@@ -137,7 +137,7 @@ static PyObject *get_outputs(PyObject *self, void *unused) {
   return names_of(info->args + info->n_in, info->n_out);
 }
 
-/* None: it must be given. */
+/* A parameter's default. None: it has none. */
 static PyObject *number_of(const quern_scalar *scalar) {
   switch (scalar->kind) {
     case QUERN_I64: return PyLong_FromLongLong(scalar->v.i);
@@ -166,7 +166,7 @@ static PyObject *op_repr(PyObject *self) {
   return PyUnicode_FromFormat("<quern.Op %s>", info->name);
 }
 
-/* Those that are the package's by name are pickled as such. */
+/* Ops that are attributes of the package are pickled by name. */
 static PyObject *op_reduce(PyObject *self, PyObject *unused) {
   const char *name = ((op_object *)self)->info->name;
   PyObject *module = PyImport_ImportModule("quern");
@@ -174,7 +174,7 @@ static PyObject *op_reduce(PyObject *self, PyObject *unused) {
   (void)unused;
   Py_XDECREF(module);
   PyErr_Clear();
-  Py_XDECREF(known); /* an address is all that is wanted of it */
+  Py_XDECREF(known); /* only its address is compared */
   if (known == self) return PyUnicode_FromString(name);
   PyErr_Format(PyExc_TypeError, "quern.Op %s cannot be pickled: it is not quern.%s; make it anew from its text", name, name);
   return NULL;
@@ -234,7 +234,7 @@ static PyObject *doc_get(PyObject *descriptor, PyObject *op, PyObject *type) {
   return op ? ask_python(op, "doc") : PyUnicode_FromString(type_doc);
 }
 
-/* What the type has as __doc__. With a getset, or a __doc__ of its own, one of the two docstrings would be hidden. */
+/* The type's __doc__, which also serves instances. A getset or a plain __doc__ would hide one of the two docstrings. */
 static PyObject *make_doc(void) {
   static PyType_Slot slots[] = {{Py_tp_descr_get, (void *)doc_get}, {0, NULL}};
   static PyType_Spec spec = {"quern._OpDoc", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};

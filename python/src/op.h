@@ -8,7 +8,7 @@
 
 #include "limited.h"
 
-/* A new quern.Op, which takes the op over. NULL: an exception, and the op has been released. */
+/* A new quern.Op, which takes over the op. NULL: an exception, and the op has been released. */
 PyObject *op_new(quern_op *op, int may_compile);
 int op_check(PyObject *object);
 

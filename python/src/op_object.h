@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_object.h: quern.Op as a C object: what the binding of arguments and the call read. Its Python type is in op.c. */
+ * op_object.h: quern.Op as a C object, for the binding of arguments and the call. Its Python type is in op.c. */
 #ifndef QUERN_PYTHON_OP_OBJECT_H
 #define QUERN_PYTHON_OP_OBJECT_H
 
@@ -10,7 +10,7 @@
 #include "memo.h"
 #include "number.h"
 
-/* What an op of the library has at most. */
+/* The library's limit of operands per op. */
 #define OP_MAX_OPERANDS 32
 #define OP_MAX_PARAMS 16
 

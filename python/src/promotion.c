@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * promotion.c: see promotion.h. The dtype is that of the expression `c ? a : b`, which takes all dtypes that the library has and
- * does not depend on the ops that it was built with. */
+ * promotion.c: see promotion.h. The dtype is that of the expression `c ? a : b`, which takes all dtypes of the library and does
+ * not depend on its ops. */
 #include "promotion.h"
 
 #include <quern/quern.h>

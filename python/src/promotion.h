@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * promotion.h: the dtype that operands of two dtypes promote to, as the library has it. Called with the GIL. */
+ * promotion.h: the dtype that operands of two dtypes promote to, by the library. Called with the GIL. */
 #ifndef QUERN_PYTHON_PROMOTION_H
 #define QUERN_PYTHON_PROMOTION_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * protocol.c: the consumer's side of Python's DLPack protocol: __dlpack_device__, then __dlpack__ with as many arguments as the
- * producer knows. Producers are strangers' code: whatever they return is looked at before it is used. */
+ * producer knows. Producers are foreign code: everything they return is checked before it is used. */
 #include "protocol.h"
 
 #include "capsule.h"
 #include "device_object.h"
 
-/* Of its type, or of what it is a proxy for. */
+/* Checks the type, then the object: it may be a proxy. */
 int dlpack_has(PyObject *object) {
   return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__") || has_attribute(object, "__dlpack__");
 }
@@ -38,8 +38,8 @@ static int set(PyObject *keywords, const char *name, PyObject *value) {
   return failed ? -1 : 0;
 }
 
-/* The stream on which the tensor is going to be used, said in the words for its device: the legacy default one is 1 of CUDA
- * and 0 of ROCm; others have no words for it. A copy on the CPU is complete when it comes, whatever device it is from. */
+/* Sets the stream argument, the stream that will use the tensor: the legacy default one is 1 for CUDA and 0 for ROCm; other
+ * devices have none. A copy to the CPU is complete on return, from any device. */
 static int set_stream(PyObject *keywords, DLDevice at, const dlpack_wish *wish) {
   if (wish->device && wish->device->device_type == kDLCPU) return 0;
   if (at.device_type != kDLCUDA && at.device_type != kDLCUDAManaged && at.device_type != kDLROCM) return 0;
@@ -56,8 +56,8 @@ static int set_wishes(PyObject *keywords, const dlpack_wish *wish) {
   return set(keywords, "copy", PyBool_FromLong(wish->copy == QUERN_COPY_ALWAYS));
 }
 
-/* Asks for a versioned capsule. A TypeError means, most of the time, a producer from before there were versions, which knows
- * no argument but the stream; if it means something else, it comes again. */
+/* Asks for a versioned capsule. A TypeError usually means a producer older than versions, which knows no argument but the
+ * stream, so it is asked again; an error with another cause is raised again. */
 static PyObject *ask(PyObject *object, DLDevice at, const dlpack_wish *wish) {
   PyObject *keywords = PyDict_New(), *capsule = NULL;
   if (!keywords || set_stream(keywords, at, wish)) goto done;
@@ -74,9 +74,9 @@ done:
   return capsule;
 }
 
-/* PyTorch hands over a view that negates what is in its memory as if it did not. (One that conjugates it refuses.) */
+/* Refuses views that negate: PyTorch exports them as if they did not. (It refuses views that conjugate itself.) */
 static int refuse_negation(PyObject *object) {
-  static PyObject *plain; /* owned: the last type without such views, as asking costs half of an import */
+  static PyObject *plain; /* owned: the last type without such views; asking costs half of an import */
   PyObject *type = (PyObject *)Py_TYPE(object), *last, *answer;
   if (type == plain) return 0;
   int has = has_attribute(type, "is_neg");
@@ -96,7 +96,7 @@ static int refuse_negation(PyObject *object) {
   return negates ? -1 : 0;
 }
 
-/* The capsule. A producer may come back here, to itself. */
+/* Gets the capsule. Guarded against recursion: a producer may call this for the same object. */
 static PyObject *ask_producer(PyObject *object, const dlpack_wish *wish) {
   PyObject *capsule = NULL;
   DLDevice at;
@@ -109,7 +109,7 @@ static PyObject *ask_producer(PyObject *object, const dlpack_wish *wish) {
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish) {
   struct DLManagedTensorVersioned *managed;
   PyObject *capsule, *type, *value, *traceback;
-  if (PyErr_Occurred()) return NULL; /* of a caller that takes -1 of dlpack_has for a yes */
+  if (PyErr_Occurred()) return NULL; /* a caller may treat -1 of dlpack_has as yes */
   int has = dlpack_has(object);
   if (has < 0) return NULL;
   if (!has) {
@@ -118,7 +118,7 @@ struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wi
   }
   if (!(capsule = ask_producer(object, wish))) return NULL;
   managed = capsule_take(capsule);
-  PyErr_Fetch(&type, &value, &traceback); /* its destructor is the producer's */
+  PyErr_Fetch(&type, &value, &traceback); /* the capsule's destructor is foreign code */
   Py_DECREF(capsule);
   PyErr_Restore(type, value, traceback);
   return managed;

@@ -10,16 +10,16 @@
 
 /* What __dlpack__ is asked for. */
 typedef struct dlpack_wish {
-  const DLDevice *device; /* NULL: wherever it is */
+  const DLDevice *device; /* NULL: the tensor's */
   int copy;               /* QUERN_COPY_* */
   void *stream;           /* CUDA: the consumer's stream, as quern_call.stream; NULL: the legacy default one */
 } dlpack_wish;
 
 /* The protocol's consumer: __dlpack_device__, then __dlpack__(stream, max_version, dl_device, copy), with fewer arguments for
- * producers that do not know them (only where device and copy are nobody's wish). TypeError if the object has none of it. */
+ * producers that do not know them (only if neither device nor copy is wished). TypeError if the object has no __dlpack__. */
 struct DLManagedTensorVersioned *dlpack_import(PyObject *object, const dlpack_wish *wish);
 
-/* Whether the object's type has __dlpack__: 1, 0; -1: an exception, with which dlpack_import ends, too. */
+/* Whether the object's type has __dlpack__: 1, 0; -1: an exception, which dlpack_import would raise, too. */
 int dlpack_has(PyObject *object);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quern_module.c: the extension module quern._quern: puts together what the other files have. */
+ * quern_module.c: the extension module quern._quern, assembled from the other files. */
 #include <quern/quern.h>
 
 #include "array_dlpack.h"
@@ -16,8 +16,8 @@ static int add_version(PyObject *module) {
                     PyUnicode_FromFormat("%d.%d.%d", (int)(version >> 16), (int)(version >> 8 & 255), (int)(version & 255)));
 }
 
-/* Types, and what is known of other packages' types, are the process's, not an interpreter's: the first one's, which may load
- * the module again. */
+/* Types and caches are per process, not per interpreter: only the first interpreter may load the module, also more than
+ * once. */
 static int execute(PyObject *module) {
   static int64_t owner = -1;
   const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());

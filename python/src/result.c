@@ -56,7 +56,7 @@ void operand_drop(operand *result) {
 
 /* ---- Producers that have from_dlpack ---- */
 
-/* The package that brought the object's type: a new reference, or NULL, perhaps with an exception that matters. */
+/* The package of the object's type: a new reference, or NULL, perhaps with an exception to be passed on. */
 static PyObject *package_of(PyObject *object) {
   PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__module__");
   PyObject *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8String(module) : NULL, *package = NULL;
@@ -73,8 +73,8 @@ static PyObject *package_of(PyObject *object) {
   return package;
 }
 
-/* The function from_dlpack of the object's array API namespace, else of its package: a new reference, or NULL. An exception: of
- * the code that was asked; a namespace without that function is none. */
+/* The function from_dlpack of the object's array API namespace, else of its package: a new reference, or NULL. A namespace
+ * without that function is no error; exceptions of foreign code are. */
 static PyObject *from_dlpack_of(PyObject *object) {
   int has = has_attribute(object, "__array_namespace__");
   if (has < 0) return NULL;
@@ -85,7 +85,7 @@ static PyObject *from_dlpack_of(PyObject *object) {
   return function;
 }
 
-/* Takes over the array, which may be NULL. */
+/* Converts a result to the kind of `like`. Takes over the array, which may be NULL. */
 static PyObject *convert(PyObject *array, PyObject *like) {
   PyObject *function = array ? from_dlpack_of(like) : NULL;
   if (!function && PyErr_Occurred()) Py_CLEAR(array);

@@ -6,12 +6,12 @@
 
 #include "tensor_operand.h"
 
-/* A result of the kind of `like` (an input that is no number; NULL: there is none): its tensor to be written, in memory that is
- * NumPy's for NumPy, the producer's own by its exchange API, else Quern's. info and index are set. -1: nothing to give up. */
+/* Makes the tensor of a result of the kind of `like` (an input that is no number; NULL: there is none), in memory of NumPy for
+ * NumPy, of the producer by its exchange API, else of Quern. info and index are set. -1: an exception; nothing to release. */
 int operand_result(const operand *like, const quern_shape *shape, operand *result);
 
-/* Makes the object, after the call: for other producers by their namespace's from_dlpack, where they have one, else a
- * quern.Array. NULL: an exception; the result is given up in both cases. */
+/* Makes the object, after the call: for other producers by from_dlpack of their namespace, if there is one, else a quern.Array.
+ * NULL: an exception. The result is released in both cases. */
 PyObject *operand_wrap(const operand *like, operand *result);
 void operand_drop(operand *result);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensor_operand.h: a Python object as an operand of one call: where its tensor is, and who holds it. How it got there is in
- * call_operand.c, numpy_array.c, number.c and result.c. */
+ * tensor_operand.h: a Python object as an operand of one call: its tensor, and the holder of it. Filled in by call_operand.c,
+ * numpy_array.c, number.c and result.c. */
 #ifndef QUERN_PYTHON_OPERAND_H
 #define QUERN_PYTHON_OPERAND_H
 
 #include "holder.h"
 #include "limited.h"
 
-/* How an object's tensor is had, best first. Kept per type. */
+/* The ways to take an object's tensor, best first. Cached per type. */
 typedef enum operand_kind {
   OPERAND_ARRAY,    /* quern.Array */
   OPERAND_EXCHANGE, /* the type has DLPack's C exchange API */
@@ -19,11 +19,11 @@ typedef enum operand_kind {
   OPERAND_NONE
 } operand_kind;
 
-/* What is still to be asked, by foreign code, of a tensor that was borrowed. */
+/* A question about a borrowed tensor that only foreign code can answer. */
 typedef enum operand_doubt {
   OPERAND_SURE,
-  OPERAND_LAZY,   /* it may be a view that negates or conjugates what is in its memory */
-  OPERAND_REFUSED /* the exchange API had none: __dlpack__ has the last word */
+  OPERAND_LAZY,   /* it may be a view that negates or conjugates its memory */
+  OPERAND_REFUSED /* the exchange API refused it: __dlpack__ decides */
 } operand_doubt;
 
 typedef struct operand {
@@ -31,13 +31,13 @@ typedef struct operand {
   uint64_t flags; /* DLPack's */
   operand_kind kind;
   operand_doubt doubt;
-  uint8_t makes_numpy; /* results of its kind are NumPy's arrays */
+  uint8_t makes_numpy; /* results of this kind are NumPy arrays */
   const quern_op_info *info;
-  int32_t index;       /* among info->args: who it is, for messages */
+  int32_t index;       /* among info->args, for messages */
   PyObject *object;    /* borrowed: the caller's reference outlives the call */
   const DLPackExchangeAPI *api;
-  void *stream;        /* as the producer was told */
-  struct DLManagedTensorVersioned *managed; /* held for the call; NULL: the producer's object is enough */
+  void *stream;        /* given to the producer */
+  struct DLManagedTensorVersioned *managed; /* held for the call; NULL: `object` holds the tensor */
   DLTensor own;        /* where tensor points, unless managed */
   int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM]; /* of NumPy's arrays */
   union {
@@ -55,7 +55,7 @@ static inline int operand_is_output(const operand *operand) { return operand->in
 /* Sets an exception that names the operand, and returns -1. */
 int operand_fail(const operand *operand, PyObject *exception, const char *format, ...);
 
-/* In the presence of an exception, which stays, or of none. */
+/* Releases the operand. A pending exception is kept. */
 static inline void operand_release(operand *operand) {
   struct DLManagedTensorVersioned *managed = operand->managed;
   if (!managed || !managed->deleter) return;

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* `data` is from malloc, and its owner frees it. A 0 byte, not counted, follows the last. */
+/* `data` is malloc'ed and freed by its owner. A terminating 0 byte follows, not counted in `size`. */
 typedef struct qn_bytes {
   char *data;
   size_t size;

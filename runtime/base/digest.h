@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * digest.h: a 128-bit FNV-1a hash: names what code was made from, notices damage. Not for texts that an attacker chooses
- * both of. Source: the parameters of draft-eastlake-fnv (offset basis and prime of 128 bits). */
+ * digest.h: a 128-bit FNV-1a hash: identifies the inputs of compiled code and detects damage. Not collision-resistant
+ * against an attacker. Source: the parameters of draft-eastlake-fnv (offset basis and prime of 128 bits). */
 #ifndef QN_DIGEST_H
 #define QN_DIGEST_H
 

@@ -4,8 +4,8 @@
 #ifndef QN_JIT_ENVIRONMENT_H
 #define QN_JIT_ENVIRONMENT_H
 
-/* Their texts, as qn_environment_get gives them. */
-const char *qn_environment_jit(void);        /* QUERN_JIT: off, sync or async, where the host does not say */
+/* Their values, as qn_environment_get returns them. */
+const char *qn_environment_jit(void);        /* QUERN_JIT: off, sync or async: the host's default */
 const char *qn_environment_cc(void);         /* QUERN_CC: a C compiler as a tier of its own */
 const char *qn_environment_cache_dir(void);  /* QUERN_CACHE_DIR */
 const char *qn_environment_user_cache(void); /* XDG_CACHE_HOME */
@@ -16,7 +16,7 @@ const char *qn_environment_module_dir(void); /* QUERN_MODULE_DIR: where the modu
 const char *qn_environment_cuda_path(void);  /* QUERN_CUDA_PATH: where CUDA's libraries lie */
 const char *qn_environment_path(void);       /* PATH */
 
-/* What tests ask of the compiler, QUERN_TEST_COMPILER: "hold=MILLISECONDS" before each compile, "fatal": LLVM is made to fail. */
+/* QUERN_TEST_COMPILER, for tests: "hold=MILLISECONDS" delays each compile; "fatal" makes LLVM report a fatal error. */
 const char *qn_environment_test_compiler(void);
 
 #endif

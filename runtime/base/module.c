@@ -25,8 +25,8 @@
 #define PATH_MAX 4096
 #endif
 
-/* The folder of the file that this code was loaded from: an absolute path, or 0. The name that a program was started by is
- * its caller's word, and no place to load code from: a program's file is what the kernel says. */
+/* The absolute path of the folder of the file that has this code; 0: not known. Of a program linked with it that is
+ * /proc/self/exe: argv[0] is chosen by the caller, so no code may be loaded from there. */
 static int own_folder(char *folder, size_t size) {
   const char *name = NULL;
   Dl_info info;
@@ -70,7 +70,7 @@ int qn_module_path(const char *name, char *path, size_t size) {
   const char *given = qn_environment_module_dir();
   char *own = malloc(PATH_MAX); /* callers' stacks may be small */
   int is_own = own && own_folder(own, PATH_MAX), is_found = 0;
-  if (given && given[0] != '/') given = NULL; /* what it means would change with the working directory */
+  if (given && given[0] != '/') given = NULL; /* a relative path depends on the working directory */
   if (given) is_found = qn_module_is_there(given, "", name, path, size);
   if (!is_found && is_own)
     is_found = qn_module_is_there(own, "/quern", name, path, size) || qn_module_is_there(own, "", name, path, size);
@@ -85,11 +85,10 @@ int qn_module_path(const char *name, char *path, size_t size) {
 
 /* ---- Opening ---- */
 
-/* A sanitizer's runtime, of this library or of the host, does not work with RTLD_DEEPBIND. What is given up beside it: a
- * library of the host's under a module's name for its own comes first; and quern-clang's __cxa_atexit is not found, so that a
- * process which exits while another thread opens that module, or compiles for the first time, runs LLVM's destructors
- * while its constructors still run, and may crash. No handler of ours can wait for them: theirs were registered last, and
- * are called first. */
+/* Whether a sanitizer's runtime is in the process: it does not work with RTLD_DEEPBIND. Without that flag a module may get
+ * the host's libraries in place of its own. And quern-clang's __cxa_atexit is not found: a process that exits while another
+ * thread opens that module, or compiles for the first time, runs LLVM's destructors during its constructors and may crash.
+ * An exit handler cannot prevent that: LLVM's destructors are registered later, so they are called first. */
 static int is_sanitized(void) {
   static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
   int found = 0;
@@ -105,7 +104,7 @@ static const void *open_at(const char *path, const char *symbol, uint32_t abi, c
   } module_head;
   int flags = RTLD_NOW | RTLD_LOCAL;
 #if defined(RTLD_NODELETE)
-  flags |= RTLD_NODELETE; /* threads and exit handlers of what it brings along outlive a dlclose */
+  flags |= RTLD_NODELETE; /* threads and exit handlers of its libraries outlive a dlclose */
 #endif
 #if defined(RTLD_DEEPBIND)
   if (!is_sanitized()) flags |= RTLD_DEEPBIND;

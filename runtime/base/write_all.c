@@ -42,7 +42,7 @@ int qn_write_all(int file, const char *bytes, size_t size) {
   sigpending(&pending);
   pthread_sigmask(SIG_BLOCK, &beyond, &kept);
   const int failed = write_on(file, bytes, size);
-  /* The signal is this thread's own. */
+  /* SIGXFSZ is sent to the writing thread: take it off the pending signals, unless it was pending before. */
   if (failed == EFBIG && !sigismember(&pending, SIGXFSZ)) sigtimedwait(&beyond, NULL, &now);
   pthread_sigmask(SIG_SETMASK, &kept, NULL);
   return failed;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_backend.c: calls on CUDA tensors, as the core asks for them (core/op/backend.h), by kernels built ahead, where there are some
- * that take the call as it is, else by ones that are compiled at run time for its very dtypes and layout. No interpreter runs
- * there: a call waits for its kernel, unless until then one built ahead for more general layouts can run, or, in a workspace of
- * the caller's, several of them (cuda_steps.h). Keeps nothing itself: code is its op's, loaded kernels are their image's. */
+ * cuda_backend.c: the backend (core/op/backend.h) of CUDA tensors. A call runs a kernel built ahead for its layout, if there is
+ * one, else a kernel compiled at run time for its dtypes and layout. It waits for the compile, unless a kernel built ahead for
+ * more general layouts can run meanwhile, or several of them in the caller's workspace (cuda_steps.h). Holds no state: code
+ * belongs to its op, loaded kernels to their image. */
 #include "core/simt/cuda.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "run/extension.h"
 #include "run/fused_ops.h"
 
-/* An error from below, with what was called before it. */
+/* An error of a lower layer, with the op's name put before it. */
 static quern_status named(const quern_op *op, quern_status status) {
   qn_sentence kept;
   if (status == QUERN_OK) return status;
@@ -42,15 +42,15 @@ static quern_status enter(const quern_op *op, const qn_decision *decision, void 
   return named(op, status);
 }
 
-/* ---- What could run a decision ---- */
+/* ---- The kernels that can run a decision ---- */
 
-/* The kernel that would be made for it, and of those built ahead for its dtypes the best. */
+/* The form of the kernel to be compiled for a decision, and the best kernel built ahead for its dtypes. */
 typedef struct kernel_choice {
   qn_launch_form form;
-  const qn_cuda_variant *built; /* NULL: there is none: */
+  const qn_cuda_variant *built; /* NULL: none, for the reason `why` */
   const char *why;
   qn_launch_form built_form;
-  int is_exact; /* it is just the kernel that would be made */
+  int is_exact; /* `built` has the form of the kernel to be compiled */
 } kernel_choice;
 
 static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
@@ -75,31 +75,31 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
   choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
 }
 
-/* The launch without its code. */
+/* Packs the launch, without code. */
 static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
   qn_launch_pack(&decision->nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
                  &run->launch);
 }
 
-/* ---- Making ready ----
- * A run has the code of the kernel that is made for it (`kernel`), or one built ahead (`detail`), whose launch it has then; or
- * both, and the launch of the first: until the code is there the other one runs. Where there is only code, and it is not there
- * yet, or not even code, it goes by steps. */
+/* ---- Preparing ----
+ * A run has the code of its compiled kernel (`kernel`) or a kernel built ahead (`detail`), and the launch of that one; or both,
+ * and the launch of the compiled one: `detail` runs until the code is made. Without `detail` and made code, it runs by
+ * steps. */
 
 static quern_status refuse_capturing(const char *name, const char *what) {
   return qn_status_fail(QUERN_E_CAPTURING, "%s: its kernel is not %s yet, and its stream is being captured; prepare the call, or "
                         "make it once, before the capture", name, what);
 }
 
-/* It has not been made, and will not be. */
+/* The compile has failed. */
 static quern_status refuse_made(const char *name, const qn_code *code) {
   qn_code_info info;
   qn_code_describe(code, &info);
   return qn_status_fail(QUERN_E_COMPILER, "%s: there is no kernel for CUDA: %s", name, info.reason);
 }
 
-/* An image's kernel in the scope's context, loaded if that may be. Errors do not name the op, but CAPTURING. */
+/* An image's kernel in the scope's context, loaded unless the stream is being captured. Only CAPTURING names the op. */
 static quern_status find_kernel(const quern_op *op, qn_cuda_image *image, const qn_cuda_scope *scope, void *stream,
                                 const qn_cuda_kernel_info **kernel) {
   if (!image) return qn_status_fail(QUERN_E_MEMORY, "out of memory for a kernel");
@@ -112,7 +112,7 @@ static quern_status named_but_capturing(const quern_op *op, quern_status status)
   return status == QUERN_E_CAPTURING ? status : named(op, status);
 }
 
-/* Loads the kernel built ahead, for which *run is planned then. 0: its file is of no use, and the choice has none any more. */
+/* Loads the kernel built ahead, and packs its launch in *run. 0: its file is unusable; choice->built is NULL then. */
 static int prepare_built(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
                          kernel_choice *choice, qn_cuda_run *run, quern_status *status) {
   const qn_cuda_kernel_info *kernel;
@@ -134,7 +134,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
   return 0;
 }
 
-/* The kernel that is made for the decision, loaded; it has been compiled. */
+/* Loads the kernel that was compiled for the decision. */
 static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
                                  const kernel_choice *choice, const qn_code *code, qn_cuda_run *run) {
   const qn_cuda_kernel_info *kernel;
@@ -143,7 +143,7 @@ static quern_status prepare_made(const quern_op *op, const qn_decision *decision
   return named_but_capturing(op, find_kernel(op, image_of(code), scope, stream, &kernel));
 }
 
-/* Whether a call goes by steps in its workspace; what it has said before stays said. */
+/* Whether a call can run by steps in its workspace; if not, *why is the reason. */
 static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts, const quern_call *call, qn_cuda_chunks *chunks,
                          const char **why) {
   *why = "no workspace is given";
@@ -152,7 +152,7 @@ static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts
   return !*why;
 }
 
-/* The kernels of its steps, loaded. 0: it does not go by steps. code: may be NULL. */
+/* Loads the kernels of its steps. 0: it cannot run by steps. code: may be NULL. */
 static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
                          const quern_call *call, const kernel_choice *choice, const qn_code *code, qn_cuda_run *run,
                          quern_status *status) {
@@ -170,12 +170,12 @@ static int prepare_steps(const quern_op *op, const qn_decision *decision, const 
   return 0;
 }
 
-/* There is no code yet: a kernel built ahead runs in its place. */
+/* Adds the code being compiled to a run that has a kernel built ahead. */
 static void stand_by(const quern_op *op, const qn_decision *decision, const kernel_choice *choice, const qn_code *code,
                      qn_cuda_run *run) {
   qn_code_info info;
   qn_code_describe(code, &info);
-  if (info.failed) return; /* for good */
+  if (info.failed) return; /* the kernel built ahead is used for good */
   plan_launch(op, decision, &choice->form, run);
   run->kernel = code;
   run->detail = choice->built;
@@ -221,7 +221,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
 
 /* ---- Launching ---- */
 
-/* Where the device sees memory of the host's: CUDA may have mapped it to another address. */
+/* The device's address of pinned memory: CUDA may have mapped it to another one. */
 static quern_status device_address(const quern_op_info *info, int32_t k, const qn_cuda_scope *scope, qn_ref ref,
                                    uint64_t *address) {
   static const int attributes[] = {QN_CUDA_POINTER_DEVICE_POINTER};
@@ -243,7 +243,7 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
   return status;
 }
 
-/* In the scope's context: once, or over the dimensions that one launch does not hold. */
+/* Launches in the scope's context: once, or once for each index of the dimensions beyond a launch's rank. */
 static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                void *stream, uint64_t *args) {
@@ -261,7 +261,7 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
   return QUERN_OK;
 }
 
-/* What a launch has at hand. */
+/* The arguments of a launch. */
 typedef struct attempt {
   const quern_op *op;
   const qn_decision *decision;
@@ -269,11 +269,11 @@ typedef struct attempt {
   const qn_cuda_scope *scope;
   const qn_ref *ref;
   const qn_params *params;
-  const quern_call *call; /* NULL: as one without anything */
+  const quern_call *call; /* may be NULL */
   void *stream;
 } attempt;
 
-/* The image's kernel, for whose form *run has the launch. */
+/* Launches the image's kernel with the launch of *run. */
 static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_cuda_image *image) {
   const qn_cuda_kernel_info *kernel;
   uint64_t args[QN_LAUNCH_ARGS];
@@ -285,8 +285,8 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
   return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->stream, args);
 }
 
-/* The kernel built ahead in the place of the one that is made: packed anew each time, since it is for a while. Not inlined, for
- * its stack. */
+/* Launches the kernel built ahead in place of the compiled one; packs its launch each time, since this is temporary. Not
+ * inlined, for its stack. */
 __attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
   const qn_nest *nest = &at->decision->nest;
   qn_launch_form form;
@@ -297,7 +297,7 @@ __attribute__((noinline)) static quern_status launch_built(const attempt *at, co
   return launch_image(at, &run, qn_cuda_built_image(built));
 }
 
-/* Step by step, in the call's workspace. 0: it does not go so. */
+/* Runs by steps in the call's workspace. 0: it cannot. */
 static int launch_steps(const attempt *at, const qn_cuda_run *run, quern_status *status) {
   uint64_t args[QN_LAUNCH_ARGS];
   qn_cuda_chunks chunks;
@@ -315,7 +315,7 @@ static int launch_steps(const attempt *at, const qn_cuda_run *run, quern_status 
   return 0;
 }
 
-/* There was no code when the call was prepared, and is none yet; nor a kernel in its place. Not inlined, for its stack. */
+/* The compile has not ended, and no kernel built ahead fits: runs by steps, or waits. Not inlined, for its stack. */
 __attribute__((noinline)) static quern_status launch_waiting(const attempt *at, const qn_cuda_run *run) {
   const char *name = at->op->info->name;
   qn_code *code = (qn_code *)(uintptr_t)run->kernel;
@@ -337,7 +337,7 @@ static quern_status launch_any(const attempt *at, const qn_cuda_run *run) {
   if (!image) return built ? launch_built(at, built) : launch_waiting(at, run);
   quern_status status = launch_image(at, run, image), by_steps;
   if (status != QUERN_E_CAPTURING) return status;
-  /* It was compiled since the call was prepared, and cannot be loaded during the capture. */
+  /* The kernel was compiled after the call was prepared, and cannot be loaded during the capture. */
   if (built) return launch_built(at, built);
   return launch_steps(at, run, &by_steps) ? by_steps : status;
 }
@@ -379,7 +379,7 @@ static quern_status workspace(const qn_decision *decision, const quern_call *cal
   *bytes = 0;
   qn_status_keep(&kept);
   if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
-    qn_status_restore(&kept); /* the call says it */
+    qn_status_restore(&kept); /* the call reports it */
     return QUERN_OK;
   }
   choose(op, decision, facts, &choice);
@@ -397,7 +397,7 @@ static void add_form(qn_strbuf *buf, const char *name, const qn_launch_form *for
   qn_strbuf_add(buf, "variant: %s %sd %s%s\n", name, rank, classes, form->is_wide ? " i64" : "");
 }
 
-/* What is known of a kernel once it is loaded. */
+/* The properties of a loaded kernel. */
 static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
@@ -410,8 +410,8 @@ static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_fa
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
 }
 
-/* What a call would run: *run is ready, or has neither code nor a kernel built ahead. *code: of the kernel that is made, if that
- * was asked for. */
+/* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the
+ * compiled kernel, if it was requested. */
 static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
                          void *stream, kernel_choice *choice, qn_code **code, qn_cuda_run *run) {
   quern_status status;

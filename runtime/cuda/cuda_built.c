@@ -2,8 +2,8 @@
  *
  * cuda_built.c: see cuda_built.h.
  *
- * The index is read once, at first need, and is one piece of memory from then on: text cut into words, kernels, ops, rows.
- * Which file a kernel is in, and whether the driver has refused it, is all that changes, by atomic pointers. */
+ * The index is read once, at first need, into tables that never change: text cut into words, kernels, ops, rows. Only the
+ * images of kernels and the files that the driver has refused change later, by atomic pointers. */
 #include "cuda/cuda_built.h"
 
 #include <errno.h>
@@ -29,9 +29,9 @@ typedef struct built_file {
 } built_file;
 
 typedef struct built_kernel {
-  qn_cuda_variant variant; /* without dtypes */
+  qn_cuda_variant variant; /* dtypes is NULL */
   built_file *file;
-  _Atomic(qn_cuda_image *) image; /* NULL: not asked for yet */
+  _Atomic(qn_cuda_image *) image; /* NULL: not requested yet */
   uint8_t classes[QN_MAX_OPERANDS];
   int32_t n_operands;
 } built_kernel;
@@ -41,7 +41,7 @@ typedef struct built_op {
   int32_t n_operands, first_row, n_rows;
 } built_op;
 
-/* A C kernel, and the kernel that does the same over contiguous elements. */
+/* The name of a C kernel, and the CUDA kernel that computes the same over contiguous elements. */
 typedef struct built_step {
   const char *c_kernel;
   const built_kernel *kernel;
@@ -84,7 +84,7 @@ static char *word(char **at) {
   return start;
 }
 
-/* -1: it is none up to `most`. */
+/* Reads a number from 0 to `most`; else -1. */
 static int32_t number(char **at, int32_t most) {
   char *text = word(at), *end;
   if (text[0] < '0' || text[0] > '9' || strlen(text) > 9) return -1;
@@ -197,7 +197,7 @@ static int make_room(table *all) {
   return all->files && all->kernels && all->ops && all->rows && all->dtypes && all->steps;
 }
 
-/* 1: all of it is read. 0: `trouble` says what is wrong. -1: out of memory. */
+/* 1: read the whole index. 0: `trouble` has the error. -1: out of memory. */
 static int read_lines(table *all, const char *path) {
   static const struct { const char *word; int (*read)(struct table *all, char *line); } kinds[] = {
     {"chips", read_chips}, {"file", read_file_line}, {"kernel", read_kernel}, {"op", read_op}, {"row", read_row}, {"step", read_step},
@@ -222,7 +222,7 @@ static int read_lines(table *all, const char *path) {
       while (i < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i].word, kind)) i++;
       is_good = i < sizeof kinds / sizeof kinds[0] ? kinds[i].read(all, line) : 0;
     }
-    if (is_good == 1 && !next) is_good = 0; /* it ends before its end */
+    if (is_good == 1 && !next) is_good = 0; /* the end line is missing */
   }
   if (is_good < 0) return -1;
   if (!is_good) snprintf(all->trouble, sizeof all->trouble, "%s is damaged in line %d", path, (int)at_line);
@@ -270,7 +270,7 @@ static table *read_index(void) {
 
 static _Atomic(table *) the_index;
 
-/* What there is if there is no memory for it. */
+/* The table in use after a failed allocation. */
 static table no_memory = {.trouble = "out of memory"};
 
 static table *index_of_all(void) {
@@ -289,7 +289,7 @@ static table *index_of_all(void) {
 
 /* ---- Finding ---- */
 
-/* Machine code of one chip runs on the later ones of its generation. */
+/* Machine code for one chip runs on that and on later ones of its generation. */
 static int has_chip(const table *all, int32_t capability) {
   for (int32_t i = 0; i < all->n_chips; i++)
     if (all->chips[i] / 10 == capability / 10 && all->chips[i] <= capability) return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_context.c: see cuda_context.h. As in cuda_driver.c nothing is locked while the driver runs: threads that are first at
- * once all ask, and the first answer is everybody's. */
+ * cuda_context.c: see cuda_context.h. As in cuda_driver.c no lock is held while the driver runs: concurrent first calls all
+ * ask the driver, and the first answer is kept for all. */
 #include "cuda/cuda_context.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ typedef struct device {
   _Atomic(const qn_cuda_facts *) facts;
 } device;
 
-/* One for each that the driver counts; never freed. */
+/* One element for each device of the driver; never freed. */
 static _Atomic(device *) the_devices;
 
 static device *devices(const qn_cuda_driver *d) {
@@ -28,7 +28,7 @@ static device *devices(const qn_cuda_driver *d) {
   return first;
 }
 
-/* The driver and a device of it. */
+/* Finds the driver and one of its devices. */
 static quern_status find(int32_t ordinal, const qn_cuda_driver **driver, device **found) {
   quern_status status;
   const qn_cuda_driver *d = *driver = qn_cuda_open(&status);
@@ -83,7 +83,7 @@ static qn_cuda_result retain_primary(const qn_cuda_driver *d, qn_cuda_device num
   return result;
 }
 
-/* 0: the stream is one of the three that everybody has. */
+/* 0: the stream is one of the three predefined ones. */
 static int is_created(void *stream) { return (uintptr_t)stream > 2; }
 
 static quern_status push(qn_cuda_scope *scope, qn_cuda_context context, qn_cuda_context current) {

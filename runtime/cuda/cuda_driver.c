@@ -2,8 +2,8 @@
  *
  * cuda_driver.c: see cuda_driver.h.
  *
- * Nothing is locked while foreign code runs: a host may call from a constructor inside of dlopen, and that lock another thread
- * would wait for. Threads that open at once all do so; the first to be done says what it is for everybody. */
+ * No lock is held while foreign code runs: a host may call from a constructor inside of dlopen, and a thread that holds our
+ * lock would wait for the loader's. Concurrent first calls all open; the first result is kept for all. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dlfcn.h */
 #endif
@@ -26,7 +26,7 @@
 #define OLDEST 11000 /* of drivers and, by its major version, of compilers */
 static const char fallback[] = "/usr/local/cuda/lib64";
 
-/* How an attempt ended: once published it is never changed or freed. */
+/* The result of an attempt to open; never changed or freed after it is published. */
 typedef struct driver_end {
   quern_status status;
   qn_cuda_driver driver;
@@ -42,7 +42,7 @@ typedef struct compiler_end {
 static _Atomic(const driver_end *) the_driver;
 static _Atomic(const compiler_end *) the_compiler;
 static atomic_int n_opening;
-static const driver_end *of_the_parent; /* so that what a fork replaces stays in sight */
+static const driver_end *of_the_parent; /* keeps the replaced result reachable, for leak checkers */
 
 /* ---- Forks ---- */
 
@@ -73,7 +73,7 @@ __attribute__((format(printf, 3, 4))) static void say(char *why, size_t size, co
   va_end(args);
 }
 
-/* folder/inner/name, if that is a file; 0: it is not there, 1: library says whether it could be opened. */
+/* Opens folder/inner/name. 0: there is no such file; 1: there is, and *library is NULL if it cannot be opened. */
 static int open_in(const char *folder, const char *inner, const char *name, void **library, char *why, size_t size) {
   char path[1024];
   if (!qn_module_is_there(folder, inner, name, path, sizeof path)) return 0;
@@ -83,7 +83,7 @@ static int open_in(const char *folder, const char *inner, const char *name, void
   return 1;
 }
 
-/* NULL: why. A file that was given or is in its place and cannot be opened is not passed over in silence. */
+/* Opens a library. NULL: `why` has the reason. A file that exists but cannot be opened ends the search and is reported. */
 static void *find(const char *name, char *why, size_t size) {
   const char *given = qn_environment_cuda_path();
   const int is_relative = given && given[0] != '/';
@@ -97,7 +97,7 @@ static void *find(const char *name, char *why, size_t size) {
   char own[512];
   say(own, sizeof own, "%s", trouble ? trouble : name);
   if (open_in(fallback, "", name, &library, why, size)) return library;
-  /* "NAME: cannot open shared object file": the file itself; any other name: one that it needs. */
+  /* "NAME: cannot open shared object file": the file itself is missing; another name: a library that it needs. */
   const size_t length = strlen(name);
   const int is_missing = strncmp(own, name, length) == 0 && strstr(own, "No such file");
   if (!is_missing) {
@@ -118,8 +118,8 @@ enum { LEGACY_STREAM = 1 };
 typedef qn_cuda_result get_address_v2(const char *name, void **function, int version, uint64_t flags, int *found);
 typedef qn_cuda_result get_address(const char *name, void **function, int version, uint64_t flags);
 
-/* Where the driver has a function of this signature. Without cuGetProcAddress (before 11.3), by the names of then: those with
- * _v2 had another signature in CUDA 1 to 10. */
+/* The address of the driver's function with this signature. Without cuGetProcAddress (before 11.3): by name, with _v2 for
+ * functions with another signature in older versions. */
 static void *address_of(void *library, const char *name, int version) {
   static const char *const second[] = {"cuDevicePrimaryCtxRelease", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuMemAlloc",
                                        "cuMemFree", "cuMemGetInfo", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"};
@@ -139,7 +139,7 @@ static void *address_of(void *library, const char *name, int version) {
   return dlsym(library, name);
 }
 
-/* 1: all that is needed is there. */
+/* 1: all required functions were found. */
 static int fill_driver(qn_cuda_driver *d, void *library, char *why, size_t size) {
   void *function;
 #define FIND(member, name, since, is_needed, arguments)                \
@@ -164,7 +164,7 @@ static void say_result(const qn_cuda_driver *d, qn_cuda_result result, char *tex
     say(text, size, "CUDA error %d: %s", (int)result, sentence);
 }
 
-/* The whole attempt. */
+/* Opens and initialises the driver. */
 static void make_driver(driver_end *end) {
   qn_cuda_driver *d = &end->driver;
   char text[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_driver.h: CUDA's driver and its compiler NVRTC, opened at first need: the only way to either. Owns their declarations (no
- * header of CUDA is used; t735 compares them with one), their state in words, and what their errors are as statuses. Knows no
- * kernels and no tensors; makes no context and leaves the caller's current one alone. Nothing here is closed again. */
+ * cuda_driver.h: CUDA's driver and its compiler NVRTC, opened at first need; no other file opens them. Owns their declarations
+ * (no header of CUDA is used; t735 compares them with one), their state as text, and the mapping of their errors to statuses.
+ * Knows no kernels and no tensors; makes no context and leaves the caller's current one alone. Never closes them. */
 #ifndef QN_CUDA_DRIVER_H
 #define QN_CUDA_DRIVER_H
 
@@ -12,7 +12,7 @@
 #include "core/base/strbuf.h"
 #include "core/base/status.h"
 
-/* ---- The driver's types, by their size, and the values that are used ---- */
+/* ---- The driver's types, by size, and the values used here ---- */
 
 typedef int32_t qn_cuda_result, qn_cuda_device;
 typedef uint64_t qn_cuda_address;
@@ -44,10 +44,10 @@ enum { /* of a function */
   QN_CUDA_FUNCTION_REGISTERS = 4,
 };
 enum { QN_CUDA_CAPTURE_NONE = 0, QN_CUDA_CAPTURE_ACTIVE = 1, QN_CUDA_CAPTURE_INVALIDATED = 2 };
-enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* of a thread: what it may do while others capture */
+enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* a thread's capture mode */
 
-/* X(member, name, version, is_needed, arguments): version is the CUDA version (1000 major + 10 minor) that brought this
- * signature. Those that are not needed are NULL where the driver is older. The null stream is the legacy one. */
+/* X(member, name, version, is_needed, arguments): version is the CUDA version (1000 major + 10 minor) that introduced this
+ * signature. Functions that are not needed are NULL if the driver is older. The null stream is the legacy one. */
 #define QN_CUDA_FUNCTIONS(X)                                                                                              \
   X(init, "cuInit", 2000, 1, (unsigned flags))                                                                            \
   X(driver_version, "cuDriverGetVersion", 2020, 1, (int *version))                                                        \
@@ -129,17 +129,17 @@ typedef struct qn_nvrtc {
 } qn_nvrtc;
 
 /* ---- Opening ----
- * Looked for by soname: in QUERN_CUDA_PATH and its lib64 (an absolute path, else it is ignored), where the loader looks, in
- * /usr/local/cuda/lib64. What is found first is taken for good, and so is that there is nothing. From any thread. */
+ * Searched for by soname: in QUERN_CUDA_PATH and its lib64 (an absolute path, else it is ignored), by the loader, in
+ * /usr/local/cuda/lib64. The first result is final, even if nothing was found. Thread-safe. */
 
-/* The driver, initialised. NULL: there is none that can be used, which is this thread's last error; *status is DEVICE or
- * MEMORY. In a child of a process that had initialised CUDA there is none any more. */
+/* The initialised driver. NULL: there is no usable one, with the reason in this thread's last error; *status is DEVICE or
+ * MEMORY. A child of a process that had initialised CUDA has none. */
 const qn_cuda_driver *qn_cuda_open(quern_status *status);
 
 /* The compiler, of no later major version than the driver. NULL: *status is UNSUPPORTED, DEVICE (no driver) or MEMORY. */
 const qn_nvrtc *qn_cuda_compiler(quern_status *status);
 
-/* The same if it has been opened; else NULL, and no error. Opens nothing. */
+/* The compiler if it has been opened; else NULL, without an error. Opens nothing. */
 const qn_nvrtc *qn_cuda_compiler_there(void);
 
 /* "not loaded yet", "ready: driver 13.0, 1 device, NVRTC 13.0", or why it cannot be used. Opens nothing. */
@@ -148,8 +148,8 @@ void qn_cuda_state(char *text, size_t size);
 /* The line of quern_ctx_describe: "cuda: " and the state. */
 void qn_cuda_describe(qn_strbuf *buf);
 
-/* What a result of the driver other than 0 is as a status, recorded as "what: CUDA_ERROR_NAME: its sentence": MEMORY, COMPILER
- * (an image that the device cannot run), CAPTURING, DEVICE (a forked child) or DRIVER. */
+/* The status of a driver's error (not 0), recorded as "what: CUDA_ERROR_NAME: its sentence": MEMORY, COMPILER (the device cannot
+ * run the image), CAPTURING, DEVICE (a forked child) or DRIVER. */
 quern_status qn_cuda_fail(const qn_cuda_driver *driver, qn_cuda_result result, const char *what);
 
 #endif

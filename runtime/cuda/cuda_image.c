@@ -25,12 +25,12 @@
 
 /* ---- The format ---- */
 
-/* Little-endian, as all machines that have such devices. */
+/* Little-endian, as all hosts of CUDA devices are. */
 typedef struct header {
   char magic[8];
   uint32_t version, is_ptx, capability, items_per_thread;
   uint64_t size; /* of the code, which follows */
-  qn_digest digest; /* of the header with this 0, and of the code */
+  qn_digest digest; /* of the header, with 0 in this field, and the code */
 } header;
 _Static_assert(sizeof(header) == 48, "a header has no gaps");
 
@@ -55,7 +55,7 @@ qn_bytes qn_cuda_image_pack(const qn_cuda_code *code) {
   return (qn_bytes){data, sizeof head + code->size};
 }
 
-/* NULL: it is sound. */
+/* Checks an image. NULL: it is sound. */
 static const char *trouble_of(const char *bytes, size_t size, header *head) {
   if (size < sizeof *head) return "it is too short";
   memcpy(head, bytes, sizeof *head);
@@ -81,10 +81,10 @@ int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char
   return 1;
 }
 
-/* ---- What is loaded: for good ---- */
+/* ---- Loaded kernels: never unloaded ---- */
 
-/* In one context, for blocks of one size. Without numbers of contexts, before CUDA 12.0, one that a host makes where another
- * was that it has destroyed is taken for that one. */
+/* A kernel in one context, for one block size. Before CUDA 12.0 contexts have no ids: a new context at the address of a
+ * destroyed one is taken for it. */
 typedef struct place {
   struct place *next;
   qn_cuda_context context;
@@ -112,10 +112,10 @@ struct qn_shelf_module {
 };
 
 struct qn_cuda_image {
-  _Atomic(loaded *) loaded; /* NULL: its kernel was not asked for yet */
-  qn_cuda_shelf *shelf;     /* NULL: it has code of its own: */
+  _Atomic(loaded *) loaded; /* NULL: its kernel was not requested yet */
+  qn_cuda_shelf *shelf;     /* NULL: it has its own code, in `code` */
   qn_digest digest;
-  qn_cuda_code code; /* behind the image; of a shelf's: only the items per thread */
+  qn_cuda_code code; /* its data follows this struct; with a shelf only items_per_thread is set */
   char symbol[64];
   size_t size;
 };
@@ -168,7 +168,7 @@ static loaded *find_loaded(loaded *first, const qn_cuda_image *image) {
   return first;
 }
 
-/* A shelf's image is the only one of its kernel. */
+/* A kernel of a shelf has only one image, so there is no search by digest. */
 static loaded *loaded_of_shelf(qn_cuda_image *image) {
   loaded *known = NULL, *own = calloc(1, sizeof *own);
   if (!own) return NULL;
@@ -212,7 +212,7 @@ static quern_status fail(const qn_cuda_image *image, const qn_cuda_scope *scope,
   return qn_cuda_fail(scope->driver, result, what);
 }
 
-/* A fatbin's header says how long it is; the driver believes it. */
+/* Checks the length in a fatbin's header: the driver does not. */
 static int is_whole_fatbin(const qn_bytes *bytes) {
   uint32_t words[2];
   uint64_t size;
@@ -246,7 +246,7 @@ static quern_status read_shelf(const qn_cuda_shelf *shelf, qn_bytes *bytes) {
   return qn_status_fail(QUERN_E_IO, "%s is damaged", shelf->path);
 }
 
-/* The image's bytes; of a shelf's they are to be freed. */
+/* The image's bytes; with a shelf they are read from its file, to be freed. */
 static quern_status code_of(const qn_cuda_image *image, qn_bytes *bytes) {
   if (image->shelf) return read_shelf(image->shelf, bytes);
   *bytes = (qn_bytes){(char *)(uintptr_t)image->code.data, image->code.size};
@@ -257,14 +257,14 @@ static void drop_code(const qn_cuda_image *image, qn_bytes *bytes) {
   if (image->shelf) free(bytes->data);
 }
 
-/* A name that a file does not have is the file's fault. */
+/* A missing name in a shelf is an error of its file: IO. */
 static quern_status fail_name(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_result result,
                               const char *function) {
   if (!image->shelf || result != QN_CUDA_NOT_FOUND) return fail(image, scope, result, function);
   return qn_status_fail(QUERN_E_IO, "%s has no kernel %s", image->shelf->path, image->symbol);
 }
 
-/* *library NULL: there is to be a module instead. A shelf's is kept, an image's own is the caller's. */
+/* *library NULL: use a module instead. A shelf keeps its library, an image's own belongs to the caller. */
 static quern_status open_library(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_library *library) {
   const qn_cuda_driver *d = scope->driver;
   qn_cuda_library first = NULL;
@@ -310,8 +310,8 @@ static quern_status open_module(qn_cuda_image *image, const qn_cuda_scope *scope
   return QUERN_OK;
 }
 
-/* *kernel NULL: it is to be a module: there are no libraries, or this one would not only go where it is wanted (a host has
- * libraries loaded eagerly, into contexts of all devices, and another chip refuses it). */
+/* *kernel NULL: use a module, because the driver has no libraries, or this one cannot be loaded as a library: with eager loading
+ * it would go into the contexts of all devices, and another chip refuses it. */
 static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, qn_cuda_kernel *kernel) {
   const qn_cuda_driver *d = scope->driver;
   qn_cuda_library library = NULL;
@@ -328,7 +328,7 @@ static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope
   return QUERN_OK;
 }
 
-/* What the driver says of a function of this context. */
+/* Queries the properties of a function of this context. */
 static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_function function, place *p) {
   const qn_cuda_driver *d = scope->driver;
   const struct { int attribute; int32_t *value; } wanted[] = {
@@ -353,8 +353,8 @@ static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loade
   quern_status status = load_library(image, scope, to, &kernel);
   if (status) return status;
   if (kernel) {
-    /* Asked for in this context, it is loaded here; launched is the kernel itself, which is right even where a host has reset
-     * the context since. */
+    /* cuKernelGetFunction loads the kernel in this context. The kernel itself is launched: that stays valid even if the host
+     * resets the context. */
     if ((result = d->kernel_function(&function, kernel))) return fail(image, scope, result, "cuKernelGetFunction");
     p->info.function = (qn_cuda_function)(void *)kernel;
   } else {
@@ -366,7 +366,7 @@ static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loade
   return ask(image, scope, function, p);
 }
 
-/* The first in this context is everybody's. */
+/* Publishes a place; if another thread was first, its place is used. */
 static const place *publish(loaded *to, const qn_cuda_scope *scope, place *own) {
   place *first = atomic_load_explicit(&to->places, memory_order_acquire);
   const place *known;

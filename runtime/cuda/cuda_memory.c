@@ -10,9 +10,9 @@
 #include "core/base/thread.h"
 #include "cuda/cuda_context.h"
 
-/* ---- Made and freed ---- */
+/* ---- Allocation ---- */
 
-/* In a context that works with the stream. A capture on some other stream is not its business. */
+/* Allocates in a context that works with the stream; captures of other streams do not matter. */
 static quern_status make_memory(DLDevice device, void *stream, int64_t n_bytes, char **data) {
   qn_cuda_scope scope;
   qn_cuda_address address = 0;
@@ -31,7 +31,7 @@ static quern_status make_memory(DLDevice device, void *stream, int64_t n_bytes, 
   return status;
 }
 
-/* In the context that it was made in, if the driver knows of it: that may be another than the caller's. */
+/* Frees in the context of the allocation, if the driver knows it: the caller's current one may be another. */
 static void free_by(const qn_cuda_driver *driver, qn_cuda_address address) {
   static const int attributes[] = {QN_CUDA_POINTER_CONTEXT};
   qn_cuda_context its = NULL;
@@ -97,8 +97,8 @@ static quern_status fetch(const char *function, DLDevice device, const char *fro
   return status;
 }
 
-/* From the host's memory to the device's. Waited for: pinned memory is read only when its turn comes on the stream, and its
- * owner may have it back when this returns. */
+/* From the host's memory to the device's. Synchronises: pinned memory is read later, in stream order, and its owner may
+ * reuse it after this returns. */
 static quern_status bring(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
   qn_cuda_scope scope;
   quern_status status = qn_cuda_enter(device.device_id, stream, &scope);
@@ -122,8 +122,8 @@ static quern_status move(const char *function, DLDevice device, const char *from
   return status;
 }
 
-/* A context that the stream works in: its own, or, of a stream that every context has, the current one, else the primary one of
- * the memory's device. */
+/* Enters the stream's context. For the default streams, which every context has: the current one, else the primary one of the
+ * memory's device. */
 static quern_status enter_for_wait(const char *function, const qn_cuda_driver *driver, int32_t ordinal, void *stream,
                                    qn_cuda_scope *scope) {
   qn_cuda_context context = NULL;
@@ -144,7 +144,7 @@ static quern_status wait_for_memory(const char *function, DLDevice device, void 
   quern_status status;
   qn_status_keep(&kept);
   const qn_cuda_driver *driver = qn_cuda_open(&status);
-  if (!driver) { /* then nothing is under way */
+  if (!driver) { /* then no work is pending */
     if (status == QUERN_E_DEVICE) qn_status_restore(&kept);
     return status == QUERN_E_DEVICE ? QUERN_OK : status;
   }

@@ -2,9 +2,9 @@
  *
  * cuda_nvrtc.c: see cuda_nvrtc.h.
  *
- * A compile has a thread to itself, made for it and joined: NVRTC wants some MB of stack, which is no reason to have a thread
- * with that much for good. It runs in the locale C, in the default floating point environment and takes no signals. Who asks
- * meanwhile waits. */
+ * Each compile has its own thread, made for it and joined: NVRTC needs some MB of stack, too much for a permanent thread. The
+ * thread has the locale C and the default floating-point environment, and blocks all signals. Concurrent callers
+ * wait. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr, uselocale */
 #endif
@@ -41,7 +41,7 @@ static struct tier {
   pthread_mutex_t lock;
   pthread_cond_t news;
   job *current;
-  int is_ending, listens; /* the process; to its end */
+  int is_ending, listens; /* the process exits; the exit handler is registered */
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 /* ---- On the thread ---- */
@@ -51,7 +51,7 @@ static int fail(job *j, const char *function, int result) {
   return 0;
 }
 
-/* The architecture to compile for. *is_ptx: it is an older one than the device's, and the driver makes code of its PTX. */
+/* The architecture to compile for. *is_ptx: it is older than the device's, so the driver compiles its PTX. */
 static int choose_arch(job *j, int *arch, int *is_ptx) {
   const qn_nvrtc *c = j->nvrtc;
   const int wanted = j->request->capability;
@@ -71,7 +71,7 @@ static int choose_arch(job *j, int *arch, int *is_ptx) {
   return 0;
 }
 
-/* What it says of the text, in place of its result's name where it says anything. */
+/* The error of a compile: NVRTC's log, or the name of its result if the log is empty. */
 static int fail_with_log(job *j, qn_nvrtc_program program, int result) {
   const qn_nvrtc *c = j->nvrtc;
   size_t size = 0;
@@ -85,8 +85,8 @@ static int fail_with_log(job *j, qn_nvrtc_program program, int result) {
   return has_log ? 0 : fail(j, "nvrtcCompileProgram", result);
 }
 
-/* The usual rounding of every operation is in the text; nothing here may change it. --minimal leaves out what the text does not
- * use, for half of the time; before CUDA 12.4 it is not known. */
+/* No option may change rounding: the text specifies it for each operation. --minimal omits unused built-in declarations and
+ * halves the time; NVRTC before CUDA 12.4 does not know it. */
 static int compile_for(job *j, qn_nvrtc_program program, int arch, int is_ptx) {
   static atomic_int is_minimal_unknown;
   char chip[64];
@@ -112,7 +112,7 @@ static int take(job *j, qn_nvrtc_program program, int is_ptx) {
     free(data);
     return fail(j, is_ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", result);
   }
-  if (data && is_ptx) data[size - 1] = 0; /* as it is */
+  if (data && is_ptx) data[size - 1] = 0; /* PTX text ends with a 0 */
   const qn_cuda_code code = {data, size, is_ptx, j->request->capability, j->request->items_per_thread};
   if (data) j->image = qn_cuda_image_pack(&code);
   free(data);
@@ -150,7 +150,7 @@ static void *run(void *unused) {
 static void before_nvrtc_fork(void) { pthread_mutex_lock(&tier.lock); }
 static void after_nvrtc_fork(void) { pthread_mutex_unlock(&tier.lock); }
 
-/* Whoever compiled is not in the child. */
+/* The compiling thread does not exist in the child. */
 static void after_nvrtc_fork_in_child(void) {
   tier.current = NULL;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -161,7 +161,7 @@ __attribute__((constructor)) static void watch_nvrtc_forks(void) {
   pthread_atfork(before_nvrtc_fork, after_nvrtc_fork, after_nvrtc_fork_in_child);
 }
 
-/* Before NVRTC's own destructors, since it was opened before this was registered. */
+/* Exit handler: registered after NVRTC was opened, so it runs before NVRTC's destructors. */
 static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&tier.lock);

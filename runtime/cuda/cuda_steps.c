@@ -2,10 +2,9 @@
  *
  * cuda_steps.c: see cuda_steps.h.
  *
- * A chunk is whole rows of the nest, so many as the workspace holds. Operands that do not lie in one piece in the dtype in
- * which the program has them are moved to a place of their own in the workspace first, and outputs from there at the end; so
- * all steps run over contiguous elements. Values for all elements are computed on the host, by the C kernels, and go into
- * kernels' arguments. */
+ * A chunk is as many whole rows of the nest as the workspace holds. Inputs that are not contiguous in the program's dtype are
+ * first copied to the workspace, outputs from there at the end; so all steps run over contiguous elements. Uniform
+ * values (one for all elements) are computed on the host by the C kernels, and passed as by-value scalars. */
 #include "cuda/cuda_steps.h"
 
 #include <errno.h>
@@ -17,21 +16,21 @@
 #include "cuda/cuda_built.h"
 #include "run/program.h"
 
-#define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: what launches cost is nothing beside it */
+#define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: enough to make the cost of launches negligible */
 #define LEAST_ELEMENTS 1024
 #define ALIGNMENT 256
 
-/* ---- What a decision takes ---- */
+/* ---- The memory and kernels of a decision ---- */
 
 static const qn_program *program_of(const qn_decision *decision) {
   return decision->specialised ? (const qn_program *)decision->specialised->signature.program : NULL;
 }
 
-/* The dtype in which the program has an operand. */
+/* The program's dtype of an operand. */
 static uint8_t value_of(const qn_decision *decision, int32_t k) { return decision->specialised->signature.compute_dtypes[k]; }
 static uint8_t value_size(const qn_decision *decision, int32_t k) { return qn_dtype_infos[value_of(decision, k)].size; }
 
-/* Kernels of the program have the operand where it is: in one piece, in its dtype; an output: not before an input is read. */
+/* Whether the steps use the operand's own memory: it is contiguous and in the program's dtype; for an output also in_place. */
 static int is_direct(const qn_decision *decision, int32_t k) {
   const qn_nest *nest = &decision->nest;
   const int32_t output = k - decision->n_in;
@@ -47,7 +46,7 @@ static int is_direct(const qn_decision *decision, int32_t k) {
 
 static int32_t temp_size(const qn_program *program, int32_t i) { return program->temp_before[i + 1] - program->temp_before[i]; }
 
-/* Bytes of the workspace: those that each element takes, and those that alignment does. */
+/* Bytes of the workspace: per element of a chunk, and in all for alignment. */
 static void measure(const qn_decision *decision, int64_t *of_element, int64_t *fixed) {
   const qn_program *program = program_of(decision);
   int32_t n_places = program->n_temps;
@@ -60,7 +59,7 @@ static void measure(const qn_decision *decision, int64_t *of_element, int64_t *f
   *fixed = (int64_t)(n_places + 1) * ALIGNMENT;
 }
 
-/* Whether it spreads one value over a block. */
+/* Whether a step broadcasts one value over a block. */
 static int is_fill(const qn_step *step) {
   int is_one = 0;
   for (size_t i = 0; i < sizeof qn_packs.fill / sizeof qn_packs.fill[0]; i++) is_one |= step->variant == qn_packs.fill[i];
@@ -71,7 +70,7 @@ static const qn_cuda_variant *kernel_of(const qn_step *step, int32_t capability,
   return qn_cuda_built_step(step->variant, capability, why);
 }
 
-/* Kernels that move an operand in or out. */
+/* The kernels that copy an operand to the workspace or back. */
 static const qn_cuda_variant *movers_of(const qn_decision *decision, int32_t k, int32_t capability, int32_t *n,
                                         const char **why) {
   const int is_input = k < decision->n_in;
@@ -80,7 +79,7 @@ static const qn_cuda_variant *movers_of(const qn_decision *decision, int32_t k, 
   return qn_cuda_built_find(own == value ? "copy" : "astype", dtypes, 2, capability, n, why);
 }
 
-/* Elements of a chunk, in whole rows: along dimension *split so many, along those before it all. */
+/* Cuts the nest into chunks of *rows along dimension *split and all of the dimensions before it. Returns a chunk's elements. */
 static int64_t cut_nest(const qn_nest *nest, int64_t most, int32_t *split, int64_t *rows) {
   int64_t inner = 1;
   *split = 0;
@@ -89,7 +88,7 @@ static int64_t cut_nest(const qn_nest *nest, int64_t most, int32_t *split, int64
   while (*split + 1 < nest->rank && inner * nest->n[*split] <= most) inner *= nest->n[(*split)++];
   *rows = most / inner < nest->n[*split] ? most / inner : nest->n[*split];
   if (*rows < 1) *rows = 1;
-  const int64_t n = (nest->n[*split] + *rows - 1) / *rows; /* chunks along it: all as long as each other */
+  const int64_t n = (nest->n[*split] + *rows - 1) / *rows; /* chunks along it, of equal length */
   *rows = (nest->n[*split] + n - 1) / n;
   return inner * *rows;
 }
@@ -145,12 +144,12 @@ typedef struct walk {
   const qn_cuda_scope *scope;
   void *stream;
   const qn_params *params;
-  int is_dry;                        /* kernels are loaded, nothing is launched */
+  int is_dry;                        /* load the kernels, launch nothing */
   int64_t count;                     /* elements of the chunk */
   int32_t split;
   int64_t rows;                      /* of the chunk, along `split` */
-  uint64_t operand[QN_MAX_OPERANDS]; /* where the chunk begins in the tensor, or a value's bits */
-  uint64_t place[QN_MAX_OPERANDS];   /* where the program has it */
+  uint64_t operand[QN_MAX_OPERANDS]; /* address of the chunk in the tensor, or a by-value scalar's bits */
+  uint64_t place[QN_MAX_OPERANDS];   /* address of the chunk for the program */
   uint64_t *temps;                   /* [n_temps], then [n_ones]: */
   uint64_t *ones;
   qn_nest nest;                      /* of one kernel */
@@ -173,7 +172,7 @@ static quern_status find(const walk *w, const qn_cuda_variant *variant, const qn
   return qn_status_fail(status, "%s: %s", name, said.text);
 }
 
-/* The kernel over w->nest, whose launch is packed, its operands and parameters among the arguments. */
+/* Launches the kernel over w->nest; w->launch is packed, with operands and parameters in its arguments. */
 static quern_status put(walk *w, const qn_cuda_variant *variant) {
   const qn_cuda_kernel_info *kernel;
   void *arguments[] = {w->launch.args};
@@ -188,7 +187,7 @@ static quern_status put(walk *w, const qn_cuda_variant *variant) {
   return result ? qn_cuda_fail(w->scope->driver, result, w->decision->op->info->name) : QUERN_OK;
 }
 
-/* The chunk of operand k beside its contiguous copy, as a nest with as few dimensions as it has. */
+/* Sets w->nest to the chunk of operand k and its contiguous copy, with as few dimensions as possible. */
 static void nest_of_move(walk *w, int32_t k) {
   const qn_nest *whole = &w->decision->nest;
   const int is_input = k < w->decision->n_in;
@@ -202,7 +201,7 @@ static void nest_of_move(walk *w, int32_t k) {
     const int64_t n = d == w->split ? w->rows : whole->n[d];
     const int32_t last = nest->rank - 1;
     if (n == 1) continue;
-    if (last >= 0 && nest->stride[own][last] * nest->n[last] == whole->stride[k][d]) { /* the copy has no gaps in any case */
+    if (last >= 0 && nest->stride[own][last] * nest->n[last] == whole->stride[k][d]) { /* the copy never has gaps */
       nest->n[last] *= n;
     } else {
       nest->n[nest->rank] = n;
@@ -232,7 +231,7 @@ static quern_status move(walk *w, int32_t k) {
   return put(w, mover);
 }
 
-/* Where a register of the host's is. */
+/* The address of a register on the host. */
 static char *host_register(const walk *w, const qn_register *reg) {
   if (reg->kind == QN_REGISTER_ONE) return (char *)(w->ones + reg->index);
   if (reg->kind == QN_REGISTER_CONSTANT) return (char *)(uintptr_t)(program_of(w->decision)->constants + reg->index);
@@ -250,7 +249,7 @@ static void run_on_host(const walk *w, const qn_step *step) {
   step->kernel(ptr, (const int64_t(*)[2])stride, extent, host_register(w, &step->params));
 }
 
-/* Parameters of the op whose kernel a step is. */
+/* The number of parameters of a step's op. */
 static int32_t n_params_of(const qn_step *step) {
   const uintptr_t at = (uintptr_t)step->variant;
   for (int32_t i = 0; i < qn_n_builtins; i++) {
@@ -267,7 +266,7 @@ static void fill_nest(walk *w, int32_t n_operands) {
   w->nest.n_elements = w->nest.n[0] = w->count;
 }
 
-/* One kernel over the chunk: contiguous registers, and values of the host's. */
+/* Runs one step's kernel over the chunk: operands are contiguous registers and uniform values. */
 static quern_status run_on_device(walk *w, const qn_step *step) {
   const char *why;
   const int fills = is_fill(step);
@@ -320,7 +319,7 @@ static quern_status run_chunk(walk *w) {
   return status;
 }
 
-/* Gives every place its part of the workspace, for chunks of so many elements. */
+/* Divides the workspace among the copies and temporaries, for chunks of n_elements. */
 static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
   const qn_program *program = program_of(w->decision);
   uint64_t at = workspace;
@@ -333,7 +332,7 @@ static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
   }
 }
 
-/* All chunks; dry: one of each length. */
+/* Runs all chunks; a dry run: one of each length. */
 static quern_status run_chunks(walk *w, const uint64_t *args, int64_t rows) {
   const qn_nest *nest = &w->decision->nest;
   int64_t at[QUERN_MAX_NDIM] = {0}, inner = 1;

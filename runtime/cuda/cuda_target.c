@@ -27,8 +27,8 @@ static void key_line(const qn_target_kernel *kernel, char text[QN_TARGET_KEY_LIN
   snprintf(text, QN_TARGET_KEY_LINE, "cuda sm_%d%s\n", (int)kernel->capability, kernel->is_wide ? " i64" : "");
 }
 
-/* The device's capability is in the kernel's key. A driver runs what an NVRTC of no later version has made, and PTX does not
- * outlive it. */
+/* Code on disk is for one driver version: a driver runs code of no later NVRTC, and PTX is not kept across drivers. The device's
+ * capability is in the kernel's key. */
 static int machine(char *text, size_t size) {
   quern_status status;
   const qn_cuda_driver *driver = qn_cuda_open(&status);

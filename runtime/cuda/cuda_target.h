@@ -11,8 +11,8 @@
 
 extern const qn_target qn_cuda_target;
 
-/* The code of a fused op's kernel for devices of that capability (90); as long as the op. may_ask 0: only if it was asked for
- * before. NULL: it was not, or out of memory. */
+/* The code of a fused op's kernel for devices of that capability (90); valid as long as the op. may_ask 0: only if it was
+ * requested before. NULL: it was not, or out of memory. */
 qn_code *qn_cuda_code_of(const quern_op *op, const qn_specialised *specialised, const qn_launch_form *form, int32_t capability,
                          int may_ask);
 

@@ -80,7 +80,7 @@ void qn_descriptor_strides(const DLTensor *tensor, int64_t *strides) {
   }
   for (int32_t k = tensor->ndim - 1; k >= 0; k--) {
     strides[k] = next;
-    /* Only where the tensor is empty can that be too much: then strides mean nothing. */
+    /* This overflows only for an empty tensor, where strides mean nothing. */
     if (tensor->shape[k] > 1 && __builtin_mul_overflow(next, tensor->shape[k], &next)) next = 0;
   }
 }

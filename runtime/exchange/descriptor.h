@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * descriptor.h: what a tensor's descriptor says that is not handed to an op: of any dtype, on any device. As in tensor.c every
- * number in it may be hostile. Knows no owners, and touches no memory but shape and strides. */
+ * descriptor.h: reads and checks a DLTensor of any dtype on any device, for exchange rather than for a call of an op. As in
+ * tensor.c every number in it may be hostile. Knows no owners, and touches no memory but shape and strides. */
 #ifndef QN_DESCRIPTOR_H
 #define QN_DESCRIPTOR_H
 
@@ -10,13 +10,13 @@
 typedef struct qn_descriptor {
   char *data; /* byte_offset added */
   int64_t n_elements;
-  int64_t item_bytes; /* of all lanes; rounded up where there are bits over */
+  int64_t item_bytes; /* of all lanes; rounded up to whole bytes */
   int is_whole;       /* items are of whole bytes */
-  int is_compact;     /* row-major without gaps; extents of 1 do not count; so is every empty tensor */
+  int is_compact;     /* row-major without gaps; extents of 1 do not count; 1 for every empty tensor */
 } qn_descriptor;
 
-/* Reads it once. `function` begins the sentence. has_data 0: data is not looked at. Errors: ARGUMENT (NULL, ndim, a negative
- * extent, no data), LAYOUT (more than QUERN_MAX_NDIM dimensions, items more than 2^61 bytes apart, past the address space),
+/* Reads each field once. `function` begins the error's sentence. has_data 0: ignores data. Errors: ARGUMENT (NULL, ndim, a
+ * negative extent, no data), LAYOUT (more than QUERN_MAX_NDIM dimensions, items over 2^61 bytes apart, past the address space),
  * DTYPE (0 bits or lanes). */
 quern_status qn_descriptor_read(const char *function, const DLTensor *tensor, int has_data, qn_descriptor *descriptor);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * managed.c: tensors with a deleter: made from the caller's, and from others' of any form; see dlpack_exchange.h.
+ * managed.c: managed tensors, made of the caller's tensors, and of managed tensors of any form; see dlpack_exchange.h.
  *
- * Whatever has to be kept besides a descriptor is a holder's owner: the caller's object, or the managed tensor that this one was
- * made from. So there is one deleter for each form. */
+ * A holder has a descriptor and an owner: the caller's object, or the managed tensor that this one was made of. So each form
+ * needs one deleter only. */
 #include "exchange/managed.h"
 
 #include <stdlib.h>
@@ -33,13 +33,13 @@ void qn_managed_delete_legacy(DLManagedTensor *managed) {
 
 void quern_managed_release(struct DLManagedTensorVersioned *managed) { qn_managed_delete(managed); }
 
-/* As owners. */
+/* `release` functions for owners that are managed tensors. */
 static void release_versioned(void *owner) { qn_managed_delete(owner); }
 static void release_legacy(void *owner) { qn_managed_delete_legacy(owner); }
 
 /* ---- Making ---- */
 
-/* What manager_ctx of a tensor made here is: a consumer may call the deleter with a copy of the struct. */
+/* The manager_ctx of tensors made here. Deleters use only that: a consumer may call them with a copy of the struct. */
 typedef struct holder {
   union {
     DLManagedTensor legacy;
@@ -58,7 +58,7 @@ static void delete_holder(holder *h) {
 static void delete_versioned(struct DLManagedTensorVersioned *self) { delete_holder(self->manager_ctx); }
 static void delete_legacy(DLManagedTensor *self) { delete_holder(self->manager_ctx); }
 
-/* NULL: no memory, recorded. *own: the tensor, with a layout that lies in the holder. */
+/* NULL: out of memory, recorded. *own: the tensor, with its shape and strides in the holder. */
 static holder *make_holder(const char *function, const DLTensor *tensor, void (*release)(void *owner), void *owner,
                            DLTensor *own) {
   const size_t n = (size_t)tensor->ndim;
@@ -104,7 +104,7 @@ static quern_status refuse_place(const char *function) {
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: the place for the managed tensor is NULL", function);
 }
 
-/* What a consumer that sees no flags would take for something else. */
+/* Refuses tensors that a consumer without flags would misread. */
 static quern_status check_legacy(const char *function, const DLTensor *tensor, uint64_t flags) {
   char text[QN_TENSOR_DTYPE_CHARS];
   if (flags & DLPACK_FLAG_BITMASK_READ_ONLY)
@@ -136,7 +136,7 @@ quern_status quern_managed_wrap_legacy(const DLTensor *tensor, uint64_t flags, v
   return status ? status : make_legacy(function, tensor, release, owner, managed);
 }
 
-/* Of another major version nothing but the deleter is where it is looked for. */
+/* Refuses other major versions: of those only the deleter is at a known offset. */
 static quern_status check_version(const char *function, const struct DLManagedTensorVersioned *managed) {
   if (!managed) return qn_status_fail(QUERN_E_ARGUMENT, "%s: the managed tensor is NULL", function);
   if (managed->version.major == DLPACK_MAJOR_VERSION) return QUERN_OK;
@@ -169,14 +169,14 @@ int qn_managed_is_old_bool(DLDataType type) {
   return (type.code == kDLBool || type.code == kDLUInt) && type.bits == 1 && type.lanes == 1;
 }
 
-/* The bits of the codes that come in one size; 0: of the others. */
+/* The bits of a code with one size only; 0: it has several sizes. */
 static unsigned bits_of(uint8_t code) {
   if (code == kDLBool || (code >= kDLFloat8_e3m4 && code <= kDLFloat8_e8m0fnu)) return 8;
   if (code == kDLFloat6_e2m3fn || code == kDLFloat6_e3m2fn) return 6;
   return code == kDLFloat4_e2m1fn ? 4 : 0;
 }
 
-/* The sentence for one that is not taken. wanted: the bits of its code; 0: of any size. */
+/* The error of a dtype that is not accepted. wanted: the bits of its code; 0: any size. */
 static quern_status refuse_dtype(const char *function, DLDataType type, unsigned wanted) {
   const unsigned bits = type.bits;
   char text[QN_TENSOR_DTYPE_CHARS];
@@ -190,7 +190,7 @@ static quern_status refuse_dtype(const char *function, DLDataType type, unsigned
   return qn_status_fail(QUERN_E_DTYPE, "%s: dtype %s has items of %u bits, expected %u", function, text, bits, wanted);
 }
 
-/* *dtype: what it means. is_padded: items of less than a byte have one each. */
+/* *dtype: the dtype as Quern has it. is_padded: sub-byte items take a byte each. */
 static quern_status read_dtype(const char *function, DLDataType type, int is_padded, uint32_t options, DLDataType *dtype) {
   const DLDataType a_bool = {kDLBool, 8, 1};
   const unsigned wanted = bits_of(type.code), bits = type.bits;
@@ -203,7 +203,7 @@ static quern_status read_dtype(const char *function, DLDataType type, int is_pad
   return QUERN_OK;
 }
 
-/* What an imported tensor is to be; the source's own layout. */
+/* Reads the source into *tensor with the final dtype; shape and strides are the source's. */
 static quern_status read_import(const char *function, const DLTensor *source, int is_padded, uint32_t options, DLTensor *tensor) {
   qn_descriptor descriptor;
   if (options & ~QUERN_IMPORT_U8_IS_BOOL)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * managed_call.c: quern_op_call on managed tensors. What an operand says beyond its descriptor is looked at here; then it is an
+ * managed_call.c: quern_op_call on managed tensors. Handles version, flags and ownership of the operands, then makes an
  * ordinary call. */
 #include "core/op/registry.h"
 #include "core/base/status.h"
 #include "core/tensor/tensor.h"
 #include "exchange/managed.h"
 
-/* ---- What is consumed ---- */
+/* ---- Consumed operands ---- */
 
 typedef struct operands {
   int32_t n_in, n_out;
@@ -18,14 +18,14 @@ static const quern_operand *operand_at(const operands *all, int32_t k) {
   return k < all->n_in ? &all->in[k] : &all->out[k - all->n_in];
 }
 
-/* The managed tensor that it takes over; NULL: none. */
+/* The managed tensor that an operand hands over; NULL: none. */
 static void *consumed(const quern_operand *operand) {
   if (!operand->consume) return NULL;
   if (operand->form == QUERN_OPERAND_LEGACY) return operand->of.legacy;
   return operand->form == QUERN_OPERAND_VERSIONED ? operand->of.versioned : NULL;
 }
 
-/* Each once, for however many operands it is. */
+/* Deletes each consumed tensor once, even if it is several operands. */
 static void delete_consumed(const operands *all) {
   for (int32_t k = 0; k < all->n_in + all->n_out; k++) {
     const quern_operand *operand = operand_at(all, k);
@@ -41,9 +41,9 @@ static void delete_consumed(const operands *all) {
   }
 }
 
-/* ---- What is called ---- */
+/* ---- The call ---- */
 
-/* *tensor: what the op is given; *own has room for it where that is not the operand's own. */
+/* *tensor: the descriptor for the op: the operand's, or a changed copy in *own. */
 static quern_status read_operand(const quern_op_info *info, int32_t k, const quern_operand *operand, DLTensor *own,
                                  DLTensor **tensor) {
   const quern_arg_info *arg = &info->args[k];
@@ -51,7 +51,7 @@ static quern_status read_operand(const quern_op_info *info, int32_t k, const que
   const DLDataType a_bool = {kDLBool, 8, 1};
   char text[QN_TENSOR_DTYPE_CHARS];
   uint64_t flags = 0;
-  /* Whichever member it is. */
+  /* All members of the union are pointers: this checks each of them. */
   if (operand->form < QUERN_OPERAND_TENSOR || operand->form > QUERN_OPERAND_VERSIONED)
     return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, arg, index, "its form is %d, none of QUERN_OPERAND_*",
                           (int)operand->form);
@@ -102,7 +102,7 @@ static quern_status call_operands(quern_op *op, const operands *all, const quern
 
 quern_status quern_op_call_managed(quern_op *op, int32_t n_in, const quern_operand *in, int32_t n_out, const quern_operand *out,
                                    const quern_call *call) {
-  /* An array that is not there has no operands, whatever its length. */
+  /* A NULL array has no operands, whatever its length. */
   const operands all = {in && n_in > 0 ? n_in : 0, out && n_out > 0 ? n_out : 0, in, out};
   const quern_status status = call_operands(op, &all, call);
   delete_consumed(&all);

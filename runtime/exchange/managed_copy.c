@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * managed_copy.c: see managed_copy.h. What lies compact is moved as it is; else the op copy gathers it, by words that are as
- * long as items and addresses allow, for which it need not know the dtype. */
+ * managed_copy.c: see managed_copy.h. Compact tensors are copied as bytes. Others are gathered by the op copy as words, the
+ * longest that item size and address allow, so that any dtype is supported. */
 #include "exchange/managed_copy.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- Gathering ---- */
 
-/* Which of the dtypes has words of so many bytes. */
+/* A dtype with words of that many bytes, which the op copy moves unchanged. */
 static DLDataType word_dtype(int64_t bytes) {
   switch (bytes) {
     case 8: return (DLDataType){kDLInt, 64, 1};
@@ -22,7 +22,7 @@ static DLDataType word_dtype(int64_t bytes) {
   }
 }
 
-/* A device wants its words aligned. */
+/* The longest word that divides items; on a device it must also be aligned. */
 static int64_t word_bytes(const qn_descriptor *descriptor, int is_device) {
   const uint64_t misaligned = (uint64_t)descriptor->item_bytes | (is_device ? (uint64_t)(uintptr_t)descriptor->data : 0);
   int64_t bytes = 8;
@@ -30,7 +30,7 @@ static int64_t word_bytes(const qn_descriptor *descriptor, int is_device) {
   return bytes;
 }
 
-/* A gather under way: the source's dimensions in words, but those of extent 1; behind them that of the words of an item. */
+/* A gather: the source's dimensions except those of extent 1, then the words of an item; strides in words. */
 typedef struct gather {
   quern_op *op;
   DLDevice device;
@@ -56,7 +56,7 @@ static void plan_gather(gather *g, const DLTensor *from, const qn_descriptor *de
   g->strides[g->ndim++] = 1;
 }
 
-/* The dimensions from `first` on. */
+/* Copies the dimensions from `first` on. */
 static quern_status call_gather(gather *g, int32_t first, char *from, char *to) {
   DLTensor source = {from, g->device, g->ndim - first, g->dtype, g->shape + first, g->strides + first, 0}, target = source;
   DLTensor *in = &source, *out = &target;
@@ -66,7 +66,7 @@ static quern_status call_gather(gather *g, int32_t first, char *from, char *to) 
   return quern_op_call(g->op, 1, &in, 1, &out, &call);
 }
 
-/* Where the words of an item are one dimension too many, once for each index of the outermost. */
+/* If the words of an item are one dimension too many, calls once for each index of the outermost. */
 static quern_status run_gather(gather *g, char *from, char *to) {
   if (g->ndim <= QUERN_MAX_NDIM) return call_gather(g, 0, from, to);
   const int64_t bytes = g->dtype.bits / 8;
@@ -78,7 +78,7 @@ static quern_status run_gather(gather *g, char *from, char *to) {
   return status;
 }
 
-/* Into compact memory of the same device. */
+/* Gathers into compact memory of the same device. */
 static quern_status gather_items(const char *function, const DLTensor *from, const qn_descriptor *descriptor, DLDevice device,
                                  char *to, void *stream) {
   gather g = {.device = device, .stream = stream};
@@ -93,7 +93,7 @@ static quern_status gather_items(const char *function, const DLTensor *from, con
   return status;
 }
 
-/* ---- The ways ---- */
+/* ---- Copies by direction ---- */
 
 quern_status qn_managed_copy_check(const char *function, DLDevice from, DLDevice to, void *stream) {
   const DLDevice device = qn_device_memory_of(to) ? to : from;
@@ -106,7 +106,7 @@ quern_status qn_managed_copy_wait(const char *function, DLDevice device, void *s
   return owner ? owner->wait(function, device, stream) : QUERN_OK;
 }
 
-/* What a strided source is gathered into. */
+/* Gathers a strided source into new memory. */
 static quern_status gather_apart(const char *function, const DLTensor *from, const qn_descriptor *descriptor, DLDevice device,
                                  size_t n_bytes, void *stream, qn_managed_memory **memory) {
   quern_status status = qn_managed_memory_make(function, device, stream, (int64_t)n_bytes, memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * managed_export.c: tensors for a consumer elsewhere, and new ones; see dlpack_exchange.h. */
+ * managed_export.c: exports of tensors, and new tensors; see dlpack_exchange.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 
 /* ---- New tensors ---- */
 
-/* One like the prototype, compact, its memory not initialised. */
+/* A tensor like the prototype, compact, its memory uninitialised. */
 static quern_status make_new(const char *function, const DLTensor *prototype, uint64_t flags, void *stream,
                              struct DLManagedTensorVersioned **managed) {
   DLTensor tensor;
@@ -42,7 +42,7 @@ static quern_status make_new(const char *function, const DLTensor *prototype, ui
   return status;
 }
 
-/* The Python exception that says as much. */
+/* The name of the Python exception for a status. */
 static const char *exception_of(quern_status status) {
   if (status == QUERN_E_MEMORY) return "MemoryError";
   if (status == QUERN_E_ARGUMENT) return "ValueError";
@@ -70,12 +70,12 @@ int quern_managed_alloc(DLTensor *prototype, struct DLManagedTensorVersioned **m
 
 static int is_same_device(DLDevice a, DLDevice b) { return a.device_type == b.device_type && a.device_id == b.device_id; }
 
-/* The host reads it once its device is done. */
+/* Memory that the host can read once its device has finished. */
 static int is_host_memory(DLDevice device) {
   return device.device_type == kDLCPU || (qn_device_is_host(device) && qn_device_memory_joined(device));
 }
 
-/* As with other structs: what a shorter one lacks is 0, what a longer one has beyond ours is not read. */
+/* Copies the caller's struct: missing fields of a shorter one are 0, surplus fields of a longer one are ignored. */
 static quern_status take_wish(const char *function, const quern_export *given, quern_export *wish) {
   if (given->size < sizeof given->size || given->size > LARGEST_STRUCT || given->size % sizeof given->size)
     return qn_status_fail(QUERN_E_VERSION, "%s: quern_export.size is %zu, which no version of it has; set it to "
@@ -87,7 +87,7 @@ static quern_status take_wish(const char *function, const quern_export *given, q
   return QUERN_OK;
 }
 
-/* Whether a copy can be made from there to there. */
+/* Checks that this tensor can be copied to that device. */
 static quern_status check_way(const char *function, const DLTensor *tensor, const qn_descriptor *descriptor, DLDevice to) {
   const DLDevice from = tensor->device;
   char source[QN_DEVICE_CHARS], target[QN_DEVICE_CHARS], text[QN_TENSOR_DTYPE_CHARS];
@@ -106,7 +106,7 @@ static quern_status check_way(const char *function, const DLTensor *tensor, cons
   return QUERN_OK;
 }
 
-/* The owner has nothing to do with the copy. */
+/* Exports a copy. It does not need the owner, which is released at once. */
 static quern_status export_copy(const char *function, const DLTensor *tensor, const qn_descriptor *descriptor, DLDevice to,
                                 void (*release)(void *owner), void *owner, void *stream,
                                 struct DLManagedTensorVersioned **managed) {
@@ -126,7 +126,7 @@ static quern_status export_copy(const char *function, const DLTensor *tensor, co
   return status;
 }
 
-/* The memory itself, under the name of the device that the consumer asked for. */
+/* Exports the memory itself, with the device that the consumer asked for. */
 static quern_status export_itself(const char *function, const DLTensor *tensor, DLDevice to, uint64_t flags,
                                   void (*release)(void *owner), void *owner, void *stream,
                                   struct DLManagedTensorVersioned **managed) {
@@ -165,7 +165,7 @@ quern_status quern_managed_export(const DLTensor *tensor, uint64_t flags, void (
                                   const quern_export *wish, struct DLManagedTensorVersioned **managed) {
   static const char function[] = "managed_export";
   if (!managed) return qn_status_fail(QUERN_E_ARGUMENT, "%s: the place for the managed tensor is NULL", function);
-  const int kept_errno = errno, kept_cancel = qn_thread_shield(); /* a thread that is cancelled would lose what it has in hand */
+  const int kept_errno = errno, kept_cancel = qn_thread_shield(); /* cancellation would leak the tensor */
   *managed = NULL;
   const quern_status status = export(function, tensor, flags, release, owner, wish, managed);
   qn_thread_unshield(kept_cancel);

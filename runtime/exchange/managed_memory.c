@@ -12,7 +12,7 @@
 
 enum { ALIGNMENT = 256 };
 
-/* The struct and the memory behind it, which is aligned, are one block. */
+/* One allocation: the struct, then the aligned memory. */
 static quern_status make_on_host(const char *function, int64_t n_bytes, qn_managed_memory **memory) {
   _Static_assert(sizeof(qn_managed_memory) <= ALIGNMENT, "the struct has its place before the memory");
   const size_t room = ((size_t)n_bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit.c: contexts, and who waits for what; see jit.h.
+ * jit.c: contexts, and waiting for code; see jit.h.
  *
- * The disk cache is polled on the caller's thread, so that a warm process has its code at once; all else on the
- * background thread, in mode sync as well: it has the stack, the signal mask and the floating point environment that a caller
- * may not have. A caller's thread is not cancelled in here: others would wait for its lock, or for its work. */
+ * The disk cache is polled on the caller's thread, so that a warm process has its code at once. Everything else runs on the
+ * background thread, in mode sync too: it has a known stack, signal mask and floating-point environment. Cancellation of
+ * the caller's thread is disabled here: other threads would wait for its lock or its work for good. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* strdup */
 #endif
@@ -41,7 +41,7 @@ static void start_job(qn_jit *jit, qn_entry *entry) {
   qn_entry_set_reason(entry, "being compiled");
   entry->job = (qn_jit_task){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_job, .drop = drop_job};
   qn_entry_ref(entry);
-  if (entry->job.is_urgent && qn_jit_queue_is_here()) { /* a log that the background thread called computes something */
+  if (entry->job.is_urgent && qn_jit_queue_is_here()) { /* called from the host's log function on the background thread */
     run_job(&entry->job);
   } else if ((why = qn_jit_queue_add(&entry->job))) {
     qn_entry_set_failed(entry, why);
@@ -61,8 +61,8 @@ static void start(qn_jit *jit, qn_entry *entry) {
   if (entry->state == QN_ENTRY_MAKING) start_job(jit, entry);
 }
 
-/* Sees to it that somebody makes the code, if anybody can; in mode sync, or if it `waits` anyway, until that is done, with all
- * that is said and kept of it. But not for itself, where a log that this thread called comes back for a kernel. */
+/* Starts making the code, unless that is under way. In mode sync, or if `waits`, waits until it is done, with its log messages
+ * and its cache entry. A thread does not wait for itself: the host's log function, called during a work, may make a call. */
 static void want(qn_entry *entry, int waits) {
   for (int is_waiting = 0; entry->table && !entry->table->jit->is_dying; is_waiting = 1) {
     qn_jit *jit = entry->table->jit;
@@ -211,11 +211,11 @@ void qn_jit_destroy(qn_jit *jit) {
   qn_entry *dead = NULL;
   qn_jit_queue_lock();
   jit->is_dying = 1;
-  qn_jit_cache_disable_log(jit->cache); /* before a work can find the context dying: the cache's log goes with it */
+  qn_jit_cache_disable_log(jit->cache); /* before a work can see is_dying: the cache's log ends with the context */
   qn_jit_queue_drop(is_of, jit, "its context was released");
   while (qn_work_uses(jit)) qn_jit_queue_wait();
   qn_table_clear(&jit->table, &dead);
-  jit->log = (qn_log){say_nothing, NULL}; /* for a work of this thread that is not at its end */
+  jit->log = (qn_log){say_nothing, NULL}; /* for an unfinished work of this thread */
   const int is_last = --jit->references == 0;
   qn_jit_queue_unlock();
   qn_entries_free(dead);

@@ -40,7 +40,7 @@ struct qn_jit_cache {
   char *dir; /* "" for none */
   qn_log log;
   _Atomic(const char *) trouble; /* "" or trouble_text */
-  atomic_flag has_trouble;       /* somebody writes trouble_text, or has */
+  atomic_flag has_trouble;       /* trouble_text is being written, or was */
   char trouble_text[220]; /* with what comes before it, as much as a log takes */
   atomic_flag has_warned;
   atomic_uint n_puts;
@@ -157,8 +157,8 @@ static int is_entry_name(const char *name) {
   return strspn(name, "0123456789abcdef") == N_HEX && strcmp(name + N_HEX, ".qkc") == 0;
 }
 
-/* No other process has that name: if one did, on another machine or under the same number in a container, O_EXCL fails,
- * and the next one is taken. */
+/* A name that no other process uses. If one does, on another machine or with the same pid in a container, O_EXCL fails and
+ * the caller takes the next name. */
 static void name_temporary(char name[NAME_SIZE]) {
   static atomic_uint count;
   struct timespec now;
@@ -175,7 +175,7 @@ static int is_temporary_name(const char *name) {
 
 /* ---- The folder ---- */
 
-/* As mkdir -p. errno says why not. */
+/* As mkdir -p. On failure errno is set. */
 static int make_folder(const char *dir) {
   char *path = strdup(dir);
   if (!path) return 0;
@@ -196,7 +196,7 @@ static int make_folder(const char *dir) {
   return is_made;
 }
 
-/* Opens what is there, or makes it. errno says why not. */
+/* Opens the folder; makes it first if it is missing and `make`. On failure errno is set. */
 static int open_or_make(const char *dir, int make) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const int fd = open(dir, flags);
@@ -238,7 +238,7 @@ static int open_folder(qn_jit_cache *cache, int make) {
 static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat *st) {
   size_t n = 0;
   char *data = NULL;
-  /* O_NONBLOCK: what is no regular file must not make us wait. */
+  /* O_NONBLOCK: opening a FIFO must not block. */
   const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return 0;
   if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_size >= HEADER_SIZE &&
@@ -261,7 +261,7 @@ static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat 
   return data != NULL;
 }
 
-/* 0: errno says why. */
+/* 0: errno is set. */
 static int write_file(int folder, const char *name, const char *bytes, size_t size) {
   char temporary[NAME_SIZE];
   int fd = -1;
@@ -277,7 +277,7 @@ static int write_file(int folder, const char *name, const char *bytes, size_t si
     why = errno;
   }
   if (is_written && renameat(folder, temporary, folder, name)) {
-    is_written = errno == ENOENT; /* cleared by somebody meanwhile */
+    is_written = errno == ENOENT; /* another process cleared the cache meanwhile */
     why = errno;
   }
   if (!is_written) unlinkat(folder, temporary, 0);
@@ -322,7 +322,7 @@ static int append(file_list *files, const char *name, const struct stat *st) {
   return 1;
 }
 
-/* Another look at an open folder, from its beginning; NULL if it cannot be read. */
+/* A new listing of an open folder, from its beginning; NULL: it cannot be read. */
 static DIR *list_folder(int folder) {
   const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -357,7 +357,7 @@ static void evict(int folder) {
 
 /* ---- Outside ---- */
 
-/* The folder that is meant, malloc'ed, "" for none; NULL for lack of memory. *is_unknown: nothing says where. */
+/* The path of the cache folder, malloc'ed; "": no cache; NULL: out of memory. *is_unknown: no variable gives a path. */
 static char *choose_folder(const char *dir, int *is_unknown) {
   const char *base = dir ? dir : qn_environment_cache_dir(), *rest = "";
   if (!base) {
@@ -374,7 +374,7 @@ static char *choose_folder(const char *dir, int *is_unknown) {
   char *path = malloc(size);
   if (!path) return NULL;
   snprintf(path, size, "%s%s", base, rest);
-  /* open() would follow a link with a slash behind it. */
+  /* Strip trailing slashes: with one, open() would follow a link. */
   for (size_t n = strlen(path); n > 1; path[--n] = 0) {
     if (path[n - 1] != '/' && !(path[n - 1] == '.' && path[n - 2] == '/')) break;
   }
@@ -420,7 +420,7 @@ const char *qn_jit_cache_trouble(const qn_jit_cache *cache) {
   return cache ? atomic_load_explicit(&cache->trouble, memory_order_acquire) : "no memory";
 }
 
-/* The hit of an entry that has not been used for an hour is noted. */
+/* Sets the file's time at a hit, at most once an hour. */
 static void note_use(int folder, const char *name, const struct stat *st) {
   const time_t now = time(NULL);
   if (st->st_mtime < now - HOUR || st->st_mtime > now + HOUR) utimensat(folder, name, NULL, AT_SYMLINK_NOFOLLOW);
@@ -472,7 +472,7 @@ void qn_jit_cache_put(qn_jit_cache *cache, const char *key, size_t key_size, con
   errno = kept_errno;
 }
 
-/* The key's digest is the file's name: an entry under another name would never be found. */
+/* Whether the file's name is the digest of its key; under any other name an entry is never found. */
 static int is_own_name(const char *name, const qn_cache_parts *parts) {
   char wanted[NAME_SIZE];
   name_entry(wanted, parts->key, parts->key_size);

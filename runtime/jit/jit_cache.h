@@ -10,18 +10,18 @@
 #include "base/bytes.h"
 #include "core/base/log.h"
 
-/* Bytes of files that a folder may come to hold; beyond, what was used longest ago goes until three quarters are left.
- * Looked after at an object's first put and at every 64th. */
+/* The most bytes of files in a folder; above it the least recently used ones are removed until three quarters are left.
+ * Checked at an object's first put and at every 64th. */
 #define QN_JIT_CACHE_LIMIT ((int64_t)256 << 20)
 
-/* Bytes of one entry; what is larger is not kept. */
+/* The most bytes of one entry; larger ones are not stored. */
 #define QN_JIT_CACHE_ENTRY_LIMIT ((size_t)32 << 20)
 
 typedef struct qn_jit_cache qn_jit_cache;
 
 /* dir NULL: QUERN_CACHE_DIR, else $XDG_CACHE_HOME/quern, else ~/.cache/quern. "" or "none": no cache. Never fails: a
- * cache that cannot be used misses. NULL for lack of memory, which all functions here take for a cache that misses.
- * Touches no file and says nothing yet. What is warned of goes to `log` (copied), once for each object.
+ * cache that cannot be used misses. NULL for lack of memory; all functions here treat NULL as a cache that misses.
+ * Touches no file and logs nothing yet. Warnings go to `log` (copied), once for each object.
  *
  * The folder is made at the first put, mode 0700. It must be an absolute path, no link, the effective user's own, and
  * not writable for others; else it is not used. All functions are thread-safe, may be called by any number of processes
@@ -29,20 +29,20 @@ typedef struct qn_jit_cache qn_jit_cache;
 qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log);
 void qn_jit_cache_close(qn_jit_cache *cache);
 
-/* From now on nothing is said to the log. */
+/* Ends all logging. */
 void qn_jit_cache_disable_log(qn_jit_cache *cache);
 
-/* The folder, "" if there is none; and why it is not used, "" if it is, as far as has been seen. Both live as long as
- * the cache. */
+/* The folder, "" if there is none; and the reason why it is not used, "" if none has been met so far. Both are valid as
+ * long as the cache. */
 const char *qn_jit_cache_dir(const qn_jit_cache *cache);
 const char *qn_jit_cache_trouble(const qn_jit_cache *cache);
 
-/* 1: *value is what was put under that very key with that very check (who made the value: it may have changed since).
- * check NULL: whatever check it was put with. A damaged entry is a miss. */
+/* 1: *value was put under that key with that check (the identity of the value's maker). check NULL: with any check. A
+ * damaged entry is a miss. */
 int qn_jit_cache_get(qn_jit_cache *cache, const char *key, size_t key_size, const char *check, size_t check_size,
                      qn_bytes *value);
 
-/* A key has one entry: the last one put, with whatever check. */
+/* A key has one entry: the last one put, with any check. */
 void qn_jit_cache_put(qn_jit_cache *cache, const char *key, size_t key_size, const char *check, size_t check_size,
                       const char *value, size_t size);
 
@@ -56,7 +56,7 @@ typedef struct qn_cache_item {
 /* Calls each(arg, entry) for every sound entry, in no order; returns how many there are. each NULL: counts. */
 int64_t qn_jit_cache_list(qn_jit_cache *cache, void (*each)(void *arg, const qn_cache_item *entry), void *arg);
 
-/* Removes all entries, sound or not, and what writers have left behind, nothing else; returns how many entries. */
+/* Removes all entries, sound or not, and temporary files, nothing else; returns the number of entries. */
 int64_t qn_jit_cache_clear(qn_jit_cache *cache);
 
 /* ---- The format of an entry, for tests ---- */

@@ -74,8 +74,8 @@ unsigned qn_jit_frozen_count(void) {
   return first ? first->count : 0;
 }
 
-/* The row's best function for this machine: at the level it runs at, else below; else, as built ops do where a cap lies
- * below all that was built, the lowest above that the machine still runs. */
+/* The row's best function for this machine: at the current level, else below it. If all levels of the row are above a cap,
+ * the lowest of them that the machine runs, as for built ops. */
 static qn_kernel *choose(const quern_kernel_row *row, qn_isa *isa) {
   int level = (int)qn_isa_detect();
   const int most = (int)qn_isa_machine();

@@ -2,8 +2,8 @@
  *
  * jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
  *
- * A single lock for all contexts: it is taken once per kernel that is looked up and a few times per compile, never on
- * the way of a call whose kernel is known, and one lock is one thing to hold across a fork. */
+ * A single lock for all contexts: it is taken once per lookup of a kernel and a few times per compile, never in a call
+ * with a known kernel. And a fork has only one lock to hold. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr */
 #endif
@@ -22,7 +22,7 @@
 
 static struct queue {
   pthread_mutex_t lock;
-  pthread_cond_t work, news; /* for the thread; for who waits for what it does */
+  pthread_cond_t work, news; /* signalled to the thread; to threads that wait for it */
   qn_jit_task *first;
   int has_thread, stopping;
   unsigned generation; /* counts forks: a thread of another generation is not this process's */
@@ -49,7 +49,7 @@ static void after_jit_fork(void) { pthread_mutex_unlock(&queue.lock); }
 static void after_jit_fork_in_child(void) {
   queue.generation++;
   queue.has_thread = 0;
-  /* They may count waiters that are not in this process. */
+  /* Condition variables may count waiters that do not exist in the child. */
   queue.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   queue.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   drop_all("forked");
@@ -57,7 +57,7 @@ static void after_jit_fork_in_child(void) {
   pthread_mutex_unlock(&queue.lock);
 }
 
-/* At the start: a fork that has begun does not call who comes late. */
+/* Registered at load: a fork that has begun does not call handlers that are added later. */
 __attribute__((constructor)) static void watch_jit_forks(void) {
   pthread_atfork(before_jit_fork, after_jit_fork, after_jit_fork_in_child);
 }
@@ -73,7 +73,7 @@ void qn_jit_queue_keep_library(void) {
   if (dladdr((void *)&queue, &info) && info.dli_fname) {
     void *self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
     if (self) dlclose(self);
-    dlerror(); /* a program cannot be opened, and need not be kept */
+    dlerror(); /* a program cannot be opened, and is never unloaded */
   }
   atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
 }
@@ -108,7 +108,7 @@ static void *work(void *unused) {
 
 static int make_thread(void) {
   return qn_thread_start(&queue.thread, STACK_BYTES, work, NULL) ||
-         qn_thread_start(&queue.thread, 0, work, NULL); /* a program with much thread-local memory */
+         qn_thread_start(&queue.thread, 0, work, NULL); /* default size: large thread-local memory needs more */
 }
 
 static void put(qn_jit_task *job) {
@@ -153,8 +153,8 @@ void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *job, const void *arg),
   }
 }
 
-/* When the process ends: a job under way is waited for. By its priority after the library's other
- * destructors: a compiler's ends its part of the task early. */
+/* At the end of the process: waits for the job under way. Its priority puts it after the library's other destructors,
+ * so that those of the compilers end the job early. */
 __attribute__((destructor(101))) static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&queue.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_record.c: see jit_record.h. Files are opened for each write and closed again: it happens once per kernel, and a
- * descriptor kept for the life of a context is one that a daemon which closes all of them would have written to. */
+ * jit_record.c: see jit_record.h. Files are opened for each write, once per kernel, and closed again: no descriptor is kept,
+ * since a daemon may close all descriptors and reuse their numbers. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* O_CLOEXEC, O_NOFOLLOW */
 #endif
@@ -72,7 +72,7 @@ static int grow(qn_record *record) {
   return 1;
 }
 
-/* 1 if it was noted already. Without memory nothing is: then a block may be written twice, which readers bear. */
+/* 1: it was noted before. Out of memory it is not noted: then a block may be written twice, which readers accept. */
 static int is_noted(qn_record *record, qn_digest digest) {
   if (2 * record->n_seen >= record->room && !grow(record)) return 0;
   qn_digest *place = place_of(record->seen, record->room, digest);
@@ -101,14 +101,14 @@ void qn_record_add(qn_record *record, qn_record_text *text, qn_digest digest, co
   text->size += (size_t)snprintf(text->text + text->size, most, "kernel %s\n%send\n", name, key);
 }
 
-/* 0: the file has bytes, and they do not begin as a record does. */
+/* 0: the file is not empty and does not begin with a record's header. */
 static int is_record(int file, off_t size) {
   char begin[sizeof HEADER - 1];
   return size == 0 || (pread(file, begin, sizeof begin, 0) == (ssize_t)sizeof begin && !memcmp(begin, HEADER, sizeof begin));
 }
 
-/* 0, or an errno. A file of no bytes gets the header in the same write; should two processes do so at once, readers
- * skip the second one. */
+/* Returns 0 or an errno. An empty file gets the header in the same write; if two processes write it at once, readers
+ * skip the second header. */
 static int append(int file, const char *text, size_t size) {
   struct stat status;
   if (fstat(file, &status)) return errno;
@@ -127,7 +127,7 @@ int qn_record_append(const char *path, const char *text, size_t size, char *why,
   const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
   int failed = file < 0 ? errno : append(file, text, size);
   if (file >= 0 && close(file) && !failed) failed = errno;
-  const int most = (int)why_size - 64; /* of a long path */
+  const int most = (int)why_size - 64; /* bytes shown of a long path */
   if (failed == EINVAL)
     snprintf(why, why_size, "'%.*s' is something else than a record, and is left as it is", most, path);
   else if (failed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_table.h: a context's kernels as entries of a table: what state each is in, which of them may be
- * forgotten. All of it under the lock of jit_queue.h. Knows neither disk nor compilers. */
+ * jit_table.h: a context's kernels as entries of a table: their states, and which of them may be freed. Everything under
+ * the lock of jit_queue.h. Knows neither disk nor compilers. */
 #ifndef QN_JIT_TABLE_H
 #define QN_JIT_TABLE_H
 
@@ -9,7 +9,7 @@
 #include "jit/jit_queue.h"
 
 typedef enum qn_entry_state {
-  QN_ENTRY_WANTED, /* nothing is under way */
+  QN_ENTRY_WANTED, /* no work has begun */
   QN_ENTRY_MAKING, /* a work is on it, or it is in the queue */
   QN_ENTRY_READY,
   QN_ENTRY_FAILED
@@ -20,12 +20,12 @@ typedef struct qn_entry {
   struct qn_table *table;  /* NULL: the context is gone */
   struct qn_entry *chain;  /* the next in its bucket, or among the dead */
   struct qn_entry *older, *newer; /* among entries without references */
-  int64_t references;      /* callers', one for a work on it, one for its task in the queue */
+  int64_t references;      /* of callers, one of a work on it, one of its job in the queue */
   qn_jit_task job;
   qn_digest digest;        /* of the key */
   qn_entry_state state;
   int is_polled;           /* 1: it is not on disk */
-  unsigned frozen_seen;    /* how many tables of kernels built ahead do not have it */
+  unsigned frozen_seen;    /* the number of registered tables that do not have it */
   const qn_target *target;
   qn_target_code loaded;   /* the entry's own */
   size_t size;             /* of the entry */
@@ -42,14 +42,14 @@ typedef struct qn_table {
   struct qn_jit *jit;
   qn_entry **buckets;
   size_t n_buckets, n_entries;
-  qn_entry *oldest, *newest; /* of entries without references, by when they were released */
+  qn_entry *oldest, *newest; /* of entries without references, by time of release */
   size_t bytes, limit;       /* of entries and machine code */
 } qn_table;
 
 /* 0: out of memory. */
 int qn_table_init(qn_table *table, struct qn_jit *jit, size_t limit);
 
-/* Takes the table apart: entries without references are dead, the others on their own from now on. */
+/* Empties the table: entries without references are added to `dead`, the others are no longer in a table. */
 void qn_table_clear(qn_table *table, qn_entry **dead);
 
 /* NULL: it is not there. */
@@ -60,13 +60,13 @@ qn_entry *qn_table_add(qn_table *table, const qn_code_request *request, qn_diges
 
 void qn_entry_ref(qn_entry *entry);
 
-/* Entries to be freed now, for the limit's sake or for lack of references, are added to `dead`. */
+/* Drops a reference. Entries to be freed now, above the limit or without a table, are added to `dead`. */
 void qn_entry_unref(qn_entry *entry, qn_entry **dead);
 
 /* The same where nothing can be freed: entries beyond the limit stay until the next qn_entry_unref. The entry has a table. */
 void qn_entry_unref_later(qn_entry *entry);
 
-/* Frees the dead: without the lock, since it unmaps memory. */
+/* Frees the dead. To be called without the lock, since it unmaps memory. */
 void qn_entries_free(qn_entry *dead);
 
 /* The states. Reasons are cut at the end of their first line. */
@@ -74,9 +74,9 @@ void qn_entry_set_reason(qn_entry *entry, const char *format, ...) __attribute__
 void qn_entry_set_wanted(qn_entry *entry, const char *why);
 void qn_entry_set_making(qn_entry *entry, const char *how);
 void qn_entry_set_failed(qn_entry *entry, const char *why);
-/* A kernel that is not the entry's own; it counts for no limit. */
+/* Sets a kernel that the entry does not own; it does not count for the limit. */
 void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel *kernel);
-/* The entry takes what was loaded, and counts its bytes. */
+/* Gives the loaded code to the entry, and counts its bytes. */
 void qn_entry_set_loaded(qn_entry *entry, const char *tier, qn_target_code loaded, qn_entry **dead);
 
 /* Takes the kernel built ahead, if a table registered since the last poll has it. */

@@ -2,8 +2,8 @@
  *
  * jit_work.c: see jit_work.h.
  *
- * What takes time is done by a *work*, without the lock: it counts code and context, and is in a list: a context that
- * ends waits for its works, and a forked child drops those of other threads. */
+ * A *work* makes one kernel, without the lock. It holds references to its entry and its context, and is in a list: a context
+ * that ends waits for its works, and a forked child drops those of other threads. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* clock_gettime */
 #endif
@@ -18,7 +18,7 @@
 #include "build_id.h"
 #include "core/base/status.h"
 
-/* A slow disk is left to the background thread: after MOST_SLOW polls that took long. */
+/* After MOST_SLOW polls that took longer than this, the disk is polled on the background thread only. */
 #define SLOW_LOOK_NS 1000000
 #define MOST_SLOW 3
 
@@ -28,14 +28,14 @@ typedef struct work {
   qn_jit *jit;
   qn_target_kernel kernel; /* the entry's, for compilers and loader */
   pthread_t thread;
-  int uses_context; /* its generator, its log: not to go on after qn_jit_destroy */
-  /* What came of it: */
+  int uses_context; /* its generator or log: qn_jit_destroy waits for it */
+  /* Results: */
   qn_target_code loaded;
-  qn_bytes object; /* for the disk */
+  qn_bytes object; /* for the disk cache */
   const char *tier;
   int64_t compiles;
-  int64_t ns;      /* that source and compilers took */
-  int is_quiet;    /* it failed as it must: there is nothing here to compile with */
+  int64_t ns;      /* time for source and compilers */
+  int is_quiet;    /* a failure that is no warning: there is nothing here to compile with */
   char identity[2048], why[4096];
 } work;
 
@@ -47,7 +47,7 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* For texts: a host's locale has its say about floating point numbers. */
+/* For messages: printing floating-point numbers would depend on the host's locale. */
 static int tenths_of_ms(int64_t ns) { return (int)((ns + 50000) / 100000); }
 
 void qn_work_free(qn_jit *jit) {
@@ -82,7 +82,7 @@ static void unlink_work(work *w) {
   *at = w->next;
 }
 
-/* Gives the lock up for a moment if there is something to free. */
+/* Ends a work. Releases the lock for a moment if there is something to free. */
 static void end(work *w) {
   qn_entry *dead = NULL;
   unlink_work(w);
@@ -110,8 +110,8 @@ int qn_work_has(const qn_entry *entry, int *is_mine) {
   return w != NULL;
 }
 
-/* In a forked child, with the lock held: works of other threads are lost. A context that only they still counted stays
- * in memory: what they were at with it is not known. */
+/* In a forked child, with the lock held: drops the works of other threads. A context that only they referred to is leaked,
+ * since its state is not known. */
 static void forget_works(void) {
   qn_entry *dead = NULL;
   for (work *w = works, *next; w; w = next) {
@@ -129,10 +129,10 @@ static void forget_works(void) {
 
 static const qn_target *target_of(const work *w) { return w->entry->target; }
 
-/* Whether it is to be used here. */
+/* Whether the compiler is to be used in this context. */
 static int is_meant(const work *w, const qn_compiler *compiler) { return !compiler->wants_cc || w->jit->cc; }
 
-/* The first of the target's compilers from `by` on that is to be used; NULL: none. */
+/* The target's first compiler from `by` on that is to be used; NULL: none. */
 static const qn_compiler *compiler_from(const work *w, const qn_compiler *by) {
   const qn_target *target = target_of(w);
   const qn_compiler *end = target->compilers + target->n_compilers;
@@ -141,7 +141,7 @@ static const qn_compiler *compiler_from(const work *w, const qn_compiler *by) {
 }
 static const qn_compiler *first_compiler(const work *w) { return compiler_from(w, target_of(w)->compilers); }
 
-/* Whether any is known to be there; the first one's identity, else "". */
+/* Whether a compiler is known to be there; sets w->identity, "" if none is. */
 static int find_compiler(work *w) {
   for (const qn_compiler *by = first_compiler(w); by; by = compiler_from(w, by + 1)) {
     if (by->identity(w->jit->cc, w->identity, sizeof w->identity)) return 1;
@@ -150,7 +150,7 @@ static int find_compiler(work *w) {
   return 0;
 }
 
-/* The same, or that one may be there; else w->why. */
+/* Whether a compiler is there, or may be; 0: sets w->why. */
 static int has_compiler(work *w) {
   int may_be_there = 0;
   char why[1024] = "";
@@ -158,14 +158,14 @@ static int has_compiler(work *w) {
   for (const qn_compiler *by = first_compiler(w); by; by = compiler_from(w, by + 1))
     may_be_there |= by->may_be_there(why, sizeof why);
   if (!may_be_there) snprintf(w->why, sizeof w->why, "no compiler: %s", why);
-  const int is_asked_for = first_compiler(w) && first_compiler(w)->wants_cc; /* the host named one */
-  w->is_quiet = !is_asked_for && !find_compiler(w); /* it may have been opened */
+  const int is_asked_for = first_compiler(w) && first_compiler(w)->wants_cc; /* the host named a C compiler */
+  w->is_quiet = !is_asked_for && !find_compiler(w); /* may_be_there may have opened one */
   return may_be_there;
 }
 
 /* ---- What a work does, without the lock ---- */
 
-/* What finds code on disk: the kernel's key, and what for and by which library it was made; malloc'ed. */
+/* The key in the disk cache: the kernel's key, the machine, the library's build; malloc'ed. */
 static char *disk_key(const work *w, size_t *size) {
   char machine[64];
   const size_t most = w->entry->size + sizeof machine + sizeof "\nbuild \n" QN_BUILD_ID;
@@ -174,8 +174,8 @@ static char *disk_key(const work *w, size_t *size) {
   return key;
 }
 
-/* 1: there is code by the compiler that would make it now; where there is none, or it is not known before it is opened, by any
- * compiler: they give the same bits. */
+/* 1: loaded. The code must be by the compiler that would be used now. If that is not known, code by any compiler will do: the
+ * results have the same bits. */
 static int load_from_disk(work *w) {
   qn_bytes object = {NULL, 0};
   size_t key_size = 0;
@@ -190,7 +190,7 @@ static int load_from_disk(work *w) {
   return w->loaded.handle != NULL;
 }
 
-/* 0: w->why says why there is none. */
+/* 0: w->why has the reason. */
 static int generate(work *w, qn_bytes *source) {
   const qn_entry *entry = w->entry;
   const char *dtypes[QN_MAX_OPERANDS];
@@ -209,7 +209,7 @@ static int generate(work *w, qn_bytes *source) {
   return 1;
 }
 
-/* Asks the compilers one by one; w->why is what those that failed had to say. */
+/* Asks the compilers one by one; w->why collects the messages of those that failed. */
 static void compile(work *w, const qn_bytes *source) {
   char why[2048];
   w->why[0] = 0;
@@ -252,7 +252,7 @@ static void log_outcome(const work *w) {
     qn_log_say(log, QN_LOG_INFO, "nothing is compiled here: %.*s", line, w->why);
 }
 
-/* ---- A work's way: with the lock held, given up in between ---- */
+/* ---- The steps of a work: called with the lock held, which they release in between ---- */
 
 static void try_disk(work *w) {
   qn_jit_queue_unlock();
@@ -281,7 +281,7 @@ static void try_compilers(work *w) {
   w->uses_context = !w->jit->is_dying;
 }
 
-/* Hands over the code or the reason. */
+/* Gives the code, or the reason of the failure, to the entry. */
 static void publish(work *w) {
   qn_entry *entry = w->entry, *dead = NULL;
   qn_target_code lost = {.handle = NULL};
@@ -309,7 +309,7 @@ static void publish(work *w) {
   qn_jit_queue_lock();
 }
 
-/* What is left to write and to say. To write it is worth while for a context that is gone, too: the next process has it. */
+/* Writes the cache entry and logs. The entry is written for a released context, too: the next process can use it. */
 static void conclude(work *w) {
   const int is_dying = w->jit->is_dying, has_listener = !is_dying && !qn_jit_queue_is_ending();
   qn_jit_queue_unlock();

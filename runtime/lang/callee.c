@@ -8,7 +8,7 @@
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
 
-#define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* a namespace, a name and an output, two dots between them, and the end */
+#define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* namespace.name.output and a 0 */
 
 /* The token in a message. */
 #define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
@@ -36,7 +36,7 @@ static const qn_function *find_function(const char *name) {
   return NULL;
 }
 
-/* An op as a function of expressions: of one that a host registered over a built-in op, the built-in meaning. */
+/* Checks that an op can be called in expressions. Of an op that a host registered over a built-in one that is the latter. */
 static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
   if (!op->builtin)
     return qn_syntax_fail(source, QUERN_E_UNSUPPORTED, token->at,
@@ -48,7 +48,7 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                         op->builtin->refusal);
 }
 
-/* The op of several outputs that NAME.OUTPUT means, and which of them; NULL. Shortens the name to the op's. */
+/* The op and the index of the output of NAME.OUTPUT; NULL: there is none. Cuts ".OUTPUT" off the name. */
 static const quern_op *find_output(quern_ctx *ctx, char *name, uint8_t *which) {
   char *dot = strrchr(name, '.');
   if (!dot) return NULL;
@@ -64,7 +64,7 @@ static const quern_op *find_output(quern_ctx *ctx, char *name, uint8_t *which) {
   return NULL;
 }
 
-/* For an op of several outputs that is called by its name alone. */
+/* The error of a call of an op of several outputs without ".OUTPUT". */
 static quern_status refuse_all_outputs(const qn_source *source, const qn_token *token, const quern_op_info *info) {
   char words[160] = "";
   qn_strbuf buf = {words, sizeof words, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * callee.h: what an expression may call: grad, the ops of its context, then the primitives. Knows no grammar and no dtypes. */
+ * callee.h: the functions of expressions: grad, the ops of a context, then the primitives. Knows no grammar and no dtypes. */
 #ifndef QN_CALLEE_H
 #define QN_CALLEE_H
 

@@ -2,8 +2,8 @@
  *
  * derive.c: see derive.h.
  *
- * Ops work element by element, and a derivative is linear in the one that it is made of: so the derivative of each value
- * follows from those of its arguments, in the order in which values were made. */
+* Forward differentiation: ops work element by element, and the derivative of a value is linear in those of its arguments. So
+ * derivatives follow in the order in which the values were made. */
 #include "lang/derive.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct walk {
   qn_values *values;
   const quern_op *const *ops;
   int32_t n_ops;
-  int32_t *grads; /* of each value from the first to the one asked for: its derivative; -1: it has none */
+  int32_t *grads; /* the derivative of each value up to the one asked for; -1: none (it is 0) */
   const char *wrong;
   int failed, is_twice;
 } walk;
@@ -58,7 +58,7 @@ static int32_t primitive(walk *w, const char *op, uint8_t type, int32_t n, const
   return add(w, (qn_value){.kind = QN_VALUE_PRIMITIVE, .type = type, .primitive = found, .n_args = n}, args);
 }
 
-/* What another argument adds; -1: nothing, as yet. */
+/* sum + part; sum -1: there is none yet. */
 static int32_t plus(walk *w, int32_t sum, int32_t part) {
   if (sum < 0 || part < 0) return part;
   return primitive(w, "add", type_of(w, part), 2, (int32_t[]){sum, part});
@@ -70,7 +70,7 @@ static int is_word(const char *word, size_t size, const char *other) {
   return strlen(other) == size && memcmp(word, other, size) == 0;
 }
 
-/* The value that a rule's word names, of the primitive `value`; -1: it names an operation. */
+/* The value named by a word of the rule of primitive `value`; -1: the word is an operation. */
 static int32_t operand(walk *w, const char *word, size_t size, int32_t value, int32_t grad) {
   if (*word == '#') { /* in halves */
     int halves = 0;
@@ -82,7 +82,7 @@ static int32_t operand(walk *w, const char *word, size_t size, int32_t value, in
   return size == 1 && *word >= 'x' && *word <= 'z' ? argument(w, value, *word - 'x') : -1;
 }
 
-/* An operation of a rule, over the last of the values on the stack; -1 with its trouble noted. */
+/* An operation of a rule on the topmost values of the stack; -1: w->failed or w->wrong is set. */
 static int32_t operation(walk *w, const char *word, size_t size, uint8_t type, int32_t *stack, int *n_stack) {
   char op[16] = {0};
   qn_assert(size < sizeof op && *n_stack > 0);
@@ -97,7 +97,7 @@ static int32_t operation(walk *w, const char *word, size_t size, uint8_t type, i
              stack + *n_stack);
 }
 
-/* What an argument of the primitive `value` adds by a rule, its words in postfix order. */
+/* One argument's contribution to the derivative of the primitive `value`, by its rule: words in postfix order. */
 static int32_t by_rule(walk *w, const char *rule, int32_t value, int32_t grad) {
   int32_t stack[MAX_STACK];
   int n_stack = 0;
@@ -148,7 +148,7 @@ static int32_t of_primitive(walk *w, int32_t value) {
 
 /* ---- Ops ---- */
 
-/* The backward op of an op, and which of its outputs is that of an input; NULL: there is none. */
+/* The backward op of an op, and the index of its output for `input`; NULL: there is none. */
 static const quern_op *backward_of(const walk *w, const quern_op_info *info, int32_t input, int32_t *which) {
   for (int32_t k = 0; k < w->n_ops && info->backward; k++) {
     const quern_op_info *found = &w->ops[k]->builtin->info;
@@ -159,7 +159,7 @@ static const quern_op *backward_of(const walk *w, const quern_op_info *info, int
   return NULL;
 }
 
-/* What input `k` of the op `value` adds. */
+/* Input k's contribution to the derivative of the op `value`. */
 static int32_t by_backward(walk *w, int32_t value, int32_t k, int32_t grad) {
   const qn_value *call = value_of(w, value);
   const quern_op_info *info = &call->op->builtin->info;
@@ -193,7 +193,7 @@ static int32_t of_op(walk *w, int32_t value) {
 
 /* ---- The whole ---- */
 
-/* Marks with -2 what value `of` needs: the rest is not looked at. */
+/* Marks with -2 the values that `of` depends on; the others are skipped. */
 static void mark_needed(walk *w, int32_t of) {
   for (int32_t i = 0; i <= of; i++) w->grads[i] = -1;
   w->grads[of] = -2;

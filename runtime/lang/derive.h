@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * derive.h: the derivative of a typed value by an input, as more values: the walk of gen/graph/derive.lua, by the same rules. Knows no
- * syntax and no places in a text. */
+ * derive.h: the derivative of a typed value by an input, as more values: same walk and rules as gen/graph/derive.lua. Knows
+ * no syntax and no places in a text. */
 #ifndef QN_DERIVE_H
 #define QN_DERIVE_H
 
@@ -10,13 +10,13 @@
 typedef enum qn_derived {
   QN_DERIVED,
   QN_DERIVED_ZERO, /* it does not depend on the input */
-  QN_DERIVED_NOT,  /* what `name` says has no derivative */
+  QN_DERIVED_NOT,  /* the op or primitive `name` has no derivative */
   QN_DERIVED_NOT_TWICE, /* the same, of a backward op */
   QN_DERIVED_FULL  /* no room for more values, or lack of memory: values->exceeded says which */
 } qn_derived;
 
-/* Of value `of` by value `by`, in the type of `of`. ops: where the backward ops of the ops among the values are. name: static,
- * or as long as the ops. */
+/* The derivative of value `of` by value `by`, in the type of `of`. ops: include the backward ops of the ops among the values.
+ * *name is valid as long as the ops. */
 qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_ops, int32_t of, int32_t by, int32_t *derivative,
                      const char **name);
 

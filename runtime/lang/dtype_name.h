@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dtype_name.h: a dtype by its name, as the dtype table has it. */
+ * dtype_name.h: finds a dtype by its name in the dtype table. */
 #ifndef QN_DTYPE_NAME_H
 #define QN_DTYPE_NAME_H
 
@@ -8,10 +8,10 @@
 
 #include "core/base/kernel_abi.h"
 
-/* Bytes of the longest name that is looked for. */
+/* Bytes of the longest name that is searched for. */
 #define QN_DTYPE_MAX_NAME 31
 
-/* The qn_dtype that tensors may have of that name, of `size` bytes; QN_DTYPE_NONE: there is none. */
+/* The tensor dtype (qn_dtype) with that name of `size` bytes; QN_DTYPE_NONE: there is none. */
 static inline uint8_t qn_dtype_of_name(const char *name, size_t size) {
   if (size > QN_DTYPE_MAX_NAME) return QN_DTYPE_NONE;
   for (uint8_t d = 0; d < QN_DTYPE_COUNT; d++) {

@@ -15,7 +15,7 @@ static size_t put(char *out, size_t at, const char *text, size_t size) {
   return at + size;
 }
 
-/* Writes it, where out is not NULL, with its end. Returns its bytes, the end not counted. */
+/* Writes the canonical text with a 0 to out (NULL: counts only). Returns its bytes without the 0. */
 static size_t write_canonical(const qn_parsed *p, char *out) {
   size_t size = 0;
   int32_t first = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0, end = p->n_tokens - 1;
@@ -41,7 +41,7 @@ static size_t write_canonical(const qn_parsed *p, char *out) {
 
 /* ---- The whole ---- */
 
-/* Copies a text to *at, with its end, and moves *at behind it. */
+/* Copies a text with its terminating 0 to *at, and moves *at behind it. */
 static const char *keep_text(const char *text, size_t size, char **at) {
   char *copy = *at;
   memcpy(copy, text, size);
@@ -70,7 +70,7 @@ static quern_status no_memory(const qn_parsed *p) {
   return qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)p->source.name_size, p->source.name);
 }
 
-/* All of it in one allocation. */
+/* Makes the expression, in one allocation. */
 static quern_status keep(const qn_parsed *p, qn_expression **expression) {
   const size_t canonical = write_canonical(p, NULL), n_names = (size_t)(p->n_in + p->n_out + p->n_params);
   const size_t code_bytes = (size_t)p->n_code * sizeof p->code[0], ops_bytes = (size_t)p->n_ops * sizeof p->ops[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * expression.h: the text of a host's expression -> instructions with its names resolved. Finds the functions it calls; knows
- * no dtypes. Reads the same language as gen/front/parse.lua; a test holds the two together. */
+ * expression.h: the text of a host's expression -> instructions with resolved names. Finds the functions it calls; knows
+ * no dtypes. Reads the same language as gen/front/parse.lua; t550 compares the two. */
 #ifndef QN_EXPRESSION_H
 #define QN_EXPRESSION_H
 
@@ -15,12 +15,12 @@ typedef struct qn_expression {
   const char *const *in_names;
   const char *const *out_names;
   const char *const *param_names;
-  const quern_op *const *ops; /* those it calls, each once, and where it has a grad their backward ops; as long as the context lives */
+  const quern_op *const *ops; /* called ops, each once; with a grad also their backward ops; valid as long as the context */
 
   /* For typing.c: */
   const qn_instruction *code;
-  const int32_t *out_variables; /* [n_out]: where the outputs' values are at the end */
-  int32_t n_code, n_variables, stack; /* stack: the most values that it holds at a time */
+  const int32_t *out_variables; /* [n_out]: the variable that holds each output's value at the end */
+  int32_t n_code, n_variables, stack; /* stack: its greatest depth */
 } qn_expression;
 
 /* The ops that `text` calls are looked up in `ctx`, once. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */

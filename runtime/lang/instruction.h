@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * instruction.h: the instructions that an expression becomes. Knows no grammar and no dtype rules. */
+ * instruction.h: the instructions of a parsed expression. Knows no grammar and no dtype rules. */
 #ifndef QN_INSTRUCTION_H
 #define QN_INSTRUCTION_H
 
@@ -12,15 +12,15 @@ typedef enum qn_code_kind {
   QN_CODE_NUMBER,
   QN_CODE_INPUT,    /* index */
   QN_CODE_PARAM,    /* index */
-  QN_CODE_VARIABLE, /* index: what was assigned to it */
+  QN_CODE_VARIABLE, /* index: its value */
   QN_CODE_UNARY,    /* what: a qn_sign */
   QN_CODE_BINARY,   /* what: a qn_sign */
   QN_CODE_SELECT,   /* condition, one, other */
   QN_CODE_CAST,     /* what: a qn_dtype */
   QN_CODE_OP,       /* n_args: inputs, then parameters; what: which of its outputs */
   QN_CODE_FUNCTION, /* n_args */
-  QN_CODE_GRAD,     /* an expression, and the input by which it is derived */
-  QN_CODE_ASSIGN    /* takes the value; index: the variable; what: its qn_dtype if it has one, else QN_DTYPE_NONE */
+  QN_CODE_GRAD,     /* operands: an expression, and the input to differentiate by */
+  QN_CODE_ASSIGN    /* pops the value; index: the variable; what: its declared qn_dtype, or QN_DTYPE_NONE */
 } qn_code_kind;
 
 /* An expression is a list of these in postfix order, operands before operators: it is evaluated by one walk with a stack of

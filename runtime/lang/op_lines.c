@@ -53,7 +53,7 @@ static int read_primitive(qn_op_lines *lines, qn_op_line *line) {
   return 1;
 }
 
-/* The line behind its first word. */
+/* Reads a line after its first word. */
 static int read_rest(qn_op_lines *lines, qn_op_line *line) {
   switch (line->kind) {
     case QN_OP_LINE_IN: return read_type(lines, &line->type);
@@ -72,7 +72,7 @@ int qn_op_lines_next(qn_op_lines *lines, qn_op_line *line) {
   static const char words[][6] = {"in", "param", "const", "table", "prim", "out"};
   _Static_assert(sizeof words / sizeof words[0] == QN_OP_LINE_OUT + 1, "a word for each kind");
   char word[MAX_WORD + 1];
-  if (lines->n_values && *lines->at && *lines->at++ != '\n') return -1; /* more than belongs on the line before */
+  if (lines->n_values && *lines->at && *lines->at++ != '\n') return -1; /* surplus words on the line before */
   if (!*lines->at) return 0;
   if (!read_word(lines, word)) return -1;
   for (uint8_t kind = 0; kind <= QN_OP_LINE_OUT; kind++) {

@@ -16,10 +16,10 @@
 #define MAX_CHAIN 2000
 #define NOWHERE UINT32_MAX
 
-/* A binary operator before its right operand has been read. */
+/* A binary operator that still lacks its right operand. */
 typedef struct waiting {
   uint8_t sign, level;
-  uint16_t chain; /* operators of its level in a row, up to it */
+  uint16_t chain; /* operators of its precedence in a row, including it */
   uint32_t at;
 } waiting;
 
@@ -28,8 +28,8 @@ typedef enum nest_kind { IN_PREFIX, IN_CAST, IN_PARENTHESES, IN_CALL, IN_FIRST_B
 
 typedef struct open_nest {
   nest_kind kind;
-  int32_t n_outside;     /* operators that waited when it began: they are not its own */
-  const qn_token *token; /* of a call the name, else what begins it */
+  int32_t n_outside;     /* operators that were waiting when it began; they belong to outer nests */
+  const qn_token *token; /* the name of a call, else the token that begins it */
   qn_instruction call;
   int32_t n_args;        /* read so far */
 } open_nest;
@@ -39,7 +39,7 @@ typedef struct parser {
   quern_status status;
   qn_parsed parsed;
   int32_t next;        /* the next token */
-  uint32_t comparison; /* the operator's place if the last operand is a comparison without parentheses, else NOWHERE */
+  uint32_t comparison; /* place of its operator if the last operand is a comparison without parentheses, else NOWHERE */
   waiting *waiting;    /* the outermost first */
   int32_t n_waiting;
   open_nest *nests;         /* likewise */
@@ -100,7 +100,7 @@ static int expect(parser *p, qn_sign sign, const char *where, const qn_token *na
   return missing(p, what, where, name, peek(p, 0));
 }
 
-/* T is what an op's body is instantiated for. */
+/* Refuses the name T: the dtype variable of op bodies, not of expressions. */
 static int refuse_T(parser *p, const qn_token *token) {
   return token->dtype == QN_DTYPE_NONE ? WRONG(p, token->at, "T has no meaning here: write a dtype") : 1;
 }
@@ -120,7 +120,7 @@ static void find_types(parser *p) {
 
 /* ---- Code ---- */
 
-/* Adds an instruction that takes `n` values off the stack and puts `made` on it. */
+/* Adds an instruction that pops `n` values and pushes `made`. */
 static qn_instruction *emit(parser *p, qn_code_kind kind, uint8_t what, uint32_t at, int32_t n, int32_t made) {
   qn_instruction *instruction = &p->parsed.code[p->parsed.n_code++];
   qn_assert(p->parsed.n_code <= p->parsed.n_tokens);
@@ -132,7 +132,7 @@ static qn_instruction *emit(parser *p, qn_code_kind kind, uint8_t what, uint32_t
 
 /* ---- Names ---- */
 
-/* The place in the table of a token's name, or of where it would be. */
+/* The hash table's entry for a token's name: its own, or the free one for it. */
 static int32_t *name_place(parser *p, const qn_token *token) {
   const char *name = p->parsed.source.text + token->at;
   uint32_t hash = 2166136261u;
@@ -145,7 +145,7 @@ static int32_t *name_place(parser *p, const qn_token *token) {
   }
 }
 
-/* Gives a name its meaning, at its first token. */
+/* Defines a name at its first token. */
 static void name_define(parser *p, int32_t *place, qn_token *token, char letter, int32_t number) {
   *place = (int32_t)(token - p->parsed.tokens) + 1;
   token->renamed = (uint8_t)letter;
@@ -194,7 +194,7 @@ static int reference(parser *p, qn_token *token) {
   return 1;
 }
 
-/* A name that a statement gives a meaning; *place: where it is kept. */
+/* Checks the name that a statement defines; *place: its entry in the table. */
 static int new_name(parser *p, const qn_token *token, int32_t **place) {
   if (!check_variable(p, token)) return 0;
   *place = name_place(p, token);
@@ -214,7 +214,7 @@ static void note_op(parser *p, const quern_op *op) {
   p->parsed.ops[p->parsed.n_ops++] = op;
 }
 
-/* A derivative may need the backward op of each op: a call has tokens enough for both. */
+/* Lists the backward op of each op for derivatives. There is room: a call has more than two tokens. */
 static void note_backward_ops(parser *p) {
   for (int32_t k = 0; k < p->parsed.n_ops && p->has_grad; k++) {
     const char *name = p->parsed.ops[k]->builtin->info.backward;
@@ -224,10 +224,10 @@ static void note_backward_ops(parser *p) {
 }
 
 /* ---- Expressions ----
- * At each token one of two things is so: an operand must come next, or one has just been read. In the first state begin_operand
- * reads a number, a name, or the beginning of what an operand is inside of: a sign, a cast, '(', a call. In the second go_on
- * reads an operator, a '?', or what ends a nest. Nests that have begun are in p->nests, operators without their right operands
- * in p->waiting; code is emitted, in postfix order, as soon as an operation has its operands. So for -(a + b) * c:
+ * The parser has two states: an operand must come next, or an operand has just been read. In the first, begin_operand reads a
+ * number, a name, or the beginning of a nest: a sign, a cast, '(', a call. In the second, go_on reads an operator, a '?', or
+ * the end of a nest. Open nests are in p->nests, operators without their right operands in p->waiting. Code is emitted in
+ * postfix order, as soon as an operation has its operands. Example: -(a + b) * c
  *   read      nests   waiting   code
  *   - (       - (
  *   a + b     - (     +         a b
@@ -240,7 +240,7 @@ typedef enum parse_state { FAILED, WANTS_OPERAND, HAS_OPERAND } parse_state;
 
 static open_nest *innermost(const parser *p) { return p->depth ? &p->nests[p->depth - 1] : NULL; }
 
-/* Begins one more level, if there are not too many. */
+/* Opens a nest, unless there are too many levels. */
 static parse_state begin_nest(parser *p, nest_kind kind, const qn_token *token) {
   if (p->depth == MAX_DEPTH) return FAIL(p, QUERN_E_LIMIT, token->at, "nested deeper than %d", MAX_DEPTH);
   p->nests[p->depth++] = (open_nest){.kind = kind, .n_outside = p->n_waiting, .token = token};
@@ -254,7 +254,7 @@ static parse_state end_call(parser *p) {
   p->status = qn_callee_check(&p->parsed.source, nest->token, &nest->call, nest->n_args);
   if (p->status) return FAILED;
   if (nest->call.kind == QN_CODE_GRAD) {
-    /* in postfix order what ends with an input is nothing else */
+    /* code in postfix order that ends with an input is that input alone */
     if (p->parsed.code[p->parsed.n_code - 1].kind != QN_CODE_INPUT)
       return WRONG(p, nest->call.at, "grad(expression, x): x must be an input");
     p->has_grad = 1;
@@ -304,7 +304,7 @@ static parse_state begin_operand(parser *p) {
   return (parse_state)missing(p, "a value", "", NULL, token);
 }
 
-/* The operand that has been read is that of the signs and casts before it, the nearest first. */
+/* Applies the signs and casts before the operand just read, the nearest first. */
 static void end_prefixes(parser *p) {
   for (const open_nest *nest; (nest = innermost(p)) && nest->kind <= IN_CAST; p->depth--) {
     if (nest->kind == IN_CAST)
@@ -317,7 +317,7 @@ static void end_prefixes(parser *p) {
 
 /* ---- Operators ---- */
 
-/* How tightly a binary operator binds; 0: it is none. ORDER SIGN */
+/* The precedence of a binary operator; 0: the token is none. ORDER SIGN */
 static int level_of(const qn_token *token) {
   static const uint8_t levels[] = {1, 2, 3, 4, 5, 6, 6, 7, 7, 7, 7, 8, 8, 9, 9, 10, 10, 10};
   _Static_assert(sizeof levels == QN_SIGN_REMAINDER + 1, "one for each binary operator");
@@ -326,7 +326,7 @@ static int level_of(const qn_token *token) {
 
 static int is_comparison(uint8_t sign) { return sign >= QN_SIGN_EQ && sign <= QN_SIGN_GE; }
 
-/* The last waiting operator has its right operand. */
+/* Emits the last waiting operator: its right operand has been read. */
 static int end_operator(parser *p) {
   const waiting op = p->waiting[--p->n_waiting];
   if (is_comparison(op.sign) && p->comparison != NOWHERE)
@@ -337,8 +337,8 @@ static int end_operator(parser *p) {
   return 1;
 }
 
-/* Takes the operator that follows an operand. Those of this nest that wait and bind as tightly have their right operands now;
- * HAS_OPERAND: no operator follows, and all of them have. */
+/* Reads the operator after an operand. First emits this nest's waiting operators of the same or higher precedence.
+ * HAS_OPERAND: no operator follows, and all of them were emitted. */
 static parse_state take_operator(parser *p) {
   const open_nest *nest = innermost(p);
   const int32_t n_outside = nest ? nest->n_outside : 0;
@@ -361,8 +361,7 @@ static parse_state take_operator(parser *p) {
 
 /* ---- The whole of one ---- */
 
-/* The contents of the innermost nest, parentheses, a call or a first branch, have been read up to the sign that ends or divides
- * it. */
+/* At the sign that ends or divides the innermost nest (parentheses, a call or a first branch): its contents have been read. */
 static parse_state end_part(parser *p) {
   open_nest *nest = innermost(p);
   if (nest->kind == IN_FIRST_BRANCH) {
@@ -378,7 +377,7 @@ static parse_state end_part(parser *p) {
   return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
-/* From behind an operand to where the next one must come; HAS_OPERAND: to the end of the whole expression. */
+/* Reads from behind an operand to the place of the next one; HAS_OPERAND: the whole expression has been read. */
 static parse_state go_on(parser *p) {
   for (;;) {
     end_prefixes(p);
@@ -405,7 +404,7 @@ static int expression(parser *p) {
 
 /* ---- Statements ---- */
 
-/* The value on the stack goes to a variable, which is an output if it has no type of its own. name: -1: the result */
+/* Assigns the value on the stack to a variable, which is an output unless it has a declared type. name -1: the result */
 static int assign(parser *p, int32_t name, uint8_t dtype, uint32_t at) {
   if (dtype == QN_DTYPE_NONE) {
     if (!check_operands(p, at)) return 0;
@@ -495,7 +494,7 @@ static int make_room(parser *p) {
   p->parsed.code = (qn_instruction *)(at += nests_bytes);
   p->parsed.ops = (const quern_op **)(at += code_bytes);
   p->waiting = (waiting *)(at += ops_bytes);
-  p->names = (int32_t *)(at += waiting_bytes);
+  p->names = (int32_t *)(at + waiting_bytes);
   p->names_mask = (uint32_t)n_places - 1;
   memset(p->names, 0, names_bytes);
   return 1;

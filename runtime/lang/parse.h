@@ -7,24 +7,24 @@
 
 #include "lang/instruction.h"
 
-/* What a text says. Names are tokens: their numbers. */
+/* A parsed text. Names are indices of tokens. */
 typedef struct qn_parsed {
   qn_source source;
-  qn_token *tokens; /* the last one is END; names of variables are marked as `renamed` */
+  qn_token *tokens; /* the last one is END; in variables `renamed` is set */
   int32_t n_tokens;
   qn_instruction *code;
-  const quern_op **ops; /* those it calls, each once, and where it has a grad their backward ops */
+  const quern_op **ops; /* called ops, each once; with a grad also their backward ops */
   int32_t n_code, n_ops;
   int32_t n_in, n_out, n_params, n_variables;
-  int32_t stack;        /* the most operands that the code holds at a time */
+  int32_t stack;        /* the greatest depth of the stack */
   int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
   int32_t out[QN_MAX_OPERANDS]; /* -1: the result, which has no name */
   int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
   void *scratch;        /* memory of code and ops */
 } qn_parsed;
 
-/* Fills in all but `source`, `tokens` and `n_tokens`, which qn_syntax_scan has given. Free it in any case. Ops are looked up in
- * `ctx`. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */
+/* Fills in all but `source`, `tokens` and `n_tokens`, which come from qn_syntax_scan. To be freed on failure too. Ops are looked
+ * up in `ctx`. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */
 quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed);
 void qn_parse_free(qn_parsed *parsed);
 

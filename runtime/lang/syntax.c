@@ -67,7 +67,7 @@ static int is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') |
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static int is_word(char c) { return is_letter(c) || is_digit(c); }
 
-/* Behind an exponent that begins at `at` with its letter, or `at` if none does. */
+/* The place behind the exponent that begins with its letter at `at`; `at`: there is none. */
 static uint32_t skip_exponent(const char *text, uint32_t at) {
   uint32_t end = at + 1;
   if (text[end] == '+' || text[end] == '-') end++;
@@ -76,7 +76,7 @@ static uint32_t skip_exponent(const char *text, uint32_t at) {
   return end;
 }
 
-/* Where the number that begins at `at` ends. What is no number of its letters is found when its value is asked for. */
+/* The end of the number that begins at `at`. Malformed numbers are detected when the value is read. */
 static uint32_t number_end(const char *text, uint32_t at) {
   uint32_t end = at;
   if (text[at] == '0' && (text[at + 1] | 0x20) == 'x') {
@@ -90,7 +90,7 @@ static uint32_t number_end(const char *text, uint32_t at) {
   return (text[end] | 0x20) == 'e' ? skip_exponent(text, end) : end;
 }
 
-/* The sign that begins at `text`, and its bytes; 0: none does. */
+/* The sign at the beginning of `text`: returns its bytes; 0: there is none. */
 static uint32_t sign_of(const char *text, uint8_t *sign) {
   const char c = text[0];
   *sign = QN_SIGN_OTHER;
@@ -107,7 +107,7 @@ static uint32_t sign_of(const char *text, uint8_t *sign) {
   return 0;
 }
 
-/* Behind the name that begins at `at`, and what dots join to it: a namespace, an op, an output; 0: it is too long, from *wrong on. */
+/* The end of the dotted name (namespace, op, output) that begins at `at`; 0: a part, from *wrong on, is too long. */
 static uint32_t name_end(const char *text, uint32_t at, uint32_t *wrong) {
   for (int part = 0;; part++) {
     uint32_t end = at;
@@ -119,7 +119,7 @@ static uint32_t name_end(const char *text, uint32_t at, uint32_t *wrong) {
   }
 }
 
-/* Behind blanks and comments; *wrong: where a comment begins that does not end. */
+/* The place behind blanks and comments; *wrong: the beginning of an unterminated comment. */
 static uint32_t skip_blank(const char *text, uint32_t at, uint32_t *wrong) {
   for (;;) {
     if (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
@@ -137,7 +137,7 @@ static uint32_t skip_blank(const char *text, uint32_t at, uint32_t *wrong) {
   }
 }
 
-/* The next token, which begins at token->at. */
+/* Reads the token at token->at. */
 static quern_status scan_token(const qn_source *source, qn_token *token) {
   const char *text = source->text;
   const uint32_t at = token->at;
@@ -208,7 +208,7 @@ static locale_t c_locale(void) {
   return none;
 }
 
-/* An integer of at most 64 bits; 0: it has more. Hex digits are a bit pattern, decimal ones a positive int64. */
+/* Reads an integer of at most 64 bits; 0: it has more. Hex digits are a bit pattern, decimal ones a positive int64. */
 static int read_integer(const char *digit, const char *end, int base, int64_t *value) {
   uint64_t all = 0;
   const uint64_t most = base == 16 ? UINT64_MAX : INT64_MAX;
@@ -221,7 +221,7 @@ static int read_integer(const char *digit, const char *end, int base, int64_t *v
   return 1;
 }
 
-/* 0: not a number; -1: lack of memory. Correctly rounded, as the C library's strtod is where it rounds to nearest. */
+/* 0: not a number; -1: out of memory. Correctly rounded if strtod of the C library is (in round-to-nearest mode). */
 static int read_float(const char *text, const char *end, double *value) {
   locale_t locale = c_locale();
   if (!locale) return -1;

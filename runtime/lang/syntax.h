@@ -10,7 +10,7 @@
 #define QN_SYNTAX_MAX_BYTES (64 << 10)
 #define QN_SYNTAX_MAX_NAME 64 /* of each part of a name with dots */
 
-/* A text, and how errors call it. */
+/* A text, and its name for error messages. */
 typedef struct qn_source {
   const char *text; /* a 0 byte follows */
   uint32_t size;
@@ -24,7 +24,7 @@ quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32
 
 typedef enum qn_token_kind { QN_TOKEN_END, QN_TOKEN_NAME, QN_TOKEN_NUMBER, QN_TOKEN_SIGN } qn_token_kind;
 
-/* Signs; binary operators by precedence, loosest first. ORDER SIGN: qn_syntax_signs */
+/* Signs; binary operators by precedence, lowest first. ORDER SIGN: qn_syntax_signs */
 typedef enum qn_sign {
   QN_SIGN_OR_ELSE,
   QN_SIGN_AND_ALSO,
@@ -53,7 +53,7 @@ typedef enum qn_sign {
   QN_SIGN_COMMA,
   QN_SIGN_OPEN,
   QN_SIGN_CLOSE,
-  QN_SIGN_OTHER, /* of the language, but not of an expression: braces, <<= */
+  QN_SIGN_OTHER, /* not used in expressions: braces, <<= */
   QN_SIGN_COUNT
 } qn_sign;
 
@@ -62,9 +62,9 @@ extern const char qn_syntax_signs[QN_SIGN_COUNT][3];
 typedef struct qn_token {
   uint32_t at, size;
   uint8_t kind, sign;
-  uint8_t dtype;    /* for the grammar's use: a name that is a dtype's */
-  uint8_t renamed;  /* likewise: the letter of a variable in the canonical text, or 0 */
-  int32_t variable; /* and its number */
+  uint8_t dtype;    /* set by the parser: the name is a dtype's */
+  uint8_t renamed;  /* set by the parser: a variable's letter in the canonical text, or 0 */
+  int32_t variable; /* and the variable's number */
 } qn_token;
 
 static inline int qn_token_is_sign(const qn_token *token, qn_sign sign) {
@@ -74,11 +74,11 @@ static inline int qn_token_is_sign(const qn_token *token, qn_sign sign) {
 /* tokens: room for source->size + 1. Sets source->name if the text begins with one. Errors: SYNTAX, LIMIT. */
 quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_tokens);
 
-/* Whether the first two of its tokens are a kernel's name and a colon. */
+/* Whether the first two tokens are a kernel's name and a colon. */
 int qn_syntax_begins_with_name(const char *text, const qn_token *tokens);
 
-/* A number of the text: weak, with 64 bits. is_pattern: hex digits from 2^63 on; to a signed type they are bits, to others what
- * they say; what is computed of numbers alone has a sign. */
+/* A literal: weak, 64 bits. is_pattern: a hexadecimal integer from 2^63 on. A signed type takes it as bits, other types as its
+ * unsigned value. Results of constant arithmetic are signed. */
 typedef struct qn_number {
   int is_float, is_pattern;
   union {
@@ -87,7 +87,7 @@ typedef struct qn_number {
   } v;
 } qn_number;
 
-/* The value of a NUMBER. Whatever the locale; errno is kept. Errors: SYNTAX, MEMORY. */
+/* The value of a NUMBER, independent of the locale; errno is kept. Errors: SYNTAX, MEMORY. */
 quern_status qn_syntax_number(const qn_source *source, const qn_token *token, qn_number *number);
 
 #endif

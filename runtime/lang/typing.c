@@ -21,13 +21,13 @@ typedef enum operand_kind { STRONG, NUMBER, TREE } operand_kind;
 typedef struct operand {
   uint8_t kind;
   uint8_t dtype;    /* STRONG */
-  uint8_t is_float; /* weak: makes an integer meet it in f32 */
-  int32_t value;    /* STRONG: the value; TREE: its root; its nodes are the branches from `first` to there */
+  uint8_t is_float; /* weak: an integer operand beside it is converted to f32 */
+  int32_t value;    /* STRONG: the value; TREE: its root branch; its nodes are the branches from `first` to it */
   int32_t first;
   qn_number number; /* NUMBER */
 } operand;
 
-/* A node of a weak tree. Branches are in the order in which they are made: arguments first. */
+/* A node of a weak tree. Arguments come before the branches that use them. */
 typedef struct branch {
   const char *op; /* NULL: a leaf */
   int32_t n_args, args[2];
@@ -61,7 +61,7 @@ static const qn_source *source_of(const typing *t, qn_source *source) {
   return source;
 }
 
-/* FAIL is 0, as of a function that returns whether all is well; NO_VALUE is -1, as of one that returns a value. */
+/* FAIL is 0, for functions that return a success flag; NO_VALUE is -1, for functions that return a value. */
 #define FAIL_AS(t, code, ...) ((t)->status = qn_syntax_fail(source_of(t, &(qn_source){0}), code, (t)->at->at, __VA_ARGS__), 0)
 #define FAIL(t, ...) FAIL_AS(t, QUERN_E_DTYPE, __VA_ARGS__)
 #define NO_VALUE(t, ...) (FAIL(t, __VA_ARGS__) - 1)
@@ -80,7 +80,7 @@ static const char *sign_text(const typing *t) { return qn_syntax_signs[t->at->wh
 
 /* ---- Values: their number, or -1 with the status set ---- */
 
-/* There is no room for a value. */
+/* Sets the status: too many values, or out of memory. */
 static int32_t no_room(typing *t) {
   if (t->values.exceeded) return FAIL_AS(t, QUERN_E_LIMIT, "more than %d values", QN_MAX_VALUES) - 1;
   t->status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", t->expression->name);
@@ -118,7 +118,7 @@ static int32_t converted(typing *t, int32_t value, uint8_t type) {
   return unary(t, "cast", type, value);
 }
 
-/* A number of a dtype that is computed in another type. */
+/* A value rounded to a dtype, in its compute type. */
 static int32_t rounded(typing *t, int32_t value, uint8_t dtype) {
   const uint8_t from = type_of(t, value);
   const qn_primitive *round = qn_primitive_round(dtype, from);
@@ -162,7 +162,7 @@ static int32_t weak_value(typing *t, const operand *x, uint8_t type) {
   return t->branches[x->value].value;
 }
 
-/* An operand in the type that a dtype is computed in: nothing is rounded. */
+/* An operand converted to the compute type of a dtype; not rounded. */
 static int32_t promoted(typing *t, const operand *x, uint8_t dtype) {
   return is_weak(x) ? weak_value(t, x, compute_of(dtype)) : converted(t, x->value, compute_of(dtype));
 }
@@ -172,7 +172,7 @@ static operand tree_leaf(typing *t, branch leaf) {
   return (operand){.kind = TREE, .value = t->n_branches, .first = t->n_branches++};
 }
 
-/* A tree over weak operands, one of them a tree at least. */
+/* A tree over weak operands, at least one of which is a tree. */
 static operand tree_of(typing *t, const char *op, int32_t n, const operand *args) {
   branch root = {.op = op, .n_args = n, .param = -1};
   operand made = {.kind = TREE, .first = INT32_MAX};
@@ -190,7 +190,7 @@ static operand tree_of(typing *t, const char *op, int32_t n, const operand *args
 
 /* ---- Where operands meet ---- */
 
-/* The dtype of two operands, one of them strong. 0 with the status set. */
+/* The common dtype of two operands, at least one strong. 0 with the status set. */
 static int unify(typing *t, const operand *a, const operand *b, uint8_t *dtype) {
   if (!is_weak(a) && !is_weak(b)) {
     *dtype = qn_dtype_promotion[a->dtype][b->dtype];
@@ -206,7 +206,7 @@ static int unify(typing *t, const operand *a, const operand *b, uint8_t *dtype) 
   return 1;
 }
 
-/* The dtype of a call's arguments but for `conditions` (bit k: argument k); without any it is bool. */
+/* The common dtype of a call's arguments, except `conditions` (bit k: argument k); bool if all are conditions. */
 static int unify_arguments(typing *t, int32_t n, const operand *args, uint32_t conditions, uint8_t *dtype) {
   const operand *weak = NULL;
   int has_float = 0;
@@ -230,7 +230,7 @@ static int unify_arguments(typing *t, int32_t n, const operand *args, uint32_t c
   return 1;
 }
 
-/* An operand as a condition. */
+/* An operand converted to a condition. */
 static int32_t condition(typing *t, const operand *x) {
   if (x->kind == NUMBER) return constant(t, QN_BOOL, (uint64_t)qn_weak_is_true(x->number));
   if (x->kind == TREE) return fail_no_dtype(t, x) - 1;
@@ -298,12 +298,12 @@ static int bitwise(typing *t, const operand *x, operand *made) {
   return b >= 0 && gives(binary(t, names[t->at->what - QN_SIGN_OR], dtype, a, b), dtype, made);
 }
 
-/* A shift's count in the type that is shifted: what is outside of its width stays outside. */
+/* A shift count converted to the shifted type; a count outside of its width stays outside. */
 static int32_t shift_count(typing *t, int32_t count, uint8_t type) {
   const uint8_t from = type_of(t, count), width = qn_dtype_infos[type].bits;
   if (from == type) return count;
   if (t->values.values[count].kind == QN_VALUE_CONSTANT) {
-    const uint64_t bits = t->values.values[count].bits; /* of a negative one they are beyond any width */
+    const uint64_t bits = t->values.values[count].bits; /* a negative count is above any width */
     return constant(t, type, bits < width ? bits : width);
   }
   int32_t is_outside = binary(t, "ge", QN_BOOL, count, constant(t, from, width));
@@ -379,7 +379,7 @@ static int type_select(typing *t, const operand *x, operand *made) {
 
 /* ---- Casts and assignments ---- */
 
-/* A value as a written cast makes it: to a dtype that is computed in another it is rounded, and goes on in that. */
+/* An explicit cast. To a dtype with another compute type it rounds; the result has the compute type. */
 static int cast_to(typing *t, int32_t value, uint8_t dtype, operand *made) {
   if (value < 0) return 0;
   if (compute_of(dtype) == dtype) return gives(converted(t, value, dtype), dtype, made);
@@ -389,7 +389,7 @@ static int cast_to(typing *t, int32_t value, uint8_t dtype, operand *made) {
 static int type_cast(typing *t, const operand *x, operand *made) {
   const uint8_t dtype = t->at->what;
   if (!is_weak(x)) return cast_to(t, x->value, dtype, made);
-  /* What is float is truncated as an f64, however it is written. */
+  /* A weak float is truncated as an f64. */
   const int truncates = x->is_float && kind_of(dtype) < QN_KIND_FLOAT;
   return cast_to(t, weak_value(t, x, truncates ? QN_F64 : compute_of(dtype)), dtype, made);
 }
@@ -412,7 +412,7 @@ static int type_assign(typing *t, operand *x) {
 
 /* ---- Calls ---- */
 
-/* An op's parameter: a number that an integer cannot hold saturates. */
+/* A parameter of an op: a number outside of an integer type's range saturates. */
 static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const operand *x, uint8_t type) {
   if (x && !is_weak(x))
     return NO_VALUE(t, "%.64s: %.64s is a parameter: a number or a param, no operand", info->name, info->params[k].name);
@@ -437,7 +437,7 @@ static int32_t parameter(typing *t, const quern_op_info *info, int32_t k, const 
                   info->name, k + 1, info->params[k].name, wrong, dtype_name(type));
 }
 
-/* An operand of an op with kernels of a dtype that is computed in another: a number of that dtype, in its compute type. */
+/* An operand for an op with kernels of its own for a dtype like f16: rounded to that dtype, in its compute type. */
 static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
   operand made;
   const int32_t value = is_weak(x) ? weak_value(t, x, compute_of(dtype)) : x->value;
@@ -473,7 +473,7 @@ static int type_op(typing *t, const operand *x, operand *made) {
   return gives(add(t, call, args), result, made);
 }
 
-/* The bits of a value as another type of its size. */
+/* The bits of a value as another type of the same size. */
 static int type_as(typing *t, const qn_function *function, const operand *x, operand *made) {
   if (is_weak(x)) return fail_no_dtype(t, x);
   const uint8_t to = function->type;
@@ -506,7 +506,7 @@ static int type_function(typing *t, const operand *x, operand *made) {
 
 #define NO_SECOND ": second derivatives go through operators and primitives, not through ops"
 
-/* x: an expression, and the input by which; the result has the input's dtype. */
+/* x[0]: an expression, x[1]: the input to differentiate by. The result has the input's dtype. */
 static int type_grad(typing *t, const operand *x, operand *made) {
   const qn_expression *e = t->expression;
   if (is_weak(&x[0])) return fail_no_dtype(t, &x[0]);
@@ -550,7 +550,7 @@ static int step(typing *t) {
     case QN_CODE_FUNCTION: fine = type_function(t, x, &made); break;
     case QN_CODE_GRAD: fine = type_grad(t, x, &made); break;
     default:
-      t->n_stack = t->n_branches = 0; /* the end of a statement: no tree outlives it */
+      t->n_stack = t->n_branches = 0; /* the end of a statement: trees end with it */
       return type_assign(t, x);
   }
   t->n_stack -= at->n_args;
@@ -575,7 +575,7 @@ static quern_status run(typing *t, qn_typed **typed) {
 quern_status qn_typing_run(const qn_expression *expression, const uint8_t *in_dtypes, qn_typed **typed) {
   typing t = {.expression = expression, .in_dtypes = in_dtypes};
   const size_t n_operands = (size_t)(expression->stack + expression->n_variables);
-  const size_t n_branches = expression->n_params ? (size_t)expression->n_code : 0; /* one an instruction, at most */
+  const size_t n_branches = expression->n_params ? (size_t)expression->n_code : 0; /* at most one per instruction */
   t.stack = malloc(n_operands * sizeof *t.stack + n_branches * sizeof *t.branches);
   if (!t.stack) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
   t.variables = t.stack + expression->stack;

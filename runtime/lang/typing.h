@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * typing.h: an expression and the dtypes of its inputs -> values with types: promotion, weak numbers, casts. The same
- * meaning as gen/graph/host.lua gives; a test holds the two together. Knows no shapes, no kernels beyond their being there. */
+ * typing.h: an expression and the dtypes of its inputs -> typed values: promotion, weak numbers, casts. The same semantics
+ * as gen/graph/host.lua; t550 compares the two. Knows no shapes; of kernels only whether they exist. */
 #ifndef QN_TYPING_H
 #define QN_TYPING_H
 

@@ -30,7 +30,7 @@ static int is_same(const qn_values *all, const qn_value *a, const qn_value *b, c
           memcmp(all->args + a->first_arg, b_args, (size_t)(a->n_args + a->n_params) * sizeof *b_args) == 0);
 }
 
-/* Where the value is in the table, or would be. */
+/* The hash table's entry of the value: its own, or the free one for it. */
 static uint16_t *place_of(const qn_values *all, const qn_value *like, const int32_t *args) {
   for (uint32_t at = hash_of(like, args);; at++) {
     uint16_t *place = &all->places[at & all->mask];
@@ -38,7 +38,7 @@ static uint16_t *place_of(const qn_values *all, const qn_value *like, const int3
   }
 }
 
-/* Twice the room for values, and a table four times that. 0: lack of memory. */
+/* Doubles the room for values; the hash table has four times as many entries. 0: out of memory. */
 static int grow_values(qn_values *all) {
   const int32_t room = all->room_values ? all->room_values * 2 : FIRST_ROOM;
   const uint32_t n_places = (uint32_t)room * 4;
@@ -85,7 +85,7 @@ int32_t qn_values_add(qn_values *all, const qn_value *like, const int32_t *args)
 }
 
 qn_typed *qn_values_keep(const qn_values *all, int32_t n_out, const int32_t *out) {
-  /* First which are needed, from the last to the first; then they are counted, and get their new numbers. */
+  /* First marks the needed values, from the last to the first; then counts and renumbers them. */
   int32_t *number = calloc((size_t)all->n_values + 1, sizeof *number), n_values = 0, n_args = 0;
   if (!number) return NULL;
   for (int32_t k = 0; k < n_out; k++) number[out[k]] = 1;

@@ -66,12 +66,12 @@ const char *qn_weak_unary(qn_sign sign, qn_number a, qn_number *result) {
 
 int qn_weak_is_true(qn_number number) { return number.is_float ? number.v.f != 0 : number.v.i != 0; }
 
-/* Its bits in the bytes that the type has. */
+/* Its bits, cut to the width of the type. */
 static uint64_t low_bits(int64_t value, uint8_t type) {
   return (uint64_t)value & UINT64_MAX >> (64 - qn_dtype_infos[type].bits);
 }
 
-/* Whether the type has the integer, or its low bits where it is not negative. */
+/* Whether the integer is in the type's range or, if not negative, fits its width as a bit pattern. */
 static int fits(int64_t value, uint8_t type) {
   const int bits = qn_dtype_infos[type].bits;
   if (bits == 64 || (value >= 0 && value >> bits == 0)) return 1;

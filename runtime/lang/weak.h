@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * weak.h: numbers without a dtype, and what is computed of them alone: the same results as gen/graph/expr.lua gives: integers
- * of 64 bits that wrap, and doubles. Of syntax it knows numbers and signs only. To be called in the default
- * floating point environment. */
+ * weak.h: weak numbers (without a dtype) and constant arithmetic on them, with the results of gen/graph/expr.lua: wrapping
+ * 64-bit integers, and doubles. Of syntax it knows numbers and signs only. To be called in the default
+ * floating-point environment. */
 #ifndef QN_WEAK_H
 #define QN_WEAK_H
 
 #include "core/base/kernel_abi.h"
 #include "lang/syntax.h"
 
-/* These return NULL, or what is wrong as a phrase. a, b may be the result. */
+/* These return NULL or the error as a phrase. *result may be a or b. */
 const char *qn_weak_arithmetic(qn_sign sign, qn_number a, qn_number b, qn_number *result); /* + - * / */
 const char *qn_weak_bitwise(qn_sign sign, qn_number a, qn_number b, qn_number *result);    /* & | ^ */
 const char *qn_weak_shift(qn_sign sign, qn_number a, qn_number b, qn_number *result);
@@ -21,13 +21,13 @@ int qn_weak_is_true(qn_number number);
 typedef enum qn_weak_fit {
   QN_WEAK_FITS,
   QN_WEAK_FLOAT,   /* a float, but the type is an integer */
-  QN_WEAK_TOO_BIG, /* an integer that the type does not have, neither as a number nor as a bit pattern */
+  QN_WEAK_TOO_BIG, /* an integer that fits the type neither as a number nor as a bit pattern */
   QN_WEAK_NO_BOOL, /* neither 0 nor 1 */
   QN_WEAK_COMPLEX  /* the type is complex: constants have 8 bytes */
 } qn_weak_fit;
 
-/* The number as a constant of a compute type: its bytes in the low ones of *bits. Rounded once to a float type,
- * which has one NaN. */
+/* The number as a constant of a compute type, in the low bytes of *bits. Rounded once to a float type; NaN is
+ * canonical. */
 qn_weak_fit qn_weak_constant(qn_number number, uint8_t type, uint64_t *bits);
 
 static inline int qn_weak_is_signed(uint8_t type) { return type >= QN_I8 && type <= QN_I64; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * describe.h: what a context has to work with, for people: the lines of quern_ctx_describe. Opens nothing. */
+ * describe.h: the lines of quern_ctx_describe: a context's resources, for people. Opens nothing. */
 #ifndef QN_DESCRIBE_H
 #define QN_DESCRIBE_H
 

@@ -24,7 +24,7 @@ typedef struct run_extension {
   qn_jit *jit;
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
   loaded_spec *specs;
-  qn_digest digest; /* of all that have been loaded */
+  qn_digest digest; /* of all specs loaded so far */
   _Atomic(quern_op *) stand_ins[]; /* by built-in op */
 } run_extension;
 
@@ -112,7 +112,7 @@ quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **o
   return qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
 }
 
-/* Puts what the generator has read into the context. Takes the ops in any case. digest: of all specs up to here. */
+/* Adds a spec's ops to the context. Takes ownership of the ops, on failure too. digest: of all specs up to this one. */
 static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
   quern_status status = made ? QUERN_OK : no_memory("spec_load");
@@ -136,8 +136,8 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
   return status;
 }
 
-/* Of the specs so far and one more. Its size is part of it: constants hold for a file, so files are not the file that they
- * would be together. gen/products/frozen.lua makes the same. */
+/* The digest of the specs so far and one more. It includes the size of the text: constants are per file, so two files differ
+ * from their concatenation. gen/products/frozen.lua computes the same. */
 static qn_digest add_text(qn_digest digest, const char *text, size_t size) {
   unsigned char bytes[8];
   for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)size >> 8 * i);
@@ -157,7 +157,7 @@ quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char
     if (status == QUERN_OK)
       extension->digest = digest;
     else
-      qn_generator_forget_spec(extension->generator); /* a name that the host has taken, which the generator cannot know */
+      qn_generator_forget_spec(extension->generator); /* e.g. the host has registered such a name */
     free(ops);
   }
   pthread_mutex_unlock(&extension->loading);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * extension.h: what a context has above the core: its generator, its compiled code, the ops of its specs. Made at first need.
- * Knows no tensors. */
+ * extension.h: the part of a context above the core: its generator, its compiled code, the ops of its specs. Made at first
+ * need. Knows no tensors. */
 #ifndef QN_EXTENSION_H
 #define QN_EXTENSION_H
 
@@ -14,7 +14,7 @@ qn_jit *qn_extension_jit(quern_ctx *ctx);
 /* The op of an expression; owned by the caller. */
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op);
 
-/* What a built-in op is for kernels that are compiled: as long as its context. As qn_backend.stand_in. */
+/* The fused op that compiles kernels for a built-in op; valid as long as its context. As qn_backend.stand_in. */
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
 /* Adds the ops of a spec to the context: all, or none. */

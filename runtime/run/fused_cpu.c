@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fused_cpu.c: see fused_cpu.h. Built ops, and an expression that is one, are planned as core/cpu/cpu_backend.c does. */
+ * fused_cpu.c: see fused_cpu.h. Built ops, and expressions that are one built op, are planned as in core/cpu/cpu_backend.c. */
 #include "run/fused_cpu.h"
 
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "run/layouts.h"
 #include "run/program.h"
 
-/* What is kept for a plan. */
+/* The data of a plan. */
 typedef struct fused_run {
-  const qn_compiled *compiled; /* the code, which need not be there yet; NULL: none is wanted */
+  const qn_compiled *compiled; /* the code, maybe not made yet; NULL: none is requested */
   qn_job job;
-  qn_job later[]; /* what runs once `compiled` has code that it had not when the plan was made */
+  qn_job later[]; /* the job for code that is made after the plan */
 } fused_run;
 
 /* ---- Planning ---- */
 
-/* Plans the job of a kernel that is compiled for this expression, these dtypes, and the operands as they lie along the inner
- * dimension: broadcast, or contiguous, which what lies otherwise is made in blocks. */
+/* Plans the job of a kernel compiled for this expression, these dtypes, and the operands' classes along the inner dimension:
+ * broadcast or contiguous; others are packed into contiguous blocks. */
 static void plan_compiled(const qn_decision *decision, qn_job *job, const qn_compiled **compiled) {
   const qn_specialised *specialised = decision->specialised;
   const qn_nest *nest = &decision->nest;
@@ -48,8 +48,8 @@ static void plan_compiled(const qn_decision *decision, qn_job *job, const qn_com
   job->isa = (*compiled)->isa;
 }
 
-/* The job is the compiled code's, or, until there is some, the interpreter's; `later` (may be NULL) is then the
- * job that the code will run, else not written. Returns the code; NULL: none is wanted. */
+/* Plans the job of the compiled code, or, until that is made, the interpreter's; then `later` (may be NULL) is the job for the
+ * code, else it is not written. Returns the code; NULL: none is requested. */
 static const qn_compiled *plan(const qn_decision *decision, qn_job *job, qn_job *later) {
   const qn_compiled *compiled = NULL;
   if (!decision->specialised->is_built) {
@@ -77,12 +77,12 @@ static quern_status fused_prepare(const qn_decision *decision, const quern_call 
   (void)call;
   if (!made) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
   made->compiled = plan(decision, &made->job, has_later ? made->later : NULL);
-  if (made->job.kernel) made->compiled = NULL; /* its code is there already */
+  if (made->job.kernel) made->compiled = NULL; /* its code is made already */
   *run = (qn_run *)made;
   return QUERN_OK;
 }
 
-/* Code that has been compiled since the plan was made runs from the next run on. */
+/* Code compiled after the plan was made is used from the next run on. */
 static quern_status fused_launch(const qn_decision *decision, const qn_run *run, const qn_ref *ref, const qn_params *params,
                                const quern_call *call) {
   const fused_run *prepared = (const fused_run *)run;
@@ -95,7 +95,7 @@ static quern_status fused_launch(const qn_decision *decision, const qn_run *run,
 
 /* ---- Explaining ---- */
 
-/* What an expression is, and how it has come to its kernel. */
+/* The lines of explain on an expression and its kernel. */
 static void explain_fused(const qn_decision *decision, const qn_compiled *compiled, const qn_job *job, qn_strbuf *buf) {
   const qn_specialised *specialised = decision->specialised;
   const quern_op *op = decision->op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fused_cpu.h: the backend that runs expressions on the CPU: their compiled code, or, until there is some, the interpreter. */
+ * fused_cpu.h: the backend that runs expressions on the CPU: their compiled code, or, until that is made, the interpreter. */
 #ifndef QN_FUSED_CPU_H
 #define QN_FUSED_CPU_H
 

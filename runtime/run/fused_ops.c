@@ -39,8 +39,8 @@ static qn_fused_op *fused_make(quern_ctx *ctx, qn_generator *generator, qn_jit *
   return fused;
 }
 
-/* Writes, where text is not NULL, the names of the dtypes that tensors may have, separated by blanks. Returns their bytes, the
- * end counted. */
+/* Writes the names of the tensor dtypes, separated by blanks, to text (NULL: counts only). Returns their bytes with the
+ * terminating 0. */
 static size_t dtype_names(char *text) {
   size_t n = 0;
   for (int t = 0; t < QN_DTYPE_COUNT; t++) {
@@ -55,7 +55,7 @@ static size_t dtype_names(char *text) {
   return n;
 }
 
-/* What quern_op_describe says of an expression. 0 for lack of memory. */
+/* Fills in the quern_op_info of an expression. 0 for lack of memory. */
 static int describe(qn_fused_op *fused, const qn_expression *expression) {
   size_t n_args = (size_t)(expression->n_in + expression->n_out), n_params = (size_t)expression->n_params;
   size_t args_bytes = n_args * sizeof(quern_arg_info), params_bytes = n_params * sizeof(quern_param_info);

@@ -2,9 +2,9 @@
  *
  * interpreter.c: see interpreter.h.
  *
- * Each node of nodes.h gets a register: outputs are computed in their own place, others in temporaries that are used again after
- * their last reader. What does not depend on an input is computed once for a tile, and kernels take it as a broadcast
- * operand. */
+ * Each node of nodes.h gets a register. Outputs are computed in place, other values in temporaries, which are reused after
+ * their last reader. Values that depend on no input are computed once per tile; kernels take them as broadcast
+ * operands. */
 #include "run/interpreter.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "core/cpu/job.h"
 #include "run/nodes.h"
 
-/* Bytes of a slice's scratch that temporaries may take for an element, and single values in all. */
+/* The most bytes of a slice's scratch: of temporaries per element, and of all single values. */
 #define MAX_BYTES_AT_ONCE 4096
 
 #define STEP_PICOSECONDS 60
@@ -28,12 +28,12 @@ typedef struct builder {
   int32_t n_steps, room_steps;
   qn_register *registers;
   int32_t n_registers, room_registers;
-  qn_register *place; /* [n_nodes]: where each node's value is */
+  qn_register *place; /* [n_nodes]: the register of each node */
   uint8_t *temp_size;
   int32_t n_temps, room_temps;
-  qn_register *free; /* TEMP and ONE without readers to come */
+  qn_register *free; /* TEMP and ONE registers to be reused */
   int32_t n_free, room_free;
-  int32_t n_ones; /* the first of them take the parameters of the step at hand */
+  int32_t n_ones; /* the first ones hold the parameters of the current step */
   int32_t last_read; /* the last step that reads an input */
   int32_t written[QN_MAX_OPERANDS]; /* by output: the step that writes it, -1 */
 } builder;
@@ -46,7 +46,7 @@ typedef struct builder {
 static uint8_t size_of(uint8_t type) { return qn_dtype_infos[type].size; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
-/* Outputs are read at the end: place_all copies those that are not computed in their own place. */
+/* Outputs count as read at the end: place_all copies those that are not computed in place. */
 static void find_last_uses(builder *b) {
   for (int32_t i = 0; i < b->n.n_nodes; i++) {
     const qn_node *node = &b->n.nodes[i];
@@ -101,13 +101,13 @@ static void add_step(builder *b, const qn_variant *variant, const qn_register *r
     if (is_input) b->last_read = b->n_steps;
     b->registers[b->n_registers + k] = registers[k];
   }
-  /* `registers` is set when the list has stopped moving. */
+  /* `registers` is set later: the list may still be reallocated. */
   b->steps[b->n_steps++] = (qn_step){.kernel = qn_job_kernel(variant, NULL), .variant = variant, .n_registers = (uint8_t)n,
                                      .n_out = (uint8_t)n_out, .single = (uint8_t)single, .params = params};
   b->n_registers += n;
 }
 
-/* One value over a block, or to a place of its own. */
+/* A step that broadcasts one value over a block, or copies it to a ONE. */
 static void add_fill(builder *b, qn_register from, uint8_t size, qn_register to) {
   const qn_register registers[2] = {from, to};
   add_step(b, qn_packs.fill[log2_size(size)], registers, 2, 1, to.kind == QN_REGISTER_ONE, no_params);
@@ -168,7 +168,7 @@ static int32_t param_words(const builder *b, const qn_node *step) {
   return words;
 }
 
-/* The output that a node's value may be computed in; -1. */
+/* The output in whose memory a node may be computed; -1: none. */
 static int32_t output_for(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
   if (node->uniform || node->keeps_bits) return -1;
@@ -189,7 +189,7 @@ static void place_step(builder *b, int32_t at) {
     add_fill(b, registers[k], spread.step, spread);
     registers[k] = spread;
   }
-  /* A kernel loads an element before it stores one: the result may take the place of an argument. */
+  /* Kernels load an element before they store it: the result may overwrite an argument. */
   for (int32_t k = 0; k < step->n_args + step->n_params; k++) {
     const int32_t arg = b->n.args[step->first_arg + k];
     const qn_register *place = &b->place[arg];
@@ -219,7 +219,7 @@ static void place_step(builder *b, int32_t at) {
     if (!b->n.nodes[at + k].last_use) give_register(b, &b->place[at + k]); /* it is not used */
 }
 
-/* What output k is to have and has not: a value that is an input, one for all elements, another output's, or moved. */
+/* Copies the value of node `from` to output k: an input, a uniform value, the value of another output, or a copied one. */
 static void copy_output(builder *b, int32_t k, int32_t from) {
   const qn_node *node = &b->n.nodes[from];
   uint8_t size = size_of(node->type);
@@ -248,7 +248,7 @@ static void place_all(builder *b) {
       case QN_NODE_SLOT: b->place[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
       case QN_NODE_CONSTANT: b->place[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;
       case QN_NODE_STEP: place_step(b, i); break;
-      default: break; /* placed with its step */
+      default: break; /* gets its register with its step */
     }
   }
   for (int32_t k = 0; k < b->expression->n_out && !b->n.failed; k++)
@@ -286,7 +286,7 @@ static quern_status finish(builder *b) {
     made->value[b->expression->n_in + k] = b->n.nodes[b->n.out[k]].type;
     if (b->written[k] >= b->last_read) program->head.in_place |= 1u << k;
   }
-  b->steps = NULL; /* the program has them now */
+  b->steps = NULL; /* owned by the program now */
   b->n.pool = NULL;
   b->registers = NULL;
   if (bytes + 8 * b->n_ones <= MAX_BYTES_AT_ONCE) return QUERN_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * interpreter.h: the values of an expression -> a program of built kernels, which runs at once, with no compiler. Ops of specs
- * are taken apart into primitives (by the generator). Knows no shapes and no tensors. */
+ * interpreter.h: the values of an expression -> a program of built kernels, which needs no compiler. Ops of specs are split
+ * into primitives by the generator. Knows no shapes and no tensors. */
 #ifndef QN_INTERPRETER_H
 #define QN_INTERPRETER_H
 
@@ -10,12 +10,12 @@
 #include "lang/typing.h"
 #include "run/program.h"
 
-/* A program with what it points to. */
+/* A program and the memory that it points to. */
 typedef struct qn_interpreted {
   qn_program program;
-  uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype in which each operand's block is: inputs, then outputs */
+  uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's block: inputs, then outputs */
   int32_t n_slots;
-  qn_slot slots[QN_MAX_SLOTS]; /* by parameter, then dtype: compiled kernels take them in this order, too */
+  qn_slot slots[QN_MAX_SLOTS]; /* sorted by parameter, then dtype: the order of compiled kernels, too */
   uint8_t heavy;
 } qn_interpreted;
 

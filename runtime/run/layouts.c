@@ -30,7 +30,7 @@ static const known_layout *find(qn_specialisation *own, const qn_layout_request 
   return at;
 }
 
-/* Of the specs that an expression's ops come from; zero if all are built in. */
+/* The digest of the specs of an expression's ops; zero if all are built in. */
 static qn_digest specs_of(const qn_expression *expression) {
   qn_digest digest = {0, 0};
   for (int32_t i = 0; i < expression->n_ops; i++) {
@@ -42,13 +42,13 @@ static qn_digest specs_of(const qn_expression *expression) {
   return digest;
 }
 
-/* The op, if it is to be compiled by itself: as an expression, where there is one, every NaN would get one form. NULL: the
+/* The op, if it is compiled as a single op, because an expression would make NaNs canonical, or cannot have it. NULL: the
  * expression is compiled. */
 static const quern_op_info *by_itself(const qn_builtin *built) {
   return built && (built->kind->keeps_bits || qn_specialise_is_free(built)) ? &built->info : NULL;
 }
 
-/* The code of a kernel, asked for. NULL: out of memory. */
+/* Requests the code of a kernel. NULL: out of memory. */
 static qn_code *acquire(qn_fused_op *fused, const qn_specialisation *own, const qn_layout_request *layout) {
   const qn_expression *expression = atomic_load(&fused->expression);
   const quern_op_info *itself = by_itself(own->built);

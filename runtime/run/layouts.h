@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layouts.h: the compiled code of fused ops: for each specialisation the layouts of operands that were asked for. Knows no target
+ * layouts.h: the compiled code of fused ops, for each specialisation and each requested layout of its operands. Knows no target
  * by name. */
 #ifndef QN_LAYOUTS_H
 #define QN_LAYOUTS_H
@@ -10,7 +10,7 @@
 #include "core/op/fused.h"
 #include "jit/jit.h"
 
-/* One kernel compiled at run time, or being compiled: *kernel appears once, and stays. */
+/* A kernel compiled at run time, or being compiled: *kernel is set once, and stays. */
 typedef struct qn_compiled {
   qn_variant variant; /* its functions are all NULL: *kernel is the code */
   qn_isa isa;
@@ -28,18 +28,18 @@ typedef struct qn_fused_facts {
   int64_t compile_us, compiles;
 } qn_fused_facts;
 
-/* How operands lie, and on what. */
+/* A layout of operands, and the target that it is for. */
 typedef struct qn_layout_request {
   const qn_target *target;
   const uint8_t *classes; /* qn_class of each operand */
   int32_t rank, capability, is_wide; /* as in a qn_code_request */
 } qn_layout_request;
 
-/* The code for operands that lie so; as long as the op. may_ask 0: only if it was asked for before. NULL: it was not, or out of
+/* The code for that layout; valid as long as the op. may_ask 0: only if it was requested before. NULL: it was not, or out of
  * memory. */
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask);
 
-/* The CPU's compiled kernel for operands that lie as `classes` says, or NULL where none is wanted; what explain says of it. */
+/* The CPU's compiled kernel for operands of these classes, or NULL if none is requested; and its facts for explain. */
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank);
 void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts);

@@ -10,14 +10,14 @@
 #include "core/op/kind.h"
 #include "lang/op_lines.h"
 
-/* A call of an op of several outputs, which the values of its outputs share. */
+/* A call of an op of several outputs. The values of its outputs share it. */
 typedef struct results_of {
-  int32_t value; /* the first of them that was met */
+  int32_t value; /* the first of these values */
   int32_t nodes[QN_MAX_OUTPUTS];
 } results_of;
 
 typedef struct builder {
-  qn_nodes n; /* what is made */
+  qn_nodes n; /* the result */
   const qn_expression *expression;
   qn_generator *generator;
   results_of *results;
@@ -34,7 +34,7 @@ void *qn_nodes_reserve(void *list, int32_t n, int32_t more, int32_t *room, size_
   *room = wanted;
   return grown;
 }
-/* Whether there is room now. */
+/* Makes room in a list; 0: `failed`. */
 #define RESERVE(b, list, n_items, more, room) \
   ((b)->list = qn_nodes_reserve((b)->list, n_items, more, &(room), sizeof *(b)->list, &(b)->n.failed), !(b)->n.failed)
 
@@ -83,7 +83,7 @@ static int32_t primitive_node(builder *b, const qn_primitive *primitive, const i
                              .n_args = primitive->n_args, .n_params = n_params}, args);
 }
 
-/* The word at which a parameter is in a dtype; -1: it has no slot yet. Slots are sorted before any node is made. */
+/* The word of a parameter in a dtype; -1: it has no slot yet. Slots are sorted before any node is made. */
 static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
   const qn_nodes *made = &b->n;
   int32_t at = 0;
@@ -92,7 +92,7 @@ static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
   return -1;
 }
 
-/* By parameter, then dtype. */
+/* Makes the slots, sorted by parameter, then dtype. */
 static quern_status collect_slots(builder *b, const qn_typed *typed) {
   qn_nodes *made = &b->n;
   int32_t words = 0;
@@ -140,8 +140,8 @@ static int32_t line_node(builder *b, const qn_op_line *line, const int32_t *valu
   return primitive_node(b, line->primitive, args, 1);
 }
 
-/* The nodes of a spec's op, of n_out outputs, for the arguments `args` (inputs, then parameters). 0: the text is not what it
- * should be, or `failed`. */
+/* Makes the nodes of a spec's op, of n_out outputs, for the arguments `args` (inputs, then parameters). 0: the text is
+ * malformed, or `failed`. */
 static int read_op(builder *b, const char *text, const int32_t *args, int32_t n_args, int32_t *values, int32_t n_out,
                    int32_t *made_nodes) {
   int32_t n_in = 0, n_made = 0;
@@ -167,7 +167,7 @@ static int read_op(builder *b, const char *text, const int32_t *args, int32_t n_
   return is_line == 0 && n_made == n_out;
 }
 
-/* The dtype that output k of a call is a number of where that is not the type it goes on in; QN_DTYPE_NONE. */
+/* The dtype that output k of a call is rounded to, if its compute type is another; else QN_DTYPE_NONE. */
 static uint8_t rounded_dtype(const qn_value *value, int32_t k) {
   const qn_builtin *builtin = value->op->builtin;
   uint8_t dtype = builtin->results[k];
@@ -203,7 +203,7 @@ static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t
 
 /* ---- Values to nodes ---- */
 
-/* A number in another dtype: what a kernel takes or gives beside the type in which numbers go on. */
+/* Converts a value between its compute type and the dtype of a kernel's operand. */
 static int32_t converted_node(builder *b, int32_t from, uint8_t dtype) {
   const qn_variant *const convert = qn_packs.convert[b->n.nodes[from].type][dtype];
   qn_assert(convert);
@@ -248,7 +248,7 @@ static int is_one_call(const qn_typed *typed, const qn_value *a, const qn_value 
                 (size_t)(a->n_args + a->n_params) * sizeof *typed->args) == 0;
 }
 
-/* The node of a value of an op: of a call that has been met already, it is there. */
+/* The node of a value of an op. If another output of the same call came first, the node exists. */
 static quern_status op_node(builder *b, const qn_typed *typed, int32_t i, const int32_t *args, int32_t *made) {
   const qn_value *value = &typed->values[i];
   results_of results = {.value = i};
@@ -294,7 +294,7 @@ quern_status qn_nodes_make(qn_nodes *all, const qn_expression *expression, const
   int32_t *node_of = malloc((size_t)typed->n_values * sizeof *node_of + 1);
   b.n.failed = !node_of;
   quern_status status = b.n.failed ? QUERN_OK : collect_slots(&b, typed);
-  qn_nodes_add_constant(&b.n, &nothing, 8); /* what kernels without parameters are given */
+  qn_nodes_add_constant(&b.n, &nothing, 8); /* the params of kernels without parameters */
   if (!b.n.failed && !status) status = flatten(&b, typed, node_of);
   for (int32_t k = 0; k < typed->n_out && !b.n.failed && !status; k++) b.n.out[k] = node_of[typed->out[k]];
   if (b.n.failed) status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);

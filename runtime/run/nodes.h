@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * nodes.h: the values of an expression as a flat list of nodes, for the interpreter: operands, parameters, constants, and steps,
- * one kernel each. The op of a spec becomes the primitives that the generator says. Knows no registers. */
+ * one kernel each. The op of a spec is split into primitives by the generator. Knows no registers. */
 #ifndef QN_NODES_H
 #define QN_NODES_H
 
@@ -16,19 +16,19 @@ typedef enum qn_node_kind { QN_NODE_INPUT, QN_NODE_SLOT, QN_NODE_CONSTANT, QN_NO
 typedef struct qn_node {
   uint8_t kind, type; /* qn_dtype */
   uint8_t uniform;    /* one value for all elements */
-  uint8_t keeps_bits; /* a copy: its result may be a NaN of another form */
+  uint8_t keeps_bits; /* a copy: its result may be a NaN that is not canonical */
   uint8_t heavy;
-  int32_t index;                /* INPUT: which; SLOT: its word of qn_params; CONSTANT: where in the pool */
+  int32_t index;                /* INPUT: its index; SLOT: its word of qn_params; CONSTANT: its word in the pool */
   const qn_variant *variants;   /* STEP: the kernels to choose from, the all-contiguous one first */
   int32_t n_variants;
   int32_t first_arg, n_args, n_params; /* nodes: the arguments, then the op's parameters */
-  int32_t n_more;               /* STEP: results beside its own: as many nodes RESULT follow it */
+  int32_t n_more;               /* STEP: further results; as many RESULT nodes follow it */
   int32_t last_use;             /* the last node that reads it */
-  int32_t table_items;          /* CONSTANT: of a table */
+  int32_t table_items;          /* CONSTANT: the number of items, if it is a table */
 } qn_node;
 
 typedef struct qn_nodes {
-  qn_node *nodes; /* arguments come before what uses them */
+  qn_node *nodes; /* arguments come before their users */
   int32_t n_nodes, room_nodes;
   int32_t *args;
   int32_t n_args, room_args;
@@ -40,14 +40,14 @@ typedef struct qn_nodes {
   int failed;                    /* out of memory; then the lists are as they were */
 } qn_nodes;
 
-/* Zero it before. Free it in any case. Errors: LIMIT (more slots than there may be), MEMORY, and the generator's. */
+/* `all` must be zeroed before, and freed on failure too. Errors: LIMIT (too many slots), MEMORY, and the generator's. */
 quern_status qn_nodes_make(qn_nodes *all, const qn_expression *expression, const qn_typed *typed, qn_generator *generator);
 void qn_nodes_free(qn_nodes *all);
 
 /* Adds bytes to the pool, 8 bytes aligned, and gives their first word; or `failed`. */
 int32_t qn_nodes_add_constant(qn_nodes *all, const void *bytes, size_t size);
 
-/* A list of n items, with room for `more`; out of memory: as it was, and *failed. */
+/* Makes room for `more` items in a list of n, and returns the list. Out of memory: returns it unchanged, and sets *failed. */
 void *qn_nodes_reserve(void *list, int32_t n, int32_t more, int32_t *room, size_t size, int *failed);
 
 #endif

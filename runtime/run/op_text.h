@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_text.h: ops with names as texts. Knows no dtypes. */
+ * op_text.h: named ops as text of expressions and keys. Knows no dtypes. */
 #ifndef QN_OP_TEXT_H
 #define QN_OP_TEXT_H
 
@@ -12,7 +12,7 @@
  * v = NAME.v(x, y, a);`. malloc'ed; NULL: out of memory. */
 char *qn_op_text_call(const quern_op_info *info);
 
-/* The name of an op by itself (generator.h) in a kernel's key: `where(condition,x,y)`. */
+/* The name of a single op (generator.h) in a kernel's key: `where(condition,x,y)`. */
 void qn_op_text_key(const quern_op_info *info, char *text, size_t size);
 
 #endif

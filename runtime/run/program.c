@@ -5,7 +5,7 @@
 
 #include "core/cpu/job.h"
 
-/* A tile at hand. */
+/* The current tile. */
 typedef struct tile {
   const qn_job *job;
   char *const *first;

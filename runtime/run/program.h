@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.h: several kernels that run one after the other over one tile of elements: what the blocked interpreter runs. Made for
- * an expression and its dtypes; the engine lays out its registers in a slice's scratch and has it run. Never changed after it is
- * made; knows no shapes. */
+ * program.h: the program of the blocked interpreter: kernels that run one after the other over a tile of elements. Made for an
+ * expression and its dtypes. The engine lays out its registers in a slice's scratch and runs it. Immutable; knows no
+ * shapes. */
 #ifndef QN_PROGRAM_H
 #define QN_PROGRAM_H
 
@@ -11,7 +11,7 @@
 typedef enum qn_register_kind {
   QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
   QN_REGISTER_TEMP,     /* a block of the slice's own */
-  QN_REGISTER_ONE,      /* one value, in the slice's scratch: at word `index` of those, in so many as its dtype takes */
+  QN_REGISTER_ONE,      /* one value, in the slice's scratch: at word `index`, in `words` words */
   QN_REGISTER_CONSTANT, /* at constants + index */
   QN_REGISTER_SLOT      /* a parameter of the call, converted: at word `index` of qn_params */
 } qn_register_kind;
@@ -19,21 +19,21 @@ typedef enum qn_register_kind {
 typedef struct qn_register {
   uint8_t kind;
   uint8_t step;  /* bytes from item to item; 0: one item for the whole tile */
-  uint8_t words; /* ONE: how many it has */
+  uint8_t words; /* ONE: number of words */
   int32_t index;
 } qn_register;
 
 typedef struct qn_step {
   qn_kernel *kernel;
   const qn_variant *variant;
-  const qn_register *registers; /* [n_registers]: the kernel's operands, those it writes last */
+  const qn_register *registers; /* [n_registers]: the kernel's operands, outputs last */
   uint8_t n_registers, n_out;
-  uint8_t single; /* runs over one item: what it computes is the same for the whole tile */
+  uint8_t single; /* runs over one item: its result is uniform in the tile */
   qn_register params; /* where its parameters begin: CONSTANT, ONE or SLOT */
 } qn_step;
 
 typedef struct qn_program {
-  qn_tile_program head; /* first: what the engine has of it */
+  qn_tile_program head; /* first: the engine's view of it */
   int32_t n_steps, n_temps;
   const qn_step *steps;
   const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quern.c: the public functions that the library has beyond a generated tree: expressions and specs at run time, and what
- * there is to know about it. Each checks its arguments and calls one function. */
+ * quern.c: the public functions that only the library has, not a generated tree: expressions and specs at run time, and
+ * descriptions. Each checks its arguments and calls one function. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "jit/jit_cache.h"
 #include "jit/jit_frozen.h"
 
-/* What gen/front/sandbox.lua takes, and one more byte, for it to say that that is too much. */
+/* The size limit of gen/front/sandbox.lua. One byte more is read, so that it can report larger files. */
 #define LARGEST_SPEC ((size_t)1 << 20)
 
 static quern_status refuse_null(const char *function, const char *argument) {
@@ -25,7 +25,7 @@ static quern_status refuse_null(const char *function, const char *argument) {
 
 static quern_status no_memory(const char *function) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", function); }
 
-/* Specs are loaded into contexts of the caller's own: the process-wide one is everybody's. */
+/* Specs can be loaded into a context of the caller only, not into the process-wide one. */
 static quern_status check_spec_ctx(const char *function, quern_ctx *ctx) {
   if (ctx && ctx != qn_registry_ctx(NULL)) return QUERN_OK;
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: not on the process-wide context; make one with quern_ctx_create", function);
@@ -135,11 +135,11 @@ quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size) {
   return qn_describe(ctx, text, size);
 }
 
-/* What quern_cache_list was given. */
+/* The arguments of quern_cache_list. */
 typedef struct cache_listing {
   void (*each)(void *arg, const char *key, int64_t bytes, int64_t used);
   void *arg;
-  int is_short; /* there was no memory for an entry */
+  int is_short; /* out of memory for an entry */
 } cache_listing;
 
 static void list_entry(void *arg, const qn_cache_item *entry) {

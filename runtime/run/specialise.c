@@ -15,7 +15,7 @@
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
-/* ---- What an expression is ---- */
+/* ---- The expression of an op ---- */
 
 int qn_specialise_is_free(const qn_builtin *builtin) {
   return builtin && builtin->kind->chooses_dtype;
@@ -40,8 +40,8 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
 
 /* ---- Specialising ---- */
 
-/* The op that moves values, if the text is nothing but a call of one on its inputs in order: then promotion is the op's, too, and
- * what is of the promoted dtype already keeps its bits, as in a call of the op itself. */
+/* The copy op of an expression that only calls one on its inputs in order. Then the op's promotion holds, and elements that
+ * have the promoted dtype keep their bits, as in a call of the op itself. */
 static const qn_builtin *moving_builtin(const qn_expression *expression, const uint8_t *dtypes) {
   const qn_instruction *code = expression->code;
   const int32_t n_in = expression->n_in;
@@ -55,7 +55,7 @@ static const qn_builtin *moving_builtin(const qn_expression *expression, const u
   return builtin;
 }
 
-/* Whether all the expression does is to call one built op on its inputs as they are, and give what it gives. */
+/* The built op of an expression that only calls one on its unchanged inputs in order and returns its outputs; NULL. */
 static const qn_builtin *single_builtin(const qn_expression *expression, const qn_typed *typed) {
   const qn_value *last = &typed->values[typed->n_values - 1];
   if (last->kind != QN_VALUE_OP || typed->n_values != expression->n_in + typed->n_out) return NULL;
@@ -91,7 +91,7 @@ void qn_specialisation_free(qn_specialisation *specialisation) {
   free(specialisation);
 }
 
-/* `typed` for the inputs' dtypes, made into all that a call needs. */
+/* Fills the specialisation from the typed expression. */
 static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *expression, const qn_typed *typed,
                                qn_specialisation *own) {
   qn_specialised *specialised = &own->specialised;
@@ -119,7 +119,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   return QUERN_OK;
 }
 
-/* For an op that no expression can say. */
+/* For an op that expressions cannot have (qn_specialise_is_free). */
 static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) {
   qn_specialised *specialised = &own->specialised;
   own->built = fused->op.builtin;

@@ -86,7 +86,7 @@ Level *level_named(const char *name) {
   return nullptr;
 }
 
-// -mavx2 is the feature avx2; what sets a value is an option of Clang's.
+// Whether a flag such as -mavx2 names a CPU feature (avx2); -mNAME=VALUE is an option of Clang.
 bool is_feature(llvm::StringRef flag) { return flag.consume_front("-m") && !flag.contains('='); }
 
 std::vector<llvm::StringRef> flags_of(const Level &level) {
@@ -97,8 +97,8 @@ std::vector<llvm::StringRef> flags_of(const Level &level) {
 
 const char SOURCE[] = "kernel.c";
 
-// For Clang's cc1, which has defaults of its own: errno is not kept up by math, exceptions do not count, no unwind
-// tables, no stack protector, no frame pointer. Code for a position-independent program needs no table of addresses.
+// Arguments of Clang's cc1, which has other defaults than the driver: math sets no errno and raises no exceptions; no unwind
+// tables, no stack protector, no frame pointer. PIE code (-pic-is-pie) needs no global offset table.
 std::vector<std::string> arguments(const Level &level) {
   std::vector<std::string> args = {
     "-triple", TRIPLE, "-target-cpu", CPU, "-tune-cpu", "generic",
@@ -149,7 +149,7 @@ private:
   bool is_there = false;
 };
 
-// What LLVM says of a module; without it, LLVM prints, and exits on an error.
+// Receives LLVM's diagnostics of a module. Without a handler LLVM prints them, and exits on an error.
 class Complaints : public llvm::DiagnosticHandler {
 public:
   explicit Complaints(quern_clang_job *job) : job(job) {}
@@ -171,9 +171,9 @@ private:
 
 // ---- From text to a module ----
 
-// Of the tokens of a translation unit, those that the source needs: what the headers declare is taken only if it is
-// used. Lexing all of them costs 1 ms, parsing them 7. A piece is a declaration or definition outside of functions, or
-// a pragma; it declares the names in it that stand outside of brackets and have not occurred before.
+// The tokens of a translation unit without unused declarations of the headers: lexing all tokens costs 1 ms, parsing them
+// 7 ms. A piece is a declaration or definition outside of functions, or a pragma. It declares the names in it that are
+// outside of brackets and have not occurred before.
 std::vector<Token> needed_tokens(Preprocessor &pp) {
   struct Piece {
     size_t begin, end;
@@ -245,7 +245,7 @@ void parse(CompilerInstance &compiler, bool is_pruned) {
   Preprocessor &pp = compiler.getPreprocessor();
   Sema &sema = compiler.getSema();
   ASTConsumer &consumer = compiler.getASTConsumer();
-  Parser parser(pp, sema, /*SkipFunctionBodies*/ false); // here already: it brings the handlers of pragmas
+  Parser parser(pp, sema, /*SkipFunctionBodies*/ false); // made before the tokens are read: it installs the handlers of pragmas
   std::vector<Token> tokens;
   pp.EnterMainSourceFile();
   if (is_pruned) {
@@ -315,8 +315,8 @@ llvm::TargetMachine *machine_of(Level &level) {
   return level.machine;
 }
 
-// What the loops of kernels need of -O3. Measured against the whole of it: the same speed of the code, in two thirds of
-// the time.
+// The passes of -O3 that the loops of kernels need. Measured against all of -O3: code of the same speed in two thirds of
+// the compile time.
 void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   using namespace llvm;
   PassBuilder builder(machine);
@@ -343,16 +343,16 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
   LoopPassManager shape;
   shape.addPass(LoopRotatePass());
   shape.addPass(LICMPass(LICMOptions()));
-  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // by what parameters and single values decide
+  shape.addPass(SimpleLoopUnswitchPass(/*NonTrivial*/ true)); // on conditions over parameters and broadcast values
   loops.addPass(createFunctionToLoopPassAdaptor(std::move(shape), /*UseMemorySSA*/ true));
   loops.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
   loops.addPass(LoopVectorizePass());
   loops.addPass(InstCombinePass());
   loops.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
-  loops.addPass(SROAPass(SROAOptions::ModifyCFG)); // the arrays of strips, now that their loops are a vector each
+  loops.addPass(SROAPass(SROAOptions::ModifyCFG)); // the arrays of strips: their loops are vectors by now
   loops.addPass(EarlyCSEPass());
   loops.addPass(InstCombinePass());
-  loops.addPass(SLPVectorizerPass()); // of a loop with table lookups, what the loop vectoriser left scalar
+  loops.addPass(SLPVectorizerPass()); // vectorises what the loop vectoriser left scalar in loops with table lookups
 
   ModulePassManager passes;
   passes.addPass(createModuleToFunctionPassAdaptor(std::move(small)));
@@ -386,7 +386,7 @@ quern_clang_result compile_here(quern_clang_job *job) {
   context.setDiscardValueNames(true);
   context.setDiagnosticHandler(std::make_unique<Complaints>(job));
   std::unique_ptr<llvm::Module> module = front_end(job, *level, context, true);
-  // What is wrong with the whole text is said about the whole text.
+  // After an error the whole text is compiled, so that the message is about it.
   if (!module) module = front_end(job, *level, context, false);
   if (!module) return QUERN_CLANG_REFUSED;
   module->setDataLayout(machine->createDataLayout());
@@ -410,14 +410,14 @@ quern_clang_result compile_here(quern_clang_job *job) {
 // ---- Trouble ----
 
 const quern_clang_host *hosts[32];
-pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // of hosts
-pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // a job's
-bool is_busy, is_broken;                             // read and written by who has the turn
-thread_local const quern_clang_host *served;         // by this thread, while it compiles
+pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // guards hosts
+pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // held by the job that is being compiled
+bool is_busy, is_broken;                             // guarded by turn
+thread_local const quern_clang_host *served;         // the host this thread compiles for
 
-// Libraries by the address that stands for them when they register a destructor. They are met while the module is
-// opened, by one thread; later, when looking one up might wait for who waits for this thread, what is not known is not
-// LLVM's.
+// Libraries by handle, the address that they pass when they register a destructor (__dso_handle). They are listed by one
+// thread while the module is opened. Later an unknown handle counts as not LLVM's: dladdr could wait for a thread that
+// waits for this one.
 struct Library {
   void *handle;
   bool is_llvm;
@@ -438,7 +438,7 @@ bool is_of_llvm(void *handle) {
   return is_llvm;
 }
 
-// A thread that compiles stops here for ever: LLVM would end the process if this returned.
+// Blocks the compiling thread for good: LLVM would end the process if this returned.
 void park(const char *message) {
   is_broken = true;
   pthread_mutex_unlock(&turn);
@@ -450,7 +450,7 @@ void print(const char *text) {
   (void)!write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// On threads of others, these do what LLVM does where it has no handlers.
+// On threads that do not compile for a host these two act as LLVM does without handlers.
 void on_fatal_error(void *, const char *message, bool) {
   if (served) park(message);
   print("LLVM ERROR: ");
@@ -475,13 +475,13 @@ void at_exit() {
   }
 }
 
-// More than once: what LLVM makes while it compiles may have destructors that were registered later.
+// Called repeatedly: LLVM may register destructors while it compiles, and at_exit has to run before them.
 void watch_exit() {
   static int n;
   if (n < 16 && std::atexit(at_exit) == 0) n++;
 }
 
-// A forked child does not have the thread that was compiling, nor who held a lock.
+// A forked child has neither the compiling thread nor the holders of locks.
 void after_fork_in_child() {
   if (is_busy) is_broken = true;
   turn = listing = PTHREAD_MUTEX_INITIALIZER;
@@ -498,13 +498,13 @@ void start() {
   watch_exit();
 }
 
-// Never taken back: whoever shares this LLVM later and brings handlers of its own keeps them.
+// Never removed: a later user of the same LLVM may have installed handlers of its own.
 void set_handlers() {
   llvm::install_fatal_error_handler(on_fatal_error);
   llvm::install_bad_alloc_error_handler(on_bad_alloc);
 }
 
-// 0: there is none of these in the list.
+// Replaces an entry of the list. 0: `from` is not in it.
 int replace(const quern_clang_host *from, const quern_clang_host *to) {
   for (const quern_clang_host *&at : hosts) {
     if (at != from) continue;
@@ -543,7 +543,7 @@ quern_clang_result compile(quern_clang_job *job) {
     watch_exit();
     try {
       result = compile_here(job);
-    } catch (...) { // LLVM is built without exceptions: what it was at is left half done
+    } catch (...) { // LLVM is built without exceptions: its state is undefined now
       say(job, "Clang ran out of memory");
       is_broken = true;
     }
@@ -556,10 +556,10 @@ quern_clang_result compile(quern_clang_job *job) {
 
 } // namespace
 
-// LLVM's static objects are never destroyed: a process may exit on another thread while the module is being opened or
-// while it compiles, and LLVM makes some of them only then. As the module is opened, its libraries look here for this
-// function before they look into libc; what is not LLVM's goes there. (Where that does not hold, the library in time
-// stops what compiles, but for a process that exits during its first compile.)
+// Drops the destructors of LLVM's static objects: the process may exit on another thread while the module is being opened
+// or compiles, and LLVM makes some of these objects only then. LLVM's libraries bind this function before libc's
+// (RTLD_DEEPBIND); calls of other libraries are passed on. Without RTLD_DEEPBIND the exit handler waits for the compile,
+// which covers all but a process that exits during its first compile.
 extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destructor)(void *), void *object,
                                                                    void *library) noexcept {
   using Function = int(void (*)(void *), void *, void *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clang_module.h: what libquern and its module quern-clang agree on. The module runs Clang and LLVM, knows no kernels
- * and calls of libquern only what it is given; libquern finds one symbol in it, quern_clang_module. */
+ * clang_module.h: the interface between libquern and its module quern-clang. The module runs Clang and LLVM, knows no kernels
+ * and calls libquern only by the pointers below; libquern finds one symbol in it, quern_clang_module. */
 #ifndef QN_CLANG_MODULE_H
 #define QN_CLANG_MODULE_H
 
@@ -16,16 +16,16 @@ extern "C" {
 #endif
 
 #define QUERN_CLANG_ABI 1
-#define QUERN_CLANG_VERSION QN_BUILD_ID /* the module is of the same sources, or it is not used */
+#define QUERN_CLANG_VERSION QN_BUILD_ID /* a module of other sources is not used */
 #define QUERN_CLANG_SYMBOL "quern_clang_module"
 
-/* A copy of the library, of which a process may have several: code that is linked with the static one. */
+/* One copy of the library. A process may have several, by code linked with the static library. */
 typedef struct quern_clang_host {
-  /* LLVM cannot go on. Called on the thread that compiles for this host, which stays in the module for ever. */
+  /* LLVM met a fatal error. Called on the thread that compiles for this host; that thread is blocked for good afterwards. */
   void (*failed)(const char *message);
-  /* The process exits, and LLVM's own destructors have not run so far: from here on nothing is compiled. */
+  /* The process exits; LLVM's destructors have not run yet. After it nothing is compiled. */
   void (*ending)(void);
-  /* Somebody used this LLVM before, another copy perhaps. Its handlers are set once a host knows that there was no such user. */
+  /* LLVM was in the process before this host opened it. The module sets LLVM's error handlers only for a host where this is 0. */
   int is_shared;
 } quern_clang_host;
 
@@ -34,10 +34,10 @@ typedef struct quern_clang_job {
   const char *source;
   size_t size;
   const char *level; /* "generic", "v2", "v3", "v4" */
-  const qn_kernel_header *headers; /* that the source may include */
+  const qn_kernel_header *headers; /* files that the source may include */
   int32_t n_headers;
-  int is_to_fail; /* for tests: LLVM is made to report a fatal error */
-  /* Memory for the object: a host may have a malloc of its own that the module does not see. */
+  int is_to_fail; /* for tests: makes LLVM report a fatal error */
+  /* Allocates the object: the host may have a malloc of its own that the module does not see. */
   void *(*allocate)(size_t size);
   void *object; /* there when the job is done */
   size_t object_size;
@@ -47,19 +47,19 @@ typedef struct quern_clang_job {
 
 typedef enum quern_clang_result {
   QUERN_CLANG_DONE,
-  QUERN_CLANG_REFUSED, /* this job; the next may do */
+  QUERN_CLANG_REFUSED, /* this job failed; others may succeed */
   QUERN_CLANG_BROKEN   /* the compiler cannot be used any more */
 } quern_clang_result;
 
 typedef struct quern_clang_interface {
   uint32_t abi;
   const char *version;
-  /* Before a host's first job, and when it goes before the process ends; the struct is its own. 0: there are too many.
+  /* enter: before a host's first job. leave: when the host is unloaded. The struct stays the host's. 0: too many hosts.
    */
   int (*enter)(const quern_clang_host *host);
   void (*leave)(const quern_clang_host *host);
-  /* On a thread with a large stack, in the locale "C" and the default floating point environment. Jobs of other hosts
-   * are waited for. */
+  /* To be called on a thread with a large stack, in the locale "C" and the default floating-point environment. Waits for
+   * jobs of other hosts. */
   quern_clang_result (*compile)(quern_clang_job *job);
 } quern_clang_interface;
 

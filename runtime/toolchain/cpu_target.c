@@ -41,7 +41,7 @@ static int clang_compile(const char *cc, const qn_target_kernel *kernel, const q
 
 /* ---- The target ---- */
 
-/* A host that names a C compiler means it: it is asked first. */
+/* A C compiler that the host named comes first. */
 static const qn_compiler compilers[] = {
   {"cc", 1, qn_cc_identity, cc_may_be_there, cc_compile},
   {"clang", 0, clang_identity, clang_may_be_there, clang_compile},
@@ -57,7 +57,7 @@ static int load(const qn_target_kernel *kernel, const qn_bytes *object, qn_targe
   if (!loaded) return 0;
   void *address = qn_object_entry(loaded);
   *code = (qn_target_code){.handle = loaded, .bytes = qn_object_size(loaded)};
-  memcpy(&code->kernel, &address, sizeof code->kernel); /* no cast makes a function of it */
+  memcpy(&code->kernel, &address, sizeof code->kernel); /* C has no cast from void * to a function pointer */
   return 1;
 }
 

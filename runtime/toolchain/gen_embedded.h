@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gen_embedded.h: what tools/embed.lua puts into the quern-gen module (gen_embedded.c): the generator's Lua modules as
- * bytecode under their names, "model", "boot", "canary", and texts. */
+ * gen_embedded.h: the files that tools/embed.lua puts into the quern-gen module (gen_embedded.c): the generator's Lua modules
+ * as bytecode under their names, "model", "boot", "canary", and texts. */
 #ifndef QN_GEN_EMBEDDED_H
 #define QN_GEN_EMBEDDED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gen_module.c: the module quern-gen: a Lua state without libraries that could reach out of it, the generator in it as
- * bytecode, and a limit on its memory. No error leaves it but as an answer. See gen_module.h. */
+ * gen_module.c: the module quern-gen: a sandboxed Lua state (no io, no os) with a memory limit, and the generator in it as
+ * bytecode. Errors leave it only as answers. See gen_module.h. */
 #include "toolchain/gen_module.h"
 
 #include <lauxlib.h>
@@ -13,7 +13,7 @@
 
 #include "toolchain/gen_embedded.h"
 
-/* A spec of a stranger may use so much; what the library's own work takes is some 5 MB. */
+/* The memory limit, for untrusted specs; the library's own work takes some 5 MB. */
 #define MOST_BYTES ((size_t)256 << 20)
 
 struct quern_gen_state {
@@ -24,7 +24,7 @@ struct quern_gen_state {
   int is_dead;
 };
 
-/* What runs in protected mode: one request and its answer. */
+/* A request and its answer, for the function that runs in protected mode. */
 typedef struct job {
   quern_gen_state *state;
   const char *method;
@@ -38,25 +38,25 @@ typedef struct job {
 
 static void *allocate(void *owner, void *memory, size_t old_size, size_t size) {
   quern_gen_state *state = owner;
-  if (!memory) old_size = 0; /* it is the kind of object then */
+  if (!memory) old_size = 0; /* for new blocks Lua passes the kind of object here */
   if (size > old_size && size - old_size > MOST_BYTES - state->used) return NULL;
   void *result = size || memory ? state->resize(memory, size) : NULL;
   if (!result && size) {
     if (size > old_size) return NULL;
-    result = memory; /* Lua relies on what shrinks */
+    result = memory; /* Lua requires that shrinking never fails */
   }
   state->used += size - old_size;
   return result;
 }
 
-/* An error outside of protected mode: there is none that is known of. */
+/* An error outside of protected mode; none is known. */
 static int on_panic(lua_State *lua) {
   void *owner;
   lua_getallocf(lua, &owner);
   longjmp(((quern_gen_state *)owner)->panic, 1);
 }
 
-/* The answer in memory of the host's. */
+/* Copies the answer into memory from the host's `resize`. */
 static int give(quern_gen_state *state, const char *text, size_t size, quern_gen_answer *answer) {
   answer->text = state->resize(NULL, size + 1);
   answer->size = 0;
@@ -94,7 +94,7 @@ static void push_chunk(lua_State *lua, const char *name) {
   if (luaL_loadbufferx(lua, (const char *)file->bytes, file->size, name, "b")) lua_error(lua);
 }
 
-/* require(name): runs a chunk once. Upvalue 1: what came of those that ran. */
+/* require(name): runs a chunk once. Upvalue 1: the table of results, by name. */
 static int l_require(lua_State *lua) {
   const char *name = luaL_checkstring(lua, 1);
   lua_settop(lua, 1);
@@ -114,7 +114,7 @@ static int l_read(lua_State *lua) {
   return 1;
 }
 
-/* Compares what is dumped with the bytes that are expected. */
+/* The expected bytes of a dump that are left to compare. */
 typedef struct expected {
   const unsigned char *bytes;
   size_t left;
@@ -129,7 +129,7 @@ static int compare(lua_State *lua, const void *bytes, size_t size, void *arg) {
   return 0;
 }
 
-/* Whether the Lua that was found makes the bytecode of a text that the Lua of the build made: then it runs that, too. */
+/* Whether this Lua compiles a text to the same bytecode as the Lua of the build: then it can run the build's bytecode. */
 static int is_right_lua(lua_State *lua) {
   const qn_embedded_file *text = find_file("canary.lua"), *bytecode = find_file("canary");
   expected expected = {bytecode->bytes, bytecode->size};
@@ -141,7 +141,7 @@ static int is_right_lua(lua_State *lua) {
 
 /* ---- What runs protected ---- */
 
-/* The libraries, without what reads files, prints, or changes what it is not given. */
+/* Opens Lua's libraries without the functions that read files or print, and with only the part of debug that is needed. */
 static void open_libraries(lua_State *lua) {
   static const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},        {LUA_TABLIBNAME, luaopen_table},
                                        {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math},
@@ -200,7 +200,7 @@ static void push_request(lua_State *lua, const quern_gen_request *request) {
   lua_setfield(lua, -2, "classes");
   lua_pushinteger(lua, request->rank);
   lua_setfield(lua, -2, "rank");
-  lua_pushstring(lua, request->target); /* nil of NULL, as all of these */
+  lua_pushstring(lua, request->target); /* NULL becomes nil, for all of these */
   lua_setfield(lua, -2, "target");
   lua_pushstring(lua, request->op);
   lua_setfield(lua, -2, "op");
@@ -284,7 +284,7 @@ __attribute__((noinline)) static void protect(job *job, lua_CFunction function) 
   if (status == LUA_ERRMEM) {
     job->kind = QUERN_GEN_MEMORY;
   } else if (status) {
-    const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL; /* of a number it would make one */
+    const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL; /* a number would be converted in place */
     say(job, QUERN_GEN_BUG, text ? text : "the generator failed");
   }
   lua_settop(lua, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gen_module.h: what libquern and its module quern-gen agree on. The module runs Lua and the generator, knows no statuses and
- * calls nothing of libquern; libquern finds one symbol in it, quern_gen_module. */
+ * gen_module.h: the interface between libquern and its module quern-gen. The module runs Lua and the generator, knows no
+ * statuses and calls nothing of libquern; libquern finds one symbol in it, quern_gen_module. */
 #ifndef QN_GEN_MODULE_H
 #define QN_GEN_MODULE_H
 
@@ -11,10 +11,10 @@
 #include "build_id.h" /* generated: QN_BUILD_ID */
 
 #define QUERN_GEN_ABI 3
-#define QUERN_GEN_VERSION QN_BUILD_ID /* the module is of the same sources, or it is not used */
+#define QUERN_GEN_VERSION QN_BUILD_ID /* a module of other sources is not used */
 #define QUERN_GEN_SYMBOL "quern_gen_module"
 
-/* What became of a request. */
+/* The result of a request. */
 typedef enum quern_gen_kind {
   QUERN_GEN_OK,
   QUERN_GEN_SYNTAX,
@@ -28,8 +28,8 @@ typedef enum quern_gen_kind {
   QUERN_GEN_UNUSABLE /* open only: the module cannot work on this machine */
 } quern_gen_kind;
 
-/* The answer, or a sentence about why there is none, which may be missing (NULL). `text` comes from the state's resize and is
- * the asker's to free; a 0 byte, not counted, follows. */
+/* The answer; on failure a sentence with the reason, or NULL. `text` comes from the state's resize and is freed by the caller;
+ * a 0 byte follows, not counted. */
 typedef struct quern_gen_answer {
   char *text;
   size_t size;
@@ -49,14 +49,14 @@ typedef struct quern_gen_state quern_gen_state;
 typedef struct quern_gen_interface {
   uint32_t abi;
   const char *version;
-  /* One Lua state; `resize` is realloc and, to size 0, free: all memory comes from it. Not to be used by two threads at
-   * once. Calls want the locale "C" and the default floating point environment. */
+  /* Makes a Lua state. All memory comes from `resize`: realloc, and free for size 0. A state must not be used by two threads
+   * at once. Calls require the locale "C" and the default floating-point environment. */
   quern_gen_kind (*open)(void *(*resize)(void *memory, size_t size), quern_gen_state **state, quern_gen_answer *answer);
   void (*close)(quern_gen_state *state);
-  /* The ops that a spec adds, packed as gen/service.lua does. */
+  /* Loads a spec. The answer has its ops, in the format of gen/service.lua. */
   quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size,
                               quern_gen_answer *answer);
-  /* Takes the ops of the last spec out again. */
+  /* Removes the ops of the last spec that was loaded. */
   void (*forget)(quern_gen_state *state);
   /* As qn_generator_program and qn_generator_source of generator.h. */
   quern_gen_kind (*program)(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer);

@@ -2,8 +2,8 @@
  *
  * generator.c: opens the module, keeps its states one per generator, turns its answers into statuses. See generator.h.
  *
- * The module is opened so that it sees its own Lua first, whatever Lua the host has; its memory is this library's, for a host
- * may have a malloc of its own that the module would not see. */
+ * The module is opened so that it finds its own Lua before one of the host (RTLD_DEEPBIND). Its memory comes from this
+ * library: the host may have a malloc of its own that the module would not see. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
 #endif
@@ -29,8 +29,8 @@
 
 struct qn_generator {
   pthread_mutex_t lock; /* held while its state runs */
-  quern_gen_state *state; /* NULL: none was needed so far */
-  qn_generator *next, *previous; /* of all */
+  quern_gen_state *state; /* NULL: not needed so far */
+  qn_generator *next, *previous; /* in all_generators */
 };
 
 /* Locks are taken in this order: `listing`, generators', `opening`. */
@@ -39,9 +39,9 @@ static qn_generator *all_generators;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static const quern_gen_interface *module; /* under `opening` */
-static char trouble[512];              /* why there is no module; written once, before module_state says so */
-static locale_t c_locale;              /* set before module_state says "ready" */
-static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: there is trouble */
+static char trouble[512];              /* why there is no module; written once, before module_state is set to -1 */
+static locale_t c_locale;              /* set before module_state is set to 1 */
+static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: unusable */
 
 /* ---- Forks ---- */
 
@@ -57,15 +57,15 @@ static void after_generator_fork(void) {
   pthread_mutex_unlock(&listing);
 }
 
-/* At the start, before any other part of the library watches forks: those locks may be held by who waits for these, and what
- * is watched first is locked last. */
+/* Registered before the fork handlers of the other files: prepare handlers run in reverse order, so these locks are taken last.
+ * A thread that holds one of the other locks may wait for these. */
 __attribute__((constructor)) static void watch_generator_forks(void) {
   pthread_atfork(before_generator_fork, after_generator_fork, after_generator_fork);
 }
 
 /* ---- The module ---- */
 
-/* NULL, or what is wrong. */
+/* Opens the module. NULL, or the reason of the failure. */
 static const char *load_trouble(void) {
   if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!c_locale) return "out of memory";
@@ -73,7 +73,7 @@ static const char *load_trouble(void) {
   return module ? NULL : trouble;
 }
 
-/* 1: there is a module, for good. 0: there is none, for good. */
+/* 1: the module is open. 0: it cannot be used. Both are final. */
 static int is_module_ready(void) {
   int state = atomic_load_explicit(&module_state, memory_order_acquire);
   if (state) return state > 0;
@@ -89,7 +89,7 @@ static int is_module_ready(void) {
   return state > 0;
 }
 
-/* The module turned out to be of no use. */
+/* Marks an open module as unusable. */
 static void give_module_up(const char *why) {
   pthread_mutex_lock(&opening);
   if (atomic_load_explicit(&module_state, memory_order_relaxed) > 0) {
@@ -138,15 +138,15 @@ void qn_generator_destroy(qn_generator *generator) {
 
 /* ---- Calls ---- */
 
-/* All memory of the module's. */
+/* The module's allocator. */
 static void *resize(void *memory, size_t size) {
   if (size) return realloc(memory, size);
   free(memory);
   return NULL;
 }
 
-/* What a host may have set for a thread, put aside while Lua runs: numbers are read and written by the locale, computed in
- * the floating point environment. */
+/* The caller's thread state, replaced while Lua runs: the locale affects reading and writing of numbers, the floating-point
+ * environment affects arithmetic. */
 typedef struct module_visit {
   locale_t locale;
   qn_float_env float_env;
@@ -177,7 +177,7 @@ static quern_status status_of(quern_gen_kind kind) {
   }
 }
 
-/* A request: what is asked of the module, with the arguments of one of its functions. */
+/* A request to the module: one of its functions and its arguments. */
 typedef struct module_request {
   enum { LOAD_SPEC, PROGRAM, SOURCE } what;
   const char *name, *text;

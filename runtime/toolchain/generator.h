@@ -8,10 +8,10 @@
 #include "base/bytes.h"
 #include "toolchain/spec_ops.h"
 
-/* A context's generator: one Lua state, made at first need, under one lock. Calls may come from any thread. */
+/* A context's generator: one Lua state, made at first need, under one lock. Thread-safe. */
 typedef struct qn_generator qn_generator;
 
-/* NULL for lack of memory. Opens nothing. */
+/* NULL: out of memory. Opens nothing. */
 qn_generator *qn_generator_create(void);
 void qn_generator_destroy(qn_generator *generator);
 
@@ -19,33 +19,33 @@ void qn_generator_destroy(qn_generator *generator);
 const char *qn_generator_state(void);
 
 /* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
- * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (all that is wrong is that names
- * are taken), LIMIT, MEMORY. One load at a time. Wants 64 KiB of stack, as all functions here. */
+ * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (names are taken, and nothing else
+ * is wrong), LIMIT, MEMORY. One load at a time. Needs 64 KiB of stack, as all functions here do. */
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
                                     qn_spec_op ***ops, int32_t *n_ops);
 
-/* Takes the ops of the last spec that was loaded out again. */
+/* Removes the ops of the last spec that was loaded. */
 void qn_generator_forget_spec(qn_generator *generator);
 
-/* What an op computes in a kernel dtype (K of kernel_abi.h), as the lines that op_lines.h reads. Errors: UNSUPPORTED, NOTFOUND,
- * DTYPE, SYNTAX (no body for that dtype), MEMORY. */
+/* The body of an op for a kernel dtype (K of kernel_abi.h), as text for op_lines.h. Errors: UNSUPPORTED, NOTFOUND, DTYPE,
+ * SYNTAX (no body for that dtype), MEMORY. */
 quern_status qn_generator_program(qn_generator *generator, const char *op, const char *kernel_dtype, qn_bytes *program);
 
 typedef struct qn_source_request {
   const char *symbol;        /* the function's name */
-  const char *op;            /* an op that copies, casts or computes from indices, by itself: its bits pass unchanged, which no
-                                expression can say; of an index op the one input is the indices. NULL: the expression */
+  const char *op;            /* a single op that copies, casts or computes from indices: expressions cannot have it with unchanged
+                                bits. The one input of an index op is the positions. NULL: the expression */
   const char *canonical;     /* the expression: expression.h */
-  const char *const *dtypes; /* names of the operands' dtypes as the tensors have them, inputs then outputs */
+  const char *const *dtypes; /* names of the operands' tensor dtypes, inputs then outputs */
   int32_t n_in, n_out;
   const char *classes; /* a letter an operand: "ccb"; see kernel_abi.h. 't' is for inputs, of targets with tiles */
-  int32_t rank;        /* 1 or 2; of targets with tiles also 3, and 0: any */
+  int32_t rank;        /* 1 or 2; for targets with tiles also 3, and 0: any */
   const char *target;  /* the name of a qn_target (target.h); NULL: "c" */
-  int32_t is_wide;     /* it counts in 64 bits, where its target has both */
+  int32_t is_wide;     /* it counts in 64 bits, if its target has 32 and 64 */
 } qn_source_request;
 
-/* The text of that kernel: in C it includes kernel.h, else it is complete. *items_per_thread (may be NULL): of targets with
- * threads, else 1. Errors: UNSUPPORTED (also: an op by itself in C), LIMIT (the graph after inlining; the arguments of a launch),
+/* The text of that kernel. In C it includes kernel.h, else it is self-contained. *items_per_thread (may be NULL): 1 for C.
+ * Errors: UNSUPPORTED (also: a single op in C), LIMIT (the graph after inlining; the arguments of a launch),
  * SYNTAX, NOTFOUND, DTYPE, MEMORY. */
 quern_status qn_generator_source(qn_generator *generator, const qn_source_request *request, qn_bytes *source,
                                  int32_t *items_per_thread);

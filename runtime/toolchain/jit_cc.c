@@ -2,9 +2,9 @@
  *
  * jit_cc.c: runs a C compiler without a shell; see jit_cc.h.
  *
- * Source, headers and object lie in a folder that only this user can enter, made for one compile and removed after it.
- * The compiler gets a fixed list of arguments and a few variables, none of the host's files, signal settings or process
- * group, and a minute; where the process ends before, it is killed. */
+ * Source, headers and object are in a folder that only this user can enter, made for one compile and removed after it.
+ * The compiler gets a fixed list of arguments and a few environment variables, but none of the host's open files, signal
+ * settings or process group. It is killed after a minute, or when the process ends. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* mkdtemp, posix_spawn_file_actions_addclosefrom_np */
 #endif
@@ -31,12 +31,12 @@
 #include "base/write_all.h"
 
 #define MOST_MS 60000
-#define LOOK_MS 20            /* how often it is seen whether the process ends */
+#define LOOK_MS 20            /* the interval at which is_ending is polled */
 #define MOST_LAST_WORDS 32    /* a pipe's room is 64 KB; a read takes 4 */
 #define MOST_OBJECT (64 << 20)
 #define PATH_BYTES 4096
 
-static atomic_int is_ending; /* the process, or the library leaves it */
+static atomic_int is_ending; /* the process exits, or the library is unloaded */
 
 __attribute__((destructor)) static void end_compiles(void) {
   atomic_store(&is_ending, 1);
@@ -44,8 +44,8 @@ __attribute__((destructor)) static void end_compiles(void) {
 
 /* ---- Arguments ---- */
 
-/* GCC and Clang take all of them. What the headers' pragmas demand anyway is here for the code's speed; the last rows
- * are what the object loader wants: code that needs no table of addresses, and nothing beside it. */
+/* GCC and Clang accept all of these. Flags that repeat the headers' pragmas are here for the speed of the code. The last rows
+ * are for the object loader: code without a global offset table, and no extra sections. */
 static const char *const common_flags[] = {
   "-std=gnu11", "-ffreestanding", "-w", "-DQ_NO_PACK", "-DNDEBUG",
   "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "--param=max-tree-if-conversion-phi-args=64",
@@ -58,7 +58,7 @@ _Static_assert(sizeof level_flags / sizeof level_flags[0] == QN_ISA_COUNT, "flag
 
 /* ---- Words and files ---- */
 
-/* With what errno says. */
+/* Writes a message that ends with the text of errno. Returns 0. */
 static int say(char *why, size_t size, const char *what, const char *path) {
   snprintf(why, size, "%s %s: %m", what, path);
   return 0;
@@ -74,7 +74,7 @@ static int write_file(const char *folder, const char *name, const char *text, si
   return failed ? say(why, why_size, "cannot write", path) : 1;
 }
 
-/* Of what lies there, a program that is no compiler may have made anything: it is neither waited for nor followed. */
+/* Reads the object. The program may have left any kind of file there: links are not followed, FIFOs are not waited for. */
 static int read_object(const char *path, qn_bytes *object, char *why, size_t why_size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat about;
@@ -106,14 +106,14 @@ static int read_object(const char *path, qn_bytes *object, char *why, size_t why
   return 1;
 }
 
-/* The folder with all that the compiler left in it. */
+/* nftw's callback: removes one item. */
 static int remove_item(const char *path, const struct stat *status, int type, struct FTW *place) {
   (void)status, (void)type, (void)place;
   remove(path);
   return 0;
 }
 
-/* With all that a compiler has left in it. */
+/* Removes the folder and all that the compiler left in it. */
 static void remove_folder(const char *folder) { nftw(folder, remove_item, 8, FTW_DEPTH | FTW_PHYS); }
 
 /* ---- The program ---- */
@@ -123,8 +123,8 @@ static int is_program(const char *path) {
   return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The path of a program as a shell finds it, malloc'ed; what PATH says of the working directory does not count. NULL: there
- * is none. */
+/* The path of a program as a shell finds it, but without PATH's entries for the working directory; malloc'ed. NULL: not
+ * found. */
 static char *find_program(const char *cc) {
   const char *folders = strchr(cc, '/') ? "" : qn_environment_path();
   if (!folders) folders = "/usr/local/bin:/usr/bin:/bin";
@@ -147,7 +147,7 @@ static char *find_program(const char *cc) {
 
 typedef struct child {
   pid_t pid;
-  int words; /* what it says: the reading end of a pipe */
+  int words; /* its output: the reading end of a pipe */
   char said[4096];
   size_t n_said;
 } child;
@@ -189,7 +189,7 @@ static int64_t now_ms(void) {
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Reads what there is to read, or comes within so long. 1: something; 0: nothing, so far; -1: it has said all that it will. */
+/* Reads the child's output, waiting up to `ms`. 1: read something; 0: nothing so far; -1: end of the output. */
 static int listen(child *c, int ms) {
   char rest[4096];
   struct pollfd words = {.fd = c->words, .events = POLLIN};
@@ -201,7 +201,7 @@ static int listen(child *c, int ms) {
   return n > 0 || (n < 0 && errno == EINTR) ? 1 : -1;
 }
 
-/* Waits for the end of it. 1: it did its work, as far as can be known: the host may have taken its status. */
+/* Waits for the child's end. 1: it succeeded, or its status is unknown because the host has reaped it. */
 static int await(child *c, char *why, size_t why_size) {
   const int64_t until = now_ms() + MOST_MS;
   int talks = 1, status = 0;
@@ -220,7 +220,7 @@ static int await(child *c, char *why, size_t why_size) {
     snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s",
              MOST_MS / 1000);
   }
-  /* What it said last is there. What it has started and left behind may talk on, and is not waited for. */
+  /* The rest of its output. Processes that it started may still write to the pipe; they are not waited for. */
   for (int i = 0; i < MOST_LAST_WORDS && listen(c, 0) > 0; i++) {
   }
   close(c->words);
@@ -235,7 +235,7 @@ static int await(child *c, char *why, size_t why_size) {
   return 1;
 }
 
-/* Of what the compiler said: the first error, without the folder's name; what says nothing leaves `why` as it is. */
+/* Copies the first error of the compiler's output to `why`, without the folder's name; leaves `why` if there is no output. */
 static void quote(const child *c, const char *folder, char *why, size_t why_size) {
   const char *line = c->said, *at;
   for (at = c->said; *at; at += strcspn(at, "\n"), at += *at == '\n') {

@@ -10,7 +10,7 @@
 /* As qn_clang_compile; cc: a program's name or path, without arguments. */
 int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size);
 
-/* Who would compile: path, size and time of that program. 0: it is not there. */
+/* The compiler's identity: path, size and time of that program. 0: it is not there. */
 int qn_cc_identity(const char *cc, char *text, size_t size);
 
 #endif

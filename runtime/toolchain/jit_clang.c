@@ -2,10 +2,10 @@
  *
  * jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
  *
- * The thread has a large stack (Clang recurses), blocks all signals, and is where a fatal error of LLVM ends: it is
- * left standing there for good, the caller gets a reason, and so does everyone who asks later. The module is opened by
- * who needs it first, not by that thread: a host may call from a constructor that runs inside of dlopen, and another
- * thread would wait for that lock. */
+ * The thread has a large stack (Clang recurses) and blocks all signals. A fatal error of LLVM blocks it for good; the
+ * caller and all later callers get the reason. The module is opened on the thread of the first caller, not on that
+ * thread: a host may call from a constructor inside of dlopen, and another thread would then wait for the loader's
+ * lock. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* RTLD_DEEPBIND, uselocale */
 #endif
@@ -31,7 +31,7 @@
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
 
-/* The libraries that the module was linked with, as the build found them: paths with a ':' between them, LLVM's first. */
+/* The libraries that the module was linked with: paths separated by ':', LLVM's first. Set by the build. */
 #ifndef QN_CLANG_LIBRARIES
 #define QN_CLANG_LIBRARIES ""
 #endif
@@ -44,19 +44,19 @@ typedef struct job {
 
 static struct tier {
   pthread_mutex_t lock;
-  pthread_cond_t work, news; /* for the thread; for who waits for what it does */
+  pthread_cond_t work, news; /* signalled to the thread; to threads that wait for it */
   const quern_clang_interface *module; /* NULL: not opened so far */
   job *first;                /* waiting, oldest first */
-  job *current;              /* the thread is at it */
+  job *current;              /* being compiled */
   int n_opening;             /* threads that are opening the module */
   int has_thread;
-  int is_over;               /* the thread has left its loop, or is parked for good */
-  int is_ending;             /* the process, or the library leaves it */
-  int is_dead;               /* state says why */
+  int is_over;               /* the thread has left its loop, or is blocked for good */
+  int is_ending;             /* the process exits, or the library is unloaded */
+  int is_dead;               /* no compile is possible any more; `state` has the reason */
   pthread_t thread;
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
-static char trouble[2][512]; /* written once each: [0] no module, [1] the end of it */
+static char trouble[2][512]; /* written once each: [0] why there is no module, [1] why it is dead */
 static _Atomic(const char *) state = "not loaded yet";
 
 /* ---- With the lock held ---- */
@@ -65,7 +65,7 @@ static void say(char *why, size_t size, const char *text) {
   snprintf(why, size, "%s", text);
 }
 
-/* For good. what, detail: the reason. */
+/* Ends compiling for good. what, detail: the reason. */
 static void die(const char *what, const char *detail) {
   if (tier.is_dead) return;
   snprintf(trouble[1], sizeof trouble[1], "%s%s", what, detail);
@@ -99,7 +99,7 @@ static void failed(const char *message) {
   tier.current = NULL;
   tier.has_thread = 0;
   tier.is_over = 1;
-  pthread_detach(tier.thread); /* it is parked here for good, and cannot be joined */
+  pthread_detach(tier.thread); /* it is blocked for good, and cannot be joined */
   pthread_mutex_unlock(&tier.lock);
 }
 
@@ -134,7 +134,7 @@ static int64_t number_after(const char *text, const char *word) {
   return n;
 }
 
-/* What tests ask for: the job is held for some time, or until the process ends. With the lock held. */
+/* For tests: delays the job for some time, or until the process ends. With the lock held. */
 static void hold(void) {
   const int64_t ms = number_after(qn_environment_test_compiler(), "hold=");
   struct timespec until;
@@ -211,20 +211,20 @@ static void after_clang_fork_in_child(void) {
   if (tier.n_opening) die("the process was forked while Clang was being opened", "");
   tier.current = tier.first = NULL;
   tier.has_thread = tier.is_over = tier.n_opening = 0;
-  /* They may count waiters that are not in this process. */
+  /* Condition variables may count waiters that do not exist in the child. */
   tier.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   pthread_mutex_unlock(&tier.lock);
 }
 
-/* From the beginning: a fork that is under way when somebody first compiles must know of it, too. */
+/* Registered at load: a fork that has begun when the first compile begins must run these handlers, too. */
 __attribute__((constructor)) static void watch_clang_forks(void) {
   pthread_atfork(before_clang_fork, after_clang_fork, after_clang_fork_in_child);
 }
 
 /* ---- Opening ---- */
 
-/* Whether a library of that path's name is in the process. */
+/* Whether a library with the file name of that path is loaded in the process. */
 static int is_in_process(const char *path, size_t size) {
   char name[256];
   const char *end = path + size, *start = end;
@@ -238,7 +238,7 @@ static int is_in_process(const char *path, size_t size) {
   return there != NULL;
 }
 
-/* Whether LLVM was in the process before this library opened it: what the first to ask finds. */
+/* Whether LLVM was in the process before this library opened it: determined once, by the first call. */
 static int is_llvm_shared(void) {
   static atomic_int answer; /* 0: not asked yet; 1: no; 2: yes */
   int expected = 0;
@@ -249,13 +249,13 @@ static int is_llvm_shared(void) {
   return atomic_load(&answer) == 2;
 }
 
-/* Without the lock. NULL: why says what is wrong. */
+/* Without the lock. NULL: why has the reason. */
 static const quern_clang_interface *open_module(int *is_shared, char *why, size_t size) {
   *is_shared = is_llvm_shared();
   return qn_module_open(MODULE_FILE, QUERN_CLANG_SYMBOL, QUERN_CLANG_ABI, QUERN_CLANG_VERSION, why, size);
 }
 
-/* With the lock held, which is given up for a while. 0: why says what is wrong. */
+/* With the lock held; releases it while it opens the module. 0: why has the reason. */
 static int make_ready(char *why, size_t size) {
   int is_shared = 0;
   if (!tier.module && !tier.is_dead) {
@@ -319,8 +319,8 @@ int qn_clang_may_compile(void) {
   return now != trouble[0] && now != trouble[1];
 }
 
-/* *text begins with a file's path: adds its size and time, or that it is not there, and goes to the end. 0: that does not
- * fit; 1: it is not there; 2: it is. */
+/* Appends to the path in *text the file's size and time, or that it is missing, and moves *text to the end. 0: no room;
+ * 1: missing; 2: present. */
 static int describe(char **text, size_t *size) {
   struct stat file;
   const int is_there = stat(*text, &file) == 0;

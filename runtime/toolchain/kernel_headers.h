@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernel_headers.h: the texts that a generated kernel includes, for compilers at run time. The table is generated
+ * kernel_headers.h: the headers that generated kernels include, as texts for compilers at run time. The table is generated
  * (kernel_headers.c) from templates/. */
 #ifndef QN_KERNEL_HEADERS_H
 #define QN_KERNEL_HEADERS_H

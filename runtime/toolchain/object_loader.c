@@ -2,13 +2,13 @@
  *
  * object_loader.c: see object_loader.h.
  *
- * A section is text, read-only data, or not loaded: what does not matter when the code runs (names, notes, unwind
- * tables, debug information, writable sections that are empty). An allocated section that is none of these has the
- * object refused. Every number in the object is checked before it is used.
+ * A section is text, read-only data, or ignored (names, notes, unwind tables, debug information, empty writable
+ * sections). Any other allocated section makes the loader refuse the object. Every number in the object is checked
+ * before it is used.
  *
  * The image is one mapping: LEAD bytes, the text, and from the next page on the data. Its pages are written first, then
- * made executable or read-only, never both writable and executable. Relocations are relative, so offsets in the image
- * are all that is reckoned with; the mapping's address does not matter. */
+ * made executable or read-only, never both writable and executable. All relocations are relative, so they are computed
+ * from offsets in the image; the mapping's address does not matter. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #endif
@@ -30,10 +30,10 @@
 #endif
 
 #define PAGE 4096u               /* of x86-64; the largest alignment as well */
-#define LEAD 64u                 /* before the text, for who reads before a function: -fsanitize=function does */
+#define LEAD 64u                 /* before the text: -fsanitize=function reads in front of a function */
 #define MAX_BYTES (64u << 20)    /* of one section, and of the image */
 #define TRAP 0xcc                /* int3, where there is no code */
-#define NAME_SIZE 80             /* as much of a name as a message shows */
+#define NAME_SIZE 80             /* the most bytes of a name in a message */
 #define UNWIND_SECTION 0x70000001u /* SHT_X86_64_UNWIND */
 #define KNOWN_FLAGS ((uint64_t)(SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS | SHF_GROUP))
 
@@ -81,7 +81,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(object *o, const char *f
   return 0;
 }
 
-/* The name at that offset, as far as it can be shown. */
+/* The name at that offset, cut and with unprintable bytes replaced, for messages. */
 static const char *name_of(const string_table *names, uint64_t offset, char shown[NAME_SIZE]) {
   size_t n = 0;
   for (; offset < names->size && names->text[offset] && n < NAME_SIZE - 1; offset++, n++) {
@@ -126,7 +126,7 @@ static int read_header(object *o, Elf64_Ehdr *h) {
   return 1;
 }
 
-/* A table of strings; 0 if that section is none. */
+/* Reads a string table; 0: the section is none. */
 static int read_names(const object *o, uint32_t index, string_table *names) {
   if (index == 0 || index >= o->n_sections) return 0;
   const Elf64_Shdr *h = &o->sections[index].header;
@@ -136,7 +136,7 @@ static int read_names(const object *o, uint32_t index, string_table *names) {
   return 1;
 }
 
-/* Decides what becomes of a section. */
+/* Assigns a section to a part of the image, ignores it, or refuses the object. */
 static int classify(object *o, section *s) {
   const Elf64_Shdr *h = &s->header;
   char name[NAME_SIZE];
@@ -169,7 +169,7 @@ static int classify(object *o, section *s) {
   return 1;
 }
 
-/* One more table of symbols or none: refused, or noted. */
+/* Notes the symbol table; refuses a second one, or one that is malformed. */
 static int read_symbols(object *o, uint32_t index) {
   const Elf64_Shdr *h = &o->sections[index].header;
   if (o->symbol_section) return refuse(o, "the object has two tables of symbols");
@@ -195,7 +195,7 @@ static int read_sections(object *o) {
   for (uint32_t i = 0; i < o->n_sections; i++) {
     memcpy(&o->sections[i].header, o->bytes + h.e_shoff + i * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
   }
-  read_names(o, h.e_shstrndx, &o->section_names); /* for messages only: what has no name is a ? */
+  read_names(o, h.e_shstrndx, &o->section_names); /* for messages only: a missing name is shown as ? */
   for (uint32_t i = 1; i < o->n_sections; i++) {
     if (o->sections[i].header.sh_type == SHT_SYMTAB && !read_symbols(o, i)) return 0;
     if (!classify(o, &o->sections[i])) return 0;
@@ -203,14 +203,14 @@ static int read_sections(object *o) {
   return 1;
 }
 
-/* Gives the sections of a part their places from `end` on; moves `end` behind them. */
+/* Places the sections of a part from *end on, and moves *end behind them. */
 static int place(object *o, part which, uint64_t *end) {
   for (uint32_t i = 1; i < o->n_sections; i++) {
     section *s = &o->sections[i];
     if (s->part != which) continue;
     const uint64_t align = s->header.sh_addralign ? s->header.sh_addralign : 1;
     s->at = (*end + align - 1) & -align;
-    *end = s->at + s->header.sh_size; /* no overflow: the one at most 64 MiB and a page, so is the other */
+    *end = s->at + s->header.sh_size; /* no overflow: both are at most 64 MiB and a page */
     if (*end > MAX_BYTES) return refuse(o, "the object needs more than %u bytes of memory", MAX_BYTES);
   }
   return 1;
@@ -250,7 +250,7 @@ static int resolve(object *o, const Elf64_Sym *symbol, uint64_t *at) {
   return 1;
 }
 
-/* Refuses symbols of kinds that are not known here, referred to or not. */
+/* Refuses symbols of unknown kinds, whether referred to or not. */
 static int check_symbol(object *o, const Elf64_Sym *symbol) {
   char name[NAME_SIZE];
   const int type = ELF64_ST_TYPE(symbol->st_info);

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "core/op/kind.h"
 
-/* Reads what gen/service.lua packs: u32 and counted strings, little endian. What is not there sets is_short. */
+/* Reads the format of gen/service.lua: u32 and counted strings, little-endian. Reading past the end sets is_short. */
 typedef struct packed_reader {
   const unsigned char *at, *end;
   int is_short;
@@ -27,7 +27,7 @@ static uint64_t read_number(packed_reader *r, size_t n_bytes) {
 
 static uint32_t read_u32(packed_reader *r) { return (uint32_t)read_number(r, 4); }
 
-/* A string, copied to *place, which moves behind it; place NULL: only counted, in *bytes. */
+/* Copies a string to *place and moves *place behind it; place NULL: only adds its size to *bytes. */
 static const char *read_string(packed_reader *r, char **place, size_t *bytes) {
   const size_t size = read_u32(r);
   if ((size_t)(r->end - r->at) < size) r->is_short = 1;
@@ -58,7 +58,7 @@ static const qn_kind *read_kind(packed_reader *r) {
   return NULL;
 }
 
-/* One op. The first time (`op` NULL) its strings and arrays are counted, the second they are written behind the op. */
+/* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
 static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
   const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
   char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;

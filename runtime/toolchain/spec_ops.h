@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * spec_ops.h: the ops that a spec declares: what the generator packs of them into bytes (gen/service.lua) -> what the registry and
- * typing want. Knows no Lua and no context. */
+ * spec_ops.h: the ops of a spec: the bytes that the generator packs (gen/service.lua) -> structs for the registry and typing.
+ * Knows no Lua and no context. */
 #ifndef QN_SPEC_OPS_H
 #define QN_SPEC_OPS_H
 
 #include "base/bytes.h"
 #include "core/base/kernel_abi.h"
 
-/* An op with all that it points to in one allocation, freed with free(). */
+/* An op. It and all that it points to are one allocation, freed with free(). */
 typedef struct qn_spec_op {
   qn_builtin rule; /* info, rule, dtypes, own, bool_in, results, heavy; without variants */
 } qn_spec_op;
 
-/* All ops of a spec: a malloc'ed array of *n_ops; NULL for lack of memory. `packed` must be whole. */
+/* All ops of a spec: a malloc'ed array of *n_ops; NULL: out of memory. `packed` must be complete. */
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_tree.c: calls on CUDA tensors in a generated tree: its kernels, which nvcc has built, put on the caller's stream by
- * CUDA's runtime. See core/simt/cuda.h. C, compiled where CUDA's headers are found. Knows no compiler at run time and
- * keeps nothing on a device. */
+ * cuda_tree.c: calls on CUDA tensors in a generated tree: kernels built by nvcc are launched on the caller's stream by
+ * CUDA's runtime. See core/simt/cuda.h. C, compiled if CUDA's headers are found. Knows no run-time compiler and keeps
+ * no memory on a device. */
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static quern_status status_of(cudaError_t error) {
 }
 
 static quern_status refuse(const quern_op *op, cudaError_t error, const char *what) {
-  cudaGetLastError(); /* said here; the host is not to meet it again */
+  cudaGetLastError(); /* clears the error: it is reported here, and the host must not see it */
   return qn_status_fail(status_of(error), "%s: %s: %s: %s", op->info->name, what, cudaGetErrorName(error),
                         cudaGetErrorString(error));
 }
@@ -66,7 +66,7 @@ static quern_status refuse_dtypes(const quern_op *op, const qn_decision *decisio
 
 /* ---- Devices ---- */
 
-/* The caller's device is put back by leave. */
+/* Makes a device current; `leave` restores the caller's. */
 static quern_status enter(const quern_op *op, int device, int *was) {
   cudaError_t error = cudaGetDevice(was);
   if (!error && *was != device) error = cudaSetDevice(device);
@@ -79,13 +79,13 @@ static void leave(int device, int was) {
 
 /* ---- Kernels ---- */
 
-/* A kernel that was asked about on a device: it is loaded there. */
+/* A kernel with known properties on a device: it is loaded there. */
 typedef struct known_context {
   _Atomic(const qn_cuda_variant *) kernel;
-  atomic_uint resident; /* blocks that the device runs at once; 0: not written yet */
+  atomic_uint resident; /* resident blocks of the whole device; 0: not written yet */
 } known_context;
 
-#define N_DEVICES 16 /* devices and kernels beyond these are asked each time */
+#define N_DEVICES 16 /* more devices or kernels are queried at each call */
 #define N_KERNELS 512
 #define N_PROBES 8
 static known_context known_kernels[N_DEVICES][N_KERNELS];
@@ -103,11 +103,11 @@ static known_context *find_known(const qn_cuda_variant *kernel, int device) {
   return NULL;
 }
 
-/* Asks the current device, which loads the kernel. */
+/* Queries the current device, which loads the kernel. */
 static cudaError_t ask_resident(const qn_cuda_variant *kernel, int device, unsigned *resident) {
   enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   int blocks = 0, processors = 0;
-  cudaThreadExchangeStreamCaptureMode(&mode); /* another stream's capture is not to be lost by it */
+  cudaThreadExchangeStreamCaptureMode(&mode); /* so that the capture of another stream goes on */
   cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function, QN_LAUNCH_THREADS, 0);
   cudaThreadExchangeStreamCaptureMode(&mode);
   if (!error) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -122,7 +122,7 @@ static int is_capturing(cudaStream_t stream) {
   return error == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone;
 }
 
-/* Asked at the first call of a kernel on a device, then known. */
+/* Loads a kernel at its first call on a device. */
 static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call,
                          unsigned *resident) {
   known_context *known = find_known(kernel, device);
@@ -143,7 +143,7 @@ static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int 
   return status;
 }
 
-/* What an op's row has for the backend; NULL: nothing. */
+/* The kernels of an op's row for the backend; NULL: none. */
 static const qn_ahead *ahead_of(const qn_backend *backend, const qn_builtin *builtin) {
   const qn_ahead *at = builtin->ahead;
   while (at && at->backend && at->backend != backend) at++;
@@ -181,7 +181,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
   return QUERN_OK;
 }
 
-/* Pinned memory may lie elsewhere for the device. */
+/* Pinned memory may have another address on the device. */
 static cudaError_t translate_pinned(const qn_decision *decision, const qn_ref *ref, uint64_t *args) {
   for (int32_t k = 0; k < decision->n_operands; k++) {
     void *address;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- t021-generator: the generator's modules by themselves: numbers as bits, places of fields, tables, names, shifts, JSON,
--- what `new` leaves alone.
+-- t021-generator: the generator's modules by themselves: numbers as bits and as decimals, positions of fields, tables, names,
+-- shifts, JSON, names of locals, what `new` leaves alone.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
@@ -29,6 +29,28 @@ for _, value in ipairs(values) do
   end
 end
 tap.group_end()
+
+-- Short decimals are read as the very number, by way of f64 and directly.
+tap.group_begin("a short decimal reads back")
+local FLOATS = { { exponent = 8, digits = 24, form = "<f" }, { exponent = 11, digits = 53, form = "<d" } }
+for k = 1, 20000 do
+  local value = k % 2 == 0 and (rng:u64() % 2000000 + 1) / 10 ^ (rng:u64() % 9) or (rng:u64() % 0x2000000 + 1) / 2.0 ^ (rng:u64() % 32)
+  for _, t in ipairs(FLOATS) do
+    local rounded = string.unpack(t.form, string.pack(t.form, value))
+    local short, exact = number.short(rounded, t), number.short(rounded, t, true)
+    tap.group_count()
+    if short and string.unpack(t.form, string.pack(t.form, tonumber(short))) ~= rounded then
+      tap.group_fail("%a: %s", rounded, short)
+    end
+    if exact and tonumber(exact) ~= rounded then tap.group_fail("%a: %s is not exact", rounded, exact) end
+  end
+end
+tap.group_end()
+for _, row in ipairs { { 0.5, "0.5f", "0.5" }, { -3.0, "-3.0f", "-3.0" }, { 0.1, "0.1f", "0.1" }, { 0.044715, "0.044715f", "0.044715" },
+                       { 708.0, "708.0f", "708.0" }, { 0x1p-23, "0x1p-23f", "0x1p-23" } } do
+  tap.is(c.literal("f32", number.f32_bits(row[1])), row[2], "a literal of f32: %s", row[2])
+  tap.is(c.literal("f64", number.f64_bits(row[1])), row[3], "  of f64")
+end
 
 tap.is(c.string 'plain "quoted" \\ ?? \n\1\xff', '"plain \\"quoted\\" \\\\ \\?\\? \\n\\001\\377"', "a C string is readable and closed")
 tap.is(c.comment_text "a */ b ??/ \\", "a * / b ? ?/ |", "a comment cannot end itself")
@@ -170,5 +192,31 @@ tap.is(template.render(parsed, { v = 1, n = 2, list = { "p", "q" } }), "{\n  p\n
 tap.ok(not pcall(template.render, parsed, { v = 1, n = 2 }), "what an included one takes has to be given")
 tap.ok(not pcall(template.render, template.parse("f/around.in", others["f/around.in"], function(name) return others[name] end),
                  { n = 1, list = {} }), "$inside of nothing is a bug")
+
+-- Locals that are named as words of C, macros, types, the templates' own names and one another
+local shell = require "shell"
+local words = { "n", "i", "k", "m", "j", "l", "first", "row_x", "in_x", "strip_x", "kept_r", "t3", "t12", "q_zero", "Q_IVDEP", "linux",
+                "for", "class", "float", "int", "bool_s", "f32_u", "m32", "NULL", "__x", "_a", "x", "out", "exp", "args", "item", "r_2", "r" }
+local lines, sum = {}, "x"
+for k, word in ipairs(words) do
+  if word ~= "x" then
+    lines[#lines + 1] = string.format("%s = %s * x + %d.25;", word, sum, k)
+    sum = word
+  end
+end
+local folder = shell.folder()
+shell.write(folder .. "/words.lua", string.format([==[
+func "acme_r" { doc = "r.", args = "v", body = [[ r = v * v; return r + 0.5; ]] }
+unary "acme.words" { doc = "Words.", dtypes = floating, body = [[ %s return acme_r(%s); ]] }
+]==], table.concat(lines, " "), sum))
+local ok, said = shell.run(string.format("cd '%s' && lua5.4 build.lua generate --prefix acme --spec %s/words.lua --ops acme.words "
+  .. "--out %s && cd %s/kernels && cc -std=gnu11 -O1 -Wall -Wextra -Wshadow -Werror -c op_words.c -o words.o", root, folder, folder, folder))
+tap.ok(ok, "locals of any name")
+if not ok then tap.diag("%s", said:sub(1, 2000)) end
+local text = ok and shell.read(folder .. "/kernels/op_words.c") or ""
+tap.has_str(text, "const f32 first = ", "  keep it where it is free")
+tap.has_str(text, "const f32 n_2 = ", "  have a number where it is not")
+tap.has_str(text, "const f32 r_3 = ", "  which another may have taken")
+shell.run("rm -r " .. folder)
 
 tap.done_testing()

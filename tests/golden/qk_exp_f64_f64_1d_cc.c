@@ -42,7 +42,7 @@ void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
         const u64 t37 = q_add_u64(t33, t36);
         const f64 y = q_from_f64((u64)t37);
         const f64 t39 = q_abs_f64(in_x);
-        most_0 = q_most_i64(most_0, q_raw_f64(t39), 4649438849678704639LL);
+        most_0 = q_most_i64(most_0, (i64)q_raw_f64(t39), 4649438849678704639LL);
         to_0[k] = y;
       }
       if (q_is_past_i64(most_0, 4649438849678704639LL)) {

@@ -11,7 +11,7 @@ void Q_NAME(qk_pack_narrow_f32_bf16_1d_cc)(char *const *ptr, const i64 (*stride)
     char *row_out = ptr[1];
     Q_IVDEP
     for (i64 i = 0; i < n0; i++) {
-      ((bf16_s_u *)row_out)[i] = q_f32_bf16(((const f32_u *)row_x)[i]);
+      ((bf16_s_u *)row_out)[i] = (bf16_s)q_f32_bf16(((const f32_u *)row_x)[i]);
     }
   }
 }

@@ -93,7 +93,7 @@ for op in swish gelu add clip; do
   [ -f "own/kernels/op_$op.c" ]; ok $? "  has $op"
 done
 [ ! -e own/kernels/op_swish_backward.c ] && [ ! -e own/kernels/op_exp.c ]; ok $? '  and nothing else'
-grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/op_table.c; ok $? '  with its own words, whatever the prefix'
+grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/acme_op_table.c; ok $? '  with its own words, whatever the prefix'
 run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
 [ -f all/kernels/op_swish.c ] && [ -f all/kernels/op_exp.c ]; ok $? '  has all ops'
 rm -rf own all
@@ -103,10 +103,14 @@ run 0 'a tree' generate --out tree --prefix acme --ops add,abs --dtypes f32,i32 
 grep -q '^add ' said; ok $? '--report names the ops'
 grep -Eq '^add +[1-9][0-9]* +0 +[1-9][0-9]{3,} +[1-9][0-9]{3,} +[0-9]+[.][0-9]{2}$' said; ok $? '  with bytes and seconds'
 grep -q '^pack ' said && grep -q '^total .*generated in [0-9.]* s; files written' said; ok $? '  and the totals'
-for file in acme.h CMakeLists.txt sources.txt manifest.json NOTICE acme.d core/op_table.c kernels/op_add.c kernels/op_abs.c kernels/pack.c; do
+for file in acme.h CMakeLists.txt sources.txt manifest.json NOTICE acme.d core/acme_op_table.c kernels/op_add.c kernels/op_abs.c kernels/acme_conversions.c; do
   [ -f "tree/$file" ]; ok $? "tree/$file is there"
 done
 [ ! -e tree/kernels/op_gelu.c ]; ok $? 'and no op that was not asked for'
+# Objects of all files of a program may lie in one folder.
+sed -n 's/^\(core\|kernel\) //p' tree/sources.txt | sed 's#.*/##' >sources
+[ "$(wc -l <sources)" -gt 20 ] && [ -z "$(find tree -type f | sed 's#.*/##' | sort | uniq -d)" ]; ok $? 'no two files have one name'
+! grep -qv '^\(acme\|op\)_' sources; ok $? "  and the names of sources are the tree's own"
 json tree/manifest.json 'the manifest'
 python3 - tree <<'PY' >said 2>&1
 import json, os, sys

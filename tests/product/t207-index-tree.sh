@@ -64,7 +64,7 @@ try 'beside C' build_lua generate --target c,cuda --dtypes i16 --ops arange,add 
 [ -f both/kernels/op_arange.c ]; ok $? '  there are both'
 [ "$(names both/kernels/op_arange.cu i16)" = '2d_bs 2d_bs_i64 ' ]; ok $? '  the rank and the class that were asked for'
 try "a tree without them" build_lua generate --ops add --prefix acme --out none
-! grep -q pack_index none/kernels/pack.c; ok $? '  has none of their kernels'
+! grep -q pack_index none/kernels/acme_conversions.c; ok $? '  has none of their kernels'
 
 printf 'op "acme.ramp" { doc = "d", inputs = "", index = true, dtypes = floating, body = [[ index ]] }\n' >ramp.lua
 refused 'a spec of others' "index: only the library's own ops" build_lua check ramp.lua

@@ -158,7 +158,7 @@ int main(void) {
 }
 C
 if [ -e "$build/libquern.so" ]; then
-  try 'they compile together with the library' gcc -std=gnu11 -O1 $strict -I"$source/include" -I"$build/generated" -I"$work/one" -I"$work/two" -o "$work/both" \
+  try 'they compile together with the library' gcc -std=gnu11 -O0 $strict -I"$source/include" -I"$build/generated" -I"$work/one" -I"$work/two" -o "$work/both" \
     "$work/both.c" "$work/one/one.c" "$work/two/two.c" -L"$build" -lquern -Wl,-rpath,"$build" -lpthread
   try '  live together, give the same bits, and keep their errors apart' "$work/both"
 else

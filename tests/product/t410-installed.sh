@@ -51,7 +51,7 @@ same 'generate --no-threads --no-environment' generate --no-threads --no-environ
 same 'generate --kernels-only' generate --kernels-only --prefix acme --ops add,gelu --dtypes f16,f32
 same 'generate --target cuda' generate --target cuda --prefix acme --ops add --dtypes f32
 same 'generate --target c,cuda' generate --target c,cuda --prefix acme --ops add,gelu --dtypes f32
-[ -e one/core/cuda_tree.c ]; ok $? '  has what launches its kernels'
+[ -e one/core/acme_cuda_tree.c ]; ok $? '  has what launches its kernels'
 same 'generate --library' generate --library --target c,cuda --ops add --dtypes f32
 same 'generate --scan' generate --scan app.c --dtypes f32
 same 'freeze' freeze --record record --prefix frozen

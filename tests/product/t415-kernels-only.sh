@@ -33,7 +33,7 @@ assert {kernel["role"] for kernel in manifest["kernels"] if not kernel["op"]} ==
 P
 ok $? 'the manifest has no functions of ops, and conversions'
 try 'f32 alone' generate --kernels-only --prefix few --ops add,gelu --dtypes f32 --out "$work/few"
-[ ! -e "$work/few/kernels/pack.c" ] && ! grep -q conversions "$work/few/few.h"; ok $? '  needs no conversions'
+[ ! -e "$work/few/kernels/few_conversions.c" ] && ! grep -q conversions "$work/few/few.h"; ok $? '  needs no conversions'
 
 # ---- compiled by sources.txt
 for compiler in gcc clang-19; do

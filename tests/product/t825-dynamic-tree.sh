@@ -79,7 +79,7 @@ refused '  asked for by name: refused' 'nonzero runs on the CPU only' build_lua 
 try 'beside C' build_lua generate --target c,cuda --dtypes f32 --ops nonzero,add --prefix acme --out both
 [ -f both/kernels/op_nonzero.c ] && [ ! -f both/kernels/op_nonzero.cu ] && [ -f both/kernels/op_add.cu ]; ok $? '  there is no CUDA file of them'
 try "a tree without them" build_lua generate --ops add --prefix acme --out none
-! grep -q 'pack_count\|pack_coordinate' none/kernels/pack.c; ok $? '  has none of their kernels'
+! grep -q 'pack_count\|pack_coordinate' none/kernels/acme_conversions.c; ok $? '  has none of their kernels'
 
 printf 'op "acme.found" { doc = "d", inputs = "x", dtypes = all, finds = "places" }\n' >found.lua
 refused 'a spec of others' "finds: only the library's own ops" build_lua check found.lua

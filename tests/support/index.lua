@@ -24,6 +24,7 @@ M.TAGS = {
   { "long", "begins first, so that two jobs end together" },
   { "memory", "runs under AddressSanitizer and UndefinedBehaviorSanitizer, too" },
   { "threads", "runs under ThreadSanitizer, too: it shares state between threads" },
+  { "full", "runs by `./bootstrap.sh test full` only" },
   { "threads-full", "has threads, but runs under ThreadSanitizer by `./bootstrap.sh test full` only" },
 }
 M.BEGIN, M.END = "<!-- tests: begin -->", "<!-- tests: end -->"

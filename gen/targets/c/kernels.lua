@@ -10,7 +10,7 @@ local c = require "gen.targets.c.text"
 local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
-local stored = require "gen.targets.stored"
+local dtypes_of = require "gen.targets.c.dtypes"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
@@ -349,7 +349,7 @@ function M.file(types, banner, entries, templates, is_own, prefix)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
-  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' .. stored.include(types) }
+  local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' .. dtypes_of.include(types) }
   out[#out + 1] = "Q_KERNELS_BEGIN\n"
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   local n_before = #out

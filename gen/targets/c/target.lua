@@ -9,7 +9,7 @@ local licence = require "gen.base.licence"
 local kernels = require "gen.targets.c.kernels"
 local names = require "gen.targets.c.names"
 local share = require "gen.targets.c.share"
-local stored = require "gen.targets.stored"
+local dtypes_of = require "gen.targets.c.dtypes"
 local variants = require "gen.targets.variants"
 local host = require "gen.graph.host"
 
@@ -27,7 +27,7 @@ function M.refusal() return nil end
 ---------------------------------------------------------------------------------------------------- files
 
 -- The files of kernels, in order: { name, banner, entries }.
-local function files_of(plan)
+local function files_of(plan, pack_name)
   local files = {}
   for _, op in ipairs(plan.ops) do
     local entries = {}
@@ -39,7 +39,7 @@ local function files_of(plan)
   end
   local entries = {}
   for k, record in ipairs(plan.packs) do entries[k] = { record = record } end
-  files[#files + 1] = { name = "kernels/pack.c", entries = entries, banner = banner.c "kernels that convert and move" }
+  files[#files + 1] = { name = pack_name, entries = entries, banner = banner.c "kernels that convert and move" }
   for _, file in ipairs(plan.primitive_files or {}) do
     files[#files + 1] = { name = file.name, entries = file.entries, banner = banner.c "kernels of one operation each, for expressions" }
   end
@@ -53,9 +53,9 @@ function M.headers(job)
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
       .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
   end
-  local dtypes = stored.header(job.types, job.read)
+  local dtypes = dtypes_of.header(job.types, job.read)
   if dtypes then
-    headers["kernels/" .. stored.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
+    headers["kernels/" .. dtypes_of.HEADER] = table.concat(banner.c "the dtypes that kernel.h does not have", "\n") .. "\n"
       .. names.rename(dtypes, job.prefix)
   end
   return headers
@@ -68,7 +68,8 @@ function M.file(types, head, entries, read) return kernels.file(types, head, ent
 function M.files(job)
   local plan, file_of = job.plan, {}
   local templates, is_own = kernels.sources(job.read, kernels.FORMS, kernels.MOVERS), share.new(plan.model.types)
-  for _, file in ipairs(files_of(plan)) do
+  local pack_name = job.is_library and "kernels/pack.c" or string.format("kernels/%s_conversions.c", job.prefix)
+  for _, file in ipairs(files_of(plan, pack_name)) do
     local text = kernels.file(plan.model.types, file.banner, file.entries, templates, is_own, job.prefix)
     if text then job.put("kernel", file.name, text) end -- without one, its kernels are all others' code
     for _, entry in ipairs(file.entries) do file_of[entry.record.name] = file.name end
@@ -84,8 +85,8 @@ function M.run_time_headers(read, types)
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
     headers[k] = { name = name, text = licence.without(read("templates/c/" .. name)) }
   end
-  local dtypes = stored.header(types, read)
-  if dtypes then headers[#headers + 1] = { name = stored.HEADER, text = dtypes } end
+  local dtypes = dtypes_of.header(types, read)
+  if dtypes then headers[#headers + 1] = { name = dtypes_of.HEADER, text = dtypes } end
   return headers
 end
 

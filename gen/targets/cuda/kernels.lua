@@ -9,7 +9,7 @@ local locals_of = require "gen.targets.locals"
 local licence = require "gen.base.licence"
 local template = require "gen.base.template"
 local c = require "gen.targets.c.text"
-local stored = require "gen.targets.stored"
+local dtypes_of = require "gen.targets.cuda.dtypes"
 local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -35,7 +35,7 @@ function M.sources(read, types)
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
-  headers.dtypes = types and stored.text(types, read) or ""
+  headers.dtypes = types and dtypes_of.text(types, read) or ""
   return templates, headers
 end
 

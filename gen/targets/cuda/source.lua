@@ -9,6 +9,7 @@ local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
 local saturate = require "gen.graph.saturate"
+local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -95,7 +96,7 @@ function M.text(model, banner, request, templates, headers)
   end
   for _, name in ipairs(request.dtypes) do
     local t = model.types.by_name[name]
-    local refusal = t and variants_cuda.dtype_refusal(t)
+    local refusal = t and dtypes_of.refusal(t)
     if refusal then return nil, refusal, "unsupported" end
   end
   local entry, message, kind

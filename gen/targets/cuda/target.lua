@@ -8,8 +8,8 @@ local fatbin = require "gen.targets.cuda.fatbin"
 local kernels = require "gen.targets.cuda.kernels"
 local kinds = require "gen.kinds.kinds"
 local source = require "gen.targets.cuda.source"
+local dtypes_of = require "gen.targets.cuda.dtypes"
 local tree = require "gen.targets.cuda.tree"
-local variants = require "gen.targets.cuda.variants"
 
 local M = {}
 
@@ -23,7 +23,7 @@ function M.refusal(op)
   return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values; leave it out, or generate for c as well"
 end
 
-M.dtype_refusal = variants.dtype_refusal
+M.dtype_refusal = dtypes_of.refusal
 
 local function library_files(job)
   if job.is_asked then

@@ -117,12 +117,6 @@ local function stored(types, op, K, wanted)
   return list
 end
 
--- Why there are no kernels for a dtype; nil: there are.
-function M.dtype_refusal(t)
-  if t.bits <= 64 then return nil end
-  return string.format("%s has elements of %d bytes; CUDA kernels move 8 at most", t.name, t.size)
-end
-
 -- Whether a cast can change bits: from a dtype to itself only those of NaN and bool.
 M.changes = kinds.changes
 

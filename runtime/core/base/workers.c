@@ -51,7 +51,7 @@ typedef struct portion {
   _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
 } portion;
 
-typedef struct job {
+typedef struct shared_work {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
   atomic_int to_wake; /* sleeping workers that this job may still wake */
   _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed, of all shares; late: never too few */
@@ -60,7 +60,7 @@ typedef struct job {
   void (*body)(void *arg, int64_t i);
   void *arg;
   portion shares[MOST_SHARES];
-} job;
+} shared_work;
 
 static struct pool {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes when there is news for idle workers */
@@ -73,7 +73,7 @@ static struct pool {
   int forks_watched;
   pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
   pthread_t threads[MAX_WORKERS];
-  job jobs[N_JOBS];
+  shared_work jobs[N_JOBS];
 } pool = {.most_workers = MAX_WORKERS, .growing = PTHREAD_MUTEX_INITIALIZER};
 
 _Static_assert(N_JOBS <= 32, "a bit of pool.taken each");
@@ -124,11 +124,11 @@ static void wake(_Atomic uint32_t *word, int n) {
 /* ---- Jobs ---- */
 
 /* The first slice of a share; of the share behind the last: n. */
-static int32_t share_begin(const job *j, int32_t share) {
+static int32_t share_begin(const shared_work *j, int32_t share) {
   return (int32_t)((int64_t)j->n * share / j->n_shares);
 }
 
-static int32_t claim_of(job *j, int32_t share) {
+static int32_t claim_of(shared_work *j, int32_t share) {
   _Atomic int32_t *const left = &j->shares[share].left;
   if (atomic_load_explicit(left, memory_order_relaxed) <= 0) return -1;
   const int32_t mine = atomic_fetch_sub_explicit(left, 1, memory_order_relaxed);
@@ -138,7 +138,7 @@ static int32_t claim_of(job *j, int32_t share) {
 }
 
 /* Claims and runs slices until there are none, those of the `who`-th share first. */
-static void run_claimed(job *j, int32_t who) {
+static void run_claimed(shared_work *j, int32_t who) {
   const int32_t n_shares = j->n_shares;
   int32_t share = who % n_shares, empty = 0, i;
   while (empty < n_shares && atomic_load_explicit(&j->left, memory_order_relaxed) > 0) {
@@ -152,14 +152,14 @@ static void run_claimed(job *j, int32_t who) {
 }
 
 /* Wakes up to two of the workers that the job may still wake. */
-static void wake_some(job *j) {
+static void wake_some(shared_work *j) {
   if (atomic_load(&pool.sleeping) <= 0 || atomic_load_explicit(&j->to_wake, memory_order_relaxed) <= 0) return;
   const int most = atomic_fetch_sub_explicit(&j->to_wake, 2, memory_order_relaxed);
   if (most > 0) wake(&pool.epoch, most < 2 ? most : 2);
 }
 
 /* A worker's part in a job; 0 if there was none to take. */
-static int help(job *j, int32_t who) {
+static int help(shared_work *j, int32_t who) {
   uint32_t gate = atomic_load_explicit(&j->gate, memory_order_acquire); /* `left` is of the call that opened it */
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
@@ -261,7 +261,7 @@ __attribute__((destructor)) static void stop(void) {
 /* ---- Running ---- */
 
 /* A slot of the pool's, or NULL when too many calls are in. */
-static job *take_job(void) {
+static shared_work *take_job(void) {
   uint32_t taken = atomic_load(&pool.taken), bit;
   do {
     if (taken == (uint32_t)((UINT64_C(1) << N_JOBS) - 1)) return NULL;
@@ -270,12 +270,12 @@ static job *take_job(void) {
   return &pool.jobs[__builtin_ctz(bit)];
 }
 
-static void give_job(job *j) {
+static void give_job(shared_work *j) {
   atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.jobs)));
 }
 
 /* Closes the gate and waits until no worker is inside: they write to the caller's outputs and read its stack. */
-static void close_job(job *j) {
+static void close_job(shared_work *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
   while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
     if (!spin(&j->gate, gate) && atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED))
@@ -286,7 +286,7 @@ static void close_job(job *j) {
 
 /* 0: too many calls are in. */
 static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
-  job *const j = take_job();
+  shared_work *const j = take_job();
   if (!j) return 0;
   j->n = n;
   j->n_shares = most + 1 < n ? most + 1 : n;

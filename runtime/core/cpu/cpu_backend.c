@@ -25,19 +25,19 @@ quern_status qn_cpu_check(const quern_op_info *info) {
 
 /* ---- Running ---- */
 
-static void plan(const qn_decision *decision, qn_job *job) {
+static void plan_built(const qn_decision *decision, qn_job *job) {
   qn_job_plan(decision->signature, decision->dtypes, &decision->nest, decision->n_operands - decision->n_in, job);
 }
 
-static void run(const qn_decision *decision, const qn_job *job, const qn_ref *ref, const qn_params *params) {
+static void run_built(const qn_decision *decision, const qn_job *job, const qn_ref *ref, const qn_params *params) {
   qn_engine_run(job, job->kernel, ref, params, qn_registry_slices(decision->called));
 }
 
 static quern_status cpu_call(const qn_decision *decision, const quern_call *call) {
   qn_job job;
   (void)call;
-  plan(decision, &job);
-  run(decision, &job, decision->nest.ref, &decision->params);
+  plan_built(decision, &job);
+  run_built(decision, &job, decision->nest.ref, &decision->params);
   return QUERN_OK;
 }
 
@@ -45,7 +45,7 @@ static quern_status cpu_prepare(const qn_decision *decision, const quern_call *c
   qn_job *job = malloc(sizeof *job);
   (void)call;
   if (!job) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
-  plan(decision, job);
+  plan_built(decision, job);
   *made = (qn_run *)job;
   return QUERN_OK;
 }
@@ -53,7 +53,7 @@ static quern_status cpu_prepare(const qn_decision *decision, const quern_call *c
 static quern_status cpu_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
                                const quern_call *call) {
   (void)call;
-  run(decision, (const qn_job *)prepared, ref, params);
+  run_built(decision, (const qn_job *)prepared, ref, params);
   return QUERN_OK;
 }
 
@@ -72,7 +72,7 @@ static quern_status cpu_explain(const qn_decision *decision, const quern_call *c
   qn_job planned, *job = NULL;
   (void)call;
   if (decision->nest.n_elements) {
-    plan(decision, &planned);
+    plan_built(decision, &planned);
     job = &planned;
   }
   qn_strbuf_add(buf, "tier: built\nreason: %s\n", reason_of(job));

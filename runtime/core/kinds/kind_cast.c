@@ -32,7 +32,8 @@ static quern_status resolve_cast(const qn_builtin *builtin, const uint8_t *dtype
   return QUERN_OK;
 }
 
-static quern_status chosen_dtype(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+static quern_status chosen_dtype(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen,
+                                 uint8_t *dtype) {
   const quern_op_info *info = &builtin->info;
   (void)in_dtypes;
   return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
