@@ -56,6 +56,7 @@ end
 -- A core source under the prefix. Its licence is the tree's.
 local function core_file(prefix, name, text)
   text = flat_includes(licence.without(text), prefix):gsub('"quern/quern%.h"', '"../' .. prefix .. '.h"')
+  text = text:gsub("/%* " .. name:gsub("%.", "%%.") .. ":", "/* " .. prefix .. "_" .. name .. ":", 1) -- its head names it
   return table.concat(banner.c("the runtime's " .. name .. " under the prefix " .. prefix), "\n") .. "\n" .. names.rename(text, prefix)
 end
 

@@ -6,7 +6,6 @@
 #define QN_NODES_H
 
 #include "core/op/params.h"
-#include "core/op/params.h"
 #include "lang/expression.h"
 #include "lang/values.h"
 #include "toolchain/generator.h"

@@ -325,7 +325,7 @@ static void check_refusals(void) {
   out.shape[0] = 3;
   places.t.ndim = 1;
   is_int(quern_op_call(nonzero, 1, in, 1, place_outs, NULL), QUERN_E_SHAPE, "one of another rank");
-  is_str(quern_last_error(), "nonzero: output 1 (y): shape [3], expected [3, 1]", "wanted and given");
+  is_str(quern_last_error(), "nonzero: output 1 (out): shape [3], expected [3, 1]", "wanted and given");
   places.t.ndim = 2;
 
   DLDataType f32 = out.t.dtype;

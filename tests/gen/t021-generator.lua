@@ -204,7 +204,7 @@ for k, word in ipairs(words) do
     sum = word
   end
 end
-local folder = shell.folder()
+folder = shell.folder()
 shell.write(folder .. "/words.lua", string.format([==[
 func "acme_r" { doc = "r.", args = "v", body = [[ r = v * v; return r + 0.5; ]] }
 unary "acme.words" { doc = "Words.", dtypes = floating, body = [[ %s return acme_r(%s); ]] }
@@ -213,7 +213,7 @@ local ok, said = shell.run(string.format("cd '%s' && lua5.4 build.lua generate -
   .. "--out %s && cd %s/kernels && cc -std=gnu11 -O1 -Wall -Wextra -Wshadow -Werror -c op_words.c -o words.o", root, folder, folder, folder))
 tap.ok(ok, "locals of any name")
 if not ok then tap.diag("%s", said:sub(1, 2000)) end
-local text = ok and shell.read(folder .. "/kernels/op_words.c") or ""
+text = ok and shell.read(folder .. "/kernels/op_words.c") or ""
 tap.has_str(text, "const f32 first = ", "  keep it where it is free")
 tap.has_str(text, "const f32 n_2 = ", "  have a number where it is not")
 tap.has_str(text, "const f32 r_3 = ", "  which another may have taken")

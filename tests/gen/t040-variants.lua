@@ -52,7 +52,7 @@ for _, kernel in ipairs(kernels_of "full") do
   end
 end
 local program = [==[
-#include "core/kernel_abi.h"
+#include "core/whole_kernel_abi.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
