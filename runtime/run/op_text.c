@@ -11,7 +11,15 @@
 
 #include "core/base/strbuf.h"
 
+/* Whether the outputs have to be named: a result is called out, as an input of a backward op may be. */
+static int names_outputs(const quern_op_info *info) {
+  int is_taken = info->n_out > 1;
+  for (int32_t k = 0; k < info->n_in; k++) is_taken |= strcmp(info->args[k].name, "out") == 0;
+  return is_taken;
+}
+
 char *qn_op_text_call(const quern_op_info *info) {
+  const int named = names_outputs(info);
   size_t of_call = strlen(info->name) + 8, bytes = 1;
   for (int32_t k = 0; k < info->n_in; k++) of_call += strlen(info->args[k].name) + 2;
   for (int32_t k = 0; k < info->n_params; k++) {
@@ -24,13 +32,13 @@ char *qn_op_text_call(const quern_op_info *info) {
   for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(stpcpy(at, "param "), info->params[k].name), "; ");
   for (int32_t out = 0; out < info->n_out; out++) {
     const char *output = info->args[info->n_in + out].name;
-    if (info->n_out > 1) at = stpcpy(stpcpy(at, output), " = ");
+    if (named) at = stpcpy(stpcpy(at, output), " = ");
     at = stpcpy(at, info->name);
     if (info->n_out > 1) at = stpcpy(stpcpy(at, "."), output);
     at = stpcpy(at, "(");
     for (int32_t k = 0; k < info->n_in; k++) at = stpcpy(stpcpy(at, k ? ", " : ""), info->args[k].name);
     for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(at, k || info->n_in ? ", " : ""), info->params[k].name);
-    at = stpcpy(at, info->n_out > 1 ? "); " : ")");
+    at = stpcpy(at, named ? "); " : ")");
   }
   return text;
 }

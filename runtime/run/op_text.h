@@ -8,8 +8,8 @@
 
 #include "quern/quern.h"
 
-/* The expression that calls the op: `param a; NAME(x, y, a)`, or, of several outputs, `param a; u = NAME.u(x, y, a);
- * v = NAME.v(x, y, a);`. malloc'ed; NULL: out of memory. */
+/* The expression that calls the op: `param a; NAME(x, y, a)`; of several outputs `param a; u = NAME.u(x, y, a);
+ * v = NAME.v(x, y, a);`; where an input is called out `u = NAME(x, out);`. malloc'ed; NULL: out of memory. */
 char *qn_op_text_call(const quern_op_info *info);
 
 /* The name of a single op (generator.h) in a kernel's key: `where(condition,x,y)`. */
