@@ -32,8 +32,9 @@ function M.served(types, op)
   end
   for _, name in ipairs(op.dtypes) do
     local t = types.by_name[name]
+    local key = t.kind == "float" and "floating" or t.kind
     local needs_body = t.kind == "complex" or is_own and t.compute ~= name
-    if op.bodies[name] or op.bodies[t.kind] or not needs_body then list[#list + 1] = name end
+    if op.bodies[name] or op.bodies[key] or not needs_body then list[#list + 1] = name end
   end
   return list
 end
