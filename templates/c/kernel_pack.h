@@ -43,7 +43,7 @@ Q_FN void q_f16_to_f32(const void *src, void *dst, i64 n, int canonise) {
     q_i16_v32 half = *(const q_i16_v32_u *)(x + i);
     if (canonise) half = q_canon_f16_v32(half);
 #if defined(__AVX512F__)
-    *(q_f32_v64_u *)(y + i) = __builtin_ia32_vcvtph2ps512_mask(half, (q_f32_v64){0}, (__UINT16_TYPE__)-1, 4);
+    *(q_f32_v64_u *)(y + i) = __builtin_ia32_vcvtph2ps512_mask(half, (q_f32_v64){0}, (i16)-1, 4);
 #else
     *(q_f32_v32_u *)(y + i) = __builtin_ia32_vcvtph2ps256((q_i16_v16)__builtin_ia32_extract128i256((q_ll_v32)half, 0));
     *(q_f32_v32_u *)(y + i + 8) = __builtin_ia32_vcvtph2ps256((q_i16_v16)__builtin_ia32_extract128i256((q_ll_v32)half, 1));
@@ -57,7 +57,7 @@ Q_FN void q_f32_to_f16(const void *src, void *dst, i64 n, int canonise) {
   i64 i = 0, whole = n & ~(i64)15;
   for (; i < whole; i += 16) {
 #if defined(__AVX512F__)
-    q_i16_v32 half = __builtin_ia32_vcvtps2ph512_mask(*(const q_f32_v64_u *)(x + i), 0, (q_i16_v32){0}, (__UINT16_TYPE__)-1);
+    q_i16_v32 half = __builtin_ia32_vcvtps2ph512_mask(*(const q_f32_v64_u *)(x + i), 0, (q_i16_v32){0}, (u16)-1);
 #else
     q_ll_v16 low = (q_ll_v16)__builtin_ia32_vcvtps2ph256(*(const q_f32_v32_u *)(x + i), 0);
     q_ll_v16 high = (q_ll_v16)__builtin_ia32_vcvtps2ph256(*(const q_f32_v32_u *)(x + i + 8), 0);

@@ -106,7 +106,7 @@ Q_FN void q_widen_32(f32 *to, const f16_s_u *from, i32 zero) {
   (void)zero;
   const q_strip_i16_32 half = *(const q_strip_i16_32_u *)from;
 #if Q_STRIP_BYTES == 64
-  *(q_strip_f32_32_u *)to = __builtin_ia32_vcvtph2ps512_mask(half, (q_strip_f32_32){0}, (u16)-1, 4);
+  *(q_strip_f32_32_u *)to = __builtin_ia32_vcvtph2ps512_mask(half, (q_strip_f32_32){0}, (i16)-1, 4);
 #else
   *(q_strip_f32_32_u *)to = __builtin_ia32_vcvtph2ps256(half);
 #endif

@@ -34,6 +34,7 @@ compile() { # compile OUT SOURCE FLAGS...: a host with the library in it, all of
 
 # ---- What every host does ---------------------------------------------------------------------------------------------
 cat >"$work/use.h" <<'END'
+#include "core/base/kernel_abi.h"
 #include "toolchain/jit_clang.h"
 #include "toolchain/object_loader.h"
 #include <stdio.h>

@@ -53,7 +53,7 @@ done
 # ---- the header
 echo '#include "pebble.h"
 #include "pebble.h"
-int main(void) { return (int)(pebble_version() >> 24); }' >"$work/header.c"
+int main(void) { return pebble_version() >> 24 ? 1 : 0; }' >"$work/header.c"
 for compiler in $compilers; do
   for standard in c99 c11 c17; do
     try "$compiler: the header as $standard" $compiler -std=$standard -pedantic-errors $strict -fsyntax-only -I"$work/tree" "$work/header.c"

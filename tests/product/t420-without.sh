@@ -27,7 +27,7 @@ try '--no-threads --no-environment' generate --no-threads --no-environment --pre
 try '  compiles' sh "$source/tests/support/build-tree.sh" gcc "$work/lean" "$work/lean.o" $strict
 ! undefined ' (pthread_|sched_yield|sem_|thrd_|syscall)' "$work/lean.o"/*.o; ok $? '  nothing of threads'
 ! undefined 'getenv' "$work/lean.o"/*.o; ok $? '  nothing of the environment'
-! grep -rnE 'pthread|getenv|Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
+! grep -rnE 'pthread|getenv|Threads::|package\(Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
 grep -q 'threads of lean_options are given' "$work/lean/lean.h"; ok $? '  and the header says so'
 grep -h '^| `' "$work/lean/FILES.md" | grep -o '`[a-z_]*\.[ch]`' | tr -d '\140' | sort >"$work/named"
 (cd "$work/lean" && ls core) | sort >"$work/there"

@@ -185,12 +185,12 @@ python 'expect("out.npy", "<f4", (100, 3), [(k / 4 - 20) * [1, 2, -3][k % 3] + 0
 ok $? '  with the right values'
 clean
 quern 0 'without an assignment the output is out' run 'x * w' x=x.npy w=w.npy out=out.npy
-quern 0 'an op whose output is as large as values say' run nonzero x=x.npy y=out.npy --explain
+quern 0 'an op whose output is as large as values say' run nonzero x=x.npy out=out.npy --explain
 prints '^variant: qk_nonzero_'
 quern 1 '  in an expression' run 'y = nonzero(x)' x=x.npy y=no.npy
 says 'call it by itself'
-quern 1 '  of another dtype' run nonzero x=x.npy y:f32=no.npy
-quern 1 '  on a device' run nonzero x=x.npy y=no.npy --device cuda
+quern 1 '  of another dtype' run nonzero x=x.npy out:f32=no.npy
+quern 1 '  on a device' run nonzero x=x.npy out=no.npy --device cuda
 says 'runs on the cpu only'
 [ ! -e no.npy ]; ok $? '  nothing is written'
 quern 0 'two outputs' run 'y = x + w; z = y * w' x=x.npy w=w.npy y=out.npy z=z.npy
