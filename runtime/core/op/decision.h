@@ -11,19 +11,19 @@
 
 typedef struct qn_decision {
   qn_nest nest;                   /* n_elements 0: there is nothing to run */
-  const quern_op *called;         /* the op */
-  const quern_op *op;             /* whose kernels run: the same, or what stands in for it on the backend's devices */
+  const quern_op *called;         /* the op that was called */
+  const quern_op *op;             /* the op with the kernels that run: `called` or its stand-in on the backend's devices */
   const struct qn_backend *backend;
-  DLDevice device;                /* that computes */
+  DLDevice device;                /* the device that computes */
   int32_t n_in, n_operands;       /* of the nest: positions count as inputs */
-  uint32_t values;                /* bit k: input k is one value in the host's memory, on a device that does not read that */
-  uint32_t pinned;                /* bit k: operand k is the host's memory, which the device may see at another address */
-  uint8_t param_dtype;            /* what parameters of later runs are converted to */
+  uint32_t values;                /* bit k: input k is a 0-d tensor in host memory that the device cannot read */
+  uint32_t pinned;                /* bit k: operand k is pinned host memory: its device address may differ */
+  uint8_t param_dtype;            /* the dtype that parameters, also those of later runs, are converted to */
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item; 0: a position */
-  int64_t byte_offset[QN_MAX_OPERANDS]; /* of the tensors; nest.ref has it included, a plan's pointers do */
-  const qn_specialised *specialised; /* of an expression, else NULL */
-  const qn_signature *signature;     /* its, or: */
+  int64_t byte_offset[QN_MAX_OPERANDS]; /* of the tensors; included in nest.ref and in a plan's pointers */
+  const qn_specialised *specialised; /* of an expression; else NULL */
+  const qn_signature *signature;     /* of `specialised`, or own_signature */
   qn_signature own_signature;
   qn_params params;
 } qn_decision;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind.h: what a kind of op is to the core: its dtype rules, how a call of it is decided and run. One file each in core/kinds; a
- * generated tree has those of its ops. Everything that is special about a kind is asked of this table. */
+ * kind.h: the interface of a kind of op: its dtype rules, and how its calls are decided and run. Each kind is a file of
+ * core/kinds; a generated tree has only those of its ops. All that is special about a kind is in this table. */
 #ifndef QN_KIND_H
 #define QN_KIND_H
 
@@ -12,48 +12,48 @@
 
 typedef struct qn_kind {
   const char *name;
-  uint8_t keeps_bits;    /* its kernels move values, of dtypes of bits (QN_B8 ...) */
-  uint8_t chooses_dtype; /* an output's dtype is its owner's choice: no expression can say it */
-  uint8_t n_positions;   /* operands that its kernels have before the op's own: qn_nest.n_positions */
-  uint8_t n_own_params;  /* parameters that they have behind the op's own: `bind` */
-  const char *not_planned; /* why an op of this kind has no plan, as a phrase; NULL: it has */
+  uint8_t keeps_bits;    /* its kernels copy values bit for bit, as the bits dtypes QN_B8 ... */
+  uint8_t chooses_dtype; /* the caller chooses the outputs' dtype; such an op cannot be part of an expression */
+  uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
+  uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
+  const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 
-  /* dtypes: of a kernel's operands: positions, inputs, outputs. Checks them. */
+  /* Checks the dtypes of a kernel's operands (positions, inputs, outputs) and finds the kernels for them. */
   quern_status (*resolve)(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature);
-  /* The dtype that output k has of itself. chosen: what its owner has asked for. */
+  /* The dtype of output k. chosen: the dtype that the caller asks for, used where chooses_dtype is 1. */
   quern_status (*result)(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype);
 
   /* For these counts are the op's own, and `call` is of this library's size, or NULL. */
 
-  /* What quern_op_infer gives; quern_op_measure too, where `measure` is NULL. */
+  /* Implements quern_op_infer, and quern_op_measure too where `measure` is NULL. */
   quern_status (*infer)(const quern_op *op, DLTensor *const *in, quern_shape *out);
   quern_status (*measure)(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call);
   /* Reads and checks the operands and decides the call, for a backend to prepare and launch. needs_data 0: data pointers may be
-   * NULL; the overlap of operands is then checked only if none is. */
+   * NULL; overlap is then checked only if all pointers are set. */
   quern_status (*decide)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, int needs_data,
                          qn_decision *decision);
-  /* Writes the parameters that follow from the decision behind those of the call. NULL: there are none. */
+  /* Appends the kind's own parameters, computed from the decision, to those of the call. NULL: there are none. */
   void (*bind)(const qn_decision *decision, qn_params *params);
 
-  /* Of a kind that runs its calls itself, instead of the two above; else NULL. */
+  /* For a kind that runs its calls itself: they replace `decide` and `bind`. Else NULL. */
   quern_status (*call)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call);
   quern_status (*explain)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, qn_strbuf *buf);
 } qn_kind;
 
-/* What an op without a row is: an expression, an op that the host has registered. */
+/* Also the kind of ops without a row of their own: expressions and ops registered by the host. */
 extern const qn_kind qn_kind_elementwise;
 
 static inline const qn_kind *qn_kind_of(const quern_op *op) { return op->builtin ? op->builtin->kind : &qn_kind_elementwise; }
 
-/* Whether the library has an op of its own, the registered implementation aside. */
+/* Whether the library itself implements the op, apart from a registered implementation. */
 static inline int qn_kind_is_there(const quern_op *op) { return op->builtin || op->fused; }
 
-/* Element k of a caller's array of shapes, whose structs may be longer than ours. */
+/* Element k of a caller's array of shapes. The caller's structs may be longer than ours. */
 static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) {
   return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
 }
 
-/* Dtypes that the op's own row rules. */
+/* Resolves dtypes by the rules of the op's row. */
 static inline quern_status qn_kind_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   return builtin->kind->resolve(builtin, dtypes, signature);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * params.c: weak numbers to the dtype of a kernel. See params.h. */
+ * params.c: the conversion of parameters to a kernel's dtype. See params.h. */
 #include "core/op/params.h"
 
 #include <string.h>
 
 #include "core/base/status.h"
 
-/* Rounds a finite or infinite |value| to the bits of a float dtype; what is too large becomes `beyond`, infinity or NaN. Round to
- * nearest, ties to even, once, from the bits of the double. */
+/* Rounds |value|, which is not NaN, to the bits of a float dtype: to nearest, ties to even, once, from the bits of the double.
+ * Values that are too large become `beyond` (infinity or NaN). */
 static uint32_t narrow_float(double value, const qn_dtype_info *info, uint32_t beyond) {
   const int fraction_bits = info->digits - 1, max_field = (1 << info->exponent) - (info->is_finite ? 1 : 2);
   const int min_exponent = 2 - (1 << (info->exponent - 1)), max_exponent = max_field - 1 + min_exponent;
@@ -29,8 +29,8 @@ static uint32_t narrow_float(double value, const qn_dtype_info *info, uint32_t b
   return narrow < beyond ? narrow : beyond;
 }
 
-/* An integer as a double that rounds to any format of at most 51 bits as the integer itself would: what does not fit is
- * folded into the last bit (round to odd). */
+/* An integer as a double that rounds to any format of at most 51 bits as the integer itself would: the bits that do not fit
+ * set the last bit (round to odd). */
 static double odd_double(uint64_t magnitude) {
   int excess = magnitude >> 53 ? 11 - __builtin_clzll(magnitude) : 0;
   if (excess > 0) {
@@ -40,7 +40,7 @@ static double odd_double(uint64_t magnitude) {
   return (double)magnitude;
 }
 
-/* To a float dtype of at most 32 bits whose rows in dsl/types.lua say all of it. */
+/* To a float dtype of at most 32 bits, described by its row of dsl/types.lua alone. */
 static void to_narrow(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {
   const uint32_t ones = (1u << (info->bits - 1)) - 1, infinity = ones >> (info->digits - 1) << (info->digits - 1);
   const uint32_t beyond = info->is_finite ? ones : infinity, nan = info->is_finite ? ones : infinity | 1u << (info->digits - 2);
@@ -74,7 +74,7 @@ static int is_zero(const quern_scalar *scalar) {
   return scalar->kind == QUERN_F64 ? scalar->v.f[0] == 0 : scalar->v.u == 0;
 }
 
-/* Saturates to [low, high] of a signed type, [0, high] of an unsigned one. Returns what is wrong, or NULL. */
+/* Saturates to [low, high] of a signed type, [0, high] of an unsigned one. Returns an error phrase, or NULL. */
 static const char *to_integer(const quern_scalar *scalar, int64_t low, uint64_t high, uint64_t *slot) {
   int64_t whole = 0;
   if (scalar->kind == QUERN_U64) {
@@ -98,7 +98,7 @@ static const char *to_integer(const quern_scalar *scalar, int64_t low, uint64_t 
   return NULL;
 }
 
-/* The low 64 bits of an integer; of a float between -2^63 and 2^64, beyond them it saturates. */
+/* The low 64 bits of an integer or of a whole float. Floats beyond [-2^63, 2^64) saturate. */
 static const char *to_bits(const quern_scalar *scalar, uint64_t *slot) {
   if (scalar->kind == QUERN_F64) {
     const int is_beyond = scalar->v.f[0] >= 0x1p63;
@@ -149,10 +149,10 @@ static quern_status check_count(const quern_op_info *info, int32_t n_given) {
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters given, it has %d", info->name, n_given, info->n_params);
 }
 
-/* What an op computes in, as a sentence says it. */
+/* The name of a compute dtype in error sentences. */
 static const char *computed_in(uint8_t dtype) { return dtype == QN_B64 ? "integers" : qn_dtype_infos[dtype].name; }
 
-/* Parameter k, given or not, in a dtype. */
+/* Converts parameter k, or its default where it is not given, to a dtype. */
 static quern_status convert_one(const quern_op_info *info, int32_t k, uint8_t dtype, int32_t n_given, const quern_scalar *given,
                                 uint64_t *slot) {
   const quern_scalar *scalar = k < n_given ? &given[k] : &info->params[k].value;

@@ -2,9 +2,9 @@
  *
  * registry.c: contexts and their ops. See registry.h.
  *
- * A context's ops stand in an array sorted by name that is never changed: a registration makes a new array and swaps one
- * pointer. There are no locks: of threads that change a context at once one is first, and the others try again on what it has
- * made. Old arrays, a few hundred bytes each, are kept until the context goes. */
+ * A context's ops are in an immutable array sorted by name. A registration builds a new array and swaps one pointer by
+ * compare-and-swap, without locks; a thread that loses the race tries again on the new array. Old arrays, a few hundred bytes
+ * each, are kept until the context is destroyed. */
 #include "core/op/registry.h"
 
 #include <stdatomic.h>
@@ -16,24 +16,24 @@
 #include "core/base/status.h"
 
 typedef struct op_table {
-  struct op_table *older; /* what it replaced: other threads may still be reading it */
+  struct op_table *older; /* the table that this one replaced; other threads may still be reading it */
   int32_t count;
   quern_op *ops[]; /* sorted by name */
 } op_table;
 
-/* A registered op with copies of all that its definition points to, in one allocation. */
+/* A registered op, with copies of all data that its definition points to, in one allocation. */
 typedef struct registered_op {
   struct registered_op *next;
   quern_op op;
   quern_op_def def;
   quern_op_info info;
-  /* then: quern_arg_info[], quern_param_info[], const char *[], the texts */
+  /* then: quern_arg_info[], quern_param_info[], the texts */
 } registered_op;
 
 struct quern_ctx {
   atomic_int_fast64_t references; /* the caller's, one per op and plan held */
   quern_options options;
-  char *strings; /* what options.cache_dir and options.cc point into */
+  char *strings; /* the copies of options.cache_dir and options.cc */
   qn_slices *slices;
   _Atomic(qn_extension *) extension;
   _Atomic(op_table *) table;
@@ -105,7 +105,7 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   return QUERN_OK;
 }
 
-/* What a new context's log hears. */
+/* Warns in a new context's log of an unknown QUERN_ISA. */
 static void say_unknown(const quern_options *options) {
   qn_isa_say_unknown(&(const qn_log){options ? options->log : NULL, options ? options->host : NULL});
 }
@@ -119,14 +119,14 @@ quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ct
 static void ctx_retain(quern_ctx *ctx) { atomic_fetch_add_explicit(&ctx->references, 1, memory_order_relaxed); }
 
 void qn_registry_ctx_release(quern_ctx *ctx) {
-  /* Release: what this thread did with the context comes before its end; acquire: so it does for every other thread. */
+  /* Release: this thread's use of the context happens before its destruction; acquire: so does every other thread's. */
   if (atomic_fetch_sub_explicit(&ctx->references, 1, memory_order_acq_rel) == 1) ctx_destroy(ctx);
 }
 
-/* The default context lives until the process ends: the first reference to it is never given back. */
+/* The default context lives until the process ends: its first reference is never released. */
 static _Atomic(quern_ctx *) default_ctx;
 
-/* EXISTS: it is there. *made: the default context, NULL only for lack of memory. */
+/* Creates the default context. EXISTS: there was one already. *made: the default context, NULL only for lack of memory. */
 static quern_status default_create(const quern_options *options, quern_ctx **made) {
   quern_ctx *ctx = NULL;
   *made = NULL;
@@ -175,7 +175,7 @@ void qn_registry_release(quern_op *op) {
 
 static const op_table *table_of(quern_ctx *ctx) { return atomic_load_explicit(&ctx->table, memory_order_acquire); }
 
-/* Where `name` stands in the table, or would stand; *found: whether it does. */
+/* The index of `name` in the table, or the one at which to insert it; *found: whether it is there. */
 static int32_t table_place(const op_table *table, const char *name, int *found) {
   int32_t low = 0, high = table->count;
   *found = 0;
@@ -212,7 +212,7 @@ quern_op *qn_registry_builtin(int32_t index) {
   quern_ctx *ctx = qn_registry_ctx(NULL);
   if (!ctx) return NULL;
   const op_table *table = table_of(ctx);
-  /* Until something is registered the table is the generated one, in its order. */
+  /* Before the first registration the table has the order of the generated one. */
   return table->older ? qn_registry_find(ctx, qn_builtins[index].info.name) : table->ops[index];
 }
 
@@ -223,7 +223,7 @@ void qn_registry_guess(quern_ctx *ctx, qn_guess *guess) {
 
 /* ---- Registration ---- */
 
-/* Bytes of a text with its end, or of "" for NULL. */
+/* Bytes of a text with its terminator, or of "" for NULL. */
 static size_t text_bytes(const char *text) { return (text ? strlen(text) : 0) + 1; }
 
 /* Copies a text (NULL: "") to *at and moves *at behind it. */
@@ -238,7 +238,7 @@ static const char *text_copy(const char *text, char **at) {
   return copy;
 }
 
-/* The name of an operand: the definition's, else the built-in op's, else none. */
+/* The name of an operand: the definition's, else the built-in op's, else NULL. */
 static const char *arg_name(const quern_op_def *def, const qn_builtin *builtin, int32_t k) {
   return def->arg_names ? def->arg_names[k] : builtin ? builtin->info.args[k].name : NULL;
 }
@@ -288,7 +288,7 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
   return entry;
 }
 
-/* What stands in the way of registering `def` where `present` (NULL: nothing) has its name. */
+/* Whether `def` can be registered. present: the op that has its name already, or NULL. */
 static quern_status check_place(const quern_op_def *def, const quern_op *present) {
   if (!present) {
     if (def->n_params == 0 || def->params) return QUERN_OK;
@@ -309,7 +309,7 @@ static quern_status check_place(const quern_op_def *def, const quern_op *present
   return QUERN_OK;
 }
 
-/* A copy of `table` with `op` at `place`, before what stands there or, if `replace`, instead of it. */
+/* A copy of `table` with `op` inserted at `place` or, if `replace`, in place of the op there. */
 static op_table *table_with(op_table *table, int32_t place, int replace, quern_op *op) {
   int32_t count = table->count + !replace;
   op_table *made = malloc(sizeof *made + (size_t)count * sizeof made->ops[0]);

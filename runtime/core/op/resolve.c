@@ -9,7 +9,7 @@
 static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name; }
 static uint8_t dtype_kind(uint8_t dtype) { return qn_dtype_infos[dtype].kind; }
 
-/* What the inputs outside `conditions` (bit k: input k) promote to; QN_DTYPE_NONE if there are none. */
+/* The promoted dtype of the inputs outside `conditions` (bit k: input k); QN_DTYPE_NONE if there are none. */
 static quern_status promote(const quern_op_info *info, const uint8_t *in_dtypes, uint32_t conditions, uint8_t *promoted) {
   int32_t first = -1;
   *promoted = QN_DTYPE_NONE;
@@ -42,7 +42,7 @@ static quern_status check_conditions(const qn_builtin *builtin, const uint8_t *i
   return QUERN_OK;
 }
 
-/* The sentence for a T that the op does not take. The last operand of that dtype is named: conditions come first. */
+/* Refuses a promoted dtype that the op does not take. Names the last input of that dtype, since conditions come first. */
 static quern_status refuse_promoted(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t promoted) {
   const quern_op_info *info = &builtin->info;
   int32_t k = info->n_in - 1;

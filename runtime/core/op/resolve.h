@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resolve.h: from the dtypes of a call's operands to the dtype it is computed in and the kernels that can: what kinds of op
- * have in common there. Every refusal says what to write instead. Knows no shapes and no memory. */
+ * resolve.h: from the dtypes of a call's operands to its compute dtype and its kernels: the steps that kinds of op
+ * share. Every refusal says what to write instead. Knows no shapes and no memory. */
 #ifndef QN_RESOLVE_H
 #define QN_RESOLVE_H
 
 #include "core/base/kernel_abi.h"
 
-/* What a call computes in. */
+/* The compute dtypes of a call, and its kernels. */
 typedef struct qn_signature {
   uint8_t param;               /* the dtype that parameters are converted to */
-  uint8_t heavy;
-  uint8_t temp_bytes;          /* that a kind which runs its calls itself wants of an element beside its blocks */
-  uint8_t computes;            /* 1: the kernels take any NaN for one, and store the canonical one; 0: they may move bits */
+  uint8_t heavy;               /* as in qn_builtin */
+  uint8_t temp_bytes;          /* temporary bytes an element, beside its blocks, for a kind that runs its calls itself */
+  uint8_t computes;            /* 1: the kernels treat all NaNs alike and store the canonical one; 0: they may copy bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
-  uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand's values as the kernel takes or gives them */
-  const qn_variant *position;  /* writes the positions of elements, "sc", rank 2, for a nest that has them; else NULL */
-  const struct qn_tile_program *program; /* of an expression that is interpreted: instead of variants; else NULL */
+  uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand as the kernel reads or writes it */
+  const qn_variant *position;  /* the kernel that writes elements' positions, "sc", rank 2; NULL: the nest has none */
+  const struct qn_tile_program *program; /* of an interpreted expression, instead of variants; else NULL */
 } qn_signature;
 
-/* What a kind's `resolve` begins with. */
+/* Sets the defaults of a signature: the first step of a kind's `resolve`. */
 static inline void qn_signature_begin(qn_signature *signature, uint8_t heavy, uint8_t computes) {
   signature->heavy = heavy;
   signature->computes = computes;
@@ -29,7 +29,7 @@ static inline void qn_signature_begin(qn_signature *signature, uint8_t heavy, ui
   signature->program = NULL;
 }
 
-/* What the inputs promote to by the op's rule (qn_promotion), if it takes that. in_dtypes: [n_in]. */
+/* The promoted dtype of the inputs by the op's rule (qn_promotion). DTYPE where the op does not take it. in_dtypes: [n_in]. */
 quern_status qn_resolve_promoted(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t *promoted);
 
 /* The dtype that output k has before it is stored. */
@@ -43,12 +43,12 @@ quern_status qn_resolve_stored(const quern_op_info *info, int32_t k, uint8_t res
 /* The kernels of one kernel dtype. */
 void qn_resolve_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_signature *signature);
 
-/* The whole of it where inputs promote: parameters are converted to `param`; kernels take and give `value`, but for conditions
- * and outputs of a dtype of their own, and are those of kernel_dtype. dtypes: of the inputs, then of the outputs. */
+/* Sets the compute dtypes and the kernels of an op with promoted inputs: compute dtype `value`, except for conditions (bool) and
+ * outputs with a dtype of their own; kernels of kernel_dtype. dtypes: of the inputs, then of the outputs. */
 quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t value,
                                  uint8_t kernel_dtype, qn_signature *signature);
 
-/* For an op without a row (registered): what the inputs promote to. */
+/* The promoted dtype of the inputs of a registered op without a row. */
 quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_dtypes, uint8_t *dtype);
 
 #endif
