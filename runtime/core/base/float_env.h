@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float_env.h: the default floating point environment (round to nearest, subnormals kept, exceptions masked) around
- * whatever computes. Reading the control register costs 0.25 ns, setting and restoring it 8 ns: only done when needed. */
+ * float_env.h: the default floating point environment (round to nearest, subnormals kept, exceptions masked) around all
+ * computation. Reading the control register costs 0.25 ns, setting and restoring it 8 ns: it is set only when it differs. */
 #ifndef QN_FLOAT_ENV_H
 #define QN_FLOAT_ENV_H
 

@@ -8,7 +8,7 @@
 
 #define LONGEST 63
 
-/* How many letters must be inserted, removed or changed to make `a` of `b`; both at most LONGEST long. */
+/* The Levenshtein distance of `a` and `b`, both at most LONGEST long. */
 static int edit_distance(const char *a, const char *b) {
   int row[LONGEST + 1], n = (int)strlen(b);
   for (int j = 0; j <= n; j++) row[j] = j;
@@ -28,7 +28,7 @@ static int edit_distance(const char *a, const char *b) {
 
 qn_guess qn_guess_begin(const char *wanted) {
   const size_t length = strlen(wanted);
-  /* A third of the letters, rounded up, may be wrong: further away it is another word. */
+  /* A name is near if at most a third of the letters, rounded up, differ. */
   return (qn_guess){.wanted = wanted, .distance = length <= LONGEST ? (int)(length + 2) / 3 + 1 : 0};
 }
 

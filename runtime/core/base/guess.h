@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guess.h: which of the known names was meant by one that is unknown. */
+ * guess.h: the known name nearest to an unknown one, for error sentences. */
 #ifndef QN_GUESS_H
 #define QN_GUESS_H
 
 typedef struct qn_guess {
   const char *wanted;
-  const char *nearest; /* of the names offered, the nearest, of several the first; NULL: none is near */
+  const char *nearest; /* the nearest of the names offered, the first of equals; NULL: none is near */
   int distance;
 } qn_guess;
 

@@ -14,7 +14,7 @@ static const char *const names[] = {"generic", "v2", "v3", "v4"};
 _Static_assert(sizeof names / sizeof names[0] == QN_ISA_COUNT, "a name for each level");
 
 qn_isa qn_isa_detect(void) {
-  static atomic_int decided; /* level + 1; threads that race here decide alike */
+  static atomic_int decided; /* level + 1; racing threads decide the same */
   int level = atomic_load_explicit(&decided, memory_order_relaxed) - 1;
   if (level < 0) {
     const char *cap = qn_environment_isa();
@@ -22,7 +22,7 @@ qn_isa qn_isa_detect(void) {
     for (int i = 0; cap && i < level; i++) {
       if (strcmp(cap, names[i]) == 0) level = i;
     }
-    /* The first to store wins, should the environment change in between. */
+    /* The first store wins if the environment changes in between. */
     int expected = 0;
     if (!atomic_compare_exchange_strong(&decided, &expected, level + 1)) level = expected - 1;
   }

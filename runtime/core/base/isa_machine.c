@@ -14,7 +14,7 @@ typedef struct leaf {
   unsigned a, b, c, d;
 } leaf;
 
-/* All zero where the processor has no such leaf. */
+/* A cpuid leaf; all zero if the processor has no such leaf. */
 static leaf cpuid(unsigned number, unsigned sub) {
   leaf l = {0, 0, 0, 0};
   if (!__get_cpuid_count(number, sub, &l.a, &l.b, &l.c, &l.d)) return (leaf){0, 0, 0, 0};
@@ -55,9 +55,9 @@ static qn_isa ask_machine(void) {
 }
 #endif
 
-/* Kept: where a hypervisor answers cpuid, each takes 10 us or more. */
+/* Cached: under a hypervisor that traps cpuid, each takes 10 us or more. */
 qn_isa qn_isa_machine(void) {
-  static atomic_int known; /* level + 1; threads that race here find alike */
+  static atomic_int known; /* level + 1; racing threads find the same */
   int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
   if (level < 0) {
     level = (int)ask_machine();

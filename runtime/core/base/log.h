@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log.h: what the library has to say beside statuses: to the log that a host gave or, where it gave none and QUERN_LOG
- * asks for it, to standard error. The only place that prints. Knows no contexts. */
+ * log.h: log messages, to the host's log function or, without one and if QUERN_LOG
+ * asks for it, to standard error. No other file prints. Knows no contexts. */
 #ifndef QN_LOG_H
 #define QN_LOG_H
 
@@ -13,7 +13,7 @@ typedef struct qn_log {
   void *host;
 } qn_log;
 
-/* One sentence, printf-formatted, cut at 255 bytes, without an end of line. log NULL: as without `write`. errno is kept. */
+/* Logs one sentence, printf-formatted, cut at 255 bytes, without a newline. log NULL: as without `write`. errno is kept. */
 void qn_log_say(const qn_log *log, qn_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -29,7 +29,7 @@ static void run_inline(int32_t n, void (*body)(void *arg, int64_t i), void *arg)
   qn_float_env_leave(was);
 }
 
-/* What other threads run: a slice of the caller's. */
+/* The caller's body and argument, for other threads. */
 typedef struct slice_call {
   void (*body)(void *arg, int64_t i);
   void *arg;

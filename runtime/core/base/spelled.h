@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * spelled.h: names as strings. A generated tree has this library's identifiers under its own prefix, and strings as they are. */
+ * spelled.h: public names as strings. A generated tree has identifiers under its own prefix; other strings are unchanged. */
 #ifndef QN_SPELLED_H
 #define QN_SPELLED_H
 
-/* A public name, a variable's or a kernel's, as a string: that of the tree, in a tree. */
+/* A public name (of a function, an environment variable, a kernel) as a string; in a generated tree with the tree's prefix. */
 #define QN_SPELLED(name) #name
 
 #endif

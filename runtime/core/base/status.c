@@ -23,7 +23,7 @@ quern_status qn_status_fail(quern_status status, const char *format, ...) {
 
 void qn_status_vfail(const char *prefix, const char *format, va_list args) {
   const int kept_errno = errno;
-  char text[QN_STATUS_BYTES]; /* what is formatted may be the sentence itself */
+  char text[QN_STATUS_BYTES]; /* an argument may point to the sentence itself */
   size_t n = strlen(prefix);
   if (n > QN_STATUS_BYTES - 1) n = QN_STATUS_BYTES - 1;
   memcpy(text, prefix, n);

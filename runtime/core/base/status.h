@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status.h: how the core reports a failure. Owns the thread's error sentence (quern_last_error, quern_set_last_error);
+ * status.h: the core's reports of failures. Owns the thread's error sentence (quern_last_error, quern_set_last_error);
  * knows no tensors and no ops. */
 #ifndef QN_STATUS_H
 #define QN_STATUS_H
@@ -13,10 +13,10 @@
  * %lld %llu %zu %c %x %% are used. errno is kept. */
 quern_status qn_status_fail(quern_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a caller that puts words before the sentence. */
+/* The same with a prefix before the sentence. */
 void qn_status_vfail(const char *prefix, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* The sentence, kept while something is tried whose failure may not be the call's, and put back when it is not. */
+/* A saved error sentence. It is saved before an attempt with a fallback, and restored if the fallback is taken. */
 #define QN_STATUS_BYTES 1024
 typedef struct qn_sentence {
   char text[QN_STATUS_BYTES];
@@ -24,8 +24,8 @@ typedef struct qn_sentence {
 void qn_status_keep(qn_sentence *kept);
 void qn_status_restore(const qn_sentence *kept);
 
-/* Our own mistakes: never a status. Compiled out with NDEBUG. The sentence is recorded, and printed where QUERN_LOG is
- * set; then the process aborts. */
+/* Reports a bug of the library, which is never a status; qn_assert is compiled out with NDEBUG. The sentence is recorded and,
+ * if QUERN_LOG is set, printed; then the process aborts. */
 void qn_status_bug(const char *condition, const char *file, int line) __attribute__((noreturn));
 #ifdef NDEBUG
 #define qn_assert(condition) ((void)0)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * workers.c: the threads of the library's own; see workers.h.
+ * workers.c: the process-wide pool of worker threads; see workers.h.
  *
- * A call that is worth it takes a job slot, opens its gate, and works on it itself; workers enter through the gate (a
- * word: open or not, how many are inside, how many may be), claim slices and leave. The caller closes the gate when no
- * slice is left and waits until nobody is inside. Slices lie in shares, as many as may be inside: a thread begins with the
- * same share in every call, since its data lie in that core's cache, and takes others' slices when it is done. A worker's
- * share is its number modulo theirs, so two may have one where the pool has more workers than this call may use.
- * Who waits spins for SPIN_NS, then lets others have the core between looks, then, AWAKE_NS after it began, sleeps: idle
- * workers on `epoch`, the caller on the gate. A worker that is woken wakes others, so that the caller does not pay for all
- * of them. */
+ * A call takes one of the pool's jobs, opens its gate, and works on it too. The gate is a word: an open bit, the number of
+ * workers inside, and their limit. Workers enter through it, claim slices and leave. When no slice is left, the caller closes
+ * the gate and waits until it is empty. Slices are divided into shares, one for each thread allowed. A thread begins with the
+ * same share in every call, since its data is in that core's cache, then takes slices of other shares. A worker's share is its
+ * number modulo the shares, so two workers may have the same where the pool has more workers than this call may use.
+ * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps AWAKE_NS after it began: idle workers on `epoch`,
+ * the caller on the gate. A woken worker wakes others, so that the caller does not pay for all of them. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif
@@ -32,30 +31,30 @@
 
 #define MAX_WORKERS (QN_WORKERS_MOST - 1)
 #define N_JOBS 16
-#define MOST_SHARES 64 /* with more threads than that, some have the same */
-/* Waking a thread costs tens of microseconds, and it often comes back to the core of the thread that woke it, where the two
- * share time until the scheduler, milliseconds later, moves one. So who waits stays awake for AWAKE_NS; after SPIN_NS, more
- * than lies between two calls in a row, it yields between looks to whoever shares its core. */
+#define MOST_SHARES 64 /* with more threads than that, some have the same share */
+/* Waking a thread costs tens of microseconds. The thread often wakes on the core of its waker, and the two share that core until
+ * the scheduler moves one, milliseconds later. So a waiting thread stays awake for AWAKE_NS; after SPIN_NS, longer than the
+ * gap between successive calls, it yields between polls to other threads of its core. */
 #define SPIN_NS 5000
 #define AWAKE_NS 200000
 #define SLICES_CACHE_LINE 64
 
-/* job.gate: who may enter, who is inside. */
+/* Bits of shared_work.gate. */
 #define GATE_OPEN 0x80000000u
-#define GATE_WAITED 0x40000000u     /* the caller sleeps until nobody is inside */
+#define GATE_WAITED 0x40000000u     /* the caller sleeps until no worker is inside */
 #define GATE_MOST(gate) ((gate) >> 16 & 0xffu) /* workers that may be inside */
 #define GATE_INSIDE(gate) ((gate) & 0xffffu)
 _Static_assert(MAX_WORKERS <= 0xff, "a byte of the gate");
 
 typedef struct portion {
-  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed; below 0 when more have asked */
+  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* unclaimed slices; below 0 after claims in vain */
 } portion;
 
 typedef struct shared_work {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
   atomic_int to_wake; /* sleeping workers that this job may still wake */
-  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* slices not claimed, of all shares; late: never too few */
-  /* Written by the caller before the gate opens, read by those inside. */
+  _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* unclaimed slices of all shares; updated late: never too few */
+  /* Written by the caller before the gate opens; read by the threads inside. */
   _Alignas(SLICES_CACHE_LINE) int32_t n, n_shares;
   void (*body)(void *arg, int64_t i);
   void *arg;
@@ -63,13 +62,13 @@ typedef struct shared_work {
 } shared_work;
 
 static struct pool {
-  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes when there is news for idle workers */
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes at each new job and at the end, to wake idle workers */
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has jobs[j] */
   _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
-  atomic_int most_workers; /* fewer once a thread could not be made */
-  atomic_int stopping;     /* no help from now on: workers end, none are made */
-  atomic_int forked;       /* this is a child, and who was inside a job is not in it */
+  atomic_int most_workers; /* the limit; lowered when a thread cannot be made */
+  atomic_int stopping;     /* 1: workers end, and none are made */
+  atomic_int forked;       /* 1: a forked child, without the parent's workers */
   int forks_watched;
   pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
   pthread_t threads[MAX_WORKERS];
@@ -123,7 +122,7 @@ static void wake(_Atomic uint32_t *word, int n) {
 
 /* ---- Jobs ---- */
 
-/* The first slice of a share; of the share behind the last: n. */
+/* The first slice of a share; n for the share after the last. */
 static int32_t share_begin(const shared_work *j, int32_t share) {
   return (int32_t)((int64_t)j->n * share / j->n_shares);
 }
@@ -137,7 +136,7 @@ static int32_t claim_of(shared_work *j, int32_t share) {
   return share_begin(j, share + 1) - mine;
 }
 
-/* Claims and runs slices until there are none, those of the `who`-th share first. */
+/* Claims and runs slices until none is left, first those of share `who` modulo n_shares. */
 static void run_claimed(shared_work *j, int32_t who) {
   const int32_t n_shares = j->n_shares;
   int32_t share = who % n_shares, empty = 0, i;
@@ -158,9 +157,9 @@ static void wake_some(shared_work *j) {
   if (most > 0) wake(&pool.epoch, most < 2 ? most : 2);
 }
 
-/* A worker's part in a job; 0 if there was none to take. */
+/* A worker's part in a job. Returns 0 if it could not enter. */
 static int help(shared_work *j, int32_t who) {
-  uint32_t gate = atomic_load_explicit(&j->gate, memory_order_acquire); /* `left` is of the call that opened it */
+  uint32_t gate = atomic_load_explicit(&j->gate, memory_order_acquire); /* acquire: `left` is then of this call */
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
     if (atomic_load_explicit(&j->left, memory_order_relaxed) <= 0) return 0;
@@ -173,7 +172,7 @@ static int help(shared_work *j, int32_t who) {
   return 1;
 }
 
-/* Waits, not for ever, for *word to be another than `seen`. */
+/* Waits up to AWAKE_NS until *word differs from `seen`. Returns 1 if it does. */
 static int spin(_Atomic uint32_t *word, uint32_t seen) {
   const int64_t start = now_ns();
   for (int64_t waited = 0; waited < AWAKE_NS; waited = now_ns() - start) {
@@ -186,7 +185,7 @@ static int spin(_Atomic uint32_t *word, uint32_t seen) {
   return 0;
 }
 
-/* A worker is given the address of its place in pool.threads. */
+/* A worker's main function. place: its element of pool.threads. */
 static void *work(void *place) {
   const int32_t who = (int32_t)((pthread_t *)place - pool.threads) + 1;
   for (;;) {
@@ -216,8 +215,8 @@ static void after_fork(void) {
   pthread_mutex_unlock(&pool.growing);
 }
 
-/* The child has this thread only. Should it be inside a job, then nobody will come for the slices that others had; should
- * it be a worker, it ends. */
+/* The child has this thread only. If it is inside a job, the slices of other threads remain undone, and it does not wait for
+ * them; if it is a worker, it ends. */
 static void after_fork_in_child(void) {
   atomic_store(&pool.forked, 1);
   atomic_store(&pool.stopping, 1);
@@ -225,9 +224,9 @@ static void after_fork_in_child(void) {
   pthread_mutex_unlock(&pool.growing);
 }
 
-/* Makes threads until there are `n`; gives up for good on the first that cannot be made, and returns 0 that once. */
+/* Makes threads until there are `n`. Gives up for good at the first failure, and returns 0 that one time. */
 static int grow(int n) {
-  if (pthread_mutex_trylock(&pool.growing)) return 1; /* somebody else is at it; what is there will do */
+  if (pthread_mutex_trylock(&pool.growing)) return 1; /* another thread is growing the pool; go on with the workers there are */
   int n_workers = atomic_load(&pool.n_workers), made_all = 1;
   if (!pool.forks_watched) {
     pool.forks_watched = 1;
@@ -245,7 +244,7 @@ static int grow(int n) {
   return made_all;
 }
 
-/* When the process ends or the library is unloaded: calls that still run keep the help they have, and get no more. */
+/* Runs when the process ends or the library is unloaded. Calls still running keep their workers and get no more. */
 __attribute__((destructor)) static void stop(void) {
   pthread_mutex_lock(&pool.growing);
   const int n_workers = atomic_exchange(&pool.n_workers, 0);
@@ -260,7 +259,7 @@ __attribute__((destructor)) static void stop(void) {
 
 /* ---- Running ---- */
 
-/* A slot of the pool's, or NULL when too many calls are in. */
+/* A free job of the pool; NULL if all are taken. */
 static shared_work *take_job(void) {
   uint32_t taken = atomic_load(&pool.taken), bit;
   do {
@@ -274,7 +273,7 @@ static void give_job(shared_work *j) {
   atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.jobs)));
 }
 
-/* Closes the gate and waits until no worker is inside: they write to the caller's outputs and read its stack. */
+/* Closes the gate and waits until no worker is inside, since workers write to the caller's outputs and read its stack. */
 static void close_job(shared_work *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
   while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
@@ -284,7 +283,7 @@ static void close_job(shared_work *j) {
   }
 }
 
-/* 0: too many calls are in. */
+/* Returns 0 if all jobs are taken. */
 static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   shared_work *const j = take_job();
   if (!j) return 0;
@@ -299,9 +298,9 @@ static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64
   atomic_store_explicit(&j->to_wake, 0, memory_order_relaxed);
   atomic_store_explicit(&j->gate, GATE_OPEN | (uint32_t)most << 16, memory_order_release);
   atomic_fetch_add(&pool.epoch, 1);
-  /* Counted after the news: who spins now sees it, or does not fall asleep over it; before it, who is about to sleep would
-   * count as awake. Those inside first: who goes in meanwhile counts nowhere, so too many may be woken, but never too few
-   * while slices are left. */
+  /* `spinning` is read after `epoch` changes: a worker that spins now sees the change and does not sleep. Read before, it would
+   * include workers about to sleep. The workers inside are read first: one that enters in between is in neither count, so too
+   * many may be woken, but never too few while slices are left. */
   const int32_t n_inside = (int32_t)GATE_INSIDE(atomic_load(&j->gate));
   atomic_store_explicit(&j->to_wake, most - n_inside - atomic_load(&pool.spinning), memory_order_relaxed);
   wake_some(j);
