@@ -17,8 +17,8 @@ uint32_t quern_version(void) {
 }
 
 /* ---- Structs of other versions ----
- * A struct's first field is the size that its owner was compiled with. What a shorter one lacks is 0; what a longer one
- * has beyond ours is not known here and not read. */
+ * A struct's first field is its size in the caller's version of the header. Fields missing from a shorter struct are 0; fields
+ * of a longer one beyond ours are not read. */
 
 #define LARGEST_STRUCT 65536
 
@@ -28,7 +28,7 @@ static quern_status check_size(const char *what, const char *type, size_t size, 
                         type);
 }
 
-/* Copies the given struct to `own`, a zeroed one of own_size. */
+/* Copies the given struct to `own`, a zeroed struct of own_size bytes. */
 static quern_status take_struct(const char *what, const char *type, const void *given, size_t least, void *own,
                                 size_t own_size) {
   size_t size;
@@ -40,7 +40,7 @@ static quern_status take_struct(const char *what, const char *type, const void *
   return QUERN_OK;
 }
 
-/* *call: the caller's struct if it is of this version, else its copy in *own. */
+/* Sets *call: the caller's struct itself if it is of this version, else its copy in *own. */
 static quern_status take_call(const char *op, const quern_call **call, quern_call *own) {
   if (!*call || (*call)->size == sizeof(quern_call)) return QUERN_OK;
   memset(own, 0, sizeof *own);
@@ -84,7 +84,7 @@ quern_status quern_ctx_configure_default(const quern_options *options) {
   return status ? status : qn_registry_configure_default(options);
 }
 
-/* The context, or the default one for NULL; NULL and an error when that cannot be made. */
+/* The context, or the default one for NULL. Returns NULL, with an error recorded, if that cannot be made. */
 static quern_ctx *take_ctx(quern_ctx *ctx) {
   ctx = qn_registry_ctx(ctx);
   if (!ctx) qn_status_fail(QUERN_E_MEMORY, "ctx: out of memory");
@@ -145,13 +145,13 @@ static quern_status refuse_operands(const quern_op *op, int32_t n_in, const void
   return QUERN_OK;
 }
 
-/* Op, counts and arrays. */
+/* Checks op, counts and arrays. */
 static inline quern_status check_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
   if (op && n_in == op->info->n_in && n_out == op->info->n_out && (in || !n_in) && (out || !n_out)) return QUERN_OK;
   return refuse_operands(op, n_in, in, n_out, out);
 }
 
-/* Elements lie shapes[0].size apart; each must have room for all of ours. */
+/* Elements are shapes[0].size bytes apart; each must have room for our struct. */
 static quern_status check_shape_sizes(const quern_op_info *info, const char *name, quern_shape *shapes) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
@@ -244,14 +244,14 @@ quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, i
 
 /* ---- Ops of the host's own ---- */
 
-/* Behind a word, [a-z][a-z0-9_]*; NULL where there is none. */
+/* The end of the word [a-z][a-z0-9_]* at c; NULL if there is none. */
 static const char *skip_word(const char *c) {
   if (!(*c >= 'a' && *c <= 'z')) return NULL;
   while ((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_') c++;
   return c;
 }
 
-/* A word, or a namespace's, a dot and a word: what a spec may name its ops, too. */
+/* A word, or a namespace, a dot and a word; the same rule as for ops of a spec. */
 static int is_op_name(const char *name) {
   const char *end = skip_word(name);
   if (end && *end == '.') end = skip_word(end + 1);
@@ -282,7 +282,7 @@ static quern_status check_def(const quern_op_def *def) {
 quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def) {
   quern_op_def own = {0};
   if (!def) return refuse_null("op_register", "the definition");
-  /* All up to `call` is required; what follows may be missing. */
+  /* The fields up to `call` are required; later ones may be missing. */
   quern_status status = take_struct("op_register", QN_SPELLED(quern_op_def), def, offsetof(quern_op_def, infer), &own, sizeof own);
   if (status == QUERN_OK) status = check_def(&own);
   if (status) return status;

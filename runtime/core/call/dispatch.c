@@ -19,14 +19,14 @@ int qn_dispatch_falls_back(const quern_op *op, quern_status status, const qn_sen
 static quern_status call_own(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   const qn_kind *kind = qn_kind_of(op);
   qn_decision decision;
-  qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it, too */
+  qn_float_env was = qn_float_env_enter(); /* also for the rounding of parameters */
   quern_status status = kind->decide(op, in, out, call, 1, &decision);
   if (status == QUERN_OK && decision.nest.n_elements) status = decision.backend->call(&decision, call);
   qn_float_env_leave(was);
   return status;
 }
 
-/* Whether the library's own op is to run instead; else *status is the call's. Not inlined, for its stack. */
+/* Asks the registered implementation. Returns 1 if it declines; else *status is the result. Not inlined, for its stack. */
 __attribute__((noinline)) static int is_declined(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                  const quern_call *call, quern_status *status) {
   const quern_op_def *def = op->registered;
@@ -43,7 +43,7 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
   return kind->call ? kind->call(op, in, out, call) : call_own(op, in, out, call);
 }
 
-/* Whether a backend that has use for one computes with some of the operands. */
+/* Whether some operand is on a device with a backend that uses workspaces. */
 static int may_use_workspace(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out) {
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     const DLTensor *tensor = k < info->n_in ? in[k] : out[k - info->n_in];
@@ -53,7 +53,7 @@ static int may_use_workspace(const quern_op_info *info, DLTensor *const *in, DLT
   return 0;
 }
 
-/* Of the library's own kernels. */
+/* The workspace of the library's own kernels. */
 static quern_status own_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                   size_t *bytes) {
   const qn_kind *kind = qn_kind_of(op);

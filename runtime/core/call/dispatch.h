@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch.h: from a call to whoever runs it: the registered implementation, or the op's kind and the device's backend. On the
+ * dispatch.h: from a call to its implementation: the registered one, or the op's kind and the device's backend. On the
  * CPU nothing can fail after the kind has decided; on other devices the launch still may. */
 #ifndef QN_DISPATCH_H
 #define QN_DISPATCH_H
@@ -15,8 +15,8 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
 quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                    size_t *bytes);
 
-/* Whether a registered op, which has answered with `status`, leaves the call to the library's own, if there is one. `kept`: the
- * sentence before it was asked, which is put back where its own is not the call's. */
+/* Whether a registered implementation that returned `status` declines the call, so that the library's own op runs. kept: the
+ * error sentence from before the attempt; restored after success and after a declined call. */
 int qn_dispatch_falls_back(const quern_op *op, quern_status status, const qn_sentence *kept);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 
-/* Before what the library's own op would do, where a registered one is asked first. */
+/* Introduces the library's own op after a registered implementation. */
 static void add_otherwise(qn_strbuf *buf, const quern_op *op) {
   if (op->registered) qn_strbuf_add(buf, "otherwise: as follows\n");
 }
@@ -42,7 +42,7 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
     quern_status status = explain_own(&buf, op, in, out, call);
     if (status && !op->registered) return status;
     if (status) {
-      buf.length = length; /* a backend may have failed in the midst of it */
+      buf.length = length; /* drops the partial text of a backend that failed */
       qn_strbuf_add(&buf, "otherwise: %s\n", quern_last_error());
       qn_status_restore(&kept);
     }

@@ -8,7 +8,7 @@
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 
-/* Of the library's own op, or an elementwise one. */
+/* Infers by the op's kind; a registered op without a row is taken as elementwise. */
 static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_shape *out) {
   if (!op->builtin && qn_registry_is_measured(op->info))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its output's shape depends on values, and its registered implementation "
@@ -27,7 +27,7 @@ quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out)
   return infer_own(op, in, out);
 }
 
-/* What a registered op has said must be exact. */
+/* Refuses unknown extents (-1) from a registered implementation: measured shapes must be exact. */
 static quern_status check_measured(const quern_op_info *info, quern_shape *out) {
   for (int32_t k = 0; k < info->n_out; k++) {
     const quern_shape *shape = qn_shape_at(out, k);

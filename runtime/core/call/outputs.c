@@ -2,8 +2,8 @@
  *
  * outputs.c: see outputs.h.
  *
- * An allocator is a stranger's: what it says is copied, what it gives is compared with what was asked for, and goes back to its
- * deleter, once each, where anything fails. */
+ * The allocator is foreign code. Its error texts are copied, its tensors are checked against the request, and on any failure
+ * each tensor is deleted once. */
 #include "core/call/outputs.h"
 
 #include <string.h>
@@ -15,13 +15,13 @@
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 
-/* The tensors that an allocator has made for a call. */
+/* The tensors made by the allocator for one call. */
 typedef struct output_list {
   int32_t n; /* so far */
   struct DLManagedTensorVersioned *managed[QN_MAX_OPERANDS];
 } output_list;
 
-/* What an allocator has to say: the first sentence. */
+/* The allocator's first error report. */
 typedef struct output_complaint {
   int is_made;
   char kind[64], message[512];
@@ -42,7 +42,7 @@ static void set_error(void *error_ctx, const char *kind, const char *message) {
   copy_text(complaint->message, sizeof complaint->message, message);
 }
 
-/* The sentence is the call's, whatever a deleter does. */
+/* Deletes all tensors. Keeps the call's error sentence, which a deleter may overwrite. */
 static void delete_all(output_list *outputs) {
   qn_sentence kept;
   qn_status_keep(&kept);
@@ -53,7 +53,7 @@ static void delete_all(output_list *outputs) {
 
 /* ---- Shapes ---- */
 
-/* Nothing but the caller says what he wants of a cast; without inputs nothing else says how large it is to be, or where. */
+/* Refuses shapes NULL where the caller must choose: the output's dtype of a cast; also shape and device without inputs. */
 static quern_status check_wishes(const quern_op *op, const quern_shape *shapes) {
   const quern_op_info *info = op->info;
   if (!qn_kind_of(op)->chooses_dtype && info->n_in > 0) return QUERN_OK;
@@ -62,7 +62,7 @@ static quern_status check_wishes(const quern_op *op, const quern_shape *shapes) 
                         info->n_in ? "" : " and shape");
 }
 
-/* A shape may be the caller's, or a registered op's. */
+/* Checks a shape, which may come from the caller or a registered op. */
 static quern_status check_extents(const quern_op_info *info, int32_t k, const quern_shape *wanted) {
   const quern_arg_info *arg = &info->args[info->n_in + k];
   if (wanted->ndim < 0 || wanted->ndim > QUERN_MAX_NDIM)
@@ -76,7 +76,7 @@ static quern_status check_extents(const quern_op_info *info, int32_t k, const qu
 
 /* ---- Allocating ---- */
 
-/* What came instead of what was asked for; its version is known. */
+/* Compares the allocator's tensor, of a known DLPack version, with the request. */
 static quern_status check_given(const quern_op_info *info, int32_t k, const quern_shape *wanted, const DLTensor *given) {
   const quern_arg_info *arg = &info->args[info->n_in + k];
   char device[QN_DEVICE_CHARS], expected[QN_DEVICE_CHARS];
@@ -96,13 +96,13 @@ static quern_status check_given(const quern_op_info *info, int32_t k, const quer
   return qn_tensor_check_shape(info->name, arg, k, &read, wanted->ndim, wanted->shape);
 }
 
-/* The outputs' next one. */
+/* Allocates the next output. */
 static quern_status allocate_next(const quern_op_info *info, const quern_shape *wanted, quern_allocator allocate,
                                   output_list *outputs) {
   const int32_t k = outputs->n;
   const quern_arg_info *arg = &info->args[info->n_in + k];
   struct DLManagedTensorVersioned *managed = NULL;
-  int64_t shape[QUERN_MAX_NDIM]; /* its own: an allocator may write to it */
+  int64_t shape[QUERN_MAX_NDIM]; /* a copy: an allocator may write to it */
   output_complaint complaint = {.is_made = 0};
   quern_status status = check_extents(info, k, wanted);
   if (status) return status;
@@ -122,7 +122,7 @@ static quern_status allocate_next(const quern_op_info *info, const quern_shape *
   return check_given(info, k, wanted, &managed->dl_tensor);
 }
 
-/* Measures, and allocates all. */
+/* Measures and allocates all outputs. */
 static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern_shape *shapes, quern_allocator allocate,
                                   const quern_call *call, output_list *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
@@ -131,8 +131,8 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
   return status;
 }
 
-/* Not inlined, these two: where the caller has no shapes, the room for them is gone when the op runs; and it is no more than one
- * where values are read, which takes much of the stack, too. */
+/* Shapes for a caller that gives none. Neither function is inlined, so that this stack is free when the op runs; one shape is a
+ * case of its own because ops that read values need much stack. */
 __attribute__((noinline)) static quern_status make_one(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
                                                        const quern_call *call, output_list *outputs) {
   quern_shape own = {.size = sizeof own};
@@ -146,7 +146,7 @@ __attribute__((noinline)) static quern_status make_many(const quern_op *op, DLTe
   return make_measured(op, in, own, allocate, call, outputs);
 }
 
-/* The call, with the outputs' own flags. */
+/* Runs the call with the flags of the allocated outputs. */
 static quern_status call_on(const quern_op *op, DLTensor *const *in, const output_list *outputs, const quern_call *call) {
   DLTensor *tensors[QN_MAX_OPERANDS];
   uint64_t flags[QN_MAX_OPERANDS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outputs.h: a call whose outputs an allocator of the caller's makes. Owns them until the call is done. */
+ * outputs.h: a call with outputs made by the caller's allocator. Owns the outputs until the call is done. */
 #ifndef QN_OUTPUTS_H
 #define QN_OUTPUTS_H
 

@@ -2,8 +2,8 @@
  *
  * plan.c: see plan.h.
  *
- * What depends on addresses is all that is left to a run: do the operands overlap? Where each of them begins and ends,
- * counted from its data pointer, is kept, and answers that for all but odd cases. */
+ * A run checks only what depends on addresses: whether operands overlap. The plan keeps each operand's first and last byte,
+ * relative to its data pointer; comparing these settles all but rare cases. */
 #include "core/call/plan.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 
-/* What a registered op is given at each run: its operands with copies of their shapes and strides, and the parameters it
- * was prepared with. */
+/* The arguments of a registered op at each run: its operands, with copies of their shapes and strides, and the parameters of
+ * the preparation. */
 typedef struct descriptors {
   int32_t n_params;
   quern_scalar params[QN_MAX_PARAMS];
@@ -25,20 +25,20 @@ typedef struct descriptors {
   int64_t layout[QN_MAX_OPERANDS][2 * QUERN_MAX_NDIM];
 } descriptors;
 
-/* Where an operand lies, in bytes from its data pointer. */
+/* The extent of an operand, in bytes from its data pointer. */
 typedef struct byte_extent {
-  int64_t first;     /* the item that the nest begins with */
-  int64_t low, high; /* from the lowest byte to behind the highest */
-  uint32_t twins;    /* of an output: bit k: input k has its strides and item size: they may be one tensor */
+  int64_t first;     /* the nest's first item */
+  int64_t low, high; /* [low, high) holds all of its bytes */
+  uint32_t twins;    /* of an output: bit k: input k has the same strides and item size, so it may be the same tensor */
 } byte_extent;
 
 struct quern_plan {
   quern_op *op;
   descriptors *descriptors;    /* of a registered op, else NULL */
-  quern_status own_status; /* 0: `decision` is there; else why the library's own op, if there is one, cannot run */
+  quern_status own_status; /* 0: `decision` is valid; else the error of preparing the library's own op */
   byte_extent extent[QN_MAX_OPERANDS];
   qn_decision decision;
-  qn_run *run; /* NULL: there are no elements */
+  qn_run *run; /* the backend's; NULL: there are no elements */
 };
 
 /* ---- Preparing ---- */
@@ -74,7 +74,7 @@ static void measure(qn_decision const *decision, byte_extent *extents) {
 static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   const quern_op_info *info = qn_registry_own_info(plan->op);
   qn_decision *decision = &plan->decision;
-  qn_float_env was = qn_float_env_enter(); /* parameters are rounded in it */
+  qn_float_env was = qn_float_env_enter(); /* for the rounding of parameters */
   quern_status status = qn_kind_of(plan->op)->decide(plan->op, in, out, call, 0, decision);
   qn_float_env_leave(was);
   if (status || decision->nest.n_elements == 0) return status;
@@ -83,7 +83,7 @@ static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor 
   return decision->backend->prepare(decision, call, &plan->run);
 }
 
-/* Dtypes, shapes and strides are the implementation's to judge, at each run. */
+/* Copies the descriptors unchecked: a registered implementation checks dtypes, shapes and strides itself, at each run. */
 static quern_status copy_descriptors(const quern_op *op, DLTensor *const *in, DLTensor *const *out, descriptors *copy) {
   const quern_op_info *info = op->info;
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
@@ -151,7 +151,7 @@ const quern_op *qn_plan_op(const quern_plan *plan) { return plan->op; }
 
 /* ---- Running ---- */
 
-/* The exact answer. Not inlined: its stack is to be free again when the op runs. */
+/* The exact check. Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) static quern_status check_overlap_exactly(const quern_plan *plan, const qn_ref *ref) {
   const quern_op_info *info = qn_registry_own_info(plan->op);
   qn_nest nest = plan->decision.nest;
@@ -159,7 +159,7 @@ __attribute__((noinline)) static quern_status check_overlap_exactly(const quern_
   return qn_tensor_check_overlap(info->name, info->args, &nest, info->n_out, plan->decision.sizes);
 }
 
-/* ref: where each operand's nest begins. */
+/* ref: each operand's first item. */
 static quern_status check_overlap(const quern_plan *plan, const qn_ref *ref) {
   const qn_decision *decision = &plan->decision;
   if (decision->nest.has_handles) return check_overlap_exactly(plan, ref);
@@ -207,7 +207,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
   return decision->backend->launch(decision, plan->run, ref, params, call);
 }
 
-/* Whether the library's own op is to run instead; else *status is the run's. Not inlined, for its stack. */
+/* Asks the registered implementation. Returns 1 if it declines; else *status is the result. Not inlined, for its stack. */
 __attribute__((noinline)) static int is_run_declined(const quern_plan *plan, void *const *in, void *const *out,
                                                      const quern_call *call, quern_status *status) {
   const quern_op_def *def = plan->op->registered;

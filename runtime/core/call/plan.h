@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan.h: calls prepared once and run many times. A plan is never changed after it is made. */
+ * plan.h: calls prepared once and run many times. A plan is constant after it is made. */
 #ifndef QN_PLAN_H
 #define QN_PLAN_H
 
@@ -14,7 +14,7 @@ quern_status qn_plan_run(const quern_plan *plan, void *const *in, void *const *o
 
 void qn_plan_destroy(quern_plan *plan);
 
-/* The op it was made of; borrowed. */
+/* The op of the plan; borrowed. */
 const quern_op *qn_plan_op(const quern_plan *plan);
 
 #endif
