@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * elementwise.c: see elementwise.h. Checks stand in the order in which a sentence about them helps most. */
+ * elementwise.c: see elementwise.h. Checks are ordered so that the most helpful error is found first. */
 #include "core/kinds/elementwise.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ typedef struct operand_list {
   qn_tensor tensor[QN_MAX_OPERANDS];
   uint8_t dtype[QN_MAX_OPERANDS];
   int32_t ndim;
-  int32_t apart;    /* the first operand in memory that the host does not read; -1: there is none */
+  int32_t apart;    /* the first operand in memory that the host cannot read; -1: there is none */
   uint8_t has_data; /* no data pointer is NULL */
   int64_t shape[QUERN_MAX_NDIM];
 } operand_list;
@@ -95,7 +95,7 @@ static quern_status check_shapes(const quern_op_info *info, operand_list *operan
   quern_status status =
       qn_tensor_broadcast(info->name, info->args, info->n_in, operands->tensor, operands->shape, &operands->ndim);
   if (status) return status;
-  if (info->n_in == 0) { /* then the first output says how large it is */
+  if (info->n_in == 0) { /* the first output's shape is then that of the call */
     operands->ndim = out[0].ndim;
     for (int32_t d = 0; d < out[0].ndim; d++) operands->shape[d] = out[0].shape[d];
   }
@@ -106,7 +106,7 @@ static quern_status check_shapes(const quern_op_info *info, operand_list *operan
   return QUERN_OK;
 }
 
-/* Checks dtypes, and finds out whose kernels run. */
+/* Checks dtypes and sets the op with the kernels that run, or the specialised expression. */
 static quern_status resolve(const quern_op *op, const operand_list *operands, qn_decision *decision) {
   decision->called = decision->op = op;
   decision->param_dtype = 0;
@@ -132,7 +132,7 @@ static quern_status check_device(const quern_op_info *info, const operand_list *
   return qn_decide_check_backend(info, decision);
 }
 
-/* How operands of the host's get to the device. */
+/* Marks operands in host memory: 0-d tensors passed by value, pinned memory. */
 static void note_host_memory(const operand_list *operands, qn_decision *decision) {
   for (int32_t k = 0; k < decision->n_operands; k++) {
     const DLDevice device = operands->tensor[k].device;
@@ -141,7 +141,7 @@ static void note_host_memory(const operand_list *operands, qn_decision *decision
   }
 }
 
-/* Not inlined: what it needs on the stack is to be free again when the op runs. */
+/* Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                              const quern_call *call, int needs_data, qn_decision *decision) {
   const quern_op_info *info = qn_registry_own_info(op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_cast.c: ops whose dtype T is the one that the caller gives the output. astype has one input, and the shared converts for
- * kernels, or, from a dtype to itself, its own on its bits; saturate_cast likewise, but for those of its own that are given in T;
- * full has no input, and kernels on T's bits. */
+ * kind_cast.c: ops with an output dtype T chosen by the caller. astype has one input and uses the shared convert kernels, or,
+ * from a dtype to itself, its own kernels on T's bits. saturate_cast does likewise, but first looks for kernels of its own for
+ * the two dtypes. full has no input, and kernels on T's bits. */
 #include <string.h>
 
 #include "core/base/status.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_compact.c: ops whose output is as large as values say: of the elements where the first input is not 0, the items of the
- * second, or, where the output has a dtype of its own, their indices, a row for each element. On the CPU; memory beyond the
- * operands is the slice's stack.
+ * kind_compact.c: ops with an output shape that depends on values: they select the elements where the first input is not 0. The
+ * output is the second input's items there, or, if it has a dtype of its own, the elements' indices, a row for each. CPU only;
+ * no memory beyond the operands but the slice's stack.
  *
- * Both passes walk the inputs in row-major order, block by block. The first counts, slice by slice; the second knows by that
- * where each slice's share of the output begins. Another thread may change the inputs between the two, or meanwhile: a slice
- * writes no more than was counted for it. */
+ * Both passes walk the inputs in row-major order, block by block. The first counts the elements of each slice, which gives the
+ * start of each slice's share of the output; the second writes. Another thread may change the inputs in between or meanwhile,
+ * so a slice never writes more than was counted for it. */
 #include "core/kinds/kind_compact.h"
 
 #include <string.h>
@@ -22,31 +22,31 @@
 
 extern const qn_kind qn_kind_compact;
 
-/* More than that many threads are not used. */
+/* The most slices, and so threads, of a call. */
 #define MOST_SLICES 64
 
 _Static_assert(QN_BLOCK <= 1024, "coordinate.c.in: places are below 1024");
 
-/* The condition, and items. There is one output. */
+/* The condition and the items. There is one output. */
 #define MOST_INPUTS 2
 
-/* A call, decided: what is found is not known yet. */
+/* A decided call, before the number of elements found is known. */
 typedef struct compact_walk {
   const qn_builtin *builtin;
   DLDevice device;
   uint8_t sizes[MOST_INPUTS + 1]; /* bytes an item */
-  qn_tensor out;                  /* if there is one */
+  qn_tensor out;                  /* if the call has one */
   int32_t ndim;
-  int64_t shape[QUERN_MAX_NDIM];  /* that the inputs broadcast to */
+  int64_t shape[QUERN_MAX_NDIM];  /* the inputs' broadcast shape */
   qn_signature signature;
   qn_nest nest;                   /* of the inputs alone, its dimensions in row-major order */
-  char *to;                       /* where the output begins */
-  qn_job job;                     /* where there are elements, and kernels */
+  char *to;                       /* the output's first byte */
+  qn_job job;                     /* set if there are elements and kernels */
 } compact_walk;
 
 /* ---- Dtypes ---- */
 
-/* Indices, not items, are written. */
+/* Whether the output is indices, not items. */
 static int gives_indices(const qn_builtin *builtin) { return builtin->results[0] != QN_DTYPE_NONE; }
 
 /* dtypes: of the inputs; there may be no output yet. */
@@ -55,7 +55,7 @@ static quern_status resolve_inputs(const qn_builtin *builtin, const uint8_t *dty
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
   qn_signature_begin(signature, 0, 0);
-  signature->temp_bytes = gives_indices(builtin) ? sizeof(int32_t) : qn_dtype_infos[promoted].size; /* what is found in a tile */
+  signature->temp_bytes = gives_indices(builtin) ? sizeof(int32_t) : qn_dtype_infos[promoted].size; /* one element found */
   signature->param = promoted;
   for (int32_t k = 0; k < builtin->info.n_in; k++) signature->compute_dtypes[k] = k == 0 ? QN_BOOL : promoted;
   qn_resolve_variants(builtin, gives_indices(builtin) ? QN_BOOL : qn_dtype_infos[promoted].bits_dtype, signature);
@@ -73,10 +73,10 @@ static quern_status resolve_output(const qn_builtin *builtin, const qn_signature
 
 /* ---- Decided ---- */
 
-/* One row for each element found, of so many columns; -1: a row is one item. */
+/* The columns of an output row, of which each element found has one; -1: a row is one item. */
 static int32_t columns_of(const compact_walk *call) { return gives_indices(call->builtin) ? call->ndim : -1; }
 
-/* Whether this machine can run it where its tensors are: shapes can be inferred in any case. */
+/* Whether the call can run on this machine and device. Not asked for inferring shapes. */
 static quern_status check_machine(const compact_walk *call) {
   const quern_op_info *info = &call->builtin->info;
   const DLDevice device = call->device;
@@ -97,7 +97,7 @@ static quern_status read_output(const quern_op_info *info, const DLTensor *tenso
   return status || !call ? status : qn_decide_check_flags(info, call->out_flags);
 }
 
-/* The dimensions are as they would be for a compact output. */
+/* Builds the nest of the inputs, its dimensions in row-major order as for a compact output. */
 static void set_nest(const quern_op_info *info, const qn_tensor *in, compact_walk *call) {
   qn_nest *nest = &call->nest;
   qn_tensor dense = {.n_elements = 1, .shape = call->shape, .ndim = call->ndim, .size = 1, .compact = 1};
@@ -107,8 +107,8 @@ static void set_nest(const quern_op_info *info, const qn_tensor *in, compact_wal
   nest->n_operands = info->n_in;
 }
 
-/* Checks all that does not depend on values. out: NULL where there is none yet. Not inlined: what it needs on the stack is to be
- * free again when the op runs. */
+/* Checks all that does not depend on values. out: NULL if there is no output yet. Not inlined, so that its stack is free when
+ * the op runs. */
 __attribute__((noinline)) static quern_status decide_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                              const quern_call *call, int needs_data, compact_walk *decided) {
   const quern_op_info *info = &op->builtin->info;
@@ -132,23 +132,23 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
   if (call && (status = qn_params_convert(info, 0, 0, NULL, call->params ? call->n_params : 0, call->params, &none))) return status;
   set_nest(info, tensors, decided);
   if (decided->nest.n_elements == 0) return QUERN_OK;
-  if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* nothing to plan: shapes are all it is for */
+  if (decided->device.device_type != kDLCPU || !qn_packs.stream) return QUERN_OK; /* no job: only shapes are wanted */
   qn_job_plan(&decided->signature, dtypes, &decided->nest, 0, &decided->job);
   return QUERN_OK;
 }
 
 /* ---- Tiles ---- */
 
-/* A tile, its inputs as the op's kernel takes them. */
+/* A tile, with its inputs packed for the op's kernel. */
 typedef struct visited_place {
   char *const *ptr; /* [n_in] */
-  int64_t first;    /* its first element's number in row-major order */
-  int64_t count;    /* how many it has */
-  char *found;      /* for what is found: signature.temp_bytes of each */
+  int64_t first;    /* the row-major index of its first element */
+  int64_t count;    /* its number of elements */
+  char *found;      /* a buffer for the results of a tile: signature.temp_bytes of each */
 } visited_place;
 
-/* Calls visit(arg, tile) for the tiles of part `i` of `n`, one after another, with the first n_in inputs, until it returns 0. A
- * part may have none. */
+/* Calls visit(arg, tile) for each tile of part `i` of `n` in order, with the first n_in inputs, until it returns 0. A part may
+ * have no tiles. */
 static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited_place *tile),
                  void *arg) {
   const qn_job *job = &call->job;
@@ -179,22 +179,22 @@ static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, i
 
 /* ---- Two passes ---- */
 
-/* What all slices of a call share. */
+/* The data that all slices of a call share. */
 typedef struct compact_finding {
   const compact_walk *call;
-  qn_kernel *count;                /* how many conditions hold */
-  qn_kernel *coordinate;           /* of PLACES */
-  qn_kernel *scatter;              /* of ITEMS that lie apart in the output, else NULL */
+  qn_kernel *count;                /* counts true conditions */
+  qn_kernel *coordinate;           /* for an output of indices */
+  qn_kernel *scatter;              /* for an output of items that are not contiguous; else NULL */
   int64_t stride[2];               /* of the output's rows and columns, in bytes */
   int32_t n_slices;
-  int64_t begin[MOST_SLICES + 1];  /* where in the output each slice's share begins */
+  int64_t begin[MOST_SLICES + 1];  /* the first output row of each slice's share */
 } compact_finding;
 
 /* A slice's share of the output. */
 typedef struct compact_share {
   const compact_finding *finding;
   char *to;     /* the next row */
-  int64_t left; /* rows */
+  int64_t left; /* rows not yet written */
 } compact_share;
 
 static int count_tile(void *arg, const visited_place *tile) {
@@ -214,14 +214,14 @@ static void count_slice(void *arg, int64_t i) {
   finding->begin[i + 1] = share.left;
 }
 
-/* Runs the op's kernel over a tile: what it finds goes to `to`, which has room for a whole tile. Returns how many that are. */
+/* Runs the op's kernel over a tile and stores its results at `to`, which has room for a whole tile. Returns their number. */
 static int64_t find(const compact_walk *call, const visited_place *tile, char *to) {
   const int32_t n_in = call->job.n_in;
   char *ptr[MOST_INPUTS + 2];
-  int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* of the condition, and of the count */
+  int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* [0]: the condition; the last: the count */
   const int64_t extent[3] = {tile->count, 1, 0};
   for (int32_t k = 0; k < n_in; k++) ptr[k] = tile->ptr[k];
-  for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->signature.temp_bytes; /* of items, or of places */
+  for (int32_t k = 1; k <= n_in; k++) stride[k][0] = call->signature.temp_bytes; /* of items, or of indices in the block */
   ptr[n_in] = to;
   ptr[n_in + 1] = (char *)&n;
   call->job.kernel(ptr, (const int64_t(*)[2])stride, extent, NULL);
@@ -237,7 +237,7 @@ static int fill_items(void *arg, const visited_place *tile) {
   compact_share *share = arg;
   const compact_finding *finding = share->finding;
   const int64_t size = finding->call->signature.temp_bytes;
-  const int is_direct = !finding->scatter && share->left >= tile->count; /* the kernel may write as many as it looks at */
+  const int is_direct = !finding->scatter && share->left >= tile->count; /* the kernel may write a whole tile */
   int64_t n = find(finding->call, tile, is_direct ? share->to : tile->found);
   if (n > share->left) n = share->left;
   if (finding->scatter && n) {
@@ -251,7 +251,7 @@ static int fill_items(void *arg, const visited_place *tile) {
   return share->left > 0;
 }
 
-/* Dimension by dimension, the inner one first: coordinates of the places, and what is left of them for the next. */
+/* Splits indices into coordinates, one dimension at a time, the innermost first; quotients remain for the next dimension. */
 static int fill_places(void *arg, const visited_place *tile) {
   compact_share *share = arg;
   const compact_finding *finding = share->finding;
@@ -281,7 +281,7 @@ static void fill_slice(void *arg, int64_t i) {
   walk(call, call->job.n_in, i, finding->n_slices, fill_tile, &share);
 }
 
-/* A pass: once for each slice. */
+/* Runs one pass: `slice` once for each slice. */
 static void run_pass(compact_finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
   if (finding->n_slices > 1)
     qn_slices_run(slices, finding->n_slices, slice, finding);
@@ -289,7 +289,7 @@ static void run_pass(compact_finding *finding, void (*slice)(void *arg, int64_t 
     slice(finding, 0);
 }
 
-/* How many elements are found; finding->begin is then right. */
+/* Counts the elements found and sets finding->begin. */
 static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_finding *finding) {
   const int32_t n_slices = call->nest.n_elements ? qn_engine_slices(&call->job, slices) : 0;
   finding->call = call;
@@ -304,7 +304,7 @@ static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_fi
 
 /* ---- Shapes ---- */
 
-/* The output's for so many elements found; -1: not known. Returns its rank. */
+/* The output's shape for `count` elements found; -1: not known. Returns its rank. */
 static int32_t shape_of(const compact_walk *call, int64_t count, int64_t shape[2]) {
   const int32_t columns = columns_of(call);
   shape[0] = count;
@@ -321,7 +321,7 @@ static void describe(const compact_walk *call, int64_t count, quern_shape *out) 
   memcpy(out->shape, shape, (size_t)out->ndim * sizeof shape[0]);
 }
 
-/* -1 stands for what depends on values. */
+/* An extent that depends on values is -1. */
 static quern_status infer_compact(const quern_op *op, DLTensor *const *in, quern_shape *out) {
   compact_walk decided;
   quern_status status = decide_compact(op, in, NULL, NULL, 0, &decided);
@@ -343,7 +343,7 @@ static quern_status measure_compact(const quern_op *op, DLTensor *const *in, que
 
 /* ---- Calls ---- */
 
-/* Not inlined, for its stack. */
+/* Checks the output against the number of elements found. Not inlined, for its stack. */
 __attribute__((noinline)) static quern_status check_found(const compact_walk *call, int64_t count) {
   const quern_op_info *info = &call->builtin->info;
   const quern_arg_info *arg = &info->args[info->n_in];
@@ -356,7 +356,7 @@ __attribute__((noinline)) static quern_status check_found(const compact_walk *ca
   return qn_tensor_check_apart(info->name, info->args, &call->nest, &nest, call->sizes);
 }
 
-/* How the output is written. */
+/* Sets the output's strides and the kernels that write it. */
 static void begin_fill(const compact_walk *call, compact_finding *finding) {
   const qn_tensor *out = &call->out;
   const int64_t size = out->size, *strides = out->strides;
@@ -367,7 +367,7 @@ static void begin_fill(const compact_walk *call, compact_finding *finding) {
   if (columns >= 0) finding->coordinate = qn_job_kernel(qn_compact_packs.coordinate[finding->stride[0] != size], NULL);
 }
 
-/* Counts, checks the output against that, and fills it. */
+/* Counts, checks the output, and fills it. */
 static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   compact_walk decided;
   compact_finding finding;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_copy.c: ops that move values: inputs promote to T, and what has that dtype keeps every bit. Kernels are for T's bits. */
+ * kind_copy.c: ops that copy values: inputs promote to T, and inputs of dtype T keep every bit. Kernels are for T's bits. */
 #include "core/kinds/elementwise.h"
 
 extern const qn_kind qn_kind_copy;

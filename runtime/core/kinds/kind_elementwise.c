@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_elementwise.c: ops that compute: inputs promote to T, which is computed in its compute dtype, or itself where there are
- * kernels for that, and rounded at the store. */
+ * kind_elementwise.c: ops that compute: inputs promote to T, the computation is in T's compute dtype, or in T itself where there
+ * are kernels for that, and results are rounded at the store. */
 #include "core/kinds/elementwise.h"
 
 static quern_status resolve_computed(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
@@ -9,7 +9,7 @@ static quern_status resolve_computed(const qn_builtin *builtin, const uint8_t *d
   qn_signature_begin(signature, builtin->heavy, 1);
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
-  /* What is computed passes to the store unrounded. */
+  /* Results pass to the store in the compute dtype, unrounded. */
   const uint8_t compute = qn_dtype_infos[promoted].compute, value = builtin->own >> promoted & 1 ? promoted : compute;
   signature->param = compute;
   return qn_resolve_elements(builtin, dtypes, promoted, value, value, signature);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_index.c: ops without inputs whose elements follow from where they stand (arange). T is the dtype that the caller gives the
- * output. Kernels have an operand before it that is in no memory, the elements' positions (qn_nest.n_positions), counted in bytes
- * of one an element in row-major order of the output, so that whatever turns, flips, merges and cuts the output does the same to
- * them; and behind the parameters the number of elements. Both are in f64 for floats, in i64, modulo 2^64, for integers. */
+ * kind_index.c: ops without inputs that compute each element from its position (arange). The caller chooses the dtype T of the
+ * output. The first operand of the kernels is the positions (qn_nest.n_positions), which are in no memory: a virtual row-major
+ * tensor of 1-byte items with the output's shape, so that reordering, flipping, merging and tiling treat it as the output. The
+ * number of elements follows the parameters. Both are in f64 for floats, in i64, modulo 2^64, for integers. */
 #include "core/kinds/kind_index.h"
 
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "core/op/decide.h"
 #include "core/tensor/device.h"
 
-/* Of the positions: one byte, and no tensor has it. ORDER INDEX_DTYPE of gen/targets/cuda/variants.lua */
+/* The dtype of positions: one byte, and not a dtype of tensors. ORDER INDEX_DTYPE of gen/targets/cuda/variants.lua */
 #define POSITION_DTYPE QN_B8
 
 extern const qn_kind qn_kind_index;
 
-/* dtypes: of the positions and the output. */
+/* dtypes: those of the positions and the output. */
 static quern_status resolve_index(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
   const uint8_t dtype = dtypes[1];
   const int is_float = qn_dtype_infos[dtype].kind == QN_KIND_FLOAT;
@@ -45,7 +45,7 @@ static quern_status index_result(const qn_builtin *builtin, const uint8_t *in_dt
 
 static void bind_count(const qn_decision *decision, qn_params *params) {
   const int64_t count = decision->nest.n_elements;
-  const double as_float = (double)count; /* of what fits into memory, exact */
+  const double as_float = (double)count; /* exact for every count that fits memory */
   uint64_t *slot = &params->slot[decision->called->builtin->info.n_params];
   if (decision->param_dtype == QN_F64)
     memcpy(slot, &as_float, sizeof as_float);
@@ -53,7 +53,7 @@ static void bind_count(const qn_decision *decision, qn_params *params) {
     *slot = (uint64_t)count;
 }
 
-/* The output is read and can be written where it is. */
+/* Reads the output and checks that it can be written: its device, its flags. */
 static quern_status read_index_output(const quern_op_info *info, DLTensor *const *out, const quern_call *call, int needs_data,
                                       qn_tensor *tensor, qn_decision *decision) {
   DLDevice device;
@@ -65,7 +65,7 @@ static quern_status read_index_output(const quern_op_info *info, DLTensor *const
   return call ? qn_decide_check_flags(info, call->out_flags) : QUERN_OK;
 }
 
-/* Not inlined: what it needs on the stack is to be free again when the op runs. */
+/* Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) static quern_status decide_index(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                            const quern_call *call, int needs_data, qn_decision *decision) {
   const quern_op_info *info = qn_registry_own_info(op);
