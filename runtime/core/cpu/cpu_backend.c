@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_backend.c: the CPU as a backend: plans the job of a decision and has the engine run it. See cpu_backend.h. */
+ * cpu_backend.c: the CPU as a backend: plans the job of a decision, which the engine runs. See cpu_backend.h. */
 #include "core/cpu/cpu_backend.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "core/cpu/engine.h"
 
 quern_status qn_cpu_check(const quern_op_info *info) {
-  static atomic_bool is_fine; /* neither the machine nor what is built changes */
+  static atomic_bool is_fine; /* cached: neither the machine nor the set of built kernels changes */
   if (atomic_load_explicit(&is_fine, memory_order_relaxed)) return QUERN_OK;
   if (!qn_packs.stream)
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for", info->name);

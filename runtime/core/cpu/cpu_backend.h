@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_backend.h: calls on tensors that the host reads and writes, by C kernels: the CPU as a backend (qn_backend_cpu). */
+ * cpu_backend.h: the CPU as a backend (qn_backend_cpu): calls on tensors in host-readable memory, by C kernels. */
 #ifndef QN_CPU_BACKEND_H
 #define QN_CPU_BACKEND_H
 
@@ -10,10 +10,10 @@
 
 extern const qn_backend qn_backend_cpu;
 
-/* Whether anything is built that runs on this machine. */
+/* Whether any built kernel runs on this machine. */
 quern_status qn_cpu_check(const quern_op_info *info);
 
-/* How a job runs, for quern_op_explain. job NULL: there are no elements. */
+/* Writes a job's lines of quern_op_explain. job NULL: there are no elements. */
 void qn_cpu_explain_job(qn_strbuf *buf, const quern_op_info *info, const qn_job *job, const qn_slices *slices);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_explain.c: how a job runs, in the words of quern_op_explain. See cpu_backend.h. */
+ * cpu_explain.c: the lines of quern_op_explain about a job. See cpu_backend.h. */
 #include "core/base/isa.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/engine.h"
 
-/* How an operand gets to the kernel, or from it. */
+/* The line of one operand: its packing and conversion. */
 static void add_operand(qn_strbuf *buf, const quern_op_info *info, const qn_job *job, int32_t k) {
   static const char *const words[] = {
       [QN_PACKING_IN_PLACE] = "in place", [QN_PACKING_CONVERT] = "", [QN_PACKING_ONE] = "one value",
@@ -34,7 +34,7 @@ void qn_cpu_explain_job(qn_strbuf *buf, const quern_op_info *info, const qn_job 
     return;
   }
   const char *isa = qn_isa_name(job->isa);
-  int has_level = job->variant && job->variant->fn[job->isa] && job->isa != QN_ISA_GENERIC; /* the name has not */
+  int has_level = job->variant && job->variant->fn[job->isa] && job->isa != QN_ISA_GENERIC; /* the variant's name lacks it */
   qn_strbuf_add(buf, "variant: %s%s%s\npath: %s\nisa: %s\nthreads: %d\nstreamed: %s\n",
            job->variant ? job->variant->name : "none", has_level ? "_" : "", has_level ? isa : "",
            job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, qn_engine_slices(job, slices),

@@ -2,27 +2,27 @@
  *
  * engine.c: runs jobs. See engine.h.
  *
- * The block machine works on one tile at a time: load the inputs into blocks, compute, store the outputs. A kernel is one
- * step on blocks (or on tensors, where an operand lies as the kernel wants it). All loads of a tile come before its first
- * store, and kernels load an index before they store it, so an output may be the very tensor of an input. */
+ * A job over blocks handles one tile at a time: load the inputs into blocks, compute, store the outputs. The kernel runs on
+ * blocks, or on a tensor in place where its layout fits. All loads of a tile come before its first store, and kernels load an
+ * element before they store it, so an output may be the same tensor as an input. */
 #include "core/cpu/engine.h"
 
 #include "core/cpu/tiles.h"
 #include "core/base/status.h"
 
-/* What all slices of a run share. */
+/* The data that all slices of a run share. */
 typedef struct engine_run {
   qn_tiles tiles; /* DIRECT: job and ref */
   qn_kernel *kernel;
   const void *params;
   int32_t n_slices;
-  int32_t cut;     /* DIRECT: the dimension of the nest that slices are cut from */
+  int32_t cut;     /* DIRECT: the dimension of the nest that is cut into slices */
   int64_t n_tiles; /* BLOCKS */
 } engine_run;
 
 /* ---- Direct ---- */
 
-/* Stores past the cache are ordered by nothing else: before anybody is told that the slice is done. As q_stream_end() of
+/* Orders non-temporal stores before the slice's completion is published; nothing else orders them. As q_stream_end() of
  * kernel_pack.h. */
 static void fence_streams(void) {
 #if defined(__x86_64__)
@@ -32,14 +32,14 @@ static void fence_streams(void) {
 #endif
 }
 
-/* How many items of the first output lie before the first cache line that begins within the row. */
+/* The number of items of the first output before the first cache line boundary in the row. */
 static int64_t items_to_line(const qn_job *job, const char *output) {
   const int64_t size = job->operand[job->n_in].size;
   return (int64_t)((0 - (uintptr_t)output) % 64) / size;
 }
 
-/* The kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache, counted in bytes.
- * row: where each operand's row begins. */
+/* Runs the kernel over a row of n items, piece by piece: it writes to blocks, which are then copied past the cache, as bytes.
+ * row: the start of each operand's row. */
 static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
@@ -61,7 +61,7 @@ static void stream_row(const engine_run *run, char *const *row, const int64_t (*
   }
 }
 
-/* The kernel over [begin, end) of dimension `cut`, all of the others. */
+/* Runs the kernel over [begin, end) of dimension `cut` and all of the others. */
 static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
   const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
@@ -93,7 +93,7 @@ static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
   if (job->streamed) fence_streams();
 }
 
-/* Slices are cut from the outermost dimension that is long enough. */
+/* The dimension to cut into slices: the outermost one that is long enough, else the longest. */
 static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
   int32_t longest = 0;
   for (int32_t d = nest->rank - 1; d >= 0; d--) {
@@ -103,7 +103,7 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
   return longest;
 }
 
-/* Slices of a contiguous dimension do not share the output's cache lines: a multiple of 64 items. */
+/* Slices of dimension 0 are multiples of 64 items, so that they share no cache lines of the output. */
 static int64_t cut_multiple(const engine_run *run) { return run->cut == 0 ? 64 : 1; }
 
 static void direct_slice(void *arg, int64_t i) {
@@ -115,7 +115,7 @@ static void direct_slice(void *arg, int64_t i) {
 
 /* ---- Blocks ---- */
 
-/* The operands of the kernel: blocks, and tensors in place. */
+/* The pointers and strides of the kernel's operands: blocks, and tensors in place. */
 typedef struct float_registers {
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2];
@@ -126,7 +126,7 @@ static void registers_set(const qn_job *job, float_registers *registers, char *s
     const qn_operand *operand = &job->operand[k];
     registers->ptr[k] = scratch + operand->block;
     registers->stride[k][0] = operand->broadcast ? 0 : operand->compute_size;
-    /* From row to row, where the kernel runs in rows; a block's own depends on the tile at hand. */
+    /* The row stride, where the kernel runs in rows; that of a block depends on the tile and is set by `compute`. */
     registers->stride[k][1] = job->rows && operand->packing == QN_PACKING_IN_PLACE ? job->nest->stride[k][job->tile_dim[1]] : 0;
   }
 }
@@ -144,7 +144,7 @@ static void compute(const engine_run *run, const qn_tile_place *place, const qn_
     run->kernel(registers->ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
     return;
   }
-  char *ptr[QN_MAX_OPERANDS]; /* its rows one by one */
+  char *ptr[QN_MAX_OPERANDS]; /* a kernel of rank 1 runs over the rows one by one */
   for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = registers->ptr[k];
   int64_t n_rows = extent[1];
   extent[1] = 1;
@@ -191,7 +191,7 @@ static void blocks_slice(void *arg, int64_t i) {
   if (first < end) run_tiles(run, first, end);
 }
 
-/* How far before multiples of the chunk the tiles of a streamed output begin, for each to begin with a cache line. */
+/* The skew (qn_tiles) that aligns the tiles of a streamed output to cache lines; 0 if none does. */
 static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
   uintptr_t misaligned = (uintptr_t)qn_ref_address(ref[job->n_in]) % 64;
   int64_t size = job->operand[job->n_in].size;

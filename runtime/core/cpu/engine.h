@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine.h: runs a job: in slices, each over its part of the tensors or over its tiles. Memory beyond the operands: the
- * slice's stack. Knows neither ops nor dtype rules. */
+ * engine.h: runs a job in slices, each over its part of the tensors or over its tiles. Uses no memory beyond the operands but
+ * the slice's stack. Knows neither ops nor dtype rules. */
 #ifndef QN_ENGINE_H
 #define QN_ENGINE_H
 
 #include "core/cpu/job.h"
 #include "core/base/slices.h"
 
-/* In how many slices a run on this thread would be, at this moment. */
+/* The number of slices of a run that this thread would start now. */
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
 
-/* kernel: job->kernel, or what has been compiled for job->variant since; a program has its own. ref: the operands' first items as
- * job->nest has them (flipped strides included), of positions the first one; job->nest->ref is not read. To be
- * called in the default floating point environment. */
+/* kernel: job->kernel, or one compiled since for job->variant; not used with a program. ref: the operands' first items in the
+ * order of job->nest (flips included), and the first position; job->nest->ref is not read. Needs the
+ * default floating point environment. */
 void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
 
 #endif

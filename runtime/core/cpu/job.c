@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * job.c: the choice of a path for one loop nest. See job.h. */
+ * job.c: the choice of a path, kernel and packing for one loop nest. See job.h. */
 #include "core/cpu/job.h"
 
 #include "core/base/isa.h"
 #include "core/base/status.h"
 
-/* Outputs of at least so many bytes in all are written past the cache, unless what a kernel computes takes so long that
- * reading their lines first is hidden behind it (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
- * more). An interpreted expression's come from blocks anyway. */
+/* Outputs of at least this many bytes in total are written past the cache, except by heavy kernels, where computation hides the
+ * reads of the outputs' lines (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
+ * more). An interpreted expression's outputs come from blocks anyway. */
 #ifndef QN_STREAM_BYTES
 #define QN_STREAM_BYTES (16 << 20)
 #endif
 
-/* Reading and writing must alternate so closely that memory is busy both ways, but not so closely that pieces cost more than
- * they gain. Bytes of the widest output in a piece of a row, where a direct kernel is streamed (add of f32: 4.2 ms with 512,
+/* Bytes of the widest output in a piece of a row, where a direct kernel is streamed. Pieces are short enough that reads and
+ * writes alternate and keep memory busy both ways, and long enough to pay for their overhead (add of f32: 4.2 ms with 512,
  * 6.2 with 1024). */
 #define PIECE_BYTES 512
-/* Elements of a streamed tile, which costs more than a piece (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
+/* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
 
-/* A slice is worth a thread's waking from so much work on. */
+/* The least work of a slice that is worth waking a thread. */
 #ifndef QN_SLICE_NANOSECONDS
 #define QN_SLICE_NANOSECONDS 8000
 #endif
 
-/* Below this many elements no block pays for its preparation. */
+/* Up to this many elements, blocks cost more than they gain. */
 #define FEW_ELEMENTS 64
 
 #define CACHE_LINE 64
@@ -39,7 +39,7 @@ static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
   unsigned level = (unsigned)qn_isa_detect();
   while (level > 0 && !variant->fn[level]) level--;
-  if (!variant->fn[level]) { /* a cap below all that was built: the lowest that this machine runs */
+  if (!variant->fn[level]) { /* QUERN_ISA is below all built levels: the lowest built one that this machine runs */
     unsigned machine = (unsigned)qn_isa_machine();
     while (level < machine && level + 1 < QN_ISA_COUNT && !variant->fn[level]) level++;
   }
@@ -49,13 +49,13 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
 
 /* ---- Direct ---- */
 
-/* The variant of these dtypes that takes the operands as they lie along the inner dimension, the one with the fewest
- * strided operands and then of rank 2; NULL if none does. */
+/* The variant of these dtypes that accepts the operands' layout along the inner dimension: the one with the fewest strided
+ * operands, then one of rank 2; NULL if there is none. */
 static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
                                         int *n_strided) {
   const qn_nest *nest = job->nest;
   const int32_t n_operands = job->n_operands;
-  const int single = nest->rank == 0; /* then every stride fits every class */
+  const int single = nest->rank == 0; /* one element: every stride fits every class */
   const qn_variant *best = NULL;
   for (int32_t i = 0; i < signature->n_variants; i++) {
     const qn_variant *variant = &signature->variants[i];
@@ -71,12 +71,12 @@ static const qn_variant *direct_variant(const qn_signature *signature, const uin
     if (!fits || (best && (strided > *n_strided || (strided == *n_strided && variant->rank <= best->rank)))) continue;
     best = variant;
     *n_strided = strided;
-    if (strided == 0 && variant->rank == 2) break; /* there is no better one */
+    if (strided == 0 && variant->rank == 2) break; /* the best possible */
   }
   return best;
 }
 
-/* The dimension along which operand k shares cache lines although it does not along the inner one; 0 if there is none. */
+/* The outer dimension along which operand k's items share cache lines, if they do not along the inner one; 0: none. */
 static int32_t transposed_dim(const qn_nest *nest, int32_t k) {
   if (nest->rank < 2 || qn_tensor_magnitude(nest->stride[k][0]) < CACHE_LINE || nest->n[0] < 8) return 0;
   int32_t best = 0;
@@ -96,7 +96,7 @@ static int32_t any_transposed_dim(const qn_job *job) {
   return 0;
 }
 
-/* Operands that are neither contiguous nor broadcast along the inner dimension. */
+/* Whether some operand is neither contiguous nor broadcast along the inner dimension. */
 static int has_strided_operand(const qn_job *job) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     int64_t stride = inner_stride(job->nest, k);
@@ -108,7 +108,7 @@ static int has_strided_operand(const qn_job *job) {
 static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, int n_strided) {
   const qn_nest *nest = job->nest;
   if (nest->n_elements <= FEW_ELEMENTS) return 1;
-  /* A strided variant that only stands in for a broadcast one: a block filled once is quicker. */
+  /* A strided variant in place of a missing broadcast one: a block filled once is faster. */
   if (n_strided && !has_strided_operand(job)) return 0;
   if (nest->rank <= 1) return 1;
   if (nest->n[0] < (variant->rank >= 2 ? QN_ROW_WORTHWHILE : QN_CALL_WORTHWHILE)) return 0;
@@ -117,8 +117,8 @@ static int is_direct_worthwhile(const qn_job *job, const qn_variant *variant, in
 
 /* ---- Tiles ---- */
 
-/* Cuts n into pieces of at most `most`, as equal as can be: no last piece of a few elements. If `most` allows it, of a
- * multiple of items. */
+/* The size of nearly equal pieces of n, each at most `most`, so that no short piece is last. A multiple of `multiple` where
+ * `most` allows that. */
 static int64_t even_chunk(int64_t n, int64_t most, int64_t multiple) {
   if (n <= most) return n;
   if (most >= multiple) most -= most % multiple;
@@ -141,13 +141,13 @@ static void choose_linear_tiles(qn_job *job, int64_t block) {
   }
 }
 
-/* The rows of a transposed tile are so long, */
+/* Items in a row of a transposed tile. */
 #define TRANSPOSED_ROW 64
-/* and there are as many of them as two cache lines of the first output have items: lines are fetched in pairs. */
+/* Its number of rows: the items in two cache lines of the first output, since lines are fetched in pairs. */
 static int64_t transposed_rows(const qn_job *job) { return 2 * CACHE_LINE / job->operand[job->n_in].size; }
 
-/* Tiles of two dimensions, so that a transposed operand's cache lines, along `other`, are used in full. They are walked
- * along `other`: the pages and half-used lines of the transposed operand, many short rows, then serve the next tile, too
+/* Tiles of two dimensions use a transposed operand's cache lines, along `other`, in full. They are walked along `other`, so
+ * that the next tile reuses the pages and half-used lines of that operand's many short rows
  * (3000 x 3000 f32: 0.8 ns an element against 1.6 the other way or with tiles one line high). */
 static void choose_transposed_tiles(qn_job *job, int32_t other, int64_t block) {
   const qn_nest *nest = job->nest;
@@ -164,13 +164,13 @@ static void choose_transposed_tiles(qn_job *job, int32_t other, int64_t block) {
   if (rows > 1) job->tile_dim[job->tile_rank++] = other;
 }
 
-/* Over a whole tile: the operand's items are adjacent, or all one. */
+/* Whether the operand's items are adjacent over a whole tile; is_uniform: whether they are all the same item. */
 static int is_linear(const qn_job *job, int32_t k) {
   int64_t expected = job->operand[k].size;
   for (int32_t j = 0; j < job->tile_rank; j++) {
     int32_t d = job->tile_dim[j];
     if (job->nest->stride[k][d] != expected) return 0;
-    /* A tile at the end of a dimension that is cut has less than the chunk: what follows is then not adjacent. */
+    /* The last tile of a cut dimension is shorter than the chunk; then the next dimension's items are not adjacent. */
     if (j + 1 < job->tile_rank && job->chunk[d] != job->nest->n[d]) return 0;
     expected *= job->chunk[d];
   }
@@ -190,7 +190,7 @@ static int64_t tile_extent(const qn_job *job, int32_t j) { return j < job->tile_
 
 static int has_rows(const qn_job *job, int32_t k) { return tile_stride(job, k, 0) == job->operand[k].size; }
 
-/* The kernel may run over the rows of a tile where they are long enough and some operand is then used as it lies. */
+/* Whether the kernel should run over the rows of a tile: they are long enough, and then some operand needs no packing. */
 static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature) {
   if (job->program || !has_outputs(job)) return 0;
   const qn_variant *variant = &signature->variants[0];
@@ -200,14 +200,14 @@ static int are_rows_worthwhile(const qn_job *job, const qn_signature *signature)
   return 0;
 }
 
-/* An operand that the kernel could take as a broadcast one. In rows it may change from row to row. */
+/* Whether the kernel can take operand k as broadcast. With rows, its value may differ from row to row. */
 static int may_broadcast(const qn_job *job, int32_t k) {
   if (k >= job->n_in) return 0;
   if (is_uniform(job, k)) return 1;
   return job->rows && tile_stride(job, k, 0) == 0 && job->operand[k].dtype == job->operand[k].compute_dtype;
 }
 
-/* The variant for tiles: operands of the dtypes computed in, contiguous, and as many broadcast ones as can be. */
+/* The variant for tiles: operands of the compute dtypes, contiguous, and as many broadcast as possible. */
 static const qn_variant *block_variant(const qn_signature *signature, const qn_job *job) {
   const uint8_t *dtypes = signature->variants[0].dtypes;
   const qn_variant *best = NULL;
@@ -231,7 +231,7 @@ static const qn_variant *block_variant(const qn_signature *signature, const qn_j
 
 /* ---- Packing modes ---- */
 
-/* Whether every offset inside a tile fits an entry of the table. */
+/* Whether every byte offset inside a tile fits an entry of the offset table, an int32_t. */
 static int fits_table(const qn_job *job, int32_t k) {
   int64_t reach = 0;
   for (int32_t j = 0; j < job->tile_rank; j++) {
@@ -248,7 +248,7 @@ static void use_mover(qn_operand *operand, qn_packing packing, const qn_variant 
   operand->move = mover ? qn_job_kernel(mover, NULL) : NULL;
 }
 
-/* How items move that neither lie as the kernel wants them nor in rows that can be converted. */
+/* Chooses the packing of an operand that is neither used in place nor converted row by row. */
 static void choose_move(qn_job *job, int32_t k, int is_transposed) {
   qn_operand *operand = &job->operand[k];
   int is_output = k >= job->n_in, log2 = log2_size(operand->size);
@@ -267,12 +267,12 @@ static void choose_move(qn_job *job, int32_t k, int is_transposed) {
     use_mover(operand, QN_PACKING_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
 }
 
-/* A program's output is written to the tensor only when no input, which may be that very tensor, is read any more. */
+/* Whether operand k may be used in place. A program's output may, if the last input has been read: an input may be its tensor. */
 static int may_be_in_place(const qn_job *job, int32_t k) {
   return !job->program || k < job->n_in || job->program->in_place >> (k - job->n_in) & 1;
 }
 
-/* What converts between tensor and block, or NULL. */
+/* The kernel that converts between tensor and block; NULL: none is needed. */
 static qn_kernel *conversion(const qn_job *job, int32_t k) {
   const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].compute_dtype;
   const int is_output = k >= job->n_in;
@@ -309,7 +309,7 @@ static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
 
 static int64_t round_up(int64_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
-/* Gives each operand its places in the scratch; returns the bytes taken. */
+/* Assigns each operand's offsets in the scratch; returns the bytes used. */
 static int64_t lay_out(const qn_signature *signature, qn_job *job) {
   int64_t elements = 1, used = 0;
   for (int32_t j = 0; j < job->tile_rank; j++) elements *= tile_extent(job, j);
@@ -329,7 +329,7 @@ static int64_t lay_out(const qn_signature *signature, qn_job *job) {
       operand->table = (uint16_t)used;
       used += round_up(items * 4);
     }
-    if (used > QN_SCRATCH) return used; /* too large: the places do not matter */
+    if (used > QN_SCRATCH) return used; /* too large: the caller tries smaller tiles */
   }
   const qn_tile_program *program = job->program;
   int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
@@ -364,16 +364,16 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
 
 /* ---- The choice ---- */
 
-/* Tensors without data may have any size: from here on they are all alike. */
+/* Caps estimates, since tensors without data may have any size. */
 #define MANY_ELEMENTS ((int64_t)1 << 40)
 
-/* How many slices so much work is worth. */
+/* The number of slices that this much work is worth. */
 static int32_t count_slices(int64_t nanoseconds) {
   int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
   return worth <= 1 ? 1 : (int32_t)min_i64(worth, INT32_MAX);
 }
 
-/* Roughly, for the number of slices: what memory and kernel take, and each move of an element into or out of a block. */
+/* A rough estimate, for the number of slices: memory traffic, the kernel, and each element's packing or conversion. */
 static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   int64_t picoseconds = job->program ? job->program->picoseconds : heavy ? 1000 : 50;
   for (int32_t k = 0; k < job->n_operands; k++) {
@@ -385,15 +385,15 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
   return min_i64(job->nest->n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
 }
 
-/* How many items of operand k lie one behind the other as the nest is walked. */
+/* The length, in items, of operand k's contiguous runs in the order of the nest. */
 static int64_t contiguous_run(const qn_nest *nest, int32_t k, int64_t size) {
   int64_t run = 1;
   for (int32_t d = 0; d < nest->rank && nest->stride[k][d] == run * size; d++) run *= nest->n[d];
   return run;
 }
 
-/* Whether the outputs leave the cache anyway and can be written past it: their lines need not be read first. Not in place: then
- * they have been. They must be contiguous over a tile or a piece, as they are within runs of QN_BLOCK elements or more. */
+/* Whether the outputs are too large for the cache and can be written past it, which saves reading their lines. Not in place: the
+ * inputs have read them. Outputs must be contiguous over a tile or a piece, as within runs of QN_BLOCK items or more. */
 static int is_streamed(const qn_job *job) {
   const qn_nest *nest = job->nest;
   int64_t bytes = 0;
@@ -407,7 +407,7 @@ static int is_streamed(const qn_job *job) {
   return !any_transposed_dim(job);
 }
 
-/* What the operands are. Returns whether all are computed in the dtypes they have. */
+/* Sets the operands' dtypes and sizes. Returns whether all compute dtypes are the tensors' own. */
 static int set_operands(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = 1;
   job->nest = nest;
@@ -428,14 +428,14 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
   return same;
 }
 
-/* Streamed, a direct kernel writes each row in pieces: nothing may be strided, and rows must be long. Of short ones a tile takes
- * several. */
+/* Whether a direct kernel is possible. If streamed, it writes rows in pieces: no operand may be strided, and rows must be long;
+ * short rows are better as tiles of several. */
 static int may_go_direct(const qn_job *job, int n_strided) {
   const int32_t n_out = job->n_operands - job->n_in;
   return !job->streamed || (n_strided == 0 && inner_extent(job->nest) >= STREAM_BLOCK && n_out * PIECE_BYTES <= QN_SCRATCH);
 }
 
-/* The outputs' blocks lie one behind the other. */
+/* Places the outputs' blocks one after another and sets the size of a piece. */
 static void plan_pieces(qn_job *job) {
   uint8_t largest = 1;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
@@ -451,7 +451,7 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_
   int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
   job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
   job->path = QN_PATH_DIRECT;
-  /* A kernel that computes in other dtypes than the tensors' may still be made for exactly those. */
+  /* Not converted: the variants' dtypes fit, perhaps as bits. Else a variant may still be for exactly the tensors' dtypes. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
   job->variant = job->program || nest->n_positions || n_out == 0 ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack.c: tiles to blocks and back. See pack.h. */
+ * pack.c: the packing of tiles into blocks and back. See pack.h. */
 #include "core/cpu/pack.h"
 
 #include <string.h>
 
 #include "core/base/status.h"
 
-/* The far side of a move: a tile in a tensor. The near side is dense. */
+/* In this file `far` is a tile in a tensor, `near` a dense block. */
 static int64_t stride_along(const qn_tile *tile, const int64_t *stride, int32_t j) {
   return j < tile->rank ? stride[tile->dim[j]] : 0;
 }
 static int64_t extent_along(const qn_tile *tile, int32_t j) { return j < tile->rank ? tile->n[j] : 1; }
 
-/* One row of a two-operand kernel. */
+/* Runs a kernel of two operands over one row. */
 static void run_row(qn_kernel *kernel, const char *from, int64_t from_size, char *to, int64_t to_size, int64_t n) {
   char *const ptr[2] = {(char *)(uintptr_t)from, to};
   const int64_t stride[2][2] = {{from_size, n * from_size}, {to_size, n * to_size}};
@@ -21,8 +21,8 @@ static void run_row(qn_kernel *kernel, const char *from, int64_t from_size, char
   kernel(ptr, stride, extent, NULL);
 }
 
-/* Converts between tensor and block row by row, or in one go where the rows are adjacent. `far` has the items of far_size
- * bytes, `near` those of near_size. */
+/* Converts between tensor and block row by row, or at once if the rows are adjacent. far_size, near_size: bytes an item
+ * of `far` and of `near`. */
 static void convert_rows(qn_kernel *kernel, const qn_tile *tile, const int64_t *stride, char *far, int64_t far_size, char *near,
                          int64_t near_size, int is_store) {
   int64_t row = tile->row, n_rows = 1, step = stride_along(tile, stride, 1);
@@ -38,7 +38,7 @@ static void convert_rows(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   }
 }
 
-/* A place in the outer dimensions of a tile, and its offset in the tensor. */
+/* An index in the outer dimensions of a tile, and its offset in the tensor. */
 typedef struct row_odometer {
   int64_t offset;
   int64_t at[QUERN_MAX_NDIM];
@@ -49,7 +49,7 @@ static void odometer_start(row_odometer *odometer, const qn_tile *tile) {
   for (int32_t j = 0; j < tile->rank; j++) odometer->at[j] = 0;
 }
 
-/* Moves on by one in the dimensions from `first` up; 0 after the last. */
+/* Increments the index, in the dimensions from `first` up; returns 0 after the last. */
 static int odometer_next(row_odometer *odometer, const qn_tile *tile, const int64_t *stride, int32_t first) {
   for (int32_t j = first; j < tile->rank; j++) {
     int64_t step = stride[tile->dim[j]];
@@ -91,7 +91,7 @@ static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   } while (odometer_next(&parts, tile, stride, 2));
 }
 
-/* Its kernel reads no memory: a parameter is the first position, its first operand's strides are those of positions. */
+/* The kernel for positions reads no memory: its parameter is the first position, its first operand has their strides. */
 static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, int64_t first, char *block) {
   const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
   const int64_t strides[2][2] = {{stride_along(tile, stride, 0), stride_along(tile, stride, 1)},

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tiles.h: the tiles of a job over blocks, one after another: where each begins, what of its inputs is packed. For who runs over
- * them: the engine, and kinds of op that run their calls themselves. */
+ * tiles.h: iteration over the tiles of a job over blocks: the start of each, and the packing of its inputs. For the engine and
+ * for kinds of op that run their calls themselves. */
 #ifndef QN_TILES_H
 #define QN_TILES_H
 
 #include "core/cpu/pack.h"
 
-/* What is cut into tiles. */
+/* A job's nest, cut into tiles. */
 typedef struct qn_tiles {
   const qn_job *job;
   const qn_ref *ref; /* the operands' first items */
-  int64_t skew;      /* tile boundaries of dimension 0 lie so many items before multiples of its chunk */
+  int64_t skew;      /* distance, in items, of tile boundaries of dimension 0 before multiples of its chunk */
 } qn_tiles;
 
-/* Part `i` of `n` of [0, total), cut at multiples of `multiple`. */
+/* The start of part `i` of `n` of [0, total), cut at multiples of `multiple`. */
 static inline int64_t qn_tiles_part(int64_t total, int64_t i, int64_t n, int64_t multiple) {
   int64_t units = (total + multiple - 1) / multiple;
   int64_t start = (units / n * i + units % n * i / n) * multiple;
   return start < total ? start : total;
 }
 
-/* The pointer of positions is a number: where they are counted from. */
+/* Adds bytes to a pointer, as integers: the pointer of positions is a number, the first position. */
 static inline char *qn_tiles_moved(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
-/* Where a slice stands: the tile's place in the grid, its first item in every dimension and operand. */
+/* The current tile of a slice: its index in the grid, and its first item in every dimension and operand. */
 typedef struct qn_tile_place {
   int64_t at[QUERN_MAX_NDIM];
   int64_t begin[QUERN_MAX_NDIM];
@@ -86,13 +86,13 @@ static inline void qn_tiles_measure(const qn_tiles *tiles, const qn_tile_place *
   tile->row = tile->rank ? tile->n[0] : 1;
 }
 
-/* What a block holds already: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
+/* The current contents of a block: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
 typedef struct qn_tile_held {
   const char *from;
   int64_t row, count;
 } qn_tile_held;
 
-/* Of the first n_in inputs. */
+/* Packs the first n_in inputs of a tile, unless their blocks hold it already. */
 static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_tile_place *place, const qn_tile *tile,
                                  qn_tile_held *held, char *scratch) {
   const qn_job *job = tiles->job;
@@ -100,7 +100,7 @@ static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_t
     const qn_operand *operand = &job->operand[k];
     if (operand->packing == QN_PACKING_IN_PLACE) continue;
     const char *from = place->ptr[k];
-    /* A tile that is shorter along its last dimension holds the first items of a longer one. */
+    /* A tile that is shorter along its last dimension has the first items of a longer one. */
     if (held[k].from == from && held[k].row == tile->row && held[k].count >= tile->count) continue;
     qn_pack_load(operand, job->nest->stride[k], tile, from, scratch);
     held[k].from = from;
@@ -109,7 +109,7 @@ static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_t
   }
 }
 
-/* Before the first tile of a slice: its size is that of a full one, blocks hold nothing, tables of offsets are made. */
+/* Prepares for the first tile of a slice: the size of a full tile, empty blocks, tables of offsets. */
 static inline void qn_tiles_start(const qn_job *job, qn_tile *tile, qn_tile_held *held, char *scratch) {
   tile->rank = job->tile_rank;
   tile->dim = job->tile_dim;
