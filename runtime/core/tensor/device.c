@@ -7,8 +7,8 @@
 
 typedef struct device_type {
   const char *name;
-  uint8_t joins;     /* a device type: host memory of this one may be used there */
-  uint8_t is_pinned; /* at an address of the device's own */
+  uint8_t joins;     /* the device type that can use this host memory; 0: none */
+  uint8_t is_pinned; /* 1: its address on the device may differ */
 } device_type;
 
 static const device_type device_types[] = {
@@ -30,7 +30,7 @@ static const device_type device_types[] = {
     [18] = {"trn", 0, 0},
 };
 
-/* NULL: DLPack 1.3 has no such type. */
+/* The row of a device's type; NULL: DLPack 1.3 has no such type. */
 static const device_type *type_of(DLDevice device) {
   const int type = (int)device.device_type;
   return type > 0 && type < (int)(sizeof device_types / sizeof device_types[0]) && device_types[type].name ? &device_types[type]

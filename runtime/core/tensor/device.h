@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.h: what DLPack says of its device types: their names, which memory the host reads, which host memory belongs to which
- * device. The only place that knows them; who computes on a device is a backend (op/backend.h). */
+ * device.h: DLPack's device types: their names, the host-readable ones, the device of each type of host memory. No other file
+ * knows them. The computation on a device belongs to its backend (op/backend.h). */
 #ifndef QN_DEVICE_H
 #define QN_DEVICE_H
 
 #include "quern/quern.h"
 
-/* "cpu", "cuda:0"; written into text. */
+/* "cpu", "cuda:0"; written to `text`, which is returned. */
 #define QN_DEVICE_CHARS 40
 const char *qn_device_text(DLDevice device, char text[QN_DEVICE_CHARS]);
 
-/* The host reads and writes its memory: kDLCPU, and the host types of devices. The types are below 32 where the set has any. */
+/* The device types of host-readable and writable memory, as a bit set: kDLCPU and the host types of devices, all below 32. */
 #define QN_DEVICE_HOSTS (1u << kDLCPU | 1u << kDLCUDAHost | 1u << kDLROCMHost | 1u << kDLCUDAManaged)
 static inline int qn_device_is_host(DLDevice device) {
   return (unsigned)device.device_type < 32 && (1u << (unsigned)device.device_type & QN_DEVICE_HOSTS);
 }
 
-/* The type of device that host memory of this type belongs to, and may be used by; 0: to none. */
+/* The device type that can use host memory of this type, besides the host; 0: none. */
 int qn_device_joins(DLDevice device);
 
-/* Such memory may have another address on its device. */
+/* Whether this is pinned host memory, which may have another address on its device. */
 int qn_device_is_pinned(DLDevice device);
 
 #endif

@@ -23,10 +23,10 @@ typedef struct term {
 
 typedef struct search {
   int32_t n;
-  int32_t steps;             /* left */
+  int32_t steps;             /* steps left */
   term terms[MAX_TERMS];     /* largest coefficient first */
-  int64_t reach[MAX_TERMS];  /* of the terms from here on: their largest sum, */
-  int64_t gcd[MAX_TERMS];    /* their greatest common divisor, */
+  int64_t reach[MAX_TERMS];  /* the largest sum of the terms from this one on */
+  int64_t gcd[MAX_TERMS];    /* their greatest common divisor */
   int64_t period[MAX_TERMS]; /* x must be (sum / gcd) * inverse modulo this */
   int64_t inverse[MAX_TERMS];
 } search;
@@ -191,12 +191,12 @@ __attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_
 
 static inline int spans_are_apart(span a, span b) { return a.high <= b.low || b.high <= a.low; }
 
-/* Memory behind different handles is. */
+/* Whether two operands' memory is disjoint by spans or by different handles. */
 static inline int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const qn_nest *nest_b, int32_t b, span span_b) {
   return spans_are_apart(span_a, span_b) || (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base);
 }
 
-/* Of operands that are not apart. */
+/* Whether two operands that are not apart have the same address for each element. */
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
@@ -207,7 +207,7 @@ static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
 
 #define ITEM_BY_ITEM " other than item by item at the same addresses"
 
-/* allowed: what overlap with an input would not be refused. */
+/* allowed: the phrase for the overlap with an input that the law allows. */
 static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
                            answer met, const char *allowed) {
   char operand[QN_TENSOR_ARG_CHARS];
@@ -219,7 +219,7 @@ static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n
                         other < n_in ? allowed : "", tail);
 }
 
-/* Output k alone. */
+/* Checks output k against itself. */
 static inline quern_status check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                         const uint8_t *sizes, int32_t k) {
   if (nest->rank == 0 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
@@ -228,7 +228,7 @@ static inline quern_status check_itself(const char *op, const quern_arg_info *ar
   return met == NO ? QUERN_OK : refuse(op, args, nest->n_operands - n_out - first, k - first, k - first, met, "");
 }
 
-/* Output k and operand j before it, whose spans share bytes. Not inlined: most calls have no such pair. */
+/* Checks output k against operand j before it, if their spans overlap. Not inlined: most calls have no such pair. */
 __attribute__((noinline)) static quern_status check_pair(const char *op, const quern_arg_info *args, const qn_nest *nest,
                                                          int32_t n_out, const uint8_t *sizes, const span *spans, int32_t k,
                                                          int32_t j) {

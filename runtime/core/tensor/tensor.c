@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensor.c: the only reader of DLTensor; see tensor.h. Every number in a descriptor may be hostile: no product or sum of
- * them is formed unchecked. The first lines of each function are the way that common tensors take. */
+ * tensor.c: the only reader of DLTensor; see tensor.h. Descriptors are untrusted: no product or sum of their
+ * numbers is formed unchecked. The first lines of each function are the fast path for common tensors. */
 #include "core/tensor/tensor.h"
 
 #include <stdarg.h>
@@ -39,7 +39,7 @@ quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg
 
 #define SHAPE_CHARS 256
 
-/* "[2, 3]"; what does not fit is left out: "[2, 3, ...]". */
+/* "[2, 3]"; cut if too long: "[2, 3, ...]". */
 static const char *shape_text(int32_t ndim, const int64_t *shape, char text[SHAPE_CHARS]) {
   size_t at = 0;
   text[at++] = '[';
@@ -108,8 +108,8 @@ quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_a
   return QUERN_OK;
 }
 
-/* What the short way of qn_tensor_read leaves: overflowing extents, gaps, negative or zero strides. Sets n_elements;
- * *low and *high: bytes from the first item to the lowest and behind the highest. */
+/* The slow path of qn_tensor_read: large or negative extents, empty tensors, gaps, negative or zero strides. Sets n_elements;
+ * [*low, *high) holds all bytes, relative to the first item. */
 static quern_status read_layout(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
                                 qn_tensor *read, int64_t *low, int64_t *high) {
   char text[SHAPE_CHARS];
@@ -159,7 +159,7 @@ static quern_status refuse_addresses(const char *op, const quern_arg_info *arg, 
   return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "data, byte_offset and strides reach past the address space");
 }
 
-/* Its extents can be read. */
+/* Whether ndim and shape are valid. */
 static inline int is_readable(const DLTensor *tensor) {
   return tensor && (uint32_t)tensor->ndim <= QUERN_MAX_NDIM && (tensor->shape || !tensor->ndim);
 }
@@ -203,8 +203,8 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   const int64_t size = qn_dtype_infos[dtype].size;
   read->size = (uint8_t)size;
 
-  /* The short way: compact, and small enough for no doubt. Extents below 2^31 cannot overflow a product kept below
-   * 2^31; whatever is odd (negative, empty, huge) goes the long way. */
+  /* The fast path: compact and small. Extents below 2^31 cannot overflow a product kept below
+   * 2^31; odd tensors (negative, empty, huge) take the slow path. */
   int64_t n = 1, low = 0, high;
   int odd = 0, compact = 1;
   for (int32_t d = ndim - 1; d >= 0; d--) {
@@ -230,7 +230,7 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
     return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "data is NULL, with %lld elements",
                           (long long)read->n_elements);
   }
-  /* address + low >= 0 and address + high < 2^64 (the very last byte is not given away), without a wrap on the way */
+  /* address + low >= 0 and address + high < 2^64 (the last byte of memory is excluded), without a wrap in between */
   if (UNLIKELY((uintptr_t)address != address || address < tensor->byte_offset || address < (uint64_t)-low ||
                (uint64_t)UINTPTR_MAX - address < (uint64_t)high) &&
       read->n_elements) {
@@ -253,7 +253,7 @@ static int64_t extent_of(const qn_tensor *t, int32_t from_end) {
   return from_end <= t->ndim ? t->shape[t->ndim - from_end] : 1;
 }
 
-/* Names the first input that does not fit an earlier one in dimension `from_end`. */
+/* Names the first input that does not broadcast with an earlier one in dimension `from_end`. */
 static quern_status refuse_broadcast(const char *op, const quern_arg_info *args, const qn_tensor *in, int32_t from_end) {
   char mine[SHAPE_CHARS], other[SHAPE_CHARS], operand[QN_TENSOR_ARG_CHARS];
   int32_t j = 0, k;
@@ -319,7 +319,7 @@ quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, in
 
 /* ---- Devices ---- */
 
-/* May memory of `device` be used by what computes on `main`? */
+/* Whether computation on `main` can use the tensor's memory. */
 static int joins(const qn_tensor *tensor, int is_input, DLDevice main) {
   const DLDevice device = tensor->device;
   if (device.device_type == main.device_type && device.device_id == main.device_id) return 1;
@@ -327,7 +327,7 @@ static int joins(const qn_tensor *tensor, int is_input, DLDevice main) {
   return is_input && tensor->ndim == 0 && device.device_type == kDLCPU;
 }
 
-/* Operand `at` (inputs, then outputs) is not where operand `other`, before it, is. */
+/* Refuses operand `at` (inputs, then outputs), on another device than operand `other` before it. */
 static quern_status refuse_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                    const qn_tensor *out, int32_t at, int32_t other) {
   const qn_tensor *mine = at < n_in ? &in[at] : &out[at - n_in], *theirs = other < n_in ? &in[other] : &out[other - n_in];
@@ -365,7 +365,7 @@ quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args,
 
 /* ---- Normalising ---- */
 
-/* One operand's strides, innermost first, of the dimensions that the nest keeps. */
+/* Writes one operand's strides, innermost first, of the dimensions in the nest. */
 static void fill_strides(const qn_tensor *t, int32_t ndim, const int64_t *shape, int64_t *row) {
   int64_t compact = t->size;
   int32_t r = 0;
@@ -417,7 +417,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
     flat &= t->n_elements == 1 || (t->compact && t->n_elements == total);
   }
   if (total <= 1) return;
-  if (LIKELY(flat)) { /* every operand is one run of items, or one item */
+  if (LIKELY(flat)) { /* every operand is contiguous, or one item */
     nest->rank = 1;
     nest->n[0] = total;
     return;
@@ -431,14 +431,14 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
     fill_strides(k < n_in ? &in[k] : &out[k - n_in], ndim, shape, nest->stride[k]);
   }
 
-  /* Order: innermost the smallest stride of the first output. */
+  /* Order dimensions by the first output's strides, smallest innermost. */
   const int64_t *const key = nest->stride[n_out ? n_in : 0];
   for (int32_t i = 1; i < rank; i++) {
     for (int32_t j = i; j > 0 && qn_tensor_magnitude(key[j]) < qn_tensor_magnitude(key[j - 1]); j--)
       swap_dimensions(nest, j, j - 1);
   }
 
-  /* Flip what no operand walks upwards. */
+  /* Flip dimensions along which no operand has a positive stride and some a negative one. */
   for (int32_t d = 0; d < rank; d++) {
     int up = 0, down = 0;
     for (int32_t k = 0; k < n_operands; k++) {
@@ -452,7 +452,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
     }
   }
 
-  /* Merge a dimension into the one inside it where every operand steps on evenly. */
+  /* Merge a dimension into the one inside it where every operand's strides are contiguous across both. */
   int32_t last = 0;
   for (int32_t d = 1; d < rank; d++) {
     int even = 1;

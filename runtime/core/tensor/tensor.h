@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensor.h: from DLTensor to something a loop can walk. tensor.c is the only reader of DLTensor: validation, dtypes,
- * broadcasting, normalisation (order, flip, coalesce); device.c holds what DLPack says of devices, overlap.c the aliasing law.
- * It knows no ops and no kernels. Every operand is named in errors by its op, its quern_arg_info (`args`: inputs, then
- * outputs) and its number (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
+ * tensor.h: from DLTensors to a loop nest. tensor.c is the only reader of DLTensor: validation, dtypes,
+ * broadcasting, normalisation (order, flip, coalesce); device.c has DLPack's device types, overlap.c the aliasing law.
+ * Knows no ops and no kernels. Errors name an operand by its op, its quern_arg_info (`args`: inputs, then
+ * outputs) and its index (0-based, inputs and outputs counted apart): "add: input 2 (y): ...". */
 #ifndef QN_TENSOR_H
 #define QN_TENSOR_H
 
 #include "core/base/kernel_abi.h"
 
-/* A place in memory: what a DLTensor has as `data`, and bytes from there. On most devices `data` is an address, and the place is
- * the sum of both; where it is a handle, the device's kernels take the two apart. base NULL: it is not known yet. */
+/* A location in memory: a DLTensor's `data` and a byte offset from it. On most devices `data` is an address, and the location is
+ * their sum; where it is a handle, the device's kernels take base and offset separately. base NULL: not known yet. */
 typedef struct qn_ref {
   char *base;
   int64_t offset;
 } qn_ref;
 
-/* The address, where base is one. */
+/* The address of a location, if its base is an address. */
 static inline char *qn_ref_address(qn_ref ref) { return (char *)((uintptr_t)ref.base + (uintptr_t)ref.offset); }
 
 static inline qn_ref qn_ref_move(qn_ref ref, int64_t bytes) {
@@ -24,7 +24,7 @@ static inline qn_ref qn_ref_move(qn_ref ref, int64_t bytes) {
   return ref;
 }
 
-/* A validated tensor: everything read from the DLTensor once. */
+/* A validated tensor; each field of the DLTensor is read once. */
 typedef struct qn_tensor {
   qn_ref ref; /* data, byte_offset; meaningless when n_elements is 0 */
   int64_t n_elements;
@@ -37,7 +37,7 @@ typedef struct qn_tensor {
   uint8_t compact; /* 1: row-major without gaps; extents of 1 do not count; so is every empty tensor */
 } qn_tensor;
 
-/* No tensor's items are further apart than this many bytes, so that sums and differences of offsets stay in int64. */
+/* The most bytes between two items of a tensor, so that sums and differences of offsets stay in int64. */
 #define QN_TENSOR_MAX_SPAN ((int64_t)1 << 61)
 
 /* A loop nest over n_operands operands (inputs, then outputs), dimensions innermost first. Only the first `rank` entries
@@ -47,8 +47,8 @@ typedef struct qn_nest {
   int32_t rank;
   int32_t n_operands;
   int64_t n_elements;
-  uint8_t n_positions; /* so many of the first operands are in no memory: elements' positions, counted by offset and strides */
-  uint8_t has_handles; /* 1: bases are handles: operands with different ones share no memory */
+  uint8_t n_positions; /* the number of first operands that are elements' positions: computed from offset and strides */
+  uint8_t has_handles; /* 1: bases are handles: operands with different handles share no memory */
   int64_t n[QUERN_MAX_NDIM];
   qn_ref ref[QN_MAX_OPERANDS]; /* the first item walked; not qn_tensor.ref where a dimension was flipped */
   int64_t stride[QN_MAX_OPERANDS][QUERN_MAX_NDIM]; /* bytes */
@@ -58,27 +58,27 @@ typedef struct qn_nest {
 quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg_info *arg, int32_t index,
                             const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* "input 2 (y)", "output 1 (out)"; cut to fit; written into text. */
+/* "input 2 (y)", "output 1 (out)"; cut to fit; written to `text`, which is returned. */
 #define QN_TENSOR_ARG_CHARS 96
 const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char text[QN_TENSOR_ARG_CHARS]);
 
-/* The name of a DLDataType for such texts, also of one that no op takes: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits",
- * and its lanes if it has not one: "float32 x 4 lanes". */
+/* The name of any DLDataType for such texts, supported or not: "float32", "float4_e2m1fn", "int4", "code 40, 8 bits"; with its
+ * lanes if they are not 1: "float32 x 4 lanes". */
 #define QN_TENSOR_DTYPE_CHARS 48
 const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
 
-/* The qn_dtype of a DLDataType. DTYPE when it has lanes, is unknown, or is not built into this library. */
+/* The qn_dtype of a DLDataType. DTYPE if its lanes are not 1, it is unknown, or it is not built into this library. */
 quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
                                   uint8_t *dtype);
 
 /* |x| of a stride. No overflow: strides are bounded by QN_TENSOR_MAX_SPAN. */
 static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Validates one tensor. `needs_data` 0: data may be NULL (it is not going to be touched, or is given later). */
+/* Validates one tensor. `needs_data` 0: data may be NULL (it is not accessed, or is given later). */
 quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
                             int needs_data, qn_tensor *read);
 
-/* A copy of a descriptor that outlives it: shape and strides lie in `layout`. Only what copying needs is checked. */
+/* Copies a descriptor with its shape and strides, which are stored in `layout`. Checks only the fields that copying uses. */
 quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, DLTensor *copy,
                             int64_t layout[2 * QUERN_MAX_NDIM]);
 
@@ -91,31 +91,31 @@ quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int
 quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, int32_t index, const qn_tensor *out,
                                    int32_t ndim, const int64_t *shape);
 
-/* One device for all, or host-readable memory throughout; host memory that belongs to a device joins it (device.h), and an input
- * of 0 dimensions on the CPU joins any. *device: the one that computes; {kDLCPU, 0} where all memory is host-readable. */
+/* Checks that all operands are on one device, or all in host-readable memory. A device also takes its own host memory
+ * (device.h) and 0-d inputs on the CPU. *device: the one that computes; {kDLCPU, 0} if all memory is host-readable. */
 quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                      int32_t n_out, const qn_tensor *out, DLDevice *device);
 
-/* Builds the normalised nest of validated operands that broadcast to `shape`: extent-1 dimensions dropped, dimensions
- * ordered by the first output's stride (innermost smallest; without outputs by the first input's), strides that are
- * negative for every operand that moves flipped, adjacent dimensions merged wherever every operand allows it. */
+/* Builds the normalised nest of validated operands that broadcast to `shape`: drops dimensions of extent 1, orders them by the
+ * first output's strides, innermost smallest (without outputs: the first input's), flips dimensions with no positive and some
+ * negative stride, and merges adjacent dimensions where every operand allows it. */
 void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
                          const qn_tensor *out, qn_nest *nest);
 
 /* The aliasing law of elementwise work over a nest whose last n_out operands are outputs; sizes: bytes an item of each
- * operand; args: of those that are in memory. An output may have the very addresses and item size of an input; else
- * each pair with an output in it must be disjoint, and no output may meet itself. OVERLAP names the pair. Exact for any strides
- * within a bound of work; what cannot be decided is refused. (Whether the op allows the alias at all, may_alias, is not looked
- * at.) */
+ * operand; args: of those in memory. An output may have exactly the addresses and item size of an input; otherwise
+ * each pair with an output in it must be disjoint, and no output may overlap itself. OVERLAP names the pair. Exact for any
+ * strides within a bound of work; undecided cases are refused. (Whether the op allows the alias at all, may_alias, is not
+ * checked.) */
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes);
 
-/* The part of the law that does not depend on where the operands lie: no output of the nest may meet itself. */
+/* The part of the law that does not depend on addresses: no output of the nest may overlap itself. */
 quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                     const uint8_t *sizes);
 
-/* The law where an output's elements are not those of the inputs: it may meet none of them, nor itself. in: the inputs' nest;
- * out: the output's own, of one operand; sizes: of the inputs, then of the output. */
+/* The law for an output with a nest of its own: it may overlap neither an input nor itself. in: the inputs' nest;
+ * out: the output's nest, of one operand; sizes: of the inputs, then of the output. */
 quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
                                    const uint8_t *sizes);
 
