@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda.h: calls on tensors in CUDA memory: what the backends for them have in common, which are implemented above the core: in
- * the library by kernels that are compiled at run time, in a generated tree by those that nvcc has built. */
+ * cuda.h: the functions that CUDA backends share. The backends are above the core: the library's compiles kernels at run
+ * time, a generated tree's uses kernels built by nvcc. */
 #ifndef QN_CUDA_H
 #define QN_CUDA_H
 
 #include "core/op/backend.h"
 #include "core/simt/launch.h"
 
-/* A call made ready: on its caller's stack, or in a plan (qn_run), where it is only read. */
+/* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */
 typedef struct qn_cuda_run {
-  const void *kernel; /* the backend's, as long as the op lives; NULL: it must look again at the launch */
-  const void *detail; /* the backend's, likewise */
+  const void *kernel; /* the backend's kernel, valid as long as the op; NULL: the backend looks it up at the launch */
+  const void *detail; /* the backend's data, valid as long as the op */
   qn_launch launch;   /* without addresses and parameters */
 } qn_cuda_run;
 
-/* Whether addresses are multiples of their items' sizes: no instruction of a GPU takes others. */
+/* Checks that addresses are multiples of their items' sizes, since GPU loads and stores need that, and values fit an argument. */
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref);
 
-/* The whole of a kernel's arguments, with the first items' addresses, values or positions, and the parameters. */
+/* Fills all arguments of a kernel: those of the launch, the first items' addresses, values or positions, and the parameters. */
 void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, const qn_ref *ref, const qn_params *params,
                        uint64_t args[QN_LAUNCH_ARGS]);
 
-/* Moves the addresses to the next place of the dimensions over which the launch is repeated, at[0 ... repeat_rank), which is 0 to
- * begin with. 0: that was the last. */
+/* Moves the addresses to the next launch of a repeated one. at: the index in the repeated dimensions, [repeat_rank], initially
+ * 0. Returns 0 after the last. */
 int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
 
 /* qn_backend.explain where there are no elements. */
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf);
 
-/* qn_backend.prepare by a function that fills what the caller has. */
+/* Implements qn_backend.prepare by a function that fills the caller's qn_cuda_run. */
 quern_status qn_cuda_keep(quern_status (*prepare)(const qn_decision *decision, const quern_call *call, qn_cuda_run *run),
                           const qn_decision *decision, const quern_call *call, qn_run **run);
 

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launch.c: the rules by which a nest meets a CUDA kernel (see launch.h): classes and rank, which dimension is turned, what is
- * an item, whether 32 bits hold all indices, and the arguments that say so to the kernel. Knows no driver, no ops, no addresses.
+ * launch.c: the choice of a CUDA kernel for a nest and its packed arguments (see launch.h): classes and rank, the transposed
+ * dimension, the size of an item, 32-bit or 64-bit indices. Knows no driver, no ops, no addresses.
  *
- * What decides is how many bytes a warp moves with one access. Best are rows: 16 bytes a thread, side by side. An input that
- * lies along another dimension than the outputs is read through tiles in shared memory, so that reads and writes both are side
- * by side. What is left goes element by element, in the outputs' order, so that at least the writes are. */
+ * The aim is coalesced access: many bytes a warp with one instruction. Best are rows: 16 bytes a thread, contiguous over the
+ * warp. An input that is contiguous along another dimension than the outputs is read through tiles in shared memory, so that
+ * reads and writes are both coalesced. Other nests go element by element in the outputs' order: the writes are coalesced. */
 #include <string.h>
 
 #include "core/simt/launch.h"
 
 #define TILE 32           /* elements of a tile along dimension 0, and of the smaller ones along dimension 1 */
-#define WIDE_TILE 64      /* of the others */
-#define WIDE_TILE_BYTES 16 /* of the items of tiled inputs, together, up to which tiles are wide */
+#define WIDE_TILE 64      /* elements of wide tiles along dimension 1 */
+#define WIDE_TILE_BYTES 16 /* tiles are wide up to this size of one item of each tiled input, together */
 #define VECTOR 16         /* bytes of one access */
 #define MAX_STRIDES 384   /* ORDER MAX_STRIDES of targets/cuda/variants.lua: arguments stay within QN_LAUNCH_ARGS */
-#define FIXED_FIELDS 4    /* items, row_items, flags, rank: behind the addresses */
+#define FIXED_FIELDS 4    /* items, row_items, flags, rank: after the addresses */
 #define AT_FLAGS 2
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8     /* the bit of input 0 */
 
-/* In rows of fewer items than this most items are partial or empty. */
+/* In rows of fewer items than this, most items are partial or empty. */
 #define MIN_ROW_ITEMS 4
-/* A tile of which less than a quarter is used reads no better than elements do; nor does one tile alone. */
+/* Tiles less than a quarter full, or a single tile, are no faster than single elements. */
 #define MIN_TILE_SIDE 16
 #define MIN_TILED_ELEMENTS (TILE * TILE)
-/* Shared memory that a kernel has without asking for more: 48 KB, in tiles of [32][33] elements. */
+/* The bytes an element of all tiled inputs that fit the default 48 KB of shared memory, in tiles of [32][33] elements. */
 #define MAX_TILED_BYTES (48 * 1024 / (TILE * (TILE + 1)))
-/* Outputs larger than this would push out of the cache (50 MB on the chips that this is made for) what is read next. */
+/* Outputs of at least this size are streamed, since they would evict data that is read next from the L2 cache (H100: 50 MB). */
 #define STREAMED_BYTES ((int64_t)32 << 20)
 
-/* How a kernel of some form goes over a nest. */
+/* The division of a nest into the items of a kernel. */
 typedef struct cut {
-  int32_t rank;   /* dimensions that it goes over itself */
-  int32_t room;   /* extents that its arguments have */
-  int32_t turned; /* the dimension of the nest that is the kernel's 1; dimension 1 is in its place */
+  int32_t rank;   /* dimensions that one launch covers */
+  int32_t room;   /* dimensions that its arguments have room for */
+  int32_t turned; /* the nest's dimension that is the kernel's dimension 1; the two are swapped */
   int is_tiled;
   uint32_t item_elements;
   uint64_t row_items, columns; /* columns: of items, along dimension 1 */
@@ -48,7 +48,7 @@ int32_t qn_launch_max_rank(int32_t n_operands) {
 
 /* ---- Cuts ---- */
 
-/* The nest's dimension that is dimension d of a kernel; those beyond the nest's are of extent 1. */
+/* The nest's dimension that is dimension d of a kernel. Dimensions beyond the nest's rank have extent 1. */
 static int32_t kernel_dimension(const cut *c, int32_t d) {
   if (d == 1) return c->turned;
   return d == c->turned ? 1 : d;
@@ -64,7 +64,7 @@ static int64_t kernel_stride(const qn_nest *nest, const cut *c, int32_t k, int32
   return at < nest->rank ? nest->stride[k][at] : 0;
 }
 
-/* The dimension, the longest, along which all inputs that are to be tiled are contiguous; 0: there is none. */
+/* The longest dimension along which all tiled inputs are contiguous; 0: there is none. */
 static int32_t find_turned(const qn_nest *nest, const uint8_t *sizes, const qn_launch_form *form) {
   int32_t best = 0;
   for (int32_t d = 1; d < nest->rank; d++) {
@@ -76,7 +76,7 @@ static int32_t find_turned(const qn_nest *nest, const uint8_t *sizes, const qn_l
   return best;
 }
 
-/* Elements of an item of a kernel that is not tiled. */
+/* The elements of an item of a kernel without tiles. */
 static uint32_t item_elements_of(int32_t n_operands, const uint8_t *sizes, const uint8_t *classes) {
   uint32_t widest = 1;
   for (int32_t k = 0; k < n_operands; k++) {
@@ -93,7 +93,7 @@ static uint32_t tile_columns(int32_t n_operands, const uint8_t *sizes, const uin
   return bytes <= WIDE_TILE_BYTES ? WIDE_TILE : TILE;
 }
 
-/* 0: a kernel of that form cannot go over this nest. Whether its counts hold all of it is not looked at. */
+/* Computes *c; returns 0 if a kernel of this form cannot run the nest. Does not check the width of its indices. */
 static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_form *form, cut *c) {
   c->is_tiled = memchr(form->classes, QN_CLASS_TILED, (size_t)nest->n_operands) != NULL;
   c->room = form->rank ? form->rank : qn_launch_max_rank(nest->n_operands);
@@ -108,7 +108,7 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
     c->item_elements = TILE * side;
     c->row_items = (n0 + TILE - 1) / TILE;
     c->columns = ((uint64_t)kernel_extent(nest, c, 1) + side - 1) / side;
-  } else { /* enough wherever in an item a row begins */
+  } else { /* enough for a row that begins anywhere in an item */
     c->item_elements = item_elements_of(nest->n_operands, sizes, form->classes);
     c->row_items = (n0 + 2 * c->item_elements - 2) / c->item_elements;
     c->columns = (uint64_t)kernel_extent(nest, c, 1);
@@ -119,8 +119,8 @@ static int cut_nest(const qn_nest *nest, const uint8_t *sizes, const qn_launch_f
   return 1;
 }
 
-/* 1: 32 bits hold it: items are below 2^31, extents and strides fit an i32 each. Offsets need not: kernels make them of an
- * index and a stride by one multiplication that widens, and add them to 64-bit addresses. */
+/* Whether 32-bit indices suffice: items are below 2^31, extents and strides fit an i32 each. Offsets need not: kernels compute
+ * them by a widening multiplication of index and stride, and add them to 64-bit addresses. */
 static int is_narrow(const qn_nest *nest, const cut *c) {
   if (c->n_items > INT32_MAX) return 0;
   for (int32_t d = 0; d < c->rank; d++) {
@@ -135,21 +135,21 @@ static int is_narrow(const qn_nest *nest, const cut *c) {
 
 /* ---- Choosing ---- */
 
-/* How an operand lies along dimension 0. Where the extent is 1, every class holds. */
+/* The class of an operand along dimension 0. At rank 0 every class fits. */
 static uint8_t class_of(const qn_nest *nest, const uint8_t *sizes, uint32_t values, int32_t k) {
   if (values >> k & 1 || !sizes[k]) return QN_CLASS_BROADCAST;
   if (nest->rank == 0 || nest->stride[k][0] == sizes[k]) return QN_CLASS_CONTIGUOUS;
   return nest->stride[k][0] == 0 ? QN_CLASS_BROADCAST : QN_CLASS_STRIDED;
 }
 
-/* How many inputs would be tiled if dimension d was turned: those strided along 0 and contiguous along d. */
+/* The number of inputs that would be tiled if d were the transposed dimension: strided along 0 and contiguous along d. */
 static int32_t count_tiled(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, const uint8_t *classes, int32_t d) {
   int32_t count = 0;
   for (int32_t k = 0; k < n_in; k++) count += classes[k] == QN_CLASS_STRIDED && nest->stride[k][d] == sizes[k];
   return count;
 }
 
-/* Makes inputs tiled where that helps: outputs are contiguous, and so is an input, along another dimension. */
+/* Makes inputs tiled where the outputs are contiguous and some input is contiguous along another dimension. */
 static int choose_turned(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, uint8_t *classes) {
   if (nest->rank < 2 || nest->n[0] < MIN_TILE_SIDE || nest->n_elements < MIN_TILED_ELEMENTS) return 0;
   for (int32_t k = n_in; k < nest->n_operands; k++)
@@ -160,7 +160,7 @@ static int choose_turned(const qn_nest *nest, const uint8_t *sizes, int32_t n_in
     if (count > most || (count && count == most && nest->n[d] > nest->n[best])) best = d, most = count;
   }
   if (!best) return 0;
-  int32_t bytes = 0; /* those for which there is no more shared memory stay strided */
+  int32_t bytes = 0; /* inputs beyond the size of shared memory stay strided */
   for (int32_t k = 0; k < n_in; k++) {
     if (classes[k] != QN_CLASS_STRIDED || nest->stride[k][best] != sizes[k] || bytes + sizes[k] > MAX_TILED_BYTES) continue;
     classes[k] = QN_CLASS_TILED;
@@ -175,8 +175,8 @@ void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, 
   form->n_operands = (uint8_t)n;
   for (int32_t k = 0; k < n; k++) form->classes[k] = class_of(nest, sizes, values, k);
   if (!choose_turned(nest, sizes, n - n_out, form->classes) && nest->rank > 1) {
-    /* Many short rows go element by element: strided, all of them, as if they were, so that there is one kernel for it. A
-     * single short row is no work in any way, and has the kernel of the long ones. */
+    /* Many short rows go element by element. Their contiguous operands are taken as strided, so that one kernel serves all. A
+     * single short row is little work and uses the kernel for long rows. */
     const uint32_t elements = item_elements_of(n, sizes, form->classes);
     const int is_short = elements > 1 && nest->n[0] < (int64_t)(MIN_ROW_ITEMS * elements);
     for (int32_t k = 0; k < n && is_short; k++)
@@ -188,19 +188,19 @@ void qn_launch_choose(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, 
 
 /* ---- Picking ---- */
 
-/* What is worse about a kernel than about the one that would be made for the nest. No line is outweighed by all of those below
- * it, for up to 32 operands. */
+/* The costs of a kernel compared with one made for the nest. Each outweighs the sum of all below it, for up to 32
+ * operands. */
 enum {
-  COST_STRIDED_TILE = 1 << 13, /* each input that is strided where it could be tiled */
-  COST_TILES = 1 << 12,        /* tiles, where they are not filled */
-  COST_ROWS = 1 << 11,         /* elements for rows, rows for elements */
+  COST_STRIDED_TILE = 1 << 13, /* each strided input that could be tiled */
+  COST_TILES = 1 << 12,        /* tiles, where the best kernel has none */
+  COST_ROWS = 1 << 11,         /* elements in place of rows, or rows in place of elements */
   COST_WIDE = 1 << 10,
   COST_ANY_RANK = 1 << 9,
-  COST_RANK = 1 << 7, /* each dimension too many */
-  COST_CLASS = 1,     /* each operand that it takes for something more general */
+  COST_RANK = 1 << 7, /* each surplus dimension */
+  COST_CLASS = 1,     /* each operand taken as a more general class */
 };
 
-/* 1: a kernel's classes are those of the nest or more general ones. Tiles are looked for by cut_nest. */
+/* Whether a kernel's classes are the nest's or more general ones. cut_nest checks the tiled ones. */
 static int can_serve(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, uint32_t values, const uint8_t *classes) {
   for (int32_t k = 0; k < nest->n_operands; k++) {
     const int is_value = values >> k & 1, is_any = nest->rank == 0;
@@ -214,7 +214,7 @@ static int can_serve(const qn_nest *nest, const uint8_t *sizes, int32_t n_in, ui
   return 1;
 }
 
-/* What a kernel of `form` costs more than one of the form `best`. */
+/* The cost of a kernel of `form` compared with one of `best`. */
 static int32_t cost_of(const qn_launch_form *form, const cut *c, const qn_launch_form *best, const cut *best_cut) {
   int32_t cost = 0;
   for (int32_t k = 0; k < form->n_operands; k++) {
@@ -253,7 +253,7 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
   qn_launch_form best, other;
   cut best_cut, c;
   qn_launch_choose(nest, sizes, n_out, values, &best);
-  if (!cut_nest(nest, sizes, &best, &best_cut)) return NULL; /* never: it is made for this nest */
+  if (!cut_nest(nest, sizes, &best, &best_cut)) return NULL; /* impossible: `best` is made for this nest */
   other.n_operands = (uint8_t)n;
   for (int32_t i = 0; i < n_variants && least > 0; i++) {
     const qn_cuda_variant *v = &variants[i];
@@ -274,8 +274,8 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
 
 /* ---- Packing ---- */
 
-/* The fields of fast division by d: s, the least with d <= 2^s, and m, the least with m d >= 2^(bits + s). Proof: q_fast_divide.
- * The quotient's first bit is always 1, since d <= 2^s < 2 d; 64-bit kernels' other 63 are found one by one. */
+/* The fields of fast division by d: the least s with d <= 2^s and the least m with m d >= 2^(bits + s). Proof: q_fast_divide.
+ * The first bit of m is always 1, since d <= 2^s < 2 d; for 64-bit kernels the other 63 are computed bit by bit. */
 static void pack_divisor(uint64_t d, int is_wide, uint64_t by[2]) {
   const unsigned s = d == 1 ? 0 : 64 - (unsigned)__builtin_clzll(d - 1);
   uint64_t m, rest;
@@ -314,7 +314,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
                     int32_t n_params, qn_launch *launch) {
   const int32_t n = nest->n_operands;
   cut c;
-  if (!cut_nest(nest, sizes, form, &c)) return; /* never: the form was made of this nest */
+  if (!cut_nest(nest, sizes, form, &c)) return; /* impossible: the form was made for this nest */
   launch->form.rank = form->rank;
   launch->form.is_wide = form->is_wide;
   launch->form.n_operands = form->n_operands;
@@ -353,13 +353,13 @@ void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y) {
 }
 
 uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident) {
-  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * items_per_thread; /* items of a block at a time */
+  const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * items_per_thread; /* items of a block in one step */
   const uint64_t blocks = launch->n_items / share + (launch->n_items % share != 0);
-  /* the grid stride of a 32-bit kernel is below 2^31; so is every grid */
+  /* the grid stride of a 32-bit kernel must be below 2^31, as must every grid */
   uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)QN_LAUNCH_THREADS * items_per_thread);
   if (resident < most) most = resident ? resident : 1;
   if (blocks <= most) return blocks ? (uint32_t)blocks : 1;
-  /* as many times for each block, or once less for some in the last wave */
+  /* all blocks have the same number of steps, but for the last wave */
   const uint64_t waves = blocks / most + (blocks % most != 0);
   return (uint32_t)(blocks / waves + (blocks % waves != 0));
 }
