@@ -102,7 +102,7 @@ quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args,
 void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
                          const qn_tensor *out, qn_nest *nest);
 
-/* The aliasing law of elementwise work over a nest whose last n_out operands are outputs; sizes: bytes an item of each
+/* The aliasing law of elementwise work over a nest with n_out outputs as its last operands; sizes: bytes an item of each
  * operand; args: of those in memory. An output may have exactly the addresses and item size of an input; otherwise
  * each pair with an output in it must be disjoint, and no output may overlap itself. OVERLAP names the pair. Exact for any
  * strides within a bound of work; undecided cases are refused. (Whether the op allows the alias at all, may_alias, is not
