@@ -31,7 +31,7 @@ static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {
   return op->builtin ? &op->builtin->info : op->info;
 }
 
-/* Whether the outputs' shapes depend on the inputs' values: QUERN_CLASS_DYNAMIC of the public ABI. */
+/* Whether the outputs' shapes depend on the inputs' values: the dynamic class of the public ABI. */
 static inline int qn_registry_is_measured(const quern_op_info *info) { return info->op_class == QUERN_CLASS_DYNAMIC; }
 
 /* The given context, or for NULL the process-wide default one, made at its first use. Returns NULL only for lack of memory. */
