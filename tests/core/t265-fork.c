@@ -49,7 +49,19 @@ static int child_work(quern_op *op, quern_ctx *ctx) {
   return 0;
 }
 
-static atomic_int stop;
+static atomic_int stop, n_inside;
+
+/* Whether malloc's locks are free in a forked child; of AddressSanitizer's allocator they need not be. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MALLOC_FORKS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MALLOC_FORKS 0
+#endif
+#endif
+#ifndef MALLOC_FORKS
+#define MALLOC_FORKS 1
+#endif
 
 static void *busy(void *arg) {
   quern_op *op = arg;
@@ -57,6 +69,7 @@ static void *busy(void *arg) {
   float *a = calloc((size_t)m, sizeof *a), *b = calloc((size_t)m, sizeof *b);
   DLTensor ta = {.data = a, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {2, 32, 1}, .shape = &m}, tb = ta, *in = &ta, *out = &tb;
   tb.data = b;
+  n_inside++;
   while (!stop) quern_op_call(op, 1, &in, 1, &out, NULL);
   free(a);
   free(b);
@@ -123,6 +136,7 @@ int main(void) {
 
   pthread_t threads[3];
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, busy, op);
+  while (n_inside < 3) usleep(100);
   int bad = 0;
   for (int i = 0; i < (SANITIZED ? 4 : 12); i++) {
     usleep(3000);
@@ -139,7 +153,13 @@ int main(void) {
   is_int(bad, 0, "forks while 3 threads are inside of calls");
   ok(compute(op), "the parent computes on");
 
-  /* A fork while another thread registers: the child may register, too. */
+  /* A fork while another thread registers: the child may register, too. Both allocate. */
+  if (!MALLOC_FORKS) {
+    skip(1, "40 children register while their parent does: the sanitizer's malloc may stay locked in a child");
+    quern_op_release(op);
+    quern_ctx_release(ctx);
+    return done_testing();
+  }
   pthread_t registering;
   stop = 0;
   pthread_create(&registering, NULL, registers, ctx);
