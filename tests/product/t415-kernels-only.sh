@@ -161,7 +161,7 @@ int main(void) {
   return bad || n_run < 500 || !n_levels;
 }
 C
-try 'they link with each other' gcc -std=gnu11 -O1 $strict -I"$work/only" -I"$work/whole" -o "$work/rows" "$work/rows.c" \
+try 'they link with each other' gcc -std=gnu11 -O0 $strict -I"$work/only" -I"$work/whole" -o "$work/rows" "$work/rows.c" \
   "$work/whole/whole.c" "$work/gcc"/*.o -lpthread
 try 'each row, at each level: the bits of the whole tree, inputs and surroundings untouched' "$work/rows"
 sed -n 's/^# [0-9]* kernels run.*/&/p' "$said"
