@@ -52,8 +52,10 @@ function M.float_bits(value, t)
   return sign | math.min(result, largest)
 end
 
-local F32 = { exponent = 8, digits = 24 }
-function M.f32_bits(value) return M.float_bits(value, F32) end
+-- The rows of f32 and f64, as far as this file reads rows.
+M.F32, M.F64 = { exponent = 8, digits = 24 }, { exponent = 11, digits = 53 }
+
+function M.f32_bits(value) return M.float_bits(value, M.F32) end
 
 -- The value of the float with these bits, as an f64; every NaN becomes the canonical NaN.
 function M.float_value(bits, t)

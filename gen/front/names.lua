@@ -2,22 +2,15 @@
 --
 -- Names that a spec may give: of ops, in the spec and in C, of functions, operands and parameters. Knows no declarations.
 
+local reserved = require "gen.base.reserved"
 local source = require "gen.base.source"
 
 local M = {}
 
--- Names that C, C++ or CUDA take for themselves, or that a header may define as a macro.
-local RESERVED = {}
-for word in ([[auto break case char const continue default do double else enum extern float for goto if inline int long
-  register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-  alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class compl concept consteval constexpr
-  constinit const_cast co_await co_return co_yield decltype delete dynamic_cast explicit export false friend mutable
-  namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast requires
-  static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
-  typeof complex imaginary generic main errno linux unix stdin stdout stderr nan near far
-  warpsize griddim blockdim blockidx threadidx half]]):gmatch "[%w_]+" do
-  RESERVED[word] = true
-end
+-- Further names that C's headers or CUDA take for themselves, in lower case.
+local TAKEN = {}
+for word in ([[complex imaginary generic main errno stdin stdout stderr nan near far
+  warpsize griddim blockdim blockidx threadidx half]]):gmatch "%S+" do TAKEN[word] = true end
 
 local function is_name(name)
   return type(name) == "string" and #name <= 64 and name:find "^[a-z][a-z0-9_]*$" ~= nil
@@ -25,7 +18,7 @@ end
 
 -- A name that is used in C unchanged: an input, an output, a parameter, a function.
 function M.is_free_name(name)
-  return is_name(name) and not RESERVED[name] and not name:find "_t$" and not name:find "^q[nk]?_"
+  return is_name(name) and not reserved[name] and not TAKEN[name] and not name:find "_t$" and not name:find "^q[nk]?_"
     and not name:find "^quern_"
 end
 

@@ -4,23 +4,18 @@
 -- t12. A name that is taken gets a number: r, r_2. Knows what C, C++ and the kernels' headers reserve.
 
 local dag_of = require "gen.graph.dag"
+local reserved = require "gen.base.reserved"
 local template = require "gen.base.template"
 
 local M = {}
 
-local RESERVED = {}
+-- Of the kernels' headers, and of CUDA.
+local TAKEN = {}
 for word in ([[
-  auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return
-  short signed sizeof static struct switch typedef union unsigned void volatile while
-  alignas alignof bool constexpr false nullptr static_assert thread_local true typeof typeof_unqual
-  asm linux unix i386
-  and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield compl concept consteval constinit
-  const_cast decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq operator or or_eq private
-  protected public reinterpret_cast requires static_cast template this throw try typeid typename using virtual wchar_t xor xor_eq
   threadIdx blockIdx blockDim gridDim warpSize
   f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 m8 m16 m32 m64 bool_s f16_s bf16_s
   f32_u f64_u i8_u i16_u i32_u i64_u u8_u u16_u u32_u u64_u bool_s_u f16_s_u bf16_s_u
-]]):gmatch "%S+" do RESERVED[word] = true end
+]]):gmatch "%S+" do TAKEN[word] = true end
 
 -- Names that macros and functions of headers may have.
 local function is_foreign(name) return name:find "^[qQ]%a?_" or name:find "^_" or name:find "__" or not name:find "%l" end
@@ -52,7 +47,7 @@ end
 function Locals:fresh(wanted)
   if is_foreign(wanted) then wanted = "v_" .. wanted end
   local name, n = wanted, 1
-  while self.taken[name] or RESERVED[name] do
+  while self.taken[name] or TAKEN[name] or reserved[name] do
     n = n + 1
     name = string.format("%s_%d", wanted, n)
   end

@@ -50,11 +50,9 @@ function M.json_string(text)
   return '"' .. text:gsub('[%z\1-\31"\\\127]', function(c) return string.format("\\u%04x", c:byte()) end) .. '"'
 end
 
-local FLOATS = { f32 = { exponent = 8, digits = 24 }, f64 = { exponent = 11, digits = 53 } }
-
 -- A finite number in C: as a short decimal, else in hexadecimal. is_exact: a decimal must be the number itself
 local function finite(type_name, f, is_exact)
-  return (number.short(f, FLOATS[type_name], is_exact) or number.hex(f)) .. (type_name == "f32" and "f" or "")
+  return (number.short(f, type_name == "f32" and number.F32 or number.F64, is_exact) or number.hex(f)) .. (type_name == "f32" and "f" or "")
 end
 
 -- A literal of a dtype. value: bits for floats, a number for integers, 0 or 1 for bool (a mask of the width given);
