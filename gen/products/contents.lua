@@ -58,7 +58,8 @@ function M.text(prefix, files, has_core)
   local public = prefix .. ".h"
   row("`" .. public .. "`", count_lines(files[public]), has_core and "the public header: the API and a function for each op"
     or "the kernels' declarations, and what a caller must hold to")
-  row(table.concat(order.keys(suffixes), " "), kernels, "the kernels: `op_NAME` those of an op, `" .. prefix .. "_conversions` those that convert and move")
+  row(table.concat(order.keys(suffixes), " "), kernels,
+      string.format("the kernels: `%s_op_NAME_*` those of an op, `%s_conversions` those that convert and move", prefix, prefix))
   row("`kernels/*.h`", headers, "what kernels include")
   if has_core then
     row("`core/`", n_core, "the runtime, file by file below")

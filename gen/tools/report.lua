@@ -4,6 +4,7 @@
 
 local c = require "gen.targets.c.text"
 local kernels = require "gen.targets.c.kernels"
+local names_of = require "gen.targets.c.names"
 local spec = require "gen.front.spec"
 local kinds = require "gen.kinds.kinds"
 
@@ -24,11 +25,11 @@ function M.generated(result, counts, seconds, objects)
   end
   out[#out + 1] = string.format("%-20s %8s %8s %10s%s", "op", "kernels", "shared", "source",
                                 objects and string.format(" %10s %8s", "object", "seconds") or "")
-  for _, op in ipairs(plan.ops) do row(op.name, plan.records_of[op.name], "kernels/op_" .. op.c_name .. ".c") end
+  for _, op in ipairs(plan.ops) do row(op.name, plan.records_of[op.name], names_of.op_file(op, result.prefix, "cpu") .. ".c") end
   for _, left in ipairs(plan.left_out or {}) do
     out[#out + 1] = string.format("%-20s left out: %s", left.op.name, left.why)
   end
-  row("pack", plan.packs, string.format("kernels/%s_conversions.c", result.prefix))
+  row("pack", plan.packs, names_of.pack_file(result.prefix))
   for _, file in ipairs(plan.primitive_files or {}) do
     local records = {}
     for k, entry in ipairs(file.entries) do records[k] = entry.record end

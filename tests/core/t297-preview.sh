@@ -50,8 +50,8 @@ passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
 # CUDA's text of the casts, compiled for the CPU, gives what the tree's kernels gave.
 try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype \
   --dtypes bool,u8,i32,i64,f16,bf16,f32,f64,f8_e4m3fn --out device
-grep -q 'const f8_e4m3fn_s' device/kernels/op_astype.cu; ok $? '  there are kernels of f8_e4m3fn'
-sed '/^extern "C" __global__/,$d' device/kernels/op_astype.cu >head.inc
+grep -q 'const f8_e4m3fn_s' device/kernels/tiny_op_astype_cuda.cu; ok $? '  there are kernels of f8_e4m3fn'
+sed '/^extern "C" __global__/,$d' device/kernels/tiny_op_astype_cuda.cu >head.inc
 cat >casts.cc <<'C'
 #include "head.inc"
 #include <cstdio>

@@ -155,7 +155,7 @@ else
     .. "--rank 1,2 --class c,t --out %s/tree && grep -c '^cuda ' %s/tree/sources.txt", root, folder, folder))
   tap.ok(ok and text == "2\n", "a tree with kernels for CUDA")
   if not ok then tap.diag("%s", text) end
-  ok, text = run(string.format("cd %s/tree && %s -c kernels/op_gelu.cu -o gelu.o && nm gelu.o", folder, nvcc))
+  ok, text = run(string.format("cd %s/tree && %s -c kernels/mine_op_gelu_cuda.cu -o gelu.o && nm gelu.o", folder, nvcc))
   tap.ok(ok and text:find " T mine_qc_gelu_f32_f32_1d_cc\n", "nvcc compiles its file of gelu under its defaults")
   if not ok then tap.diag("%s", text:sub(1, 2000)) end
 end

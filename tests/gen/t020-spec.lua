@@ -230,7 +230,7 @@ local swish = generated(SWISH, "acme.swish,acme.swish_backward,add", "acme")
 local header = swish and swish["acme.h"] or ""
 tap.ok(header:find("acme_status acme_swish(", 1, true) and header:find("acme_status acme_swish_backward(", 1, true)
        and not header:find "acme_acme_", "an op of the prefix's namespace has the prefix once, so does its derivative")
-tap.ok(swish and swish["kernels/op_swish.c"], "and so has the file of its kernels")
+tap.ok(swish and swish["kernels/acme_op_swish_cpu.c"], "and so has the file of its kernels")
 local other = generated(SWISH, "acme.swish", "mine")
 tap.ok(other and other["mine.h"]:find("mine_status mine_acme_swish(", 1, true), "under another prefix it keeps its namespace")
 tap.has_str(main.show(source_dir, "acme_qk_swish_f32_f32_1d_cc_v3", { folder .. "/p.lua" }) or "", "Q_NAME(qk_swish_f32_f32_1d_cc)",
@@ -452,7 +452,7 @@ for k, name in ipairs(names) do
   if status ~= 0 then tap.diag("%s", said) end
   local _, parsed = capture("python3 -m json.tool " .. quoted(out .. "/manifest.json") .. " >/dev/null")
   tap.is(parsed, 0, "its manifest is JSON")
-  said, status = capture("cd " .. quoted(out) .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/op_evil_twist.c core/twist_op_table.c")
+  said, status = capture("cd " .. quoted(out) .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/twist_op_evil_twist_cpu.c core/twist_op_table.c")
   tap.is(status, 0, "it compiles with trigraphs on")
   if status ~= 0 then tap.diag("%s", said:sub(1, 2000)) end
 end
@@ -557,7 +557,7 @@ do
   tap.group_count(#ops)
   local left = tree_of(ops, "--ops add --dtypes f32,i32")
   tap.diag("%d of %d are refused", #ops - #left, #ops)
-  said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/op_names*.c "
+  said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror kernels/evil_op_*.c "
                          .. "core/evil_op_table.c && g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -x c++ evil.h")
   if status ~= 0 or #left == 0 then tap.group_fail("%s", said:sub(1, 2000)) end
 end

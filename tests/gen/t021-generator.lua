@@ -210,10 +210,10 @@ func "acme_r" { doc = "r.", args = "v", body = [[ r = v * v; return r + 0.5; ]] 
 unary "acme.words" { doc = "Words.", dtypes = floating, body = [[ %s return acme_r(%s); ]] }
 ]==], table.concat(lines, " "), sum))
 local ok, said = shell.run(string.format("cd '%s' && lua5.4 build.lua generate --prefix acme --spec %s/words.lua --ops acme.words "
-  .. "--out %s && cd %s/kernels && cc -std=gnu11 -O1 -Wall -Wextra -Wshadow -Werror -c op_words.c -o words.o", root, folder, folder, folder))
+  .. "--out %s && cd %s/kernels && cc -std=gnu11 -O1 -Wall -Wextra -Wshadow -Werror -c acme_op_words_cpu.c -o words.o", root, folder, folder, folder))
 tap.ok(ok, "locals of any name")
 if not ok then tap.diag("%s", said:sub(1, 2000)) end
-text = ok and shell.read(folder .. "/kernels/op_words.c") or ""
+text = ok and shell.read(folder .. "/kernels/acme_op_words_cpu.c") or ""
 tap.has_str(text, "const f32 first = ", "  keep it where it is free")
 tap.has_str(text, "const f32 n_2 = ", "  have a number where it is not")
 tap.has_str(text, "const f32 r_3 = ", "  which another may have taken")

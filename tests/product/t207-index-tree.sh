@@ -58,11 +58,11 @@ names() { # names FILE DTYPE
   sed -n "s/^extern .* acme_qc_arange_b8_$2_\([a-z0-9_]*\)(.*/\1/p" "$1" | tr '\n' ' '
 }
 try 'for CUDA alone' build_lua generate --target cuda --dtypes f32 --prefix acme --out alone --report
-grep -q acme_linspace alone/acme.h && [ ! -f alone/kernels/op_linspace.c ]; ok $? '  without C kernels'
-[ "$(names alone/kernels/op_arange.cu f32)" = '1d_bc 1d_bc_i64 2d_bc nd_bs nd_bs_i64 ' ]; ok $? '  kernels for rows and for any strides'
+grep -q acme_linspace alone/acme.h && [ ! -f alone/kernels/acme_op_linspace_cpu.c ]; ok $? '  without C kernels'
+[ "$(names alone/kernels/acme_op_arange_cuda.cu f32)" = '1d_bc 1d_bc_i64 2d_bc nd_bs nd_bs_i64 ' ]; ok $? '  kernels for rows and for any strides'
 try 'beside C' build_lua generate --target c,cuda --dtypes i16 --ops arange,add --rank 2 --class s --prefix acme --out both
-[ -f both/kernels/op_arange.c ]; ok $? '  there are both'
-[ "$(names both/kernels/op_arange.cu i16)" = '2d_bs 2d_bs_i64 ' ]; ok $? '  the rank and the class that were asked for'
+[ -f both/kernels/acme_op_arange_cpu.c ]; ok $? '  there are both'
+[ "$(names both/kernels/acme_op_arange_cuda.cu i16)" = '2d_bs 2d_bs_i64 ' ]; ok $? '  the rank and the class that were asked for'
 try "a tree without them" build_lua generate --ops add --prefix acme --out none
 ! grep -q pack_index none/kernels/acme_conversions.c; ok $? '  has none of their kernels'
 

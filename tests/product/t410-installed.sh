@@ -43,7 +43,7 @@ END
 printf 'quern-record 1\nkernel qj_1\nx0 + x1\nf32,f32 > f32\n1d ccc\nspecs -\nend\n' >record
 
 same 'generate, with a spec' generate --prefix acme --ops add,nonzero --dtypes f32 --spec mine.lua
-[ -e one/kernels/op_swish.c ]; ok $? "  has the spec's op"
+[ -e one/kernels/acme_op_swish_cpu.c ]; ok $? "  has the spec's op"
 try '  compiles' sh "$source/tests/support/build-tree.sh" cc one objects -std=c11 -O0
 same 'generate --variants full' generate --variants full --rank 2 --prefix acme --ops negative --dtypes f32
 same 'generate --single' generate --single --prefix acme --ops add --dtypes f32

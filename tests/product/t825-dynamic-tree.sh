@@ -77,7 +77,7 @@ try 'for CUDA alone' build_lua generate --target cuda --dtypes f32 --prefix acme
 grep -q '^nonzero  *left out' said && ! grep -q nonzero alone/acme.h; ok $? '  they are left out, and the report says so'
 refused '  asked for by name: refused' 'nonzero runs on the CPU only' build_lua generate --target cuda --ops nonzero,add --prefix acme --out no
 try 'beside C' build_lua generate --target c,cuda --dtypes f32 --ops nonzero,add --prefix acme --out both
-[ -f both/kernels/op_nonzero.c ] && [ ! -f both/kernels/op_nonzero.cu ] && [ -f both/kernels/op_add.cu ]; ok $? '  there is no CUDA file of them'
+[ -f both/kernels/acme_op_nonzero_cpu.c ] && [ ! -f both/kernels/acme_op_nonzero_cuda.cu ] && [ -f both/kernels/acme_op_add_cuda.cu ]; ok $? '  there is no CUDA file of them'
 try "a tree without them" build_lua generate --ops add --prefix acme --out none
 ! grep -q 'pack_count\|pack_coordinate' none/kernels/acme_conversions.c; ok $? '  has none of their kernels'
 

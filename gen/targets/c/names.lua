@@ -20,6 +20,18 @@ end
 -- A kernel's function.
 function M.kernel(name, prefix) return prefix == M.LIBRARY and name or prefix .. "_" .. name end
 
+-- The file of an op's kernels for a device ("cpu", "cuda"), without a suffix. In a tree no two sources have one stem, nor have
+-- those of trees of two prefixes: the objects of a whole program may be in one folder.
+function M.op_file(op, prefix, device)
+  if prefix == M.LIBRARY then return "kernels/op_" .. op.c_name end
+  return string.format("kernels/%s_op_%s_%s", prefix, op.c_name, device)
+end
+
+-- The file of the packing kernels.
+function M.pack_file(prefix)
+  return prefix == M.LIBRARY and "kernels/pack.c" or string.format("kernels/%s_conversions.c", prefix)
+end
+
 -- An identifier of the library.
 function M.identifier(name, prefix)
   if prefix == M.LIBRARY then return name end

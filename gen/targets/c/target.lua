@@ -26,20 +26,20 @@ function M.refusal() return nil end
 
 ---------------------------------------------------------------------------------------------------- files
 
--- The files of kernels, in order: { name, banner, entries }.
-local function files_of(plan, pack_name)
+-- The files of kernels under a prefix, in order: { name, banner, entries }.
+local function files_of(plan, prefix)
   local files = {}
   for _, op in ipairs(plan.ops) do
     local entries = {}
     for k, record in ipairs(plan.records_of[op.name]) do
       entries[k] = { record = record, dag = record.dag or plan.dag_for(op, record.K) }
     end
-    files[#files + 1] = { name = "kernels/op_" .. op.c_name .. ".c", entries = entries,
+    files[#files + 1] = { name = names.op_file(op, prefix, "cpu") .. ".c", entries = entries,
                           banner = banner.c("kernels of " .. op.name, kernels.location(op)) }
   end
   local entries = {}
   for k, record in ipairs(plan.packs) do entries[k] = { record = record } end
-  files[#files + 1] = { name = pack_name, entries = entries, banner = banner.c "kernels that convert and move" }
+  files[#files + 1] = { name = names.pack_file(prefix), entries = entries, banner = banner.c "kernels that convert and move" }
   for _, file in ipairs(plan.primitive_files or {}) do
     files[#files + 1] = { name = file.name, entries = file.entries, banner = banner.c "kernels of one operation each, for expressions" }
   end
@@ -68,8 +68,7 @@ function M.file(types, head, entries, read) return kernels.file(types, head, ent
 function M.files(job)
   local plan, file_of = job.plan, {}
   local templates, is_own = kernels.sources(job.read, kernels.FORMS, kernels.MOVERS), share.new(plan.model.types)
-  local pack_name = job.is_library and "kernels/pack.c" or string.format("kernels/%s_conversions.c", job.prefix)
-  for _, file in ipairs(files_of(plan, pack_name)) do
+  for _, file in ipairs(files_of(plan, job.prefix)) do
     local text = kernels.file(plan.model.types, file.banner, file.entries, templates, is_own, job.prefix)
     if text then job.put("kernel", file.name, text) end -- without one, its kernels are all others' code
     for _, entry in ipairs(file.entries) do file_of[entry.record.name] = file.name end
@@ -101,7 +100,7 @@ end
 -- The text of one kernel of a plan by its name, or nil and the known names.
 function M.show(plan, name, read)
   local templates, known = kernels.sources(read, kernels.FORMS, kernels.MOVERS), {}
-  for _, file in ipairs(files_of(plan)) do
+  for _, file in ipairs(files_of(plan, names.LIBRARY)) do
     for _, entry in ipairs(file.entries) do
       known[#known + 1] = entry.record.name
       if entry.record.name == name then
@@ -116,7 +115,7 @@ end
 
 -- The text of all kernels of a plan's first op.
 function M.show_op(plan, read)
-  local file = files_of(plan)[1]
+  local file = files_of(plan, names.LIBRARY)[1]
   return kernels.file(plan.model.types, file.banner, file.entries, kernels.sources(read, kernels.FORMS, kernels.MOVERS))
 end
 

@@ -9,6 +9,7 @@ local build = require "gen.targets.cuda.build"
 local cuda = require "gen.targets.cuda.tree"
 local kinds = require "gen.kinds.kinds"
 local kernels_cuda = require "gen.targets.cuda.kernels"
+local names = require "gen.targets.c.names"
 local order = require "gen.base.order"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -31,7 +32,7 @@ end
 -- list of { stem, text, entries, op or nil }: the ops' kernels, and those of plan.primitive_files that no op has
 function M.sources(plan, templates, headers)
   local list = {}
-  for _, file in ipairs(cuda.files(plan, "quern", templates, headers)) do
+  for _, file in ipairs(cuda.files(plan, names.LIBRARY, templates, headers)) do
     list[#list + 1] = { stem = file.name:match "([%w_]+)%.cu$", text = file.text, entries = file.entries, op = file.op }
   end
   for _, file in ipairs(plan.primitive_files) do

@@ -26,8 +26,6 @@ function M.entries(plan, op)
   return entries
 end
 
-function M.file_name(op) return "kernels/op_" .. op.c_name .. ".cu" end
-
 -- One file per op. Returns list of { name, text, op, entries }
 function M.files(plan, prefix, templates, headers)
   local files = {}
@@ -36,7 +34,7 @@ function M.files(plan, prefix, templates, headers)
     if #entries > 0 then
       local head = banner.c("CUDA kernels of " .. op.name, operands_of.location(op))
       local text = kernels_cuda.file(plan.model.types, head, entries, templates, headers, prefix)
-      files[#files + 1] = { name = M.file_name(op), text = text, op = op, entries = entries }
+      files[#files + 1] = { name = names.op_file(op, prefix, "cuda") .. ".cu", text = text, op = op, entries = entries }
     end
   end
   return files
