@@ -4,7 +4,7 @@
 --   code, bits   DLPack's; code 6 is bool, 0 int, 1 uint, 2 float, 4 bfloat, 5 complex
 --   kind         bool < integer < float < complex, the order in which a value may be cast without being asked
 --   c            the type in kernels of an element in memory. A float without one has storage type and casts made of its row
---                (templates/c/stored_float.h.in); a complex dtype has its bits
+--                (templates/c/headers/stored_float.h.in); a complex dtype has its bits
 --   compute      the dtype that arithmetic runs in
 --   signed       of integers
 --   exponent     bits of a float's exponent; digits: of its significand, the implicit one included. Of a complex dtype: its parts'

@@ -15,7 +15,7 @@
 -- (base >= y h) into hi and what its rounding lost, and one last sum rounds. All of it is scaled up by a power of two, so that
 -- y stays a normal number.
 --
--- f32, by tables of 16 items (looked up in registers, see templates/c/kernel_strips.h):
+-- f32, by tables of 16 items (looked up in registers, see templates/c/headers/kernel_strips.h):
 --
 --     e^(-z^2/2) = 2^k T (1 + q),    T = 2^(j/16),    q = e^r - 1, |r| <= ln2/32
 --     G(z) = C0 (1 + u p),           u = z - b,       p = C1 + C2 u + ... + C6 u^5

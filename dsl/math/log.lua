@@ -2,7 +2,7 @@
 --
 -- The natural logarithm, and the pieces from which log2, log10, log1p, logaddexp... are made.
 --
--- f32, by tables of 16 items (looked up in registers, see templates/c/kernel_strips.h):
+-- f32, by tables of 16 items (looked up in registers, see templates/c/headers/kernel_strips.h):
 --
 --     x = 2^e m,  m in [0.766, 1.531),   r = m c - 1,  c near 1/m,      log x = e ln2 - log c + log(1 + r)
 --

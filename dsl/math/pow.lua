@@ -13,7 +13,7 @@
 -- have an ordinary rounding error, which the smallness of r makes harmless.
 -- c is of a table, by the five bits below the exponent field of x's bits less those of the lowest m: |r| <= 0.0198. It has so few
 -- bits that r has 24 (53) at most, and where it is not 1, |log c| is larger than |r|. Tables of 32 items are looked up in
--- registers (templates/c/kernel_strips.h).
+-- registers (templates/c/headers/kernel_strips.h).
 --
 -- That is for positive normal x, finite y and results well within the normal range; all else is rare.
 

@@ -7,8 +7,9 @@
 --     tanh|x| = h + (1 - h^2) t / (1 + h t),     t = tanh u = u + C3 u^3 + C5 u^5 + C7 u^7,   |u| <= 0.1251 |x|
 --
 -- b lies near the middle of its interval where tanh b is within 2^-8.7 ULP of a float, mostly 2^-11. What is added to it is at
--- most an eighth of it, with three roundings and the error of t: 0.2 ULP, and the last addition 0.5. Below 2^-4 b = h = 0, and the
--- result is t. Tables of 32 items are looked up in registers (templates/c/kernel_strips.h). From 9.011 on the result is 1.
+-- most an eighth of it, with three roundings and the error of t: 0.2 ULP, and the last addition 0.5. Below 2^-4 b = h = 0, and
+-- the result is t. From 9.011 on the result is 1. Tables of 32 items are looked up in registers
+-- (templates/c/headers/kernel_strips.h).
 --
 -- f64: by exponent splitting, and one division that is corrected. The argument is cut at multiples of ln2/2 (k <= 0 is an
 -- integer, s = 2^k):

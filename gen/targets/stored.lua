@@ -9,7 +9,7 @@ local M = {}
 
 M.MOST_DIGITS = 14 -- of such a float: what rounding to odd in the headers leaves room for
 
-local FOLDER = "templates/c/"
+local FOLDER = "templates/c/headers/"
 
 -- Whether a build has dtypes whose text is made of their rows.
 function M.has_any(types)

@@ -55,7 +55,7 @@ tap.ok(id and #id == 32, "a build id: %s", id)
 
 run("cd '%s' && lua5.4 source/build.lua generate --library --out two", folder)
 tap.is(id_of "two", id, "the same from another folder, with other ops")
-local NAMES = { "dsl/unary.lua", "dsl/math/exp.lua", "gen/targets/c/text.lua", "templates/c/at.c.in", "templates/c/kernel_pack.h" }
+local NAMES = { "dsl/unary.lua", "dsl/math/exp.lua", "gen/targets/c/text.lua", "templates/c/at.c.in", "templates/c/headers/kernel_pack.h" }
 for _, name in ipairs(NAMES) do
   local path = folder .. "/source/" .. name
   local text = read(path)

@@ -339,7 +339,7 @@ compiles() { # compiles COMPILER FLAGS...
   for file in "$work"/sources/*.c; do
     number=$((number + 1))
     in_part $number 3 >>"$work/day" || continue
-    "$@" -std=c11 -c -O1 -Wall -Wextra -Werror -DQ_NO_PACK -I"$QUERN_SOURCE_DIR/templates/c" "$file" -o "$work/out.o" 2>>"$said" || {
+    "$@" -std=c11 -c -O1 -Wall -Wextra -Werror -DQ_NO_PACK -I"$QUERN_SOURCE_DIR/templates/c/headers" "$file" -o "$work/out.o" 2>>"$said" || {
       grep -h 'expression' "$file" >>"$said"
       return 1
     }

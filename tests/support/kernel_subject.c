@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernel_subject.c: every primitive and cast of templates/c/kernel.h as a plain loop over arrays, with a table of them. Built by
- * t010-kernel-primitives.sh into one shared object per compiler, level and optimisation; t010-kernel-primitives.c compares
+ * kernel_subject.c: every primitive and cast of templates/c/headers/kernel.h as a plain loop over arrays, with a table of them.
+ * t010-kernel-primitives.sh builds one shared object per compiler, level and optimisation; t010-kernel-primitives.c compares
  * them. */
-#include "../../templates/c/kernel.h"
+#include "../../templates/c/headers/kernel.h"
 
 #include "kernel_subject.h"
 

@@ -2,8 +2,8 @@
 --
 -- Loops over strips. A strip has as many elements as a vector. A body that looks up small tables is cut into stages: computation
 -- of the indices, the lookups, computation with the items. Each stage is a short loop over the strip, which compilers turn into
--- one vector iteration. Between the loops are operations of templates/c/kernel_strips.h that compilers do not vectorise: they
--- would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
+-- one vector iteration. Between the loops are operations of templates/c/headers/kernel_strips.h, which compilers do not
+-- vectorise: they would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
 
 local access = require "gen.targets.c.access"
 local dag_of = require "gen.graph.dag"
@@ -11,7 +11,7 @@ local target_c = require "gen.targets.c.emit"
 
 local M = {}
 
--- The sizes of f32 and f64 tables for which templates/c/kernel_strips.h has functions.
+-- The sizes of f32 and f64 tables for which templates/c/headers/kernel_strips.h has functions.
 local SIZES = { [16] = true, [32] = true }
 
 local function is_lookup(node)

@@ -15,6 +15,8 @@ local host = require "gen.graph.host"
 
 local M = {}
 
+local HEADERS = "templates/c/headers/" -- what kernels include
+
 M.name = "c"
 M.build = build
 M.is_basic = true   -- the library has it in any case
@@ -49,9 +51,9 @@ end
 -- The headers that kernels include, under a prefix: name -> text. job: prefix, types, read, list
 function M.headers(job)
   local headers = {}
-  for _, name in ipairs(job.list("templates/c", ".h")) do
+  for _, name in ipairs(job.list(HEADERS, ".h")) do
     headers["kernels/" .. name] = table.concat(banner.c "what every kernel includes", "\n") .. "\n"
-      .. names.rename(licence.without(job.read("templates/c/" .. name)), job.prefix)
+      .. names.rename(licence.without(job.read(HEADERS .. name)), job.prefix)
   end
   local dtypes = dtypes_of.header(job.types, job.read)
   if dtypes then
@@ -82,7 +84,7 @@ end
 function M.run_time_headers(read, types)
   local headers = {}
   for k, name in ipairs { "kernel.h", "kernel_cast.h", "kernel_strips.h" } do
-    headers[k] = { name = name, text = licence.without(read("templates/c/" .. name)) }
+    headers[k] = { name = name, text = licence.without(read(HEADERS .. name)) }
   end
   local dtypes = dtypes_of.header(types, read)
   if dtypes then headers[#headers + 1] = { name = dtypes_of.HEADER, text = dtypes } end

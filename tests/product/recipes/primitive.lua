@@ -26,7 +26,7 @@ primitive {
 }
 
 ]==] } },
-    ["templates/c/kernel.h"] = { { before = "#include \"kernel_cast.h\"", text = [==[
+    ["templates/c/headers/kernel.h"] = { { before = "#include \"kernel_cast.h\"", text = [==[
 Q_FN f32 q_absdiff_f32(f32 x, f32 y) { return q_abs_f32(x - y); }
 Q_FN f64 q_absdiff_f64(f64 x, f64 y) { return q_abs_f64(x - y); }
 #define Q_ABSDIFF(X) \
