@@ -13,10 +13,10 @@ local promote = require "gen.front.promote"
 
 local M = {}
 
--- What the bodies of one spec may take together, in steps of expr.lua.
+-- A limit on the bodies of one spec together, in steps of expr.lua.
 M.MAX_SPEC_STEPS = 1000000
 M.MAX_MESSAGE_BYTES = 1000
-M.MOST_KILOBYTES = 16 << 10 -- of Lua's memory after a spec; what is more is collected at once
+M.MOST_KILOBYTES = 16 << 10 -- of Lua's memory after a spec; above it garbage is collected at once
 
 local Service = {}
 Service.__index = Service

@@ -106,7 +106,7 @@ function M.write(folder, files)
     if not ok then return nil, why end
   end
   local counts = { written = 0, kept = 0, removed = 0 }
-  -- What is not made any more goes before the manifest that names it does: a run that was cut short can be repeated.
+  -- Old files are removed before the manifest that names them is replaced: a run that was cut short can be repeated.
   for _, name in ipairs(earlier) do
     if not files[name] then
       local text = M.read(folder .. "/" .. name)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The licence line at the head of a source. What is generated from a source has a line of its own. Pure.
+-- The licence line at the head of a source. Generated text has a line of its own instead. Pure.
 
 local M = {}
 

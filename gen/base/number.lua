@@ -11,8 +11,8 @@ function M.f64_bits(value)
   return (string.unpack("<i8", string.pack("<d", value)))
 end
 
--- Of the float of a dtype's row, { exponent, digits, finite }: the bits of the magnitude that what is too large becomes, and of
--- the one NaN, which of a finite one are the same.
+-- The bits of infinity and of the canonical NaN of a float dtype. t: its row, { exponent, digits, finite }. A dtype without
+-- infinity (finite) has one pattern, all ones, for both: a number that is too large becomes NaN.
 function M.float_limits(t)
   if t.finite then
     local all_ones = (1 << (t.exponent + t.digits - 1)) - 1
@@ -22,7 +22,7 @@ function M.float_limits(t)
   return infinity, infinity | 1 << (t.digits - 2)
 end
 
--- Its bits, nearest to an f64 (ties to even).
+-- The bits of the float nearest to an f64 (ties to even).
 function M.float_bits(value, t)
   if t.exponent == 11 then return M.f64_bits(value) end
   local fraction = t.digits - 1 -- bits of the field
@@ -144,8 +144,8 @@ function M.text(value)
   return (text:gsub("[^%d%-+e]", "."))
 end
 
--- A finite number of a float dtype as a short decimal of at most 6 digits, "0.5", "-3.0", that reads back as that very number;
--- is_exact: only if it is the number exactly. nil: there is none.
+-- A finite number of a float dtype as a decimal of at most 6 digits, "0.5", "-3.0", or nil. The decimal reads back as the same
+-- number; with is_exact it equals the number.
 function M.short(value, t, is_exact)
   local size = math.abs(value)
   if size < 1e-4 or size >= 1e6 then return nil end
@@ -156,7 +156,7 @@ function M.short(value, t, is_exact)
   for digits = 0, 9 do
     local n = math.floor(size * power + 0.5)
     if n >= 1000000 then return nil end
-    -- near in floats; so the exact distance, in units of 2^-k / power, is right even where its terms wrap at 64 bits
+    -- n is near size * power, so the exact distance, in units of 2^-k / power, is small and right even if its terms wrap
     if math.abs(size * power - n) <= n * nearness then
       local distance = math.abs((k < 64 and n << k or 0) - m * power)
       -- within half a unit of m is read as m; below a power of two within a quarter

@@ -59,7 +59,7 @@ function M.put_under_prefix(model, prefix)
   end
 end
 
--- What is wrong with ops that are to be in one tree, or nil: two of them have one C name.
+-- The error of a tree with two ops of one C name; nil: there are none.
 function M.clash(ops, prefix)
   local taken = {}
   for _, op in ipairs(ops) do

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the dtypes of dsl/types.lua imply: sets, promotion, the names of things that follow from a dtype.
+-- The type system of the dtypes of dsl/types.lua: sets, promotion, names that follow from a dtype.
 -- Knows no ops and no C.
 
 local M = {}

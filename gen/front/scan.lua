@@ -95,7 +95,7 @@ end
 
 local BRANCHES = { ["else"] = true, ["elif"] = true, ["elifdef"] = true, ["elifndef"] = true }
 
--- What the conditions of the preprocessor leave out of a text, told of a plain 0 only: of all others each branch counts.
+-- The parts of a text that #if 0 leaves out. Of all other conditions each branch counts as compiled.
 -- Returns two functions. The first takes the position of a # that begins a line: the position to go on from, or nil if no
 -- condition begins or ends there. The second tells whether the following text is left out.
 local function new_conditions(text)

@@ -131,7 +131,7 @@ function Scope:param(op, param, value, type_name, node)
   return self.state.dag:constant(type_name, number)
 end
 
--- What a body gives for an output, in the type that it must have. wanted: of the output
+-- The value of a body for an output, in the compute type of the output's dtype `wanted`.
 function Scope:given(owner, value, wanted, node)
   local type_name = self.state.types.by_name[wanted].compute
   if is_weak(value) then value = self:strong(value, type_name, node) end

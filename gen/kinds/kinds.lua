@@ -21,11 +21,11 @@
 --   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
---   templates             those of templates/c that only its records have. A record without a DAG fills one itself:
---                         values(c, types, record), c: what gen/targets/c/kernels.lua lends it; says: its comment, where it is of
---                         no op
---   table                 of the packs, for the runtime: { header, text(packs_of) }, packs_of(role): list of { record, name }, none
---                         where there is nothing for the CPU
+--   templates             those of templates/c that only its records have. A record without a DAG has values(c, types, record),
+--                         the values of its template; c: functions of gen/targets/c/kernels.lua. A record without an op has
+--                         says, the text of the kernel's comment
+--   table                 of the packs, for the runtime: { header, text(packs_of) }. packs_of(role): list of { record, name }; it
+--                         is empty in a tree without kernels for the CPU
 --   cuda_records, cuda_operands                   the same for CUDA
 
 local elementwise = require "gen.kinds.elementwise"

@@ -12,7 +12,7 @@ local targets = require "gen.targets.all"
 
 local M = {}
 
--- What the expressions in C sources are built as. Returns kernels or nil, errors.
+-- The kernels of the expressions in C sources; or nil, errors.
 local function scanned_kernels(model, files, dtypes, digests, inputs)
   local list, errors = {}, {}
   for _, file in ipairs(files) do

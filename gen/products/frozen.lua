@@ -103,8 +103,8 @@ local function class_choices(n_in, n_out)
   return list
 end
 
--- What a scanned expression is built for: all inputs of one dtype, for each of `dtypes` that it takes. Returns kernels, or nil
--- and a message where it takes none of them.
+-- The kernels of a scanned expression: all inputs of one dtype, for each of `dtypes` that it takes; or nil, message: it takes none
+-- of them.
 function M.of_scanned(model, found, dtypes, digests)
   local list, first_message = {}, nil
   local part = source.part(found.source, found.at, found.text)
@@ -149,7 +149,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- texts
 
--- What a kernel is called in C: several folders may have one kernel, and the library has its own.
+-- A kernel's name in C. It has the prefix, because several folders and the library may have the same kernel.
 local function symbol_of(prefix, kernel) return prefix .. "_" .. kernel.name end
 
 local function table_text(prefix, list)

@@ -13,7 +13,7 @@ local version = require "gen.base.version"
 
 local M = {}
 
--- What the code of an expression depends on, in one number: the same sources give the same on every machine.
+-- A digest of everything that the code of an expression depends on. It is the same on every machine.
 function M.build_id(root)
   local parts = {}
   local function add(folder, suffix)

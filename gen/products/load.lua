@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Spec files -> a model: the built-in ones, and those that a user names. What is wrong comes back as a list of strings.
+-- Spec files -> a model: the built-in ones, and those that a user names. Errors are returned as a list of strings.
 
 local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"
@@ -18,7 +18,7 @@ function M.reader(root, inputs)
   end
 end
 
--- What the built-in specs declare. root: the folder of build.lua; is_preview: with the dtypes in preview. Returns model, inputs
+-- The model of the built-in specs. root: the folder of build.lua; is_preview: with the dtypes in preview. Returns model, inputs
 -- (files read), errors
 function M.builtin_model(root, is_preview)
   local inputs = {}

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a run makes: options -> ops, dtypes, records of kernels. Makes no text.
+-- The plan of a run: options -> ops, dtypes, records of kernels. Makes no text.
 
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
@@ -68,8 +68,8 @@ function M.wanted_dtypes(model, names, ops, errors)
   return wanted
 end
 
--- The ops that are asked for, sorted by name: all, or those of --ops and those that the spec files among options.specs declare
--- (what is derived of these has to be named; is_named_only: all have).
+-- The ops to generate, sorted by name. Without --ops: all. With it: those that it names, and the ops that the files of
+-- options.specs declare; not their backward ops; with options.is_named_only only those that it names.
 function M.sorted_ops(model, options, errors)
   local ops, seen, is_spec = {}, {}, {}
   local function add(op)
@@ -92,7 +92,7 @@ function M.sorted_ops(model, options, errors)
   return ops
 end
 
--- What was asked for by name and yields nothing: ops that take none of the dtypes, dtypes that none of the ops takes or gives.
+-- Errors of requests without a result: ops that take none of the dtypes, dtypes that none of the ops takes or gives.
 local function idle(model, options, ops, wanted, errors)
   local is_used = {}
   for _, op in ipairs(ops) do
@@ -164,8 +164,8 @@ function M.plan(model, options)
            packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
--- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets left_out: list of { op, why };
--- returns it.
+-- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets and returns left_out: list of
+-- { op, why }.
 function M.leave_out(plan, why_of)
   local kept, left_out = {}, {}
   for _, op in ipairs(plan.ops) do

@@ -20,8 +20,9 @@ local M = {}
 
 ---------------------------------------------------------------------------------------------------- which there are
 
--- Each primitive: { file, op, args = types, type = of the result }, and name if the node has one. Those whose arguments
--- differ in type are added by hand.
+-- The primitives in every dtype: list of { file, op, args, type, name }. file: the group of kernels that it belongs to; args: the
+-- types of its arguments; type: of its result; name: of its node, may be nil. A row of gen/graph/primitives.lua with a family
+-- takes arguments of one type; the second loop adds the primitives with arguments of several types.
 local function primitives_of(types)
   local list, computed, stored = {}, {}, {}
   for _, name in ipairs(types.sets.all) do
@@ -65,8 +66,8 @@ end
 
 ---------------------------------------------------------------------------------------------------- their kernels
 
--- What tells a kernel from others: the operation and the types of its operands, the result's last, where types that are
--- the same bits to it have one name.
+-- The identity of a kernel: its operation and the types of its operands, the result's last. Types that are the same bits to the
+-- operation have one name.
 local function key_of(types, op, dtypes, classes)
   local function signless(name)
     local t = types.by_name[name]
@@ -99,7 +100,7 @@ local function only_node(dag)
   return node.op
 end
 
--- Kernels of the plan that are a primitive's: by key. Rank 1 and 2, no strided operand.
+-- The kernels of the plan that compute a primitive, by key: of rank 1 and 2, without strided operands.
 local function kernels_of_plan(plan)
   local types, kernels = plan.model.types, {}
   local function add(op, dtypes, record)
@@ -139,8 +140,7 @@ local function dag_of_primitive(types, primitive)
   return { dag = dag, inputs = inputs, params = {}, outputs = { result }, type = primitive.type }
 end
 
--- The classes that a primitive has kernels for, contiguous first. A conversion's one argument has no other that a
--- broadcast one could stand beside; a lookup's table is one address.
+-- The classes that a primitive has kernels for, contiguous first. A lookup's table is one address: its class is always b.
 local function classes_of(primitive)
   if primitive.op == "lookup" then return { "bcc" } end
   return variants.broadcast_classes(#primitive.args, 1)
@@ -202,10 +202,10 @@ local function function_rows()
   return rows
 end
 
--- What a primitive is to derivatives and to the interpreter. ORDER qn_primitive_role: PLAIN where none is named
+-- A primitive's role for derivatives and for the interpreter; PLAIN if it is not listed. ORDER qn_primitive_role
 local ROLES = { select = "SELECT", cast = "CONVERT", bits = "BITS", from_bits = "FROM_BITS", lookup = "LOOKUP" }
 
--- The rules by which they are derived, in postfix order; and by op the number of its rule, from 0.
+-- The derivative rules as rows of C, in postfix order; and the index of each op's rule: op -> index from 0.
 local function derivative_rows()
   local rows, number_of = {}, {}
   for k, op in ipairs(order.keys(derive.RULES)) do
@@ -216,7 +216,7 @@ local function derivative_rows()
   return rows, number_of
 end
 
--- The ops that round to a dtype that is computed in another: by that dtype.
+-- The rounding op of each dtype with another compute type, as rows of C.
 local function round_rows(list)
   local rows, seen = {}, {}
   for _, primitive in ipairs(list) do

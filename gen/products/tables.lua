@@ -18,8 +18,7 @@ local M = {}
 function M.dtype_constant(name) return "QN_" .. name:upper() end
 local upper = M.dtype_constant
 
--- How many DLPack codes there is a row for in the table by which dtypes are found; how many sizes of elements there are, each
--- twice the one before.
+-- The number of rows, one for each DLPack code, of the table that dtypes are found by.
 local function n_codes(types)
   local n = 7 -- kDLBool, the last of them that every build knows
   for _, t in ipairs(types.list) do n = math.max(n, t.code + 1) end
@@ -28,6 +27,7 @@ end
 
 local function log2(value) return value > 1 and 1 + log2(value // 2) or 0 end
 
+-- The number of sizes of elements: 1, 2, 4, ... bytes.
 local function n_sizes(types)
   local n = 0
   for _, t in ipairs(types.list) do n = math.max(n, log2(t.size) + 1) end
@@ -82,8 +82,8 @@ extern const uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8];
 ]]
 end
 
--- The set of the kinds that some ops are of (runtime/core/kinds/kind_*.c); ops nil: all of them. What is registered, and what has
--- no row, is elementwise.
+-- The kinds of some ops, as a set of names (runtime/core/kinds/kind_*.c); ops nil: all kinds. elementwise is always one of them:
+-- it is the kind of ops that a host registers, and of compiled expressions.
 function M.kinds(ops)
   local set = { elementwise = true }
   for _, kind in ipairs(ops and {} or kinds.list) do set[kind.name] = true end
@@ -130,7 +130,7 @@ end
 
 local CLASS = { c = "QN_CLASS_CONTIGUOUS", b = "QN_CLASS_BROADCAST", s = "QN_CLASS_STRIDED", t = "QN_CLASS_TILED" }
 
--- What a row says of a kernel before its functions: name, dtypes, classes, rank.
+-- The first fields of a kernel's row, before its functions: name, dtypes, classes, rank.
 function M.row_head(record, name, dtypes)
   local constants, classes = {}, {}
   for k, dtype in ipairs(dtypes) do
@@ -181,7 +181,7 @@ end
 -- Whether a body is keyed by a dtype that is computed in another: there are kernels of that dtype itself.
 function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
 
--- What an op's row refers to, and the inputs that are conditions as bits.
+-- The definitions that an op's row refers to; and the set of inputs that are conditions, as bits.
 local function op_definitions(types, op, built, records, devices)
   local out, rows, bool_in = {}, {}, 0
   local inputs, outputs = M.accepted(types, op, built)
@@ -231,7 +231,8 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
--- What is left out of a row where it is 0: why the op is no part of an expression; what a backward op's inputs and outputs are.
+-- The fields of a row that most ops do not have: the reason why the op is no part of an expression; the meaning of a backward
+-- op's inputs and outputs.
 function M.further_fields(op)
   local refusal, out = kinds.of(op).refusal, {}
   if refusal then out[1] = "\n    .refusal = " .. c.string(refusal(op)) .. "," end
@@ -299,7 +300,8 @@ local function op_rows(types, ops, built, records_of, devices)
   return table.concat(out, "\n")
 end
 
--- The backends and kinds that rows refer to; the table of backends, the CPU's first; of kinds, where it is wanted. kind_names: a set
+-- The declarations of the backends and kinds that rows refer to; the table of backends, the CPU's first; with lists_kinds the
+-- table of kinds. kind_names: a set
 local function declarations(kind_names, backends, lists_kinds)
   local out, list = {}, {}
   for _, name in ipairs(order.keys(kind_names)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
@@ -386,10 +388,11 @@ M.KERNEL_MACROS = [[
 #endif
 ]]
 
--- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
--- nothing for the CPU; devices: the device_tables of other targets (gen/targets/all.lua);
--- options: kinds = the set of those that are compiled, lists_kinds = there is a table of them, allocator (may be nil) = the public
--- function that makes outputs
+-- op_table.c.
+-- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, empty without kernels for the CPU;
+-- devices: the device_tables of other targets (gen/targets/all.lua).
+-- options.kinds: set of the names of the kinds of op that are compiled; options.lists_kinds: whether the text has a table of them
+-- (qn_kinds); options.allocator: the public C function that allocates outputs, or nil.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local allocator, kind_names = options.allocator, options.kinds
   local backends, headers, declared = {}, {}, {}

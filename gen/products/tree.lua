@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a framework author gets: kernels of the targets asked for, the core runtime and the public header under his prefix, the
--- lists that build them, a manifest, a notice. The library's own sources are the same with what library.lua adds, and without the
+-- A generated tree: kernels of the targets asked for, the core runtime and the public header under the author's prefix, the lists
+-- that build them, a manifest, a notice. The library's own sources are the same with the files of library.lua, and without the
 -- core, which the build takes from runtime/core.
 
 local banner = require "gen.targets.c.banner"

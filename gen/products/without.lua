@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a tree is generated without on request: `--no-threads`, `--no-environment`. Each leaves files of the core out and has a small
--- one in their place. Pure.
+-- The options --no-threads and --no-environment. Each leaves files of the core out of a tree and adds small ones in their place.
+-- Pure.
 
 local M = {}
 

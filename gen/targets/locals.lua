@@ -20,14 +20,14 @@ for word in ([[
 -- Names that macros and functions of headers may have.
 local function is_foreign(name) return name:find "^[qQ]%a?_" or name:find "^_" or name:find "__" or not name:find "%l" end
 
--- What the templates and the targets call things that belong to an operand.
+-- The beginnings of the names that templates and targets give to variables of an operand.
 local OF_OPERAND = { "in_", "row_", "step_", "strip_", "give_", "put_", "got_", "to_", "tile_", "loaded_" }
 
 local Locals = {}
 Locals.__index = Locals
 
--- The names of one kernel. parsed: its template; operands: of operands.lua; others: list of names that are taken besides;
--- outputs: the nodes that it computes. What runs for every element is named before what only rare blocks need.
+-- The names of one kernel. parsed: its template; operands: of operands.lua; others: list of further names that are taken;
+-- outputs: the nodes that it computes. Values that every element needs are named before values of rare blocks.
 function M.new(parsed, operands, others, outputs)
   local taken = {}
   for word in pairs(template.identifiers(parsed)) do taken[word] = true end

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Storage types and casts of the floats that the headers of templates/ do not have: made of their rows in dsl/types.lua, for any
--- target. A build without such dtypes has no text of this.
+-- Storage types and casts of float dtypes, generated from their rows in dsl/types.lua, for any target. They serve the dtypes that
+-- the hand-written headers of templates/ do not have (is_made). A build without such dtypes has no text of this.
 
 local template = require "gen.base.template"
 
 local M = {}
 
-M.MOST_DIGITS = 14 -- of such a float: what rounding to odd in the headers leaves room for
+M.MOST_DIGITS = 14 -- of such a float: a limit of the rounding to odd in the headers
 
 local FOLDER = "templates/c/headers/"
 
--- Whether a build has dtypes whose text is made of their rows.
+-- Whether a build has a dtype with generated text.
 function M.has_any(types)
   for _, t in ipairs(types.list) do
     if t.is_made then return true end
@@ -21,8 +21,8 @@ end
 
 local function hex(value) return string.format("0x%x", value) end
 
--- The casts between a float and the other dtypes: those that it casts to by way of f32; those that f32 has all numbers of; the
--- others. made: those that stand before it
+-- The dtypes that a generated float has casts with, by way of f32. Three lists: all of them; those with no number that f32 lacks
+-- (exact); the others (wide). made: the generated dtypes before it, as a set
 local function casts_of(types, float, made)
   local others, exact, wide, f32 = {}, {}, {}, types.by_name.f32
   for _, t in ipairs(types.list) do
@@ -61,8 +61,7 @@ function M.text_of(read, name, values)
   return template.render(template.parse(file, read(file), read), values)
 end
 
--- The texts of the floats of a build. has_masks: selections take masks, as in C, and casts from what is wider are C's; else
--- selections take conditions
+-- The texts of the generated floats of a build. has_masks: the text is C, with selections by masks; else CUDA, by conditions
 function M.floats(types, read, has_masks)
   local out, made = {}, {}
   for _, t in ipairs(types.list) do

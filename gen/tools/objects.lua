@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the compiler makes of a tree's kernels: seconds and bytes of machine code, file by file. Runs the compiler that CC names, else
--- cc, one file after another, at every level, with the flags of the tree's CMakeLists.txt; keeps no objects.
+-- Seconds of compilation and bytes of machine code of a tree's kernels, file by file. Runs the compiler that CC names, else cc,
+-- one file after another, at every level, with the flags of the tree's CMakeLists.txt; keeps no objects.
 
 local build = require "gen.targets.c.build"
 local order = require "gen.base.order"
@@ -22,8 +22,8 @@ compile() {
 }
 ]]
 
--- files: names as they are in the build. Returns { compiler, flags, rows = name -> { seconds, bytes } } of all levels together, or nil
--- where nothing could be compiled.
+-- files: name -> text, of the tree. Returns { compiler, rows = file's name -> { seconds, bytes } }, of all levels together; nil:
+-- nothing could be compiled.
 function M.measure(folder, files)
   local script = { string.format(SCRIPT, "'" .. folder:gsub("'", "'\\''") .. "'", build.GCC_FLAGS, build.COMMON_FLAGS) }
   for _, name in ipairs(order.keys(files)) do

@@ -8,7 +8,8 @@ local M = {}
 
 M.HEADER = "kernel_dtypes.h"
 
--- The values of complex.h.in for a dtype, whose parts are the float of its exponent and digits.
+-- The values of complex.h.in for a complex dtype. The dtype of its real and imaginary parts is the float dtype with the same
+-- exponent and digits.
 local function complex_values(types, complex)
   local part, others = nil, {}
   for _, t in ipairs(types.list) do
@@ -21,10 +22,10 @@ local function complex_values(types, complex)
            others = others }
 end
 
--- A line that includes the header, behind that of kernel.h; "" in a build that has none.
+-- The #include line of that header, after the one of kernel.h; "" in a build without such dtypes.
 function M.include(types) return stored.has_any(types) and string.format('#include "%s"\n', M.HEADER) or "" end
 
--- The header, or nil. read: path under the root -> text
+-- The header's text, or nil. read: path under the root -> text
 function M.header(types, read)
   if not stored.has_any(types) then return nil end
   local out = { "#ifndef QUERN_KERNEL_DTYPES_H\n#define QUERN_KERNEL_DTYPES_H\n",

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The names of a tree: those of the library under an author's prefix. A kernel's name is made of parts; the library's own C
--- sources are read as tokens, in which identifiers change, and words of comments, and no string. (What a source says of a name
--- in a string it spells by QN_SPELLED, which takes an identifier.) Pure.
+-- The names of a tree: those of the library under an author's prefix. Kernels' names are made of parts. The library's own C
+-- sources are read as tokens: identifiers change, also within comments; strings do not. (A source that needs a name in a string
+-- spells it by QN_SPELLED, which takes an identifier.) Pure.
 
 local source = require "gen.base.source"
 

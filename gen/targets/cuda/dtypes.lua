@@ -6,7 +6,8 @@ local stored = require "gen.targets.stored"
 
 local M = {}
 
--- What stands behind kernel_cuda.h in every text; "" in a build that has none. read: path under the root -> text
+-- The text that follows kernel_cuda.h in every file of kernels; "" in a build without such dtypes. read: path under the root ->
+-- text
 function M.text(types, read)
   if not stored.has_any(types) then return "" end
   return "#define Q_WHERE(condition) (condition)\n\n" .. stored.floats(types, read, false) .. "#undef Q_WHERE\n"

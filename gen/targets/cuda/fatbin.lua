@@ -29,7 +29,7 @@ local function entry_of(entry)
   }) }
 end
 
--- list of { stem, text, entries, op or nil }: the ops' kernels, and those of plan.primitive_files that no op has
+-- The sources, one per op and per file of plan.primitive_files: list of { stem, text, entries, op or nil }.
 function M.sources(plan, templates, headers)
   local list = {}
   for _, file in ipairs(cuda.files(plan, names.LIBRARY, templates, headers)) do
