@@ -2,9 +2,10 @@
 --
 -- The typed DAG: nodes made once each (CSE by hash consing), exact folding of integers, order. Knows no syntax, no C.
 --
--- A node is { id, op, type, args = { nodes }, [value], [name], [table], [is_canonical], [label] }. Types are dtype names of
--- dsl/types.lua; "bool" is a condition. is_canonical: a number or the canonical NaN, where no rare block runs. label: the
--- value's name in the source, for readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
+-- A node is { id, op, type, args = { nodes }, [value], [index], [name], [table], [is_canonical], [label] }. Types are dtype
+-- names of dsl/types.lua; "bool" is a condition. value: of a constant: a float's bits, or an integer. index: of an input or a
+-- param. is_canonical: a number or the canonical NaN, where no rare block runs. label: the value's name in the source, for
+-- readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
 
 local number = require "gen.base.number"
 local primitives = require "gen.graph.primitives"
@@ -25,13 +26,13 @@ function M.new(types, is_plain)
   return setmetatable({ types = types, nodes = {}, of_key = {}, is_plain = is_plain or false }, Dag)
 end
 
--- extra: fields beside args that tell nodes apart: value (bits or integer), name, table
+-- extra: fields beside args that tell nodes apart: value, index, name, table
 function Dag:node(op, type_name, args, extra)
   local key = { op, type_name }
   for _, arg in ipairs(args) do key[#key + 1] = arg.id end
   if extra then
     key[#key + 1] = "="
-    key[#key + 1] = tostring(extra.value)
+    key[#key + 1] = tostring(extra.value or extra.index)
     key[#key + 1] = extra.name or ""
   end
   key = table.concat(key, " ")

@@ -192,14 +192,14 @@ function M.run(scope)
   local state = expr.new_state(model, true)
   local env, of_node = {}, {}
   for k, input in ipairs(forward.inputs) do
-    local node = state.dag:node("input", input.type or scope.T, {}, { value = k, name = input.name })
+    local node = state.dag:node("input", input.type or scope.T, {}, { index = k, name = input.name })
     env[input.name], of_node[node] = node, scope.env[input.name]
   end
   for k, param in ipairs(forward.params) do
-    local node = state.dag:node("param", scope.T, {}, { value = k, name = param.name })
+    local node = state.dag:node("param", scope.T, {}, { index = k, name = param.name })
     env[param.name], of_node[node] = node, scope.env[param.name]
   end
-  local grad = state.dag:node("input", scope.T, {}, { value = 0, name = "grad" })
+  local grad = state.dag:node("input", scope.T, {}, { index = 0, name = "grad" })
   of_node[grad] = scope.env.grad
   local inside = expr.Scope.of_body({ state = state }, forward, scope.source, env, scope.T)
   local result, derivatives = inside:run_body(), {}
@@ -237,11 +237,12 @@ local function may_have_one(types, op)
 end
 
 -- The bodies of a backward op: those of the spec, or the op's own, marked `derive`.
-local function bodies_of(op, wrt)
+local function bodies_of(types, op, wrt)
   if op.grad then return { any = op.grad.text } end
   local bodies = {}
   for key, body in pairs(op.bodies) do
-    if key == "any" or key == "floating" or key == "f32" or key == "f64" then
+    local t = types.by_name[key]
+    if key == "any" or key == "floating" or t and t.kind == "float" and t.compute == key then
       bodies[key] = { name = body.name, text = body.text, whole = body.whole, offset = body.offset, derive = wrt }
     end
   end
@@ -296,7 +297,7 @@ local function make(model, op)
     doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
     examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
-    bodies = bodies_of(op, by), reads = {}, by = {},
+    bodies = bodies_of(types, op, by), reads = {}, by = {},
   }
   local number = {}
   for k, input in ipairs(op.inputs) do number[input.name] = k - 1 end

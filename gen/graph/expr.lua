@@ -31,8 +31,8 @@ local Scope, is_weak = scope_of.Scope, weak_of.is_weak
 -- until M.lower inlines their bodies
 function M.new_state(model, has_units)
   model.parsed = model.parsed or setmetatable({}, { __mode = "k" })
-  return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {}, files = {},
-           active = {}, parsed = model.parsed, depth = 0, steps = 0 }
+  return { model = model, types = model.types, dag = dag_of.new(model.types, has_units), has_units = has_units, inlined = {},
+           files = {}, active = {}, parsed = model.parsed, depth = 0, steps = 0 }
 end
 
 -- Copies the nodes `roots` of a graph of units into the graph of a scope, with calls inlined. of_node: node -> its copy; known
@@ -42,7 +42,8 @@ function M.lower(state, scope, roots, of_node)
   for _, node in ipairs(dag_of.order(roots)) do needed[node] = true end
   for _, node in ipairs(state.dag.nodes) do -- in the order in which they were made
     if needed[node] and not of_node[node] then
-      local args, extra = {}, node.op ~= "call" and { value = node.value, name = node.name, table = node.table } or nil
+      local args, extra = {}, nil
+      if node.op ~= "call" then extra = { value = node.value, index = node.index, name = node.name, table = node.table } end
       for k, arg in ipairs(node.args) do args[k] = of_node[arg] end
       if #args == 0 and node.op ~= "call" then
         of_node[node] = dag:node(node.op, node.type, args, extra)
@@ -77,16 +78,16 @@ function M.op_dag(model, op, K, exact)
   local env, inputs, params = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
-    inputs[k] = state.dag:node("input", type_name, {}, { value = k, name = input.name })
+    inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
   for k, param in ipairs(op.params) do
-    params[k] = state.dag:node("param", value_type, {}, { value = k, name = param.name })
+    params[k] = state.dag:node("param", value_type, {}, { index = k, name = param.name })
     env[param.name] = params[k]
   end
   local function add(list, node_op, names)
     for _, name in ipairs(names or {}) do
-      list[#list + 1] = state.dag:node(node_op, value_type, {}, { value = #list + 1, name = name })
+      list[#list + 1] = state.dag:node(node_op, value_type, {}, { index = #list + 1, name = name })
       env[name] = list[#list]
     end
   end

@@ -205,7 +205,7 @@ local function slots_of(dag, types)
     if node.op == "param" then slots[#slots + 1] = node end
   end
   table.sort(slots, function(a, b)
-    if a.value ~= b.value then return a.value < b.value end
+    if a.index ~= b.index then return a.index < b.index end
     return types.by_name[a.type].index < types.by_name[b.type].index
   end)
   if #slots > M.MAX_SLOTS then fail("limit", 1, "params in more than %d types together", M.MAX_SLOTS) end
@@ -227,11 +227,13 @@ local function lowered(src, state, inputs, outputs)
   local inner = expr.new_state(state.model)
   local scope, of_node = setmetatable({ state = inner, source = src, env = {} }, expr.Scope), {}
   for k, node in ipairs(inputs) do
-    inputs[k] = inner.dag:node("input", node.type, {}, { value = node.value, name = node.name })
+    inputs[k] = inner.dag:node("input", node.type, {}, { index = node.index, name = node.name })
     of_node[node] = inputs[k]
   end
   for _, node in ipairs(state.dag.nodes) do -- every slot is there, needed or not
-    if node.op == "param" then of_node[node] = inner.dag:node("param", node.type, {}, { value = node.value, name = node.name }) end
+    if node.op == "param" then
+      of_node[node] = inner.dag:node("param", node.type, {}, { index = node.index, name = node.name })
+    end
   end
   local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
   if not ok then
@@ -259,7 +261,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
-    inputs[k] = state.dag:node("input", t.compute, {}, { value = k, name = names.canonical[name] })
+    inputs[k] = state.dag:node("input", t.compute, {}, { index = k, name = names.canonical[name] })
     env[name] = scope:typed(inputs[k], t.name)
   end
   -- Makes a settled value the next output.
@@ -294,7 +296,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
---   { dag, inputs = nodes, slots = param nodes (value: which param; type) in the order of the kernel's parameters,
+--   { dag, inputs = nodes, slots = param nodes (index: of the param, from 0; type) in the order of the kernel's parameters,
 --     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
 --     names = { name, inputs, outputs, params } }
 -- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.

@@ -22,7 +22,7 @@ function M.dag(types, from, to)
   local is_below, is_above = exceeds(f, t)
   if not is_below and not is_above then return nil end
   local dag = dag_of.new(types)
-  local input = dag:node("input", from, {}, { value = 1, name = "x" })
+  local input = dag:node("input", from, {}, { index = 1, name = "x" })
   local value, digits = input, t.bits - (t.signed and 1 or 0)
   if is_below then
     value = dag:make("maximum", from, { value, dag:constant(from, t.signed and -(1 << digits) or 0) })

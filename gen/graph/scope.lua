@@ -81,7 +81,7 @@ function Scope:instantiate(tree, dtype, node)
   local function build(value)
     if value.weak then return node_of(self:strong(value, dtype, node)) end
     if value.tree == "param" then
-      return self.state.dag:node("param", t.compute, {}, { value = value.index, name = value.index .. "_" .. t.compute })
+      return self.state.dag:node("param", t.compute, {}, { index = value.index, name = value.index .. "_" .. t.compute })
     end
     if t.kind == "bool" then self:fail(node, "arithmetic of a parameter where bool is expected: write a comparison") end
     local args = { build(value[1]) }

@@ -130,7 +130,7 @@ local function dag_of_primitive(types, primitive)
   local inputs = {}
   for k, type_name in ipairs(primitive.args) do
     local name = (primitive.op == "select" and SELECT_ARGUMENTS or ARGUMENTS)[k]
-    inputs[k] = dag:node("input", type_name, {}, { value = k, name = name })
+    inputs[k] = dag:node("input", type_name, {}, { index = k, name = name })
   end
   local result = inputs[1]
   if primitive.op ~= "canon" then

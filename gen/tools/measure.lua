@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The accuracy of a spec's ops: the C text of their bodies in exact arithmetic, or in 113 bits, for the
--- program tools/measure/spec_accuracy.c, and how that is built and run (`check --measure`). In it nothing is rounded but the last result:
--- math functions are libm's of 113 bits, named constants and short decimal numbers what they stand for. What derivatives mean is
--- compared with differences of what their ops mean.
+-- The accuracy of a spec's ops: the C text of their bodies in exact arithmetic, or in 113 bits, for the program
+-- tools/measure/spec_accuracy.c, and how that is built and run (`check --measure`). Only the last result is rounded: math functions
+-- are libm's of 113 bits; named constants and short decimal numbers have their exact values. Derivatives are compared with
+-- differences of their ops' references.
 
 local dag_of = require "gen.graph.dag"
 local expr = require "gen.graph.expr"
@@ -15,8 +15,8 @@ local spelling = require "gen.targets.spelling"
 
 local M = {}
 
--- What is left as a call: the library's functions that an op of their name declares a bound for, which tools/measure/ref.c has in 113
--- bits; and the whole quotients: their bodies use bits.
+-- The functions that stay calls: those of the library with an op of the same name that declares a bound, which tools/measure/ref.c
+-- has in 113 bits; and the whole quotients, because their bodies use bits.
 local QUOTIENTS = { floor_divide = "exact_floor_divide", trunc_divide = "exact_trunc_divide", remainder = "exact_remainder" }
 function M.exact(model)
   local set = {}
@@ -81,8 +81,8 @@ local function reference(types, output, name)
       if is(arg, "integer") then return nil, "it computes with integers" end
     end
     if is(node, "integer") then return nil, op == "bits" and "it looks at bits" or "it computes with integers" end
-    if op == "input" then text = string.format("x[%d]%s", node.value - 1, is(node, "bool") and " != 0" or "")
-    elseif op == "param" then text = string.format("param[%d]", node.value - 1)
+    if op == "input" then text = string.format("x[%d]%s", node.index - 1, is(node, "bool") and " != 0" or "")
+    elseif op == "param" then text = string.format("param[%d]", node.index - 1)
     elseif op == "const" then
       text = is(node, "bool") and tostring(node.value)
         or real(value_of(node), node.type)
@@ -162,8 +162,8 @@ local function slope_rows(plan, backward, functions)
   return rows
 end
 
--- The text of subjects.h, which tools/measure/spec_accuracy.c includes: the ops of a plan and what is exact; a list of sentences about what
--- is not measured; and how many rows there are.
+-- The text of subjects.h, which tools/measure/spec_accuracy.c includes: the ops of a plan and their references; a list of sentences
+-- about outputs that are not measured; and the number of rows.
 function M.subjects(plan, prefix)
   local types, functions, rows, skipped, slopes = plan.model.types, {}, {}, {}, {}
   for _, op in ipairs(plan.ops) do

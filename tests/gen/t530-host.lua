@@ -70,7 +70,7 @@ end
 -- A node as text: op:type(arguments), constants by their value.
 local function shown(node)
   if node.op == "input" then return node.name end
-  if node.op == "param" then return string.format("p%d:%s", node.value, node.type) end
+  if node.op == "param" then return string.format("p%d:%s", node.index, node.type) end
   if node.op == "const" then
     local value = node.value
     if node.type == "f32" then value = number.f32_value(value) elseif node.type == "f64" then value = number.f64_value(value) end
@@ -107,7 +107,7 @@ local function outline(text, dtypes)
   for _, node in ipairs(dag.dag.nodes) do
     local args = {}
     for k, arg in ipairs(node.args) do args[k] = arg.id end
-    parts[#parts + 1] = string.format("%s %s %s %s %s", node.op, node.type, tostring(node.value), node.name or "", table.concat(args, " "))
+    parts[#parts + 1] = string.format("%s %s %s %s %s", node.op, node.type, tostring(node.value or node.index), node.name or "", table.concat(args, " "))
   end
   for k, node in ipairs(dag.outputs) do parts[#parts + 1] = node.id .. dag.out_dtypes[k] end
   for _, node in ipairs(dag.slots) do parts[#parts + 1] = node.id end

@@ -347,7 +347,7 @@ local function rebuild(said_by_c, dag, result, folds)
   local nodes = {}
   local function slot(index, type_name)
     for _, node in ipairs(result.slots) do
-      if node.value == index and node.type == type_name then return node end
+      if node.index == index and node.type == type_name then return node end
     end
   end
   for k, value in ipairs(said_by_c.values) do
@@ -410,7 +410,7 @@ local function differs(case, c)
   if list_text(dtypes) ~= list_text(result.out_dtypes) then
     return "output dtypes: C " .. list_text(dtypes) .. ", Lua " .. list_text(result.out_dtypes)
   end
-  for k, node in ipairs(result.slots) do slots[k] = node.value .. node.type end
+  for k, node in ipairs(result.slots) do slots[k] = node.index .. node.type end
   for _, value in ipairs(c.values) do
     if value[1] == "param" then c_slots[#c_slots + 1] = value[3] .. value[2] end
   end
