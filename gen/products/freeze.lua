@@ -35,8 +35,8 @@ local function scanned_kernels(model, files, dtypes, digests, inputs)
   return list
 end
 
--- A folder of kernels of expressions, built ahead for libquern. options: record (a file) or scan (a list of C files) with
--- dtypes; prefix, specs. Returns { files, inputs, n_kernels } or nil, errors.
+-- A folder of kernels of expressions, built ahead for libquern. options: record (the name of a record file) or scan (a list of C
+-- files) with dtypes; prefix, specs. Returns { files, inputs, n_kernels } or nil, errors.
 function M.freeze(root, options)
   local model, inputs, errors = load.load(root, options.specs)
   if #errors > 0 then return nil, errors end
@@ -57,15 +57,16 @@ function M.freeze(root, options)
     text, why = files_on_disk.read(options.record)
     if not text then return nil, { why } end
     inputs[#inputs + 1] = options.record
-    list, errors = frozen.read_record(model, options.record, text, digests)
+    list, errors = frozen.read_record_file(model, options.record, text, digests)
     if #errors == 0 and #list == 0 then errors[1] = options.record .. ": no kernels" end
   else
-    local wanted = planning.wanted_dtypes(model, options.dtypes and planning.split(options.dtypes), {}, errors)
+    local asked = options.dtypes and planning.split(options.dtypes)
+    local wanted = planning.wanted_dtypes(model, asked, {}, errors)
     local dtypes = {}
     for _, t in ipairs(model.types.list) do
       if wanted[t.name] and t.kind ~= "bits" then dtypes[#dtypes + 1] = t.name end
     end
-    if #errors == 0 then list, errors = scanned_kernels(model, options.scan, options.dtypes and planning.split(options.dtypes) or dtypes, digests, inputs) end
+    if #errors == 0 then list, errors = scanned_kernels(model, options.scan, asked or dtypes, digests, inputs) end
   end
   if errors and #errors > 0 then return nil, errors end
   list, why = frozen.unique(list)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Kernels of expressions built ahead: those that an application compiled (a record), or that QUERN_KERNEL names in its
+-- Kernels of expressions built ahead: those that an application compiled (a record file), or that QUERN_KERNEL names in its
 -- C sources (scan.lua), as C files with one table that libquern finds them in. Makes texts by name, opens no files.
 
 local banner = require "gen.targets.c.banner"
@@ -65,9 +65,9 @@ local function read_kernel(block)
   return kernel
 end
 
--- A record's text -> list of { name, canonical, in_dtypes, out_dtypes, rank, classes, specs }, each once, and a list of errors.
--- Blocks that were cut short are left out: the disk was full, or the writer died.
-function M.read_record(model, name, text, digests)
+-- The text of a record file -> list of { name, canonical, in_dtypes, out_dtypes, rank, classes, specs }, each once, and a list of
+-- errors. Blocks that were cut short are left out: the disk was full, or the writer died.
+function M.read_record_file(model, name, text, digests)
   local list, seen, errors = {}, {}, {}
   if not text:find "^quern%-record 1\n" then return list, { name .. ":1:1: this is no record: it begins with 'quern-record 1'" } end
   for block in text:gmatch "kernel (q[%w_]+\n.-)\nend\n" do
@@ -76,8 +76,8 @@ function M.read_record(model, name, text, digests)
     if not kernel then
       errors[#errors + 1] = string.format("%s: a kernel that is not understood: %s", name, source.shown(block))
     elseif kernel.specs ~= specs_of(model, kernel.canonical, digests) then
-      errors[#errors + 1] = string.format("%s: %s was made with other specs than those given: --spec FILE must name them, unchanged and in the "
-        .. "order in which they were loaded: %s", name, kernel.name, source.shown(kernel.canonical))
+      errors[#errors + 1] = string.format("%s: %s was made with other specs than those given: --spec FILE must name them, unchanged "
+        .. "and in the order in which they were loaded: %s", name, kernel.name, source.shown(kernel.canonical))
     elseif not seen[kernel.key] then
       seen[kernel.key] = true
       list[#list + 1] = kernel
@@ -87,7 +87,7 @@ function M.read_record(model, name, text, digests)
   return list, errors
 end
 
--- What runtime/core/call/dispatch.c may ask for: each input contiguous or broadcast along the inner dimension, outputs contiguous.
+-- The classes that runtime/core/call/dispatch.c may ask for: each input contiguous or broadcast along the inner dimension, outputs contiguous.
 -- All inputs broadcast are so, too: columns, where the others have rows.
 local function class_choices(n_in, n_out)
   local list = { n_in > M.MAX_BROADCASTS and ("c"):rep(n_in) or "" }
@@ -103,8 +103,8 @@ local function class_choices(n_in, n_out)
   return list
 end
 
--- The kernels of a scanned expression: all inputs of one dtype, for each of `dtypes` that it takes; or nil, message: it takes none
--- of them.
+-- The kernels of a scanned expression: all inputs of one dtype, for each of `dtypes` that it takes; or nil, message: it takes
+-- none of them.
 function M.of_scanned(model, found, dtypes, digests)
   local list, first_message = {}, nil
   local part = source.part(found.source, found.at, found.text)
@@ -214,12 +214,14 @@ int %s_register(void);
 ]], guard, guard, prefix)
 end
 
--- The kernels as functions of C. Returns the text and the records, or nil and a message.
+-- The text of the kernels as functions of C, or nil and a message.
 local function kernel_text(model, prefix, list, read)
   local entries = {}
   for _, kernel in ipairs(list) do
-    local entry, message = host.entry(model, { symbol = symbol_of(prefix, kernel), canonical = kernel.canonical, in_dtypes = kernel.in_dtypes,
-                                               out_dtypes = kernel.out_dtypes, classes = kernel.classes, rank = kernel.rank })
+    local entry, message = host.entry(model, {
+      symbol = symbol_of(prefix, kernel), canonical = kernel.canonical, in_dtypes = kernel.in_dtypes,
+      out_dtypes = kernel.out_dtypes, classes = kernel.classes, rank = kernel.rank,
+    })
     if not entry then return nil, string.format("%s: %s", kernel.name, message) end
     entries[#entries + 1] = entry
   end
@@ -244,7 +246,8 @@ function M.files(model, prefix, list, headers, read)
   local text, message = kernel_text(model, prefix, list, read)
   if not text then return nil, message end
   local kernel_file = "kernels/" .. prefix .. "_kernels.c"
-  local files = { [kernel_file] = text, [prefix .. ".c"] = table_text(prefix, list), [prefix .. ".h"] = header_text(prefix), NOTICE = notice }
+  local files = { [kernel_file] = text, [prefix .. ".c"] = table_text(prefix, list), [prefix .. ".h"] = header_text(prefix),
+                  NOTICE = notice }
   for name, content in pairs(headers) do files[name] = content end
   files["sources.txt"] = cmake.source_list(names.LIBRARY, { core = { prefix .. ".c" }, kernel = { kernel_file } }, { targets.cpu })
   files["CMakeLists.txt"] = cmake.frozen(prefix, { kernel_file }, targets.cpu)

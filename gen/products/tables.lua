@@ -91,15 +91,13 @@ function M.kinds(ops)
   return set
 end
 
-local KINDS = { bool = "BOOL", integer = "INTEGER", float = "FLOAT", complex = "COMPLEX", bits = "BITS" }
-
 local function dtype_tables(types, built)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
     local is_float = t.kind == "float"
     out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d, %d, %d, %d},", upper(t.name), t.name,
-      bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, KINDS[t.kind], upper(t.compute),
+      bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, t.kind:upper(), upper(t.compute),
       upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
       is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
   end
@@ -351,9 +349,9 @@ local function pack_rows(types, packs, kind_names)
   for _, record in ipairs(packs) do define(record) end
   out[#out + 1] = "\nconst qn_pack_table qn_packs = {\n  .convert = {"
   local rows = {}
-  for _, entry in ipairs(by_role.convert or {}) do
-    rows[entry.record.from] = rows[entry.record.from] or {}
-    table.insert(rows[entry.record.from], string.format("[%s] = &%s", upper(entry.record.to), entry.name))
+  for _, pack in ipairs(by_role.convert or {}) do
+    rows[pack.record.from] = rows[pack.record.from] or {}
+    table.insert(rows[pack.record.from], string.format("[%s] = &%s", upper(pack.record.to), pack.name))
   end
   for _, t in ipairs(types.list) do
     if rows[t.name] then out[#out + 1] = string.format("    [%s] = {%s},", upper(t.name), table.concat(rows[t.name], ", ")) end
@@ -361,14 +359,14 @@ local function pack_rows(types, packs, kind_names)
   out[#out + 1] = "  },"
   for _, role in ipairs { "widen", "narrow" } do
     local list = {}
-    for _, entry in ipairs(by_role[role] or {}) do
-      list[#list + 1] = string.format("[%s] = &%s", upper(entry.record.storage), entry.name)
+    for _, pack in ipairs(by_role[role] or {}) do
+      list[#list + 1] = string.format("[%s] = &%s", upper(pack.record.storage), pack.name)
     end
     if #list > 0 then out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", ")) end
   end
   for _, role in ipairs { "gather", "scatter", "fill", "transpose", "gather_at", "scatter_at" } do
     local list = {}
-    for _, entry in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", entry.record.log2, entry.name) end
+    for _, pack in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", pack.record.log2, pack.name) end
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
@@ -389,7 +387,7 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- op_table.c.
--- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, empty without kernels for the CPU;
+-- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
 -- devices: the device_tables of other targets (gen/targets/all.lua).
 -- options.kinds: set of the names of the kinds of op that are compiled; options.lists_kinds: whether the text has a table of them
 -- (qn_kinds); options.allocator: the public C function that allocates outputs, or nil.
@@ -459,9 +457,7 @@ function M.typed_functions(ops)
       outs[k] = "QUERN_DESCRIPTOR(" .. output.name .. ")"
     end
     args[#args + 1] = "const quern_call *call"
-    local doc = {}
-    for _, line in ipairs(c.comment_lines(op.doc)) do doc[#doc + 1] = line end
-    local params = {}
+    local doc, params = c.comment_lines(op.doc), {}
     for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
     if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
     out[#out + 1] = string.format([[

@@ -358,13 +358,13 @@ local second = text:find("kernel qj_2", 1, true)
 local function key_is_whole(kernel) return kernel.key == (kernel.name == "qj_1" and
   "v0 = x0 * 2\nf32 > f32\n1d cc\nspecs -\n" or "v0 = x0 * x1 + x2\nf32,f32,f32 > f32\n1d ccbc\nspecs -\n") end
 for cut = 15, #text - 1 do
-  local list, errors = frozen.read_record(model, "r", text:sub(1, cut), {})
+  local list, errors = frozen.read_record_file(model, "r", text:sub(1, cut), {})
   local wanted = cut >= second - 1 and 1 or 0
   assert(#errors == 0, "an error at cut " .. cut .. ": " .. tostring(errors[1]))
   assert(#list == wanted, "at cut " .. cut .. ": " .. #list .. " kernels")
   for _, kernel in ipairs(list) do assert(key_is_whole(kernel), "at cut " .. cut) end
   -- the next process appends behind what was cut
-  list, errors = frozen.read_record(model, "r", text:sub(1, cut) .. text:sub(second), {})
+  list, errors = frozen.read_record_file(model, "r", text:sub(1, cut) .. text:sub(second), {})
   assert(#errors == 0 and #list >= 1, "appended behind cut " .. cut .. ": " .. #list .. " kernels, " .. tostring(errors[1]))
   local has_second = false
   for _, kernel in ipairs(list) do
@@ -375,11 +375,11 @@ for cut = 15, #text - 1 do
 end
 for at = 1, #text do
   for _, byte in ipairs { 0, 10, 32, 99, 255 } do
-    local list, errors = frozen.read_record(model, "r", text:sub(1, at - 1) .. string.char(byte) .. text:sub(at + 1), {})
+    local list, errors = frozen.read_record_file(model, "r", text:sub(1, at - 1) .. string.char(byte) .. text:sub(at + 1), {})
     assert(#list <= 2 and #errors <= 2)
   end
 end
-local both = frozen.read_record(model, "r", text .. text, {})
+local both = frozen.read_record_file(model, "r", text .. text, {})
 assert(#both == 2, "twice the same: " .. #both)
 LUA
 try 'a record cut short anywhere: whole kernels only, and no error' lua5.4 cuts.lua "$source" small.record

@@ -54,7 +54,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
   return list
 end
 
--- Of a list of operands, or of their strides, the entries of operands that the body uses: it may ignore an input.
+-- Those of a list of operands, or of their strides, that the body uses: it may ignore an input.
 local function kept(list, operands)
   local result = {}
   for _, item in ipairs(list) do
