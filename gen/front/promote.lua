@@ -8,11 +8,15 @@ local M = {}
 -- The rows of dsl/types.lua that a build has. is_preview: those of dtypes in preview, too
 function M.kept(dtypes, is_preview)
   local list, has_bits = {}, {}
-  for _, t in ipairs(dtypes) do
-    if t.kind ~= "bits" and (t.built ~= "preview" or is_preview) then has_bits[t.bits] = true end
+  local function is_kept(t)
+    if t.kind == "bits" then return has_bits[t.bits] end
+    return t.built ~= "preview" or is_preview
   end
   for _, t in ipairs(dtypes) do
-    if t.kind == "bits" and has_bits[t.bits] or t.kind ~= "bits" and (t.built ~= "preview" or is_preview) then list[#list + 1] = t end
+    if t.kind ~= "bits" and is_kept(t) then has_bits[t.bits] = true end
+  end
+  for _, t in ipairs(dtypes) do
+    if is_kept(t) then list[#list + 1] = t end
   end
   return list
 end
@@ -70,7 +74,9 @@ function M.common(types, a, b)
   if y.kind == "bool" then return a end
   if x.kind == "integer" and y.kind ~= "integer" then return b end
   if y.kind == "integer" and x.kind ~= "integer" then return a end
-  if x.kind ~= "integer" then return least_of_both(types, (x.kind == "complex" or y.kind == "complex") and "complex" or "float", x, y) end
+  if x.kind ~= "integer" then
+    return least_of_both(types, (x.kind == "complex" or y.kind == "complex") and "complex" or "float", x, y)
+  end
   if (x.signed or false) == (y.signed or false) then return x.bits > y.bits and a or b end
   local signed, unsigned = x, y
   if not x.signed then signed, unsigned = y, x end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind elementwise: each element of the outputs is computed from the inputs' elements at the same index. Other kinds take from
--- here the keys that they do not define (kinds.lua lists these).
+-- The kind elementwise: each element of the outputs is computed from the inputs' elements at the same index. Other kinds take
+-- from here the keys that they do not define (kinds.lua lists these).
 
 local M = {}
 

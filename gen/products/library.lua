@@ -37,7 +37,7 @@ function M.complete(plan) plan.primitives, plan.primitive_files = primitive_kern
 function M.add(job)
   local headers = {}
   for _, target in ipairs(targets.list) do
-    for _, header in ipairs(target.run_time_headers(job.read, job.plan.model.types)) do headers[#headers + 1] = header end
+    for _, header in ipairs(target.run_time_headers(job.read, job.types)) do headers[#headers + 1] = header end
   end
   job.put("runtime", "runtime/kernel_headers.c", primitive_kernels.headers(headers, banner.c "what kernels made at run time include"))
   job.put("runtime", "runtime/primitive_table.c", primitive_kernels.table(job.plan.primitives, banner.c "the table of primitives"))

@@ -30,8 +30,8 @@ function M.files_text(prefix, files)
   return "[\n" .. table.concat(names, ",\n") .. "\n  ]"
 end
 
--- files: name -> text; levels: that the plan's kernels are there in; file_of(record): where; sections: { key, rows } of targets that have records
--- of their own; has_functions: ops have functions, PREFIX_NAME
+-- files: name -> text; levels: those that the plan's kernels are compiled for; file_of(record): the file of a kernel; sections:
+-- { key, rows } of targets with records of their own; has_functions: ops have functions, PREFIX_NAME
 function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
   local types, ops = plan.model.types, plan.ops
   local out = {
@@ -82,8 +82,8 @@ function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
       local level = isa == "generic" and "" or "_" .. isa
       local name = names_of.kernel(record.name, prefix) .. level
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", '
-        .. '"isa": "%s", "file": "%s"%s}', name, op_name and c.json_string(op_name) or 'null, "role": "' .. role .. '"', table.concat(dtypes, ", "), record.rank,
-        record.classes, isa, file_of(record),
+        .. '"isa": "%s", "file": "%s"%s}', name, op_name and c.json_string(op_name) or 'null, "role": "' .. role .. '"',
+        table.concat(dtypes, ", "), record.rank, record.classes, isa, file_of(record),
         record.code and string.format(', "code": "%s"', names_of.kernel(record.code.name, prefix) .. level) or "")
     end
   end

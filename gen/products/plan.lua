@@ -164,8 +164,8 @@ function M.plan(model, options)
            packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
--- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets and returns left_out: list of
--- { op, why }.
+-- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets and returns left_out: list
+-- of { op, why }.
 function M.leave_out(plan, why_of)
   local kept, left_out = {}, {}
   for _, op in ipairs(plan.ops) do

@@ -74,7 +74,7 @@ end
 
 -- The core: the tables, its sources, the public header. parts: the targets' answers
 local function add_core(job, parts)
-  local plan, prefix, types = job.plan, job.prefix, job.plan.model.types
+  local plan, prefix, types = job.plan, job.prefix, job.types
   local records_of, packs, devices = {}, {}, {}
   local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
   for _, op in ipairs(plan.ops) do records_of[op.name] = {} end

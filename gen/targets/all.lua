@@ -13,7 +13,7 @@
 --   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
 --                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
 --                     file, device_table, section = { key, rows } of the manifest }.
---                     job: plan, prefix, is_library, is_asked (by --target), read(path), list(folder, suffix), put, build_id()
+--                     job: plan, types, prefix, is_library, is_asked (by --target), read(path), list(folder, suffix), put, build_id()
 --                     device_table: what op_table.c says of kernels that are not the CPU's: { backend = the qn_backend's name,
 --                     declarations = lines of C, rows_of = op's name -> list of { record, name, dtypes } and what else row_text
 --                     reads, row_text(row, head) = a row's initialiser (head: that of a qn_variant up to its functions, open),

@@ -52,8 +52,8 @@ function M.spec(root, file)
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do
-    local inputs = tables.accepted(model.types, op, plan.wanted)
-    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #plan.records_of[op.name], weight = plan.records_of[op.name][1].weight }
+    local inputs, records = tables.accepted(model.types, op, plan.wanted), plan.records_of[op.name]
+    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #records, weight = records[1].weight }
   end
   return rows
 end

@@ -133,8 +133,8 @@ function Cut:array(t, name) self.arrays[#self.arrays + 1] = { type = t, name = n
 -- of a variable that every stage can read; options: those of target_c.emit.
 local function cut_of(types, roots, variable_of, options)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
-                              is_kept = {}, has_indices = {}, index_arrays = {}, kept_arrays = {}, list = dag_of.order(roots, options.without_rare),
-                              bits = width_of(types, roots) }, Cut)
+                              is_kept = {}, has_indices = {}, index_arrays = {}, kept_arrays = {},
+                              list = dag_of.order(roots, options.without_rare), bits = width_of(types, roots) }, Cut)
   self.stage_of, self.last = stages_of(self.list, options.without_rare)
   local stages, emitter = {}, nil
   for s = 1, self.last do stages[s], emitter = self:stage(s) end

@@ -52,7 +52,8 @@ end
 
 -- A finite number in C: as a short decimal, else in hexadecimal. is_exact: a decimal must be the number itself
 local function finite(type_name, f, is_exact)
-  return (number.short(f, type_name == "f32" and number.F32 or number.F64, is_exact) or number.hex(f)) .. (type_name == "f32" and "f" or "")
+  local is_f32 = type_name == "f32"
+  return (number.short(f, is_f32 and number.F32 or number.F64, is_exact) or number.hex(f)) .. (is_f32 and "f" or "")
 end
 
 -- A literal of a dtype. value: bits for floats, a number for integers, 0 or 1 for bool (a mask of the width given);

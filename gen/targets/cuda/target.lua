@@ -27,7 +27,7 @@ M.dtype_refusal = dtypes_of.refusal
 
 local function library_files(job)
   if job.is_asked then
-    local sources = fatbin.sources(job.plan, kernels.sources(job.read, job.plan.model.types))
+    local sources = fatbin.sources(job.plan, kernels.sources(job.read, job.types))
     for _, file in ipairs(sources) do job.put("fatbin", fatbin.FOLDER .. file.stem .. ".cu", file.text) end
     job.put(nil, fatbin.INDEX, fatbin.index(job.plan, sources, job.build_id()))
   end
@@ -36,7 +36,7 @@ end
 
 function M.files(job)
   if job.is_library then return library_files(job) end
-  local files = tree.files(job.plan, job.prefix, kernels.sources(job.read, job.plan.model.types))
+  local files = tree.files(job.plan, job.prefix, kernels.sources(job.read, job.types))
   for _, file in ipairs(files) do job.put("cuda", file.name, file.text) end
   job.put_core("cuda_core", "runtime/tree/cuda_tree.c")
   return { device_table = tree.table_rows(job.plan, job.prefix, files),
