@@ -8,6 +8,7 @@ package.path = root .. "/?.lua;" .. package.path
 local main = require "gen.main"
 local emit = require "gen.base.files"
 local objects = require "gen.tools.objects"
+local order = require "gen.base.order"
 local primitives_page = require "gen.tools.primitives_page"
 local report = require "gen.tools.report"
 
@@ -99,14 +100,22 @@ end
 
 local commands = {}
 
-function commands.freeze()
-  local options = parse({ out = "value", record = "value", spec = "list", prefix = "value" }, 0)
-  if not options.out or not options.record then usage "freeze wants --record FILE and --out DIR" end
+-- The folder of kernels of expressions, recorded or scanned.
+local function freeze(options)
   options.specs = options.spec
   local result, errors = main.freeze(root, options)
   if not result then fail(errors) end
   write(options.out, options.prefix or "frozen", result)
 end
+
+function commands.freeze()
+  local options = parse({ out = "value", record = "value", spec = "list", prefix = "value" }, 0)
+  if not options.out or not options.record then usage "freeze wants --record FILE and --out DIR" end
+  freeze(options)
+end
+
+-- The options of `generate --scan`.
+local WITH_SCAN = { out = true, scan = true, spec = true, dtypes = true, prefix = true }
 
 function commands.generate()
   local options = parse({ out = "value", scan = "list", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
@@ -118,17 +127,13 @@ function commands.generate()
   for word in (options.target or ""):gmatch "[^,]+" do
     if not ("," .. targets .. ","):find("," .. word .. ",", 1, true) then usage("--target: '" .. word .. "', expected some of " .. targets) end
   end
-  options.specs = options.spec
   if options.scan then
-    for _, name in ipairs { "ops", "rank", "class", "variants", "single", "library", "report", "target", "preview", "kernels-only",
-                            "no-threads", "no-environment" } do
-      if options[name] then usage("--" .. name .. " does not go with --scan") end
+    for _, name in ipairs(order.keys(options)) do
+      if not WITH_SCAN[name] then usage("--" .. name .. " does not go with --scan") end
     end
-    local result, errors = main.freeze(root, options)
-    if not result then fail(errors) end
-    write(options.out, options.prefix or "frozen", result)
-    return
+    return freeze(options)
   end
+  options.specs = options.spec
   if not options.prefix and not options.library then options.prefix = "kernels" end
   local start = os.clock()
   local generate = options["kernels-only"] and main.generate_kernels_only or main.generate

@@ -87,7 +87,7 @@ function M.suggest(word, ...)
   return name and string.format(", did you mean '%s'?", name) or ""
 end
 
--- A word from a stranger, safe to show.
+-- A word of a user's text, safe to print.
 function M.shown(word)
   word = tostring(word):gsub("[%c\127-\255]", "?")
   return #word > 40 and word:sub(1, 37) .. "..." or word

@@ -91,7 +91,8 @@ end
 
 M.MAX_OUTPUTS = 8
 
--- The outputs of an op: list of { name, type = the dtype it has whatever the inputs', or nil }. Returns nil after an error.
+-- The outputs of an op: list of { name, type }. type: its dtype if that does not depend on the inputs', or nil. Returns nil after
+-- an error.
 local function parse_outputs(state, at, name, fields, op)
   local types = state.model.types
   local function is_dtype(word) return types.by_name[word] ~= nil and types.by_name[word].kind ~= "bits" end

@@ -42,7 +42,7 @@ function M.new(dtypes)
   return self
 end
 
--- The dtype of a size in bits that moves use.
+-- The dtype of the bits of a dtype's elements, which copies use.
 function M.bits_dtype(t)
   return "b" .. t.bits
 end
@@ -65,7 +65,7 @@ local function least_of_both(types, kind, x, y)
   return least and least.name
 end
 
--- The dtype two operands meet in, or nil and the reason. a, b: names
+-- The common dtype of two operands, or nil and the reason. a, b: names
 function M.common(types, a, b)
   if a == b then return a end
   local x, y = types.by_name[a], types.by_name[b]

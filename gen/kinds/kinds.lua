@@ -51,7 +51,7 @@ end
 -- The kind of an op. One that is no spec's has none.
 function M.of(op) return of_name[op.kind] or elementwise end
 
--- The kind that a spec's fields tell.
+-- The kind of an op, by the fields of its spec.
 function M.of_fields(fields)
   for _, kind in ipairs(M.list) do
     if not kind.mark or fields[kind.mark] then return kind end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- FILES.md of a tree: what each folder and each file of the runtime is, for who reads the tree. The lines about the runtime are the
+-- FILES.md of a tree: its folders, and each file of the runtime, for readers of the tree. The lines about the runtime are the
 -- first sentences of its files. Makes texts of texts, opens no files.
 
 local banner = require "gen.targets.c.banner"

@@ -42,7 +42,7 @@ local function specs_of(model, canonical, digests)
   return #parts > 0 and digest.hex(table.concat(parts)) or "-"
 end
 
--- What specs_of asks for. specs: list of { text, ops = names }, in the order in which they are loaded
+-- The digests for specs_of: op's name -> 16 bytes. specs: list of { text, ops = names }, in the order in which they are loaded
 function M.spec_digests(specs)
   local digests, text = {}, ""
   for _, spec in ipairs(specs) do

@@ -42,8 +42,8 @@ local function check_options(options, errors)
   end
 end
 
--- Of the packing kernels the conversions: between a dtype that is only stored and the one that it is computed in; all of them
--- where they are an op's kernels.
+-- The packing kernels that convert between a stored dtype and its compute dtype; all conversions if an op needs them
+-- (is_packed).
 local function conversions(plan)
   local list, has_casts = {}, false
   for _, op in ipairs(plan.ops) do has_casts = has_casts or kinds.of(op).is_packed end

@@ -11,8 +11,8 @@ local targets = require "gen.targets.all"
 
 local M = {}
 
--- What tells the text of kernels and ops, function(name): the text, or nil and errors. A kernel's name may be as in a tree or in an
--- object, with a prefix or a level; all names have one prefix.
+-- A function(name) that returns the text of a kernel or of an op's kernels, or nil and errors. A kernel's name may be as in a
+-- tree or in an object, with a prefix or a level; all names have one prefix.
 function M.teller(root, specs)
   local model, inputs, errors = load.load(root, specs)
   local plans, read, is_prefixed = {}, nil, false

@@ -156,7 +156,7 @@ local function scalar(value)
   return string.format("{QUERN_F64, {.f = {%s, 0}}}", c.literal("f64", number.f64_bits(value)))
 end
 
--- The dtypes an op's inputs may have, and, for each output, those it has of itself.
+-- The dtypes that an op's inputs may have, and for each output the dtypes that follow from these.
 function M.accepted(types, op, built)
   local inputs, promoted, outputs, seen = {}, {}, {}, {}
   for _, name in ipairs(types.sets.all) do

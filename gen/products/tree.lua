@@ -45,8 +45,7 @@ local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   return text:sub(1, at - 1) .. dlpack_h .. text:sub(at + #"@DLPACK@")
 end
 
--- The core's files are in one folder of a tree. Their names begin with the prefix: objects of all files of a program may lie in
--- one folder, too.
+-- The core's files are in one folder of a tree. Their names begin with the prefix: see names.op_file.
 local function core_path(prefix, name) return string.format("core/%s_%s", prefix, name) end
 local function flat_includes(text, prefix)
   return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "' .. prefix .. '_%1"'))

@@ -5,7 +5,7 @@
 
 local M = {}
 
--- files: of runtime/core; instead: what takes their place, of runtime/tree; note: what the public header says of it
+-- files: those left out, of runtime/core; instead: those added, of runtime/tree; note: lines for the public header
 M.list = {
   { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
     note = {

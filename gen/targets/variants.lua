@@ -195,9 +195,9 @@ function M.of_primitive(op, dtypes, classes, template)
 end
 
 -- The packing kernels: conversions, by [from][to] over the wanted dtypes and their compute dtypes, and copies by the sizes of
--- these. They serve every op, and are the kernels of astype and copy. `widen` and `narrow` convert a kernel's inputs and outputs
--- between a storage dtype and its compute dtype, without a check for NaN. Then the kernels that the ops of a kind share. ops:
--- those of the plan; records_of: op name -> their records
+-- these. They serve every op, and compute some ops themselves (pack_role of gen/kinds). `widen` and `narrow` convert a kernel's
+-- inputs and outputs between a storage dtype and its compute dtype, without a check for NaN. Then the kernels that the ops of a
+-- kind share. ops: those of the plan; records_of: op name -> their records
 function M.of_packs(types, wanted, ops, records_of)
   local records = {}
   local function add(name, fields)

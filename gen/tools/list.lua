@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What `list` tells of.
+-- The rows that `list` prints.
 
 local load = require "gen.products.load"
 local planning = require "gen.products.plan"

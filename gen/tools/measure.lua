@@ -140,12 +140,12 @@ local function slope_rows(plan, backward, functions)
   local body_name = string.format("reference_%s_%s_1", op.c_name, K)
   local body = dag and reference(plan.model.types, dag.outputs[1], body_name)
   if not body or not of_backward then return rows end
-  local place = { grad = "OF_GRAD", [op.outputs[1].name] = "OF_RESULT" }
+  local operand_of = { grad = "OF_GRAD", [op.outputs[1].name] = "OF_RESULT" }
   for k, input in ipairs(op.inputs) do
-    place[input.name] = tostring(k - 1)
+    operand_of[input.name] = tostring(k - 1)
     if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
   end
-  for k, input in ipairs(backward.inputs) do given[k] = place[input.name] end
+  for k, input in ipairs(backward.inputs) do given[k] = operand_of[input.name] end
   for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
   for k in ipairs(backward.outputs) do
     local name, by = string.format("reference_%s_%s_%d", backward.c_name, K, k), op.inputs[backward.by[k] + 1].name
@@ -154,7 +154,7 @@ local function slope_rows(plan, backward, functions)
       functions[body_name], functions[name] = body, text
       rows[#rows + 1] = string.format(
         '    {"%s", "%s", "%s", %d, %d, %s, %s, %s, %s, %s, %d, {%s}, {%s}},', backward.name, op.name, by, #op.inputs, conditions,
-        place[by], double((op.domain and op.domain[1] or -8) + 0.0),
+        operand_of[by], double((op.domain and op.domain[1] or -8) + 0.0),
         double((op.domain and op.domain[2] or 8) + 0.0), body_name, name, #given, table.concat(given, ", "),
         #params > 0 and table.concat(params, ", ") or "0")
     end

@@ -37,8 +37,8 @@ local function key_of(types, record, dag, text)
   return to.bits < from.bits and unsigned(body, from.bits) or body
 end
 
--- For one run of the generator: a function that tells whether a kernel needs a text of its own, and otherwise sets record.code.
--- It is called for the kernels in the order of the tree.
+-- For one run of the generator: a function(record, dag, text) that returns true if the kernel needs its own text; otherwise it
+-- sets record.code and returns false. Kernels are given in the order of the tree.
 function M.new(types)
   local first = {}
   return function(record, dag, text)

@@ -94,7 +94,7 @@ function M.files(job)
       end
     end
   end
-  job.put("core", "kernels/plain.c", table.concat(texts, "\n"))
+  job.put("core", string.format("kernels/%s_plain.c", job.prefix), table.concat(texts, "\n"))
   job.put_core("core", "runtime/tree/plain_tree.c")
   return { device_table = { backend = "qn_plain_tree", declarations = declarations, rows_of = rows_of,
                             row_type = "qn_plain_variant", list = "plain_variants", header = "core/plain/plain.h",
