@@ -25,8 +25,8 @@
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
 --               condition; constant: the last argument is a constant; any: all else
 --   cuda_free   the spelling as an operand where a NaN's bits do not matter: the hardware changes signs as it reads
---   exact       the spelling in numbers of 113 bits, conditions as int, by which `check --measure` holds bodies to their bounds; nil:
---               what uses it is not measured
+--   exact       the spelling in numbers of 113 bits, conditions as int, for `check --measure`; nil: bodies that use the operation are
+--               not measured
 --   family      the library's file of kernels with this operation
 
 local arithmetic = require "gen.base.arithmetic"
