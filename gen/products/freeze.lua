@@ -4,6 +4,7 @@
 
 local files_on_disk = require "gen.base.files"
 local frozen = require "gen.products.frozen"
+local jobs = require "gen.products.job"
 local load = require "gen.products.load"
 local names = require "gen.targets.c.names"
 local planning = require "gen.products.plan"
@@ -71,11 +72,8 @@ function M.freeze(root, options)
   if errors and #errors > 0 then return nil, errors end
   list, why = frozen.unique(list)
   if not list then return nil, { why } end
-  local read = load.reader(root, inputs)
-  local headers = targets.cpu.headers { prefix = names.LIBRARY, read = read, types = model.types,
-                                        list = function(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end }
-  local files
-  files, why = frozen.files(model, prefix, list, headers, read)
+  local job, files = jobs.new(root, { model = model }, names.LIBRARY, inputs), nil
+  files, why = frozen.files(model, prefix, list, targets.cpu.headers(job), job.read)
   if not files then return nil, { why } end
   load.add_generator(root, inputs)
   return { files = files, inputs = inputs, n_kernels = #list }

@@ -35,7 +35,8 @@ local function dag_maker(model)
   end, errors
 end
 
--- The dtypes to generate: those asked for, their compute dtypes, and those of results.
+-- The dtypes to generate, as a set: those asked for (names), their compute dtypes, and those of results. names nil: all that the
+-- build has.
 function M.wanted_dtypes(model, names, ops, errors)
   local types, wanted = model.types, {}
   if not names then
@@ -103,9 +104,7 @@ local function idle(model, options, ops, wanted, errors)
     end
     for _, input in ipairs(op.inputs) do is_used[input.type or ""] = true end
     if options.ops and #variants.kernel_dtypes(model.types, op, wanted) == 0 then
-      local takes = {}
-      for _, t in ipairs(model.types.list) do takes[t.name] = t.built or nil end
-      takes = tables.accepted(model.types, op, takes)
+      local takes = tables.accepted(model.types, op, M.wanted_dtypes(model))
       errors[#errors + 1] = string.format("%s: %s takes none of the dtypes asked for, but %s", op.builtin and "--ops" or op.location,
                                           op.name, #takes > 0 and table.concat(takes, ", ") or "such as are not built in this version")
     end

@@ -12,9 +12,7 @@ local M = {}
 function M.ops(root, specs)
   local model, _, errors = load.load(root, specs)
   if #errors > 0 then return nil, errors end
-  local built = {}
-  for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
-  local rows = {}
+  local rows, built = {}, planning.wanted_dtypes(model)
   for _, op in ipairs(planning.sorted_ops(model, {}, {})) do
     local inputs, outputs = tables.accepted(model.types, op, built)
     rows[#rows + 1] = { op = op, inputs = inputs, outputs = outputs }
