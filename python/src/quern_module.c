@@ -3,12 +3,12 @@
  * quern_module.c: the extension module quern._quern, assembled from the other files. */
 #include <quern/quern.h>
 
-#include "array_dlpack.h"
-#include "array_type.h"
-#include "context.h"
-#include "dtypes.h"
-#include "op.h"
-#include "promotion.h"
+#include "array/array_dlpack.h"
+#include "array/array_type.h"
+#include "op/context.h"
+#include "op/op.h"
+#include "types/dtypes.h"
+#include "types/promotion.h"
 
 static int add_version(PyObject *module) {
   uint32_t version = quern_version();
