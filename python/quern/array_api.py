@@ -175,10 +175,10 @@ def _flatten(value, shape, depth, numbers):
 
 _MOST_DIMENSIONS = 32
 
-# dtype: its type code in the module array, and what makes one of a number. Floats of 16 bits are rounded from f64, once.
+# dtype: its type code in the module array, and what makes one of a number. Other floats are rounded from f64, once, by astype.
 _ITEMS = {"bool": ("B", _builtins.bool), "int8": ("b", int), "int16": ("h", int), "int32": ("i", int), "int64": ("q", int),
           "uint8": ("B", int), "uint16": ("H", int), "uint32": ("I", int), "uint64": ("Q", int), "float32": ("f", float),
-          "float64": ("d", float), "float16": ("d", float), "bfloat16": ("d", float)}
+          "float64": ("d", float)}
 
 
 def _from_numbers(value, dtype):
@@ -197,9 +197,7 @@ def _from_numbers(value, dtype):
         return empty(shape, dtype=dtype)
     widest = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     dtype = widest if dtype is None else _quern.dtype(dtype)
-    if dtype.name not in _ITEMS:
-        raise TypeError("asarray: numbers of Python's as {}".format(dtype))
-    code, make = _ITEMS[dtype.name]
+    code, make = _ITEMS.get(dtype.name, _ITEMS["float64"])
     memory = memoryview(_array.array(code, map(make, numbers))).cast("B")
     x = from_dlpack(memory.cast("?" if dtype == "bool" else code, shape))
     return x if x.dtype == dtype else _quern.astype(x, dtype=dtype)

@@ -3,7 +3,7 @@
  * arguments.c: see arguments.h. */
 #include "call/arguments.h"
 
-#include <string.h>
+#include "types/scalar.h"
 
 /* The keywords that every op has, interned. */
 static PyObject *out_name, *dtype_name, *stream_name;
@@ -17,44 +17,11 @@ int arguments_start(void) {
 
 /* ---- Values ---- */
 
-static int take_float(PyObject *number, quern_scalar *scalar) {
-  *scalar = (quern_scalar){.kind = QUERN_F64};
-  scalar->v.f[0] = PyFloat_AsDouble(number); /* takes an int, too: OverflowError */
-  return scalar->v.f[0] == -1 && PyErr_Occurred() ? -1 : 0;
-}
-
-/* Integers in the range of i64 or u64; larger ones become floats, as for operands. */
-static int take_integer(PyObject *integer, quern_scalar *scalar) {
-  int overflow;
-  *scalar = (quern_scalar){.kind = QUERN_I64};
-  scalar->v.i = PyLong_AsLongLongAndOverflow(integer, &overflow);
-  if (!overflow) return scalar->v.i == -1 && PyErr_Occurred() ? -1 : 0;
-  scalar->kind = QUERN_U64;
-  scalar->v.u = PyLong_AsUnsignedLongLong(integer);
-  if (scalar->v.u != UINT64_MAX || !PyErr_Occurred()) return 0;
-  PyErr_Clear();
-  return take_float(integer, scalar);
-}
-
-/* Converts Python's numbers, NumPy's scalars, tensors of one item. None means the default. */
+/* None means the default. */
 static int take_param(PyObject *value, const quern_param_info *param, quern_scalar *scalar) {
-  if (value == Py_None) {
-    *scalar = param->value;
-    return 0;
-  }
-  if (PyLong_Check(value)) return take_integer(value, scalar);
-  if (PyComplex_Check(value)) {
-    *scalar = (quern_scalar){.kind = QUERN_C128, .v.f = {PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value)}};
-    return 0;
-  }
-  if (!PyFloat_Check(value) && PyIndex_Check(value)) {
-    PyObject *integer = PyNumber_Index(value);
-    int failed = integer ? take_integer(integer, scalar) : -1;
-    Py_XDECREF(integer);
-    if (!failed || !PyErr_ExceptionMatches(PyExc_TypeError)) return failed;
-    PyErr_Clear(); /* an array of one float raises TypeError */
-  }
-  return take_float(value, scalar);
+  if (value != Py_None) return scalar_from_object(value, scalar);
+  *scalar = param->value;
+  return 0;
 }
 
 /* Replaces Python's error by one that names the parameter. */

@@ -8,6 +8,7 @@
 #include "call/arguments.h"
 #include "call/call.h"
 #include "call/op_object.h"
+#include "types/scalar.h"
 
 static PyTypeObject *op_type; /* for the life of the process */
 
@@ -137,23 +138,12 @@ static PyObject *get_outputs(PyObject *self, void *unused) {
   return names_of(info->args + info->n_in, info->n_out);
 }
 
-/* A parameter's default. None: it has none. */
-static PyObject *number_of(const quern_scalar *scalar) {
-  switch (scalar->kind) {
-    case QUERN_I64: return PyLong_FromLongLong(scalar->v.i);
-    case QUERN_U64: return PyLong_FromUnsignedLongLong(scalar->v.u);
-    case QUERN_F64: return PyFloat_FromDouble(scalar->v.f[0]);
-    case QUERN_C128: return PyComplex_FromDoubles(scalar->v.f[0], scalar->v.f[1]);
-    default: return new_ref(Py_None);
-  }
-}
-
 static PyObject *get_params(PyObject *self, void *unused) {
   const quern_op_info *info = ((op_object *)self)->info;
   PyObject *params = PyDict_New();
   (void)unused;
   for (int32_t k = 0; params && k < info->n_params; k++) {
-    PyObject *value = number_of(&info->params[k].value);
+    PyObject *value = scalar_object(&info->params[k].value); /* None: it has none */
     if (!value || PyDict_SetItemString(params, info->params[k].name, value)) Py_CLEAR(params);
     Py_XDECREF(value);
   }

@@ -5,18 +5,9 @@
 
 #include "types/dtypes.h"
 #include "types/promotion.h"
+#include "types/scalar.h"
 
 /* ---- Values ---- */
-
-/* Rounds to a float of 16 bits or fewer by the op full, with the library's rounding. */
-static int round_to(operand *operand, double value) {
-  static quern_op *full;
-  const quern_scalar param = {.kind = QUERN_F64, .v.f = {value, 0}};
-  const quern_call call = {.size = sizeof call, .params = &param, .n_params = 1};
-  DLTensor *out[1] = {&operand->own};
-  if ((full || quern_op_find(NULL, "full", &full) == 0) && quern_op_call(full, 0, NULL, 1, out, &call) == 0) return 0;
-  return operand_fail(operand, PyExc_TypeError, "a number beside such operands: %s", quern_last_error());
-}
 
 static int overflows(const operand *operand) {
   char text[DTYPE_CHARS];
@@ -25,16 +16,20 @@ static int overflows(const operand *operand) {
                       operand->object, dtype_text(operand->own.dtype, text));
 }
 
+/* Of a float dtype, or a complex one. */
 static int set_float(operand *operand) {
-  double value = PyFloat_AsDouble(operand->object); /* takes an int, too */
-  if (value == -1 && PyErr_Occurred()) return overflows(operand);
-  DLDataType type = operand->own.dtype;
-  if (type.code != kDLFloat || type.bits < 32) return round_to(operand, value);
-  if (type.bits == 64)
-    operand->number.f64 = value;
-  else
-    operand->number.f32 = (float)value;
-  return 0;
+  const DLDataType type = operand->own.dtype;
+  quern_scalar scalar;
+  if (scalar_from_object(operand->object, &scalar)) return overflows(operand);
+  if (scalar.kind == QUERN_F64 && type.code == kDLFloat && type.bits >= 32) { /* a NaN keeps its sign */
+    if (type.bits == 64)
+      operand->number.f64 = scalar.v.f[0];
+    else
+      operand->number.f32 = (float)scalar.v.f[0];
+    return 0;
+  }
+  if (quern_scalar_store(&scalar, type, operand->number.bytes) == 0) return 0;
+  return operand_fail(operand, PyExc_TypeError, "a number beside such operands: %s", quern_last_error());
 }
 
 static int set_bits(operand *operand, uint64_t value) {

@@ -47,7 +47,8 @@ typedef struct operand {
     uint64_t u64;
     float f32;
     double f64;
-  } number;
+    char bytes[16];
+  } number; /* an item of any dtype */
 } operand;
 
 static inline int operand_is_output(const operand *operand) { return operand->index >= operand->info->n_in; }

@@ -37,7 +37,7 @@ static const dtype_row rows[] = {
     {"float8_e3m4", "float8_e3m4", kDLFloat8_e3m4, 8, NULL, -1},
     {"float8_e4m3", "float8_e4m3", kDLFloat8_e4m3, 8, NULL, -1},
     {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, NULL, -1},
-    {"float8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1},
+    {"f8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1},
     {"float8_e4m3fnuz", "float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, NULL, -1},
     {"float8_e5m2", "float8_e5m2", kDLFloat8_e5m2, 8, NULL, -1},
     {"float8_e5m2fnuz", "float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, NULL, -1},
