@@ -17,31 +17,33 @@
 #define NUMPY_I32 7
 #endif
 
+#define WHOLE {NO_FLOAT, 0, 0, 0}
+
 /* Dtypes of whole bytes. Those that Quern does not name have DLPack's names. */
 static const dtype_row rows[] = {
-    {"bool", "bool", kDLBool, 8, "?", 0},
-    {"i8", "int8", kDLInt, 8, "b", 1},
-    {"i16", "int16", kDLInt, 16, "h", 3},
-    {"i32", "int32", kDLInt, 32, "i", NUMPY_I32},
-    {"i64", "int64", kDLInt, 64, NUMPY_I64 == 7 ? "l" : "q", NUMPY_I64},
-    {"u8", "uint8", kDLUInt, 8, "B", 2},
-    {"u16", "uint16", kDLUInt, 16, "H", 4},
-    {"u32", "uint32", kDLUInt, 32, "I", NUMPY_I32 + 1},
-    {"u64", "uint64", kDLUInt, 64, NUMPY_I64 == 7 ? "L" : "Q", NUMPY_I64 + 1},
-    {"f16", "float16", kDLFloat, 16, "e", 23},
-    {"bf16", "bfloat16", kDLBfloat, 16, NULL, -1},
-    {"f32", "float32", kDLFloat, 32, "f", 11},
-    {"f64", "float64", kDLFloat, 64, "d", 12},
-    {"c64", "complex64", kDLComplex, 64, "Zf", 14},
-    {"c128", "complex128", kDLComplex, 128, "Zd", 15},
-    {"float8_e3m4", "float8_e3m4", kDLFloat8_e3m4, 8, NULL, -1},
-    {"float8_e4m3", "float8_e4m3", kDLFloat8_e4m3, 8, NULL, -1},
-    {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, NULL, -1},
-    {"f8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1},
-    {"float8_e4m3fnuz", "float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, NULL, -1},
-    {"float8_e5m2", "float8_e5m2", kDLFloat8_e5m2, 8, NULL, -1},
-    {"float8_e5m2fnuz", "float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, NULL, -1},
-    {"float8_e8m0fnu", "float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, NULL, -1},
+    {"bool", "bool", kDLBool, 8, "?", 0, WHOLE},
+    {"i8", "int8", kDLInt, 8, "b", 1, WHOLE},
+    {"i16", "int16", kDLInt, 16, "h", 3, WHOLE},
+    {"i32", "int32", kDLInt, 32, "i", NUMPY_I32, WHOLE},
+    {"i64", "int64", kDLInt, 64, NUMPY_I64 == 7 ? "l" : "q", NUMPY_I64, WHOLE},
+    {"u8", "uint8", kDLUInt, 8, "B", 2, WHOLE},
+    {"u16", "uint16", kDLUInt, 16, "H", 4, WHOLE},
+    {"u32", "uint32", kDLUInt, 32, "I", NUMPY_I32 + 1, WHOLE},
+    {"u64", "uint64", kDLUInt, 64, NUMPY_I64 == 7 ? "L" : "Q", NUMPY_I64 + 1, WHOLE},
+    {"f16", "float16", kDLFloat, 16, "e", 23, {IEEE, 5, 10, 15}},
+    {"bf16", "bfloat16", kDLBfloat, 16, NULL, -1, {IEEE, 8, 7, 127}},
+    {"f32", "float32", kDLFloat, 32, "f", 11, {IEEE, 8, 23, 127}},
+    {"f64", "float64", kDLFloat, 64, "d", 12, {IEEE, 11, 52, 1023}},
+    {"c64", "complex64", kDLComplex, 64, "Zf", 14, {IEEE, 8, 23, 127}},
+    {"c128", "complex128", kDLComplex, 128, "Zd", 15, {IEEE, 11, 52, 1023}},
+    {"float8_e3m4", "float8_e3m4", kDLFloat8_e3m4, 8, NULL, -1, {IEEE, 3, 4, 3}},
+    {"float8_e4m3", "float8_e4m3", kDLFloat8_e4m3, 8, NULL, -1, {IEEE, 4, 3, 7}},
+    {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 4, 3, 11}},
+    {"f8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1, {FINITE, 4, 3, 7}},
+    {"float8_e4m3fnuz", "float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 4, 3, 8}},
+    {"float8_e5m2", "float8_e5m2", kDLFloat8_e5m2, 8, NULL, -1, {IEEE, 5, 2, 15}},
+    {"float8_e5m2fnuz", "float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 5, 2, 16}},
+    {"float8_e8m0fnu", "float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, NULL, -1, {POWERS, 8, 0, 127}},
 };
 
 #define N_ROWS ((int)(sizeof rows / sizeof rows[0]))
@@ -290,12 +292,20 @@ static PyObject *dtype_get_dlpack(PyObject *self, void *unused) {
   return Py_BuildValue("(iii)", (int)row_in(self)->code, (int)row_in(self)->bits, 1);
 }
 
+/* For finfo: bits of the fraction, largest exponent. None: no float, or one without infinity. */
+static PyObject *dtype_get_limits(PyObject *self, void *unused) {
+  const float_format *number = &row_in(self)->number;
+  (void)unused;
+  return number->form == IEEE ? Py_BuildValue("(ii)", number->fraction_bits, number->bias) : new_ref(Py_None);
+}
+
 static PyGetSetDef dtype_attributes[] = {
     {"name", dtype_get_name, NULL, "Its name in the array API: 'float32'.", NULL},
     {"short_name", dtype_get_short_name, NULL, "Its name in expressions and messages: 'f32'.", NULL},
     {"itemsize", dtype_get_itemsize, NULL, "Bytes of an item.", NULL},
     {"kind", dtype_get_kind, NULL, "One letter, as NumPy's: b, i, u, f, c.", NULL},
     {"dlpack", dtype_get_dlpack, NULL, "DLPack's code, bits and lanes.", NULL},
+    {"_limits", dtype_get_limits, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

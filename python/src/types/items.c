@@ -10,39 +10,6 @@
 
 /* ---- One item ---- */
 
-/* The meaning of an exponent of all ones, and of the code of -0. */
-typedef enum { IEEE, FINITE /* all ones: NaN */, ZERO_UNSIGNED /* -0: NaN */, POWERS /* only an exponent */ } float_form;
-
-typedef struct float_format {
-  uint8_t code, bits;
-  int exponent_bits, fraction_bits, bias;
-  float_form form;
-} float_format;
-
-static const float_format formats[] = {
-    {kDLFloat, 16, 5, 10, 15, IEEE},
-    {kDLFloat, 32, 8, 23, 127, IEEE},
-    {kDLFloat, 64, 11, 52, 1023, IEEE},
-    {kDLComplex, 64, 8, 23, 127, IEEE},
-    {kDLComplex, 128, 11, 52, 1023, IEEE},
-    {kDLBfloat, 16, 8, 7, 127, IEEE},
-    {kDLFloat8_e3m4, 8, 3, 4, 3, IEEE},
-    {kDLFloat8_e4m3, 8, 4, 3, 7, IEEE},
-    {kDLFloat8_e4m3b11fnuz, 8, 4, 3, 11, ZERO_UNSIGNED},
-    {kDLFloat8_e4m3fn, 8, 4, 3, 7, FINITE},
-    {kDLFloat8_e4m3fnuz, 8, 4, 3, 8, ZERO_UNSIGNED},
-    {kDLFloat8_e5m2, 8, 5, 2, 15, IEEE},
-    {kDLFloat8_e5m2fnuz, 8, 5, 2, 16, ZERO_UNSIGNED},
-    {kDLFloat8_e8m0fnu, 8, 8, 0, 127, POWERS},
-};
-
-static const float_format *format_of(DLDataType type) {
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-    if (formats[i].code == type.code && formats[i].bits == type.bits) return &formats[i];
-  }
-  return NULL;
-}
-
 static uint64_t load(const char *address, int bytes) {
   union {
     uint8_t u8;
@@ -61,6 +28,7 @@ static double decode(const float_format *format, uint64_t bits) {
   const int negative = format->form != POWERS && (bits >> (format->fraction_bits + format->exponent_bits) & 1);
   const double sign = negative ? -1 : 1, unit = ldexp(1, -format->fraction_bits);
   switch (format->form) {
+    case NO_FLOAT: break;
     case IEEE:
       if (exponent == top) return fraction ? NAN : sign * INFINITY;
       break;
@@ -99,13 +67,14 @@ static double shorten(const float_format *format, double value) {
 }
 
 static PyObject *item_object(DLDataType type, const char *address, int is_short) {
-  const float_format *format = format_of(type);
+  const dtype_row *row = dtype_of(type);
   double real, imaginary = 0;
-  if (!dtype_of(type)) {
+  if (!row) {
     char text[DTYPE_CHARS];
     return PyErr_Format(PyExc_TypeError, "quern.Array: items of dtype %s have no value in Python", dtype_text(type, text));
   }
-  if (!format) {
+  const float_format *format = &row->number;
+  if (format->form == NO_FLOAT) {
     const uint64_t bits = load(address, type.bits / 8);
     const int shift = 64 - type.bits;
     if (type.code == kDLBool) return PyBool_FromLong(bits != 0);
