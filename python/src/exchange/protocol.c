@@ -9,7 +9,8 @@
 
 /* Checks the type, then the object: it may be a proxy. */
 int dlpack_has(PyObject *object) {
-  return has_attribute((PyObject *)Py_TYPE(object), "__dlpack__") || has_attribute(object, "__dlpack__");
+  int has = has_attribute((PyObject *)Py_TYPE(object), "__dlpack__");
+  return has ? has : has_attribute(object, "__dlpack__");
 }
 
 static PyObject *call_method(PyObject *object, const char *name, PyObject *keywords) {

@@ -38,7 +38,7 @@ static PyObject *make_names(const quern_op_info *info) {
 }
 
 static number_rules rules_of(const quern_op_info *info) {
-  number_rules rules = {.counts = info->size >= sizeof *info ? info->counts : 0};
+  number_rules rules = {.counts = info->size > offsetof(quern_op_info, counts) ? info->counts : 0};
   for (int32_t k = 0; k < info->n_in; k++) rules.conditions |= (uint32_t)(strcmp(info->args[k].dtypes, "bool") == 0) << k;
   rules.gives_f64 = info->n_out == 1 && strcmp(info->args[info->n_in].dtypes, "f64") == 0;
   return rules;
@@ -214,9 +214,9 @@ static PyType_Spec op_spec = {"quern.Op", sizeof(op_object), 0, Py_TPFLAGS_DEFAU
 static const char type_doc[] =
     "A tensor op, called as a function: op(*inputs, *params, out=None, dtype=None, stream=None). Inputs are tensors of any\n"
     "library, or numbers, which take the dtype of the tensors; the result is of the first tensor's kind.\n\n"
-    "out: where the result is written, and what is then returned; of several outputs a tuple, None for one to be made. dtype:\n"
-    "of the result, where the op leaves that open or it can hold it. stream: a CUDA stream as DLPack has them; None: the one\n"
-    "that the first tensor's library works on. Made by quern.op, quern.compile and quern.load_spec.";
+    "out: the tensor that the result is written into; it is returned. With several outputs a tuple, in which None means a new\n"
+    "object. dtype: the dtype of new results. stream: a CUDA stream, an int as in DLPack; None: the current stream of the first\n"
+    "tensor's library. Ops are made by quern.op, quern.compile and quern.load_spec.";
 
 static PyObject *doc_get(PyObject *descriptor, PyObject *op, PyObject *type) {
   (void)descriptor;
