@@ -155,15 +155,14 @@ def compile_module(target):
                "-o", str(target), str(library), "-Xlinker", "-rpath", "-Xlinker", str(library.parent), *flags("LDFLAGS")]
     print(" ".join(map(shlex.quote, command)), flush=True)
     if subprocess.run(command).returncode != 0:
-        stop("the C compiler failed; what it said stands above.")
+        stop("the C compiler failed; its messages are above.")
 
 
 def write_stub(parent, target):
-    """The type stub, by the package in `parent`, which must load for that. In a process of its own: this one may be of a
-    backend that builds more than once."""
+    """Writes the type stub of the package in `parent`. That is loaded, in another process: a backend may build more than once."""
     run = subprocess.run([sys.executable, "-B", str(HERE / "stubs.py"), str(parent), str(target)])
     if run.returncode != 0:
-        stop("the package has been compiled, but does not load; why stands above.")
+        stop("the package has been compiled, but does not load; the reason is above.")
 
 
 def package_sources():
@@ -239,7 +238,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """What is compiled lies in the source folder, which is put on the path."""
+    """The compiled module is put into the source folder, and that folder on the path."""
     compile_module(HERE / "quern" / MODULE)
     write_stub(HERE, HERE / "quern" / STUB)
     return write_wheel(wheel_directory, {"_quern_editable.pth": (str(HERE) + "\n").encode()})

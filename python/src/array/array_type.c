@@ -287,8 +287,8 @@ static PyMethodDef array_methods[] = {
      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
      "A capsule of the tensor: versioned where max_version allows it, else of DLPack 0.x, which read-only memory does not get.\n"
      "The memory itself, or, with copy=True or another dl_device, a copy; copy=False never copies. stream: the consumer's, for\n"
-     "memory of a device: None, 1, 2, a pointer, or -1; an array does not know who writes to it on which stream, so the order\n"
-     "is up to those who do, and only copies wait."},
+     "memory of a device: None, 1, 2, a pointer, or -1. Only copies are ordered on it: an array does not know on which stream\n"
+     "its memory is written."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS,
      "__dlpack_device__($self, /)\n--\n\nDLPack's pair for where the memory is: (device type, index)."},
     {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
@@ -310,9 +310,9 @@ static PyMemberDef array_members[] = {
 };
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, "A tensor that somebody made: its memory is its producer's, or was allocated for a result, and lives as\n"
-                "long as whoever uses it. Goes to other libraries by DLPack and by the buffer protocol, without a copy:\n"
-                "numpy.asarray(x), torch.from_dlpack(x). It has no indexing and no operators: those libraries have them."},
+    {Py_tp_doc, "A tensor: a result of Quern's, or the memory of another library's tensor, which it keeps alive. Other libraries\n"
+                "take it without a copy, by DLPack or the buffer protocol: numpy.asarray(x), torch.from_dlpack(x). It has no\n"
+                "indexing and no operators: those libraries have them."},
     {Py_tp_new, (void *)array_refuse_new},
     {Py_tp_dealloc, (void *)array_delete},
     {Py_tp_repr, (void *)array_repr},

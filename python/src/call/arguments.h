@@ -13,7 +13,7 @@ typedef struct arguments {
   PyObject *out[OP_MAX_OPERANDS]; /* borrowed; NULL: to be made */
   PyObject *out_given;            /* as it was given: the object of the only output, or a tuple; NULL */
   int32_t n_made;                 /* outputs to be made */
-  const dtype_row *dtype;         /* of those; NULL: what the op makes of its inputs' */
+  const dtype_row *dtype;         /* of these; NULL: as the op infers it */
   void *stream;
   int32_t has_stream;
   int32_t n_params;               /* given, those before them filled up with their defaults */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memo.h: an op's cached plan, for the layout of its last calls if that repeats: it makes small calls cheap. Called with the
- * GIL, which guards it. Knows no Python objects. */
+ * memo.h: caches one plan per op, for a layout that several calls in a row had: small calls become cheap. Called with the GIL,
+ * which guards it. Knows no Python objects. */
 #ifndef QUERN_PYTHON_MEMO_H
 #define QUERN_PYTHON_MEMO_H
 
 #include <quern/quern.h>
 
-/* Dtypes, shapes and strides of all operands; larger ones are not remembered. */
+/* The most words of a layout: dtypes, shapes and strides of all operands. Larger layouts are not cached. */
 #define MEMO_WORDS 48
 
 typedef struct memo {
@@ -18,7 +18,7 @@ typedef struct memo {
   int64_t words[MEMO_WORDS];
 } memo;
 
-/* The plan for operands in the CPU's memory with the remembered layout, to be returned by memo_end; NULL: call the op. */
+/* Borrows the plan for these operands, until memo_end. NULL: there is none, call the op. */
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out);
 static inline void memo_end(memo *memo) { memo->is_running = 0; }
 

@@ -300,10 +300,10 @@ static PyMethodDef context_methods[] = {
      "call($self, name, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\nCalls the op of that name."},
     {"compile", context_compile, METH_O,
      "compile($self, expression, /)\n--\n\n"
-     "An Op that computes an expression such as \"y = gelu(x*w + b); z = y > 0\" in one go. Its inputs are the names that are\n"
-     "not assigned, in order of appearance; its outputs are those that are. `param a;` declares a number that each call gives."},
+     "An Op for an expression such as \"y = gelu(x*w + b); z = y > 0\". Its inputs are the names without an assignment, in\n"
+     "order of appearance; its outputs are the assigned names. `param a;` declares a number as an argument of each call."},
     {"describe", context_describe, METH_NOARGS,
-     "describe($self, /)\n--\n\nWhat there is to compute with: a dict of str, among them isa, threads, jit, cuda, cache."},
+     "describe($self, /)\n--\n\nThe context's resources: a dict of str, among them isa, threads, jit, cuda, cache."},
     {"load_spec", context_load_spec, METH_O,
      "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
      "name, with those that other threads have added meanwhile; their derivatives, NAME_backward, by op()."},

@@ -6,13 +6,16 @@
 
 #include "operand/tensor_operand.h"
 
-/* Makes the tensor of a result of the kind of `like` (an input that is no number; NULL: there is none), in memory of NumPy for
- * NumPy, of the producer by its exchange API, else of Quern. info and index are set. -1: an exception; nothing to release. */
+/* Allocates a result's tensor. like: the input that decides its kind; NULL: none, all inputs are numbers. NumPy allocates for
+ * NumPy's arrays, a producer with the exchange API for its own, else Quern. result->info and index are set. -1: an exception, and
+ * nothing to release. */
 int operand_result(const operand *like, const quern_shape *shape, operand *result);
 
-/* Makes the object, after the call: for other producers by from_dlpack of their namespace, if there is one, else a quern.Array.
- * NULL: an exception. The result is released in both cases. */
+/* Makes the result's object, after the call. A producer without the exchange API gets it from from_dlpack of its namespace or
+ * package; without that it is a quern.Array. NULL: an exception. The result is released in both cases. */
 PyObject *operand_wrap(const operand *like, operand *result);
+
+/* Releases a result that gets no object. */
 void operand_drop(operand *result);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_object.h: quern.Device: DLPack's device type and index as a tuple with a readable repr. */
+ * device_object.h: quern.Device: a tuple of DLPack's device type and index, with a name as its str(). */
 #ifndef QUERN_PYTHON_DEVICE_OBJECT_H
 #define QUERN_PYTHON_DEVICE_OBJECT_H
 
@@ -8,14 +8,14 @@
 
 #include "base/limited.h"
 
-/* A new reference. */
+/* A new quern.Device. */
 PyObject *device_object(DLDevice device);
 
-/* The device of an object: a pair of integers, "cpu", "cuda:1", or an object whose str() is one of these. `what` begins the
- * message of an error. -1: TypeError, ValueError. */
+/* Reads a device: a tuple of two integers, a str such as "cpu" or "cuda:1", or an object with such a str(). what: the beginning of
+ * error messages. -1: TypeError, ValueError. */
 int device_from_object(PyObject *object, const char *what, DLDevice *device);
 
-/* The same, but only of a tuple of two integers. -1: TypeError, ValueError. */
+/* The same for a tuple of two integers only. */
 int device_from_pair(PyObject *object, const char *what, DLDevice *device);
 
 static inline int device_is_host(DLDevice device) {
