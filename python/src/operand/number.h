@@ -13,9 +13,8 @@ typedef struct number_rules {
   uint8_t gives_f64;   /* the result is f64 always (float_power): numbers are f64 */
 } number_rules;
 
-/* Makes a 0-d CPU tensor of each number among n inputs. Numbers are weak: they take the dtype that the other inputs promote to; but
- * a float beside integers is f32, an int beside bools i64. The others have been read. -1: OverflowError, TypeError (all inputs
- * are numbers). */
+/* Makes the numbers among n inputs 0-d CPU tensors of the dtype that the other inputs, already read, promote to: numbers are
+ * weak. A float beside integers is f32, an int beside bools i64. -1: OverflowError, TypeError (there are only numbers). */
 int operand_numbers(operand *operands, int32_t n, const number_rules *rules);
 
 #endif
