@@ -33,9 +33,9 @@ static int execute(PyObject *module) {
 static PyMethodDef functions[] = {
     {"from_dlpack", (PyCFunction)(void (*)(void))array_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
-     "x as a quern.Array, of the same memory if possible. x: an object with __dlpack__ or a buffer, or a DLPack capsule. device:\n"
-     "the wanted device, 'cuda:0' or DLPack's (type, id). copy: True: always a copy; False: never, BufferError if one would be\n"
-     "needed."},
+     "x as a quern.Array, of the same memory if possible. x: an object with __dlpack__ or a buffer, or a DLPack capsule.\n"
+     "device: the wanted device, 'cuda:0' or DLPack's (type, id). copy: True: always a copy; False: never, BufferError if one\n"
+     "would be needed."},
     {NULL, NULL, 0, NULL},
 };
 

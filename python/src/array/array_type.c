@@ -310,9 +310,9 @@ static PyMemberDef array_members[] = {
 };
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, "A tensor: a result of Quern's, or the memory of another library's tensor, which it keeps alive. Other libraries\n"
-                "take it without a copy, by DLPack or the buffer protocol: numpy.asarray(x), torch.from_dlpack(x). It has no\n"
-                "indexing and no operators: those libraries have them."},
+    {Py_tp_doc, "A tensor: a result of Quern's, or the memory of another library's tensor, which it keeps alive. Other\n"
+                "libraries take it without a copy, by DLPack or the buffer protocol: numpy.asarray(x), torch.from_dlpack(x).\n"
+                "It has no indexing and no operators: those libraries have them."},
     {Py_tp_new, (void *)array_refuse_new},
     {Py_tp_dealloc, (void *)array_delete},
     {Py_tp_repr, (void *)array_repr},

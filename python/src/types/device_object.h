@@ -11,8 +11,8 @@
 /* A new quern.Device. */
 PyObject *device_object(DLDevice device);
 
-/* Reads a device: a tuple of two integers, a str such as "cpu" or "cuda:1", or an object with such a str(). what: the beginning of
- * error messages. -1: TypeError, ValueError. */
+/* Reads a device: a tuple of two integers, a str such as "cpu" or "cuda:1", or an object with such a str(). what: the beginning
+ * of error messages. -1: TypeError, ValueError. */
 int device_from_object(PyObject *object, const char *what, DLDevice *device);
 
 /* The same for a tuple of two integers only. */

@@ -10,7 +10,13 @@
 #include "base/limited.h"
 
 /* The meaning of an exponent of all ones, and of the code of -0. */
-typedef enum float_form { NO_FLOAT, IEEE, FINITE /* all ones: NaN */, ZERO_UNSIGNED /* -0: NaN */, POWERS /* only an exponent */ } float_form;
+typedef enum float_form {
+  NO_FLOAT,
+  IEEE,
+  FINITE,        /* all ones: NaN */
+  ZERO_UNSIGNED, /* -0: NaN */
+  POWERS         /* only an exponent */
+} float_form;
 
 /* The format of a float; of a complex dtype, of its parts. */
 typedef struct float_format {
