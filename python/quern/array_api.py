@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quern's ops under the names and signatures of the Python array API standard, as far as there are such ops. Beside them: creation,
-dtypes, and functions of the standard that differ from the op of that name. A result without an operand to be like is a
-quern.Array."""
+"""Quern's ops under the names and signatures of the Python array API standard, as far as there are such ops. Beside them:
+creation, dtypes, and functions of the standard that differ from the op of that name. New arrays without an operand are
+quern.Arrays."""
 
 import array as _array
 import builtins as _builtins
