@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Ops that compute elements from their indices: `index = true`. They have no inputs. Beside its parameters a body has two names:
--- `index`, the number of the element in row-major order of the output, and `count`, the number of elements. The caller chooses the
--- output's dtype: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.
+-- `index`, the number of the element in row-major order of the output, and `count`, the number of elements. The caller chooses
+-- the output's dtype: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.
 
 op "arange" {
   doc    = "start + index * step, the index counting the output's elements in row-major order from 0; integers wrap.",
