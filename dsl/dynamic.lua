@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Ops of class dynamic: how large their output is depends on values. Nothing is computed: where the first input is not zero, they
--- find, in row-major order,
+-- Ops of class dynamic: the size of their output depends on values. Nothing is computed: for elements of the first input that are
+-- not zero they find, in row-major order,
 --   finds = "places"   the indices of these elements, a row each
 --   finds = "items"    the second input's items there, every bit kept
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Ops whose elements follow from where they stand: `index = true`. They have no inputs; a body has two names more than its
--- parameters, `index`, the number of the element in row-major order of the output, and `count`, how many there are. The dtype is
--- the one that the caller gives the output: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.
+-- Ops that compute elements from their indices: `index = true`. They have no inputs. Beside its parameters a body has two names:
+-- `index`, the number of the element in row-major order of the output, and `count`, the number of elements. The caller chooses
+-- the output's dtype: floats are computed in f64 and rounded to it, integers modulo 2^64 and wrapped.
 
 op "arange" {
   doc    = "start + index * step, the index counting the output's elements in row-major order from 0; integers wrap.",
@@ -14,8 +14,8 @@ op "arange" {
   examples = { { start = 5, step = -2, index = 3, count = 4, out = -1 }, { index = 7, count = 9, out = 7 } },
 }
 
--- The step is the sum of two numbers, and so is its product with the index: what is lost of the line is far below the last bit.
--- What could overflow is computed halved, what is next to the subnormal numbers scaled up.
+-- The step is a sum of two numbers, and so is its product with the index: the rounding errors are far below the last bit of the
+-- result. Values that could overflow are halved first, values near the subnormal numbers are scaled up.
 op "linspace" {
   doc    = "Numbers in a line from start to stop, both of them exactly; where endpoint is 0, stop is one step behind the last.",
   inputs = "",

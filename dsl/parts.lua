@@ -57,7 +57,7 @@ binary "ldexp" {
   examples = { { x = 0.75, y = 3.0, out = 6.0 }, { x = -0.0, y = INFINITY, out = -0.0 } },
 }
 
--- f16 and bf16 have neighbours of their own, numbers of 13 and 16 bits less than f32's; f16's subnormal ones lie evenly.
+-- f16 and bf16 have neighbours of their own, with 13 and 16 bits less than those of f32; subnormal ones of f16 are evenly spaced.
 binary "nextafter" {
   doc    = "The next number of the dtype after x towards y; y where they are equal; NaN if either is.",
   dtypes = floating,
