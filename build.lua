@@ -14,16 +14,9 @@ local report = require "gen.tools.report"
 
 local USAGE = [[
 usage: lua5.4 build.lua COMMAND
-  generate --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--single] [--target LIST] [--no-threads] [--no-environment] [--report]
-           [--preview]
-                     write the kernels, their runtime and a header under NAME_ into DIR; kernels of rank 3 and n,
-                     which full adds, are for callers of their own: the runtime nests rank 2; --no-threads: the runtime
-                     makes no threads, --no-environment: it reads no environment variables; --report: per op how many
-                     kernels, bytes of source and of machine code, and seconds of compiling them, which it does by $CC or cc;
-                     --preview: with dtypes that are not finished: they are stored and cast, nothing is promised of their math
-  generate --kernels-only --out DIR [--spec FILE]... [--ops LIST] [--dtypes LIST] [--rank LIST] [--class LIST]
-           [--variants lean|full] [--prefix NAME] [--report]
+  generate --out DIR [OPTION]...
+                     write kernels, their runtime and a header into DIR
+  generate --kernels-only --out DIR [OPTION]...
                      write the kernels, a header that declares them and a table of them; no runtime
   generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
                      the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern;
@@ -39,10 +32,26 @@ usage: lua5.4 build.lua COMMAND
   show KERNEL [--spec FILE]...
                      the text of one kernel, or of all kernels of an op
   new NAME           write NAME.lua, a spec to start from
+options of generate; a LIST is separated by commas:
+  --spec FILE        ops of one's own, generated in any case
+  --ops LIST         of the library's ops only these; default: all
+  --dtypes LIST      only what is needed for these; default: all
+  --prefix NAME      what all names begin with; default: kernels
+  --target LIST      c, cuda or both; default: c
+  --variants lean|full
+                     full: a kernel for every layout, of rank 1, 2, 3 and n. The runtime uses those of rank 1 and 2
+  --rank LIST        only kernels of rank 1, 2, 3 or n
+  --class LIST       only kernels of operands that are contiguous, broadcast, strided or transposed; of each op and dtype
+                     there is a contiguous one in any case
+  --single           one source and one header
+  --no-threads       the runtime makes no threads
+  --no-environment   the runtime reads no environment variables
+  --preview          with dtypes that are not finished: they are stored and cast, nothing is promised of their math
+  --report           per op how many kernels, bytes of source and of machine code, and seconds of compiling them, by $CC or cc
 ]]
 
 local function usage(message)
-  io.stderr:write(message and "build.lua: " .. message .. "\n" or "", USAGE)
+  io.stderr:write(message and "build.lua: " .. message .. "\nlua5.4 build.lua --help lists commands and options\n" or USAGE)
   os.exit(2)
 end
 
@@ -185,7 +194,9 @@ end
 
 function commands.new()
   local _, name = parse({}, 1)
-  local text, why = report.scaffold(name)
+  local rows, errors, model = main.list(root)
+  if not rows then fail(errors) end
+  local text, why = report.scaffold(name, model)
   if not text then fail { why } end
   local file = name:gsub("%.", "_") .. ".lua"
   local created, failure = emit.create(file, text)
@@ -193,6 +204,12 @@ function commands.new()
   io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
 end
 
+for _, word in ipairs(arg) do
+  if word == "--help" or word == "-h" or arg[1] == "help" then
+    io.write(USAGE)
+    os.exit(0)
+  end
+end
 local command = commands[arg[1] or ""]
 if not command then usage(arg[1] and "unknown command '" .. arg[1] .. "'" or nil) end
 command()

@@ -85,6 +85,11 @@ local function earlier_files(folder)
   return names
 end
 
+-- Whether a text is of a file that this generator wrote. An empty file is nobody's.
+local function is_ours(text)
+  return text == "" or text:sub(1, 400):find(M.MARK, 1, true) ~= nil or text:find("^%S*manifest%.json:") ~= nil
+end
+
 -- Writes one file, which must not exist yet. Returns true, or nil and the reason.
 function M.create(path, text)
   if M.read(path) then return nil, path .. " is there already" end
@@ -93,7 +98,8 @@ function M.create(path, text)
   return true
 end
 
--- Writes files (relative name -> text) under folder. Returns { written, kept, removed } or nil and the reason.
+-- Writes files (relative name -> text) under folder, but none in the place of a file that something else wrote, the manifest apart.
+-- Returns { written, kept, removed } or nil and the reason.
 function M.write(folder, files)
   local names, folders = order.keys(files), { [folder] = true }
   for _, name in ipairs(names) do
@@ -101,6 +107,12 @@ function M.write(folder, files)
     if inner then folders[folder .. "/" .. inner] = true end
   end
   local earlier = earlier_files(folder)
+  for _, name in ipairs(names) do
+    local text = M.read(folder .. "/" .. name, 4096)
+    if text and name ~= "manifest.json" and not is_ours(text) and text ~= files[name]:sub(1, 4096) then
+      return nil, string.format("%s/%s is there already, and is not generated: give another folder, or remove it", folder, name)
+    end
+  end
   for _, path in ipairs(order.keys(folders)) do
     local ok, why = make_folder(path)
     if not ok then return nil, why end
@@ -110,8 +122,7 @@ function M.write(folder, files)
   for _, name in ipairs(earlier) do
     if not files[name] then
       local text = M.read(folder .. "/" .. name)
-      local ours = text and (text:sub(1, 400):find(M.MARK, 1, true) or text:find("^%S*manifest%.json:"))
-      if ours and os.remove(folder .. "/" .. name) then counts.removed = counts.removed + 1 end
+      if text and is_ours(text) and os.remove(folder .. "/" .. name) then counts.removed = counts.removed + 1 end
     end
   end
   for _, name in ipairs(names) do

@@ -16,11 +16,17 @@ local function is_name(name)
   return type(name) == "string" and #name <= 64 and name:find "^[a-z][a-z0-9_]*$" ~= nil
 end
 
--- A name that is used in C unchanged: an input, an output, a parameter, a function.
-function M.is_free_name(name)
-  return is_name(name) and not reserved[name] and not TAKEN[name] and not name:find "_t$" and not name:find "^q[nk]?_"
-    and not name:find "^quern_"
+-- Why a name cannot be used in C unchanged, as that of an input, an output, a parameter, a function; nil: it can.
+function M.name_trouble(name)
+  if type(name) == "string" and select(2, name:gsub("%.", "")) > 1 then return "it has more than one namespace" end
+  if not is_name(name) then return "expected [a-z][a-z0-9_]*, at most 64 letters" end
+  if reserved[name] or TAKEN[name] then return string.format("'%s' is a word of C, C++ or CUDA", name) end
+  if name:find "_t$" then return "names that end in _t are types" end
+  local prefix = name:match "^q[nk]?_" or name:match "^quern_"
+  return prefix and string.format("names that begin with %s are the library's own", prefix) or nil
 end
+
+function M.is_free_name(name) return M.name_trouble(name) == nil end
 
 -- Words that mean something in a body already: types, statements.
 function M.is_word_of_bodies(model, name)
@@ -34,9 +40,9 @@ M.TYPED_FUNCTION = { out = true, call = true, ins = true, outs = true }
 -- api_names: words that follow the prefix in the public header
 function M.op_c_name(name, api_names)
   local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
-  if not M.is_free_name(base or name) or (namespace and not M.is_free_name(namespace)) then
-    return nil, string.format("'%s' cannot be an op's name: [a-z][a-z0-9_]*, at most 64, no word of C, C++ or CUDA",
-                              source.shown(name))
+  for _, part in ipairs { namespace or base or name, namespace and base } do
+    local why = M.name_trouble(part)
+    if why then return nil, string.format("'%s' cannot be an op's name: %s", source.shown(name), why) end
   end
   local c_name = name:gsub("%.", "_")
   if name == "grad" then return nil, "'grad' cannot be an op's name: it is the derivative of an expression" end

@@ -69,7 +69,8 @@ local function scan(text, max_bytes)
         word = text:match("^<<=?", at) or text:match("^>>=?", at) or text:match("^[<>=!]=", at) or text:match("^&&", at)
           or text:match("^||", at) or text:match("^[-+*/%%&|^<>=!~?:;,(){}]", at)
         if not word then
-          fail(at, "'%s' does not belong to the expression language", (c:gsub("[%c\128-\255]", "?")))
+          local shown = c:find "[%c\127-\255]" and string.format("the byte 0x%02x", c:byte()) or "'" .. c .. "'"
+          fail(at, "%s does not belong to the expression language", shown)
         end
       end
       tokens[#tokens + 1] = { kind = kind, text = word, at = at }

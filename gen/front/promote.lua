@@ -5,20 +5,21 @@
 
 local M = {}
 
--- The rows of dsl/types.lua that a build has. is_preview: those of dtypes in preview, too
+-- The rows of dsl/types.lua that a build has, and the names of dtypes in preview that it has not, as a set. is_preview: it has them
 function M.kept(dtypes, is_preview)
-  local list, has_bits = {}, {}
+  local list, has_bits, left_out = {}, {}, {}
   local function is_kept(t)
     if t.kind == "bits" then return has_bits[t.bits] end
     return t.built ~= "preview" or is_preview
   end
   for _, t in ipairs(dtypes) do
     if t.kind ~= "bits" and is_kept(t) then has_bits[t.bits] = true end
+    if t.kind ~= "bits" and not is_kept(t) then left_out[t.name] = true end
   end
   for _, t in ipairs(dtypes) do
     if is_kept(t) then list[#list + 1] = t end
   end
-  return list
+  return list, left_out
 end
 
 -- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.

@@ -36,9 +36,10 @@ local function declare_func(state, index, name, fields)
   if not fields_of.check_fields(state, index, source.shown(name), fields, schema) then return end
   local means_something = names_of.is_word_of_bodies(model, name) or model.primitives[name]
     or (not state.builtin and model.op_of_name[name])
-  if not names_of.is_free_name(name) or means_something then
-    return fail(state, at, "'%s' cannot be a function's name", source.shown(name))
-  end
+  local why = names_of.name_trouble(name)
+  if name:find(".", 1, true) then why = "functions have no namespace" end
+  if means_something then why = "it has a meaning in bodies already" end
+  if why then return fail(state, at, "'%s' cannot be a function's name: %s", source.shown(name), why) end
   if model.func_of_name[name] then
     state.n_taken = state.n_taken + 1
     return fail(state, at, "%s: already defined at %s", name, model.func_of_name[name].location)
@@ -179,7 +180,7 @@ function M.new_model(types_name, types_text, is_preview)
                   api_names = {}, primitives = {} }
   local errors = M.load(model, types_name, types_text, { kind = "types", builtin = true })
   if #errors > 0 then error("bug: " .. errors[1]) end
-  model.dtypes = promote.kept(model.dtypes, is_preview)
+  model.dtypes, model.in_preview = promote.kept(model.dtypes, is_preview)
   model.types = promote.new(model.dtypes)
   return model
 end

@@ -45,7 +45,9 @@ function M.wanted_dtypes(model, names, ops, errors)
   end
   for _, name in ipairs(names) do
     local t = types.by_name[name]
-    if not t or t.kind == "bits" then
+    if model.in_preview[name] then
+      errors[#errors + 1] = string.format("--dtypes: %s is in preview: give --preview, too", name)
+    elseif not t or t.kind == "bits" then
       errors[#errors + 1] = string.format("--dtypes: unknown dtype '%s'%s", source.shown(name), source.suggest(name, types.sets.all))
     elseif not t.built then
       errors[#errors + 1] = string.format("--dtypes: %s is not built in this version", name)

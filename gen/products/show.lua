@@ -40,8 +40,14 @@ function M.teller(root, specs)
         if text then return text end
         known = known or there
       end
-      if bare then return nil, { string.format("no kernel '%s'%s", source.shown(name), source.suggest(bare, known)) } end
+      if bare then
+        local near = source.nearest(bare, known)
+        local meant = near and string.format(", did you mean '%s%s'?", prefix and prefix .. "_" or "", near)
+        local advice = meant or not specs and ": those of an op of yours are shown with --spec FILE" or ""
+        return nil, { string.format("no kernel '%s'%s", source.shown(name), advice) }
+      end
     end
+    if name:find "^qj_%x+$" then return nil, { name .. " was compiled at run time: quern_op_source gives its text" } end
     if not model.op_of_name[name] then
       return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
     end

@@ -164,9 +164,12 @@ function M.list_json(rows)
 end
 
 -- A spec to start from, or nil and the reason.
-function M.scaffold(name)
-  local c_name, why = spec.op_c_name(name, {})
+function M.scaffold(name, model)
+  local c_name, why = spec.op_c_name(name, model.api_names)
   if not c_name then return nil, why end
+  if model.op_of_name[name] then
+    return nil, string.format("'%s' is a built-in op: give yours a namespace, acme.%s", name, name)
+  end
   local namespace = name:match "^(.*)%."
   return string.format([[
 -- A spec for Quern: data in Lua, the body in a C expression subset. Try it:

@@ -158,9 +158,11 @@ static quern_status scan_token(const qn_source *source, qn_token *token) {
   } else {
     token->kind = QN_TOKEN_SIGN;
     end = at + sign_of(text + at, &token->sign);
+    if (end == at && (text[at] < ' ' || text[at] > '~'))
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "the byte 0x%02x does not belong to the expression language",
+                            (unsigned)(unsigned char)text[at]);
     if (end == at)
-      return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "'%c' does not belong to the expression language",
-                            text[at] < ' ' || text[at] > '~' ? '?' : text[at]);
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "'%c' does not belong to the expression language", text[at]);
   }
   token->size = end - at;
   return QUERN_OK;

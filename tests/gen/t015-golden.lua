@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- t015-golden: one small output per template, as it was when someone last looked at it. A change shows here as a
--- difference to read; QUERN_UPDATE_GOLDEN=1 writes the new text.
+-- difference to read; QUERN_UPDATE_GOLDEN=1 writes the new text. The numbers of lines of specs may differ.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -23,6 +23,9 @@ local KERNELS = {
   "qc_arange_b8_f16_2d_bc",
 }
 
+-- A text without the numbers of lines of specs.
+local function without_lines(text) return text and (text:gsub("(dsl/[%w_/]+%.lua):%d+", "%1")) end
+
 -- One kernel as `show` prints it, all others in this process.
 local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, KERNELS[1])))
 local shown = pipe:read "a"
@@ -43,7 +46,8 @@ for k, name in ipairs(KERNELS) do
   local file = io.open(path)
   local wanted = file and file:read "a"
   if file then file:close() end
-  tap.ok(ok and text == wanted, "%s", name)
-  if text ~= wanted then tap.diag("tests/golden/%s differs from:\n%s", file_name, text) end
+  local is_same = without_lines(text) == without_lines(wanted)
+  tap.ok(ok and is_same, "%s", name)
+  if not is_same then tap.diag("tests/golden/%s differs from:\n%s", file_name, text) end
 end
 tap.done_testing()

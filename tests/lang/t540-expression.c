@@ -296,8 +296,8 @@ static void test_refusals(void) {
       /* tokens and numbers */
       {"x # y", QUERN_E_SYNTAX, "1:3", "'#' does not belong to the expression language"},
       {"x @", QUERN_E_SYNTAX, "1:3", "'@' does not belong"},
-      {"x \001", QUERN_E_SYNTAX, "1:3", "'?' does not belong"},
-      {"x \303\244", QUERN_E_SYNTAX, "1:3", "'?' does not belong"},
+      {"x \001", QUERN_E_SYNTAX, "1:3", "the byte 0x01 does not belong"},
+      {"x \303\244", QUERN_E_SYNTAX, "1:3", "the byte 0xc3 does not belong"},
       {"x . y", QUERN_E_SYNTAX, "1:3", "'.' does not belong"},
       {"x /* y", QUERN_E_SYNTAX, "1:3", "unfinished comment"},
       {"x /*/", QUERN_E_SYNTAX, "1:3", "unfinished comment"},

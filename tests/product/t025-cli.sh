@@ -24,6 +24,8 @@ says() { grep -qF -- "$1" why; ok $? "  and says: $1"; }
 json() { python3 -m json.tool "$1" >/dev/null 2>said; ok $? "$2 is JSON"; }
 
 # ---- exit codes
+run 0 'help' --help
+run 0 'help of a command' generate --help
 run 2 'no command'
 says 'usage: lua5.4 build.lua COMMAND'
 run 2 'an unknown command' frobnicate
@@ -46,6 +48,8 @@ says "unknown op 'ad', did you mean 'add'?"
 run 1 'an unknown dtype' generate --out o --dtypes f31
 says "unknown dtype 'f31', did you mean 'f32'?"
 run 1 'a dtype that is not there' generate --out o --dtypes c64
+run 1 'a dtype in preview' generate --out o --dtypes f8_e4m3fn
+says 'give --preview, too'
 run 1 'an unknown rank' generate --out o --rank 4
 run 1 'an unknown class' generate --out o --class q
 run 1 'an unknown policy' generate --out o --variants fat
@@ -53,11 +57,20 @@ run 1 'an empty list of ops' generate --out o --ops ,
 run 1 'a prefix with a capital' generate --out o --prefix Acme
 run 1 'a prefix that leaves the folder' generate --out o --prefix ../a
 run 1 'the prefix of the library' generate --out o --prefix quern
+run 1 'a prefix that is a header of C' generate --out o --prefix stdint
+says "the tree's header would hide <stdint.h>"
 run 1 'a spec that is not there' generate --out o --spec missing.lua
 says 'missing.lua'
 run 1 'a folder for a spec' generate --out o --spec .
 run 1 'a kernel that is not there' show qk_add_f33
 run 1 'an op that is not there' show adda
+run 1 'a kernel of a tree that is not there' show acme_qk_add_f32_f32_f33_1d_ccc
+says "did you mean 'acme_qk_add_f32_f32_f32_1d_ccc'?"
+run 1 'a kernel of run time' show qj_0123456789abcdef
+run 1 'a built-in op as a new one' new sin
+says 'acme.sin'
+run 1 'a name with two namespaces' new acme.a.b
+says 'more than one namespace'
 says "did you mean 'add'?"
 run 1 'a file to check that is not there' check missing.lua
 : >plain
@@ -231,6 +244,15 @@ json hostile/manifest.json 'the manifest afterwards'
 mkdir garbage
 head -c 4096 /dev/urandom >garbage/manifest.json
 run 0 'a manifest of garbage' generate --out garbage --prefix acme --ops add --dtypes f32
+mkdir -p mine/kernels
+for file in CMakeLists.txt kernels/kernel.h acme.h; do
+  echo 'mine' >mine/$file
+  run 1 "a folder with a $file of somebody's" generate --out mine --prefix acme --ops add --dtypes f32
+  says "mine/$file is there already, and is not generated"
+  [ "$(find mine -type f)" = "mine/$file" ] && [ "$(cat mine/$file)" = mine ]; ok $? '  and is left as it was'
+  : >mine/$file
+done
+run 0 'empty files are nobody'"'"'s' generate --out mine --prefix acme --ops add --dtypes f32
 mkdir leading
 run 0 'a folder whose name begins with a minus' generate --out=-o --prefix acme --ops add --dtypes f32
 [ -f ./-o/acme.h ]; ok $? '  is one'

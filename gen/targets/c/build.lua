@@ -22,7 +22,7 @@ M.LEVEL_FLAGS = {
 M.KINDS = { "kernel" }
 M.NOTES = {
   kernel = "# kernel FILE: compiled once per level on x86-64, with that level's flags; elsewhere once, with the flags of level\n"
-    .. "# generic. Any of the flags may be left out: they change speed, never bits.",
+    .. "# generic. Any of the flags but -D may be left out: they change speed, never bits.",
 }
 
 -- The lines of sources.txt with the flags.

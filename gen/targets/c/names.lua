@@ -10,8 +10,17 @@ local M = {}
 
 M.LIBRARY = "quern"
 
+-- Headers of C and POSIX that a public header NAME.h on the path of includes would hide.
+local HEADERS = {}
+for name in ([[aio assert complex cpio ctype dirent dlfcn errno fcntl features fenv float fmtmsg fnmatch ftw glob grp iconv immintrin
+  inttypes iso646 langinfo libgen limits locale malloc math monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search
+  semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings stropts
+  syslog tar termios tgmath threads time trace uchar ulimit unistd utime utmpx wchar wctype wordexp cuda cuda_runtime
+  nvrtc]]):gmatch "%S+" do HEADERS[name] = true end
+
 -- What is wrong with a prefix; nil: nothing. The library's own are taken.
 function M.prefix_trouble(prefix, is_library)
+  if HEADERS[prefix] then return string.format("--prefix: '%s': the tree's header would hide <%s.h>", prefix, prefix) end
   local is_ours = prefix == M.LIBRARY or prefix:find "^q[nkcj]?$"
   if prefix:find "^[a-z][a-z0-9_]*$" and #prefix <= 32 and (is_library or not is_ours) then return nil end
   return string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, qj, q", source.shown(prefix))
