@@ -42,6 +42,11 @@ M.kernel_dtypes = copy.kernel_dtypes
 
 M.promotion = copy.promotion
 
+function M.pack_role(op)
+  if op.casts == "saturate" then return nil end
+  return #op.inputs == 0 and "fill" or "convert"
+end
+
 -- Whether there is a cast that changes anything: from a dtype to itself only NaN and bytes of bool. Of a complex dtype there is
 -- one to bool, and those to other complex ones; to a real dtype there is none.
 function M.changes(types, from, to)

@@ -23,6 +23,8 @@ function M.kernel_dtypes(types, _, wanted)
   return set
 end
 
+function M.pack_role(op) return #op.inputs == 1 and "gather" or nil end
+
 function M.promotion() return "COMMON" end
 
 return M

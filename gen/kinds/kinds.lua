@@ -10,6 +10,7 @@
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
+--   pack_role(op)         the role of the packing kernels that compute the whole op, over contiguous elements; nil: there are none
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   output_dtype, dtypes_words      for documents and reports

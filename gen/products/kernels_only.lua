@@ -6,7 +6,7 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
-local files_on_disk = require "gen.base.files"
+local jobs = require "gen.products.job"
 local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
 local load = require "gen.products.load"
@@ -40,18 +40,6 @@ local function check_options(options, errors)
         .. "packs; generate a whole tree for it", name)
     end
   end
-end
-
--- Removes the ops from a plan that only the runtime can call (left_out). One that was asked for by name is an error.
-local function leave_out(plan, is_asked, errors)
-  local kept = {}
-  plan.left_out = {}
-  for _, op in ipairs(plan.ops) do
-    local why = kinds.of(op).needs_runtime
-    table.insert(why and plan.left_out or kept, op)
-    if why and is_asked then errors[#errors + 1] = string.format("--kernels-only: %s: %s", op.name, why) end
-  end
-  plan.ops = kept
 end
 
 -- Of the packing kernels the conversions: between a dtype that is only stored and the one that it is computed in; all of them
@@ -129,21 +117,6 @@ end
 
 ---------------------------------------------------------------------------------------------------- a run
 
--- What gen/targets/all.lua says of a job, as far as the target c asks.
-local function new_job(root, plan, prefix, inputs)
-  local files, lists = {}, { core = {} }
-  local job = { plan = plan, types = plan.model.types, prefix = prefix, read = load.reader(root, inputs), files = files, lists = lists }
-  function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
-  function job.put(kind, name, text)
-    files[name] = text
-    if kind then
-      lists[kind] = lists[kind] or {}
-      table.insert(lists[kind], name)
-    end
-  end
-  return job
-end
-
 -- All files. options: prefix, target, and those of plan. Returns { files, plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs, options.preview)
@@ -155,12 +128,15 @@ function M.generate(root, options)
   plan, errors = planning.plan(model, options)
   if not plan then return nil, errors end
   errors = {}
-  leave_out(plan, options.ops ~= nil, errors)
+  for _, row in ipairs(planning.leave_out(plan, function(op) return kinds.of(op).needs_runtime end)) do
+    if options.ops then errors[#errors + 1] = string.format("--kernels-only: %s: %s", row.op.name, row.why) end
+  end
+  if #errors == 0 then errors[1] = spec.clash(plan.ops, prefix) end
   if #errors > 0 then return nil, errors end
   plan.packs = conversions(plan)
   load.add_generator(root, inputs)
 
-  local job = new_job(root, plan, prefix, inputs)
+  local job = jobs.new(root, plan, prefix, inputs)
   local part = targets.cpu.files(job)
   local header, rows = texts(plan, prefix, job.read)
   job.put(nil, prefix .. ".h", header)
@@ -170,10 +146,7 @@ function M.generate(root, options)
   files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, false), notice
   files["sources.txt"] = cmake.source_list(prefix, job.lists, list, false)
   files["FILES.md"] = contents.text(prefix, files, false)
-  local listed = order.keys(files)
-  listed[#listed + 1] = "manifest.json"
-  listed[#listed + 1] = prefix .. ".d"
-  files["manifest.json"] = manifest.text(prefix, plan, listed, part.levels, part.file_of, {}, false)
+  files["manifest.json"] = manifest.text(prefix, plan, files, part.levels, part.file_of, {}, false)
   return { files = files, plan = plan, inputs = inputs, prefix = prefix }
 end
 

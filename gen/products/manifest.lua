@@ -6,6 +6,7 @@ local c = require "gen.targets.c.text"
 local kinds = require "gen.kinds.kinds"
 local names_of = require "gen.targets.c.names"
 local number = require "gen.base.number"
+local order = require "gen.base.order"
 local operands_of = require "gen.targets.operands"
 local tables = require "gen.products.tables"
 local version = require "gen.base.version"
@@ -20,7 +21,16 @@ local function json_number(value)
   return text:find "%d" and text or '"' .. text .. '"'
 end
 
--- levels: that the plan's kernels are there in; file_of(record): where; sections: { key, rows } of targets that have records
+-- The value of "files": the names of all files, and of two that do not exist yet: the manifest, and the depfile.
+function M.files_text(prefix, files)
+  local names = order.keys(files)
+  names[#names + 1] = "manifest.json"
+  names[#names + 1] = prefix .. ".d"
+  for k, name in ipairs(names) do names[k] = "    " .. c.json_string(name) end
+  return "[\n" .. table.concat(names, ",\n") .. "\n  ]"
+end
+
+-- files: name -> text; levels: that the plan's kernels are there in; file_of(record): where; sections: { key, rows } of targets that have records
 -- of their own; has_functions: ops have functions, PREFIX_NAME
 function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
   local types, ops = plan.model.types, plan.ops
@@ -88,9 +98,7 @@ function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
   for _, section in ipairs(sections) do
     out[#out + 1] = string.format('  "%s": [\n%s\n  ],', section.key, table.concat(section.rows, ",\n"))
   end
-  local names = {}
-  for _, name in ipairs(files) do names[#names + 1] = "    " .. c.json_string(name) end
-  out[#out + 1] = '  "files": [\n' .. table.concat(names, ",\n") .. "\n  ]\n}"
+  out[#out + 1] = '  "files": ' .. M.files_text(prefix, files) .. "\n}"
   return table.concat(out, "\n") .. "\n"
 end
 

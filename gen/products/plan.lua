@@ -164,4 +164,16 @@ function M.plan(model, options)
            packs = variants.of_packs(model.types, wanted, kept, records_of) }
 end
 
+-- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets left_out: list of { op, why };
+-- returns it.
+function M.leave_out(plan, why_of)
+  local kept, left_out = {}, {}
+  for _, op in ipairs(plan.ops) do
+    local why = why_of(op)
+    table.insert(why and left_out or kept, why and { op = op, why = why } or op)
+  end
+  plan.ops, plan.left_out = kept, left_out
+  return left_out
+end
+
 return M

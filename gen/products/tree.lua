@@ -7,14 +7,13 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
-local files_on_disk = require "gen.base.files"
+local jobs = require "gen.products.job"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
 local load = require "gen.products.load"
 local manifest = require "gen.products.manifest"
 local names = require "gen.targets.c.names"
 local notice = require "gen.products.notice"
-local order = require "gen.base.order"
 local planning = require "gen.products.plan"
 local single = require "gen.products.single"
 local spec = require "gen.front.spec"
@@ -95,7 +94,9 @@ local function add_core(job, parts)
     if target.core_folder then folders[target.core_folder] = true end
   end
   for _, path in ipairs(core_sources(job)) do
-    if is_in_tree(path, kinds, folders) and not job.without.files[path] then job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path) end
+    if is_in_tree(path, kinds, folders) and not job.without.files[path] then
+      job.put_core(path:find "%.c$" and "core" or nil, "runtime/core/" .. path)
+    end
   end
   for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
@@ -122,20 +123,12 @@ local function chosen_targets(options, errors)
   return list, is_asked
 end
 
--- Takes ops that none of the targets has kernels of out of a plan (left_out), or says why where they were asked for by name.
-local function leave_out(plan, list, is_asked, errors)
-  local kept = {}
-  plan.left_out = {}
-  for _, op in ipairs(plan.ops) do
-    local why
-    for k, target in ipairs(list) do
-      local refusal = target.refusal(op)
-      if k == 1 or not refusal then why = refusal end
-    end
-    table.insert(why and plan.left_out or kept, op)
-    if why and is_asked then errors[#errors + 1] = string.format("--target %s: %s %s", list[1].name, op.name, why) end
+-- Why none of the targets has kernels of an op, in the words of the first; nil: one has.
+local function refusal_of(op, list)
+  for _, target in ipairs(list) do
+    if not target.refusal(op) then return nil end
   end
-  plan.ops = kept
+  return list[1].refusal(op)
 end
 
 -- Says which of the dtypes some target has no kernels for.
@@ -161,20 +154,10 @@ local function check_names(plan, prefix, errors)
   end
 end
 
--- The targets' jobs and results: files and lists.
+-- The job of a tree or of the library.
 local function new_job(root, plan, options, prefix, inputs)
-  local files, lists, id = {}, { core = {} }, nil
-  local job = { plan = plan, types = plan.model.types, prefix = prefix, is_library = options.library, files = files, lists = lists,
-                read = load.reader(root, inputs) }
-  function job.list(folder, suffix) return files_on_disk.list(root .. "/" .. folder, suffix) end
-  function job.list_all(folder, suffix) return files_on_disk.list_all(root .. "/" .. folder, suffix) end
-  function job.put(kind, name, text)
-    files[name] = text
-    if kind then
-      lists[kind] = lists[kind] or {}
-      table.insert(lists[kind], name)
-    end
-  end
+  local job, id = jobs.new(root, plan, prefix, inputs), nil
+  job.is_library = options.library
   function job.put_core(kind, path)
     local name = path:match "[^/]+$"
     job.put(kind, core_path(prefix, name), core_file(prefix, name, job.read(path)))
@@ -186,8 +169,8 @@ local function new_job(root, plan, options, prefix, inputs)
   return job
 end
 
--- All files of a tree. options: prefix, single, library, preview, target (names, with commas), and those of plan. Returns { files, plan,
--- inputs } or nil, errors.
+-- All files of a tree. options: prefix, single, library, preview, target (names, with commas), and those of plan. Returns { files,
+-- plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix or names.LIBRARY
@@ -200,7 +183,12 @@ function M.generate(root, options)
   plan, errors = planning.plan(model, options)
   if not plan then return nil, errors end
   errors = {}
-  leave_out(plan, list, options.ops ~= nil, errors)
+  for _, row in ipairs(planning.leave_out(plan, function(op) return refusal_of(op, list) end)) do
+    if options.ops then
+      errors[#errors + 1] = string.format("--target %s: %s %s; leave it out, or generate for %s as well", list[1].name, row.op.name,
+                                          row.why, targets.cpu.name)
+    end
+  end
   check_dtypes(plan, list, errors)
   if #errors == 0 then errors[1] = spec.clash(plan.ops, prefix) end
   check_names(plan, prefix, errors)
@@ -218,7 +206,9 @@ function M.generate(root, options)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files
-  if not options.library then files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"]), notice end
+  if not options.library then
+    files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"]), notice
+  end
   if options.single then
     files = single.files(prefix, files, job.lists.core, job.lists.kernel)
   else
@@ -226,14 +216,12 @@ function M.generate(root, options)
     if not options.library then files["FILES.md"] = contents.text(prefix, files, true) end
   end
 
-  local listed, levels, sections, file_of = order.keys(files), {}, {}, nil
-  listed[#listed + 1] = "manifest.json"
-  listed[#listed + 1] = prefix .. ".d"
+  local levels, sections, file_of = {}, {}, nil
   for _, part in ipairs(parts) do
     if part.has_records then levels, file_of = options.single and { "generic" } or part.levels, part.file_of end
     sections[#sections + 1] = part.section
   end
-  files["manifest.json"] = manifest.text(prefix, plan, listed, levels, function(record)
+  files["manifest.json"] = manifest.text(prefix, plan, files, levels, function(record)
     return options.single and prefix .. ".c" or file_of(record)
   end, sections, true)
   return { files = files, plan = plan, inputs = inputs, prefix = prefix }

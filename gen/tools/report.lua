@@ -25,8 +25,8 @@ function M.generated(result, counts, seconds, objects)
   out[#out + 1] = string.format("%-20s %8s %8s %10s%s", "op", "kernels", "shared", "source",
                                 objects and string.format(" %10s %8s", "object", "seconds") or "")
   for _, op in ipairs(plan.ops) do row(op.name, plan.records_of[op.name], "kernels/op_" .. op.c_name .. ".c") end
-  for _, op in ipairs(plan.left_out or {}) do
-    out[#out + 1] = string.format("%-20s left out: it runs on the CPU only", op.name)
+  for _, left in ipairs(plan.left_out or {}) do
+    out[#out + 1] = string.format("%-20s left out: %s", left.op.name, left.why)
   end
   row("pack", plan.packs, string.format("kernels/%s_conversions.c", result.prefix))
   for _, file in ipairs(plan.primitive_files or {}) do

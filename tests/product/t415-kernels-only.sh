@@ -179,5 +179,10 @@ unary "acme.swish" { doc = "x times its logistic.", dtypes = floating, body = [[
 L
 try "a spec's op" generate --kernels-only --prefix acme --spec "$work/mine.lua" --dtypes f32 --ops add --out "$work/acme"
 grep -q '"acme.swish"' "$work/acme/acme_table.c"; ok $? '  is in the table'
+sed 's/acme.swish/acme.gelu/' "$work/mine.lua" >"$work/same.lua"
+refused 'a second op of the C name acme_gelu' 'is that of op gelu' generate --kernels-only --prefix acme --spec "$work/same.lua" \
+  --dtypes f32 --ops gelu --out "$work/o"
+try 'the report, of all ops' env CC=false lua5.4 "$source/build.lua" generate --kernels-only --dtypes f32 --report --out "$work/all"
+grep -q '^arange  *left out: its kernels take the indices' "$said"; ok $? '  says why an op is left out'
 
 done_testing

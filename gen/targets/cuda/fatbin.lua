@@ -7,6 +7,7 @@
 local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.cuda.build"
 local cuda = require "gen.targets.cuda.tree"
+local kinds = require "gen.kinds.kinds"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local order = require "gen.base.order"
 local variants_cuda = require "gen.targets.cuda.variants"
@@ -50,13 +51,16 @@ end
 -- The C kernels that may be a step of an expression, with the CUDA kernel that does the same over contiguous elements: sorted
 -- list of { name of the C kernel, number of the CUDA kernel }.
 local function steps(plan, number_of)
-  local list = {}
+  local list, op_of_role = {}, {} -- role of packing kernels -> the first op that they compute
   local function add(record, c_name, dtypes, classes)
     local twin = variants_cuda.record(c_name, { dtypes = dtypes, rank = "1", classes = classes, is_wide = false })
     local number = number_of[twin.name]
     if number then list[#list + 1] = { record.name, number } end
   end
   for _, op in ipairs(plan.ops) do
+    local kind = kinds.of(op)
+    local role = kind.pack_role and kind.pack_role(op)
+    if role then op_of_role[role] = op_of_role[role] or op end
     for _, record in ipairs(plan.records_of[op.name]) do
       if (record.rank == "1" or record.rank == "2") and not record.classes:find "s" then
         add(record, op.c_name, record.dtypes, record.classes)
@@ -64,9 +68,12 @@ local function steps(plan, number_of)
     end
   end
   for _, record in ipairs(plan.packs) do
-    if record.role == "convert" then add(record, "astype", record.dtypes, "cc") end
-    if record.role == "gather" then add(record, "copy", record.dtypes, "cc") end
-    if record.role == "fill" then add(record, "full", { record.dtypes[1] }, "c") end
+    local op = op_of_role[record.role]
+    if op then
+      local n = #op.inputs + 1 -- of its operands: an op without inputs has none for the pack's
+      local dtypes = table.move(record.dtypes, #record.dtypes - n + 1, #record.dtypes, 1, {})
+      add(record, op.c_name, dtypes, ("c"):rep(n))
+    end
   end
   for _, file in ipairs(plan.primitive_files) do
     for _, entry in ipairs(file.entries) do

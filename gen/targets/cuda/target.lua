@@ -20,7 +20,7 @@ M.in_single = false
 M.core_folder = "simt"
 
 function M.refusal(op)
-  return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values; leave it out, or generate for c as well"
+  return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values" or nil
 end
 
 M.dtype_refusal = dtypes_of.refusal
