@@ -315,6 +315,21 @@ local function declarations(kind_names, backends, lists_kinds)
   return table.concat(out, "\n")
 end
 
+-- The ops that the library itself calls (runtime/base/own_ops.h): those that packing kernels of a role compute.
+local function own_ops(ops)
+  local fields = {}
+  for _, row in ipairs { { "copy", "gather" }, { "convert", "convert" } } do
+    for index, op in ipairs(ops) do
+      local kind = kinds.of(op)
+      if not fields[row[1]] and kind.pack_role and kind.pack_role(op) == row[2] then
+        fields[row[1]] = true
+        fields[#fields + 1] = string.format(".%s = &qn_builtins[%d]", row[1], index - 1)
+      end
+    end
+  end
+  return string.format("const qn_own_ops_table qn_own_ops = {%s};\n", #fields > 0 and table.concat(fields, ", ") or "NULL, NULL")
+end
+
 -- The kinds in a set of names that share kernels in a table of their own, by name.
 local function with_tables(kind_names)
   local list = {}
@@ -388,11 +403,12 @@ M.KERNEL_MACROS = [[
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
 -- nothing for the CPU; devices: the device_tables of other targets (gen/targets/all.lua);
--- options: kinds = the set of those that are compiled, lists_kinds = there is a table of them, allocator (may be nil) = the public
+-- options: kinds = the set of those that are compiled, is_library = there are tables of them and of its own ops, allocator (may be nil) = the public
 -- function that makes outputs
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local allocator, kind_names = options.allocator, options.kinds
   local backends, headers, declared = {}, {}, {}
+  if options.is_library then headers[1] = '#include "base/own_ops.h"\n' end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
   for _, device in ipairs(devices) do
@@ -425,7 +441,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
     .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. declarations(kind_names, backends, options.lists_kinds) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"

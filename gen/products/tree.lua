@@ -83,7 +83,7 @@ local function add_core(job, parts)
     devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   devices, { kinds = kinds, lists_kinds = job.is_library,
+                                   devices, { kinds = kinds, is_library = job.is_library,
                                               allocator = job.is_library and "quern_managed_alloc" })
   local function path_of(name) return job.is_library and "core/" .. name or core_path(prefix, name) end
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))

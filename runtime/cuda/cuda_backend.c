@@ -68,7 +68,7 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
   choice->why = "no built op computes all of it";
   if (!builtin) return;
   const qn_cuda_variant *rows =
-      qn_cuda_built_find(builtin->info.name, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
+      qn_cuda_built_find(builtin, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
   if (!n) return;
   choice->why = "none takes operands that lie so";
   choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, decision->values, &choice->built_form);

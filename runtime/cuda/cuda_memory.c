@@ -85,8 +85,8 @@ static quern_status synchronize(const char *function, const qn_cuda_scope *scope
   return fail_cuda(function, scope, scope->driver->stream_synchronize(stream), "cuStreamSynchronize");
 }
 
-/* A copy between the device's memory and the host's, both compact. Waits for it: pinned memory is accessed later, in stream order,
- * and its owner may reuse it after this returns. */
+/* A copy between the device's memory and the host's, both compact. Waits for it: pinned memory is accessed later, in stream
+ * order, and its owner may reuse it after this returns. */
 static quern_status copy_and_wait(const char *function, DLDevice device, int is_to_host, const char *from, char *to,
                                   size_t n_bytes, void *stream) {
   qn_cuda_scope scope;
@@ -101,7 +101,8 @@ static quern_status copy_and_wait(const char *function, DLDevice device, int is_
   return status;
 }
 
-static quern_status copy_to_host(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
+static quern_status copy_to_host(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes,
+                                 void *stream) {
   return copy_and_wait(function, device, 1, from, to, n_bytes, stream);
 }
 

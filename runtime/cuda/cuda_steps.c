@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/simt/launch.h"
+#include "base/own_ops.h"
 #include "core/base/status.h"
+#include "core/simt/launch.h"
 #include "cuda/cuda_built.h"
 #include "run/program.h"
 
@@ -76,7 +77,11 @@ static const qn_cuda_variant *movers_of(const qn_decision *decision, int32_t k, 
   const int is_input = k < decision->n_in;
   const uint8_t own = decision->dtypes[k], value = value_of(decision, k);
   const uint8_t dtypes[2] = {is_input ? own : value, is_input ? value : own};
-  return qn_cuda_built_find(own == value ? "copy" : "astype", dtypes, 2, capability, n, why);
+  const qn_builtin *op = own == value ? qn_own_ops.copy : qn_own_ops.convert;
+  if (op) return qn_cuda_built_find(op, dtypes, 2, capability, n, why);
+  *n = 0;
+  *why = "this library is built without the op that copies its operands";
+  return NULL;
 }
 
 /* Cuts the nest into chunks of *rows along dimension *split and all of the dimensions before it. Returns a chunk's elements. */
