@@ -34,10 +34,25 @@ local function n_sizes(types)
   return n
 end
 
+-- Words in lines that hold as many of them as fit. width: of a line, without what a prefix adds
+local function wrapped(words, lead, between, width)
+  local lines, at = {}, ""
+  for k, word in ipairs(words) do
+    local item = word .. (k < #words and between or "")
+    if at ~= "" and #lead + #at + #item > width then
+      lines[#lines + 1], at = lead .. at:gsub(" $", ""), ""
+    end
+    at = at .. item
+  end
+  lines[#lines + 1] = lead .. at
+  return table.concat(lines, "\n")
+end
+
 -- dtype_table.h: the enum, and the declarations for op_table.c.
 function M.dtype_header(types, banner)
   local names = {}
-  for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
+  for _, t in ipairs(types.list) do names[#names + 1] = upper(t.name) end
+  names[#names + 1] = "QN_DTYPE_COUNT"
   return table.concat(banner, "\n") .. [[
 
 #ifndef QN_DTYPE_TABLE_H
@@ -47,9 +62,8 @@ function M.dtype_header(types, banner)
 
 /* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
 typedef enum qn_dtype {
-]] .. table.concat(names, "\n") .. [[
+]] .. wrapped(names, "  ", ", ", 70) .. [[
 
-  QN_DTYPE_COUNT
 } qn_dtype;
 
 typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_dtype_kind;
@@ -93,7 +107,24 @@ end
 
 local KINDS = { bool = "BOOL", integer = "INTEGER", float = "FLOAT", complex = "COMPLEX", bits = "BITS" }
 
-local function dtype_tables(types, built)
+-- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
+local function met_by_promotion(types, built)
+  local set, grows = {}, true
+  for _, t in ipairs(types.list) do set[t.name] = t.kind ~= "bits" and built[t.name] or nil end
+  while grows do
+    grows = false
+    for _, a in ipairs(order.keys(set)) do
+      for _, b in ipairs(order.keys(set)) do
+        local meet = promote.common(types, a, b)
+        if meet and not set[meet] then set[meet], grows = true, true end
+      end
+    end
+  end
+  return set
+end
+
+-- promotes: the set of the dtypes with a row in the table of promotion
+local function dtype_tables(types, built, promotes)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
@@ -110,7 +141,9 @@ local function dtype_tables(types, built)
       local meet = promote.common(types, a.name, b.name)
       row[#row + 1] = meet and upper(meet) or "QN_DTYPE_NONE"
     end
-    out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+    if not promotes or promotes[a.name] then
+      out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+    end
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
   for code = 0, n_codes(types) - 1 do
@@ -242,7 +275,7 @@ function M.further_fields(op)
   return table.concat(out)
 end
 
--- A qn_builtin's initialiser.
+-- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
 local function builtin_row(types, op, built, records, bool_in, is_there, devices)
@@ -259,28 +292,20 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
   for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
   return string.format([[
   {
-    .info = {sizeof(quern_op_info), "%s", %s,
-             %s,
+    .info = {sizeof(quern_op_info), "%s", %s, %s,
              %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
-    .kind = &qn_kind_%s,
-    .promotion = QN_PROMOTION_%s,
+    .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s
     .dtypes = %s,
-    .own = %s,
-    .bool_in = 0x%xu,
-    .results = {%s},
-    .variants = %s,
-    .n_variants = %d,
-    .first = {%s},
-    .heavy = %d,%s%s
+    .variants = %s, .n_variants = %d, .first = {%s},%s%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name,
-    variants.promotion(types, op),
-    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
-    table.concat(results, ", "),
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-    M.further_fields(op),
+    variants.promotion(types, op), table.concat(results, ", "),
+    bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
+    #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
+    #mask > 0 and table.concat(mask, " | ") or "0",
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), M.further_fields(op),
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
@@ -299,8 +324,8 @@ local function op_rows(types, ops, built, records_of, devices)
   return table.concat(out, "\n")
 end
 
--- The backends and kinds that rows refer to; the table of backends, the CPU's first; of kinds, where it is wanted. kind_names: a set
-local function declarations(kind_names, backends, lists_kinds)
+-- The backends and kinds that rows refer to; the table of backends, the CPU's first; of kinds, for the library. kind_names: a set
+local function declarations(kind_names, backends, is_library)
   local out, list = {}, {}
   for _, name in ipairs(order.keys(kind_names)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
   for k, name in ipairs(backends) do
@@ -308,7 +333,7 @@ local function declarations(kind_names, backends, lists_kinds)
     list[k] = "&" .. name .. ", "
   end
   out[#out + 1] = string.format("const qn_backend *const qn_backends[] = {%sNULL};\n", table.concat(list))
-  if lists_kinds then
+  if is_library then
     local kinds_text = table.concat(order.keys(kind_names), ", &qn_kind_")
     out[#out + 1] = string.format("const qn_kind *const qn_kinds[] = {&qn_kind_%s, NULL};\n", kinds_text)
   end
@@ -403,8 +428,8 @@ M.KERNEL_MACROS = [[
 
 -- op_table.c. ops: sorted by name; records_of: op name -> records grouped by kernel dtype; packs: records, none where there is
 -- nothing for the CPU; devices: the device_tables of other targets (gen/targets/all.lua);
--- options: kinds = the set of those that are compiled, is_library = there are tables of them and of its own ops, allocator (may be nil) = the public
--- function that makes outputs
+-- options: kinds = the set of those that are compiled, is_library = there are tables of them and of the library's own ops, and all
+-- dtypes promote, allocator (may be nil) = the public function that makes outputs
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local allocator, kind_names = options.allocator, options.kinds
   local backends, headers, declared = {}, {}, {}
@@ -429,7 +454,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   end
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
-  table.move(declared, 1, #declared, #names + 1, names)
+  local promotes = not options.is_library and met_by_promotion(types, built) or nil
+  local declared_text = #declared > 0 and table.concat(declared, "\n") .. "\n" or ""
   local typed = {}
   for index, op in ipairs(ops) do
     typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name,
@@ -440,7 +466,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
+    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
     .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"

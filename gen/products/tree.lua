@@ -202,7 +202,7 @@ function M.generate(root, options)
     job.is_asked = is_asked[target.name] or false
     parts[k] = target.files(job)
   end
-  job.targets, job.without = list, without.of(options)
+  job.targets, job.without = list, without.of(options, plan)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "core/op/fused.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
@@ -20,6 +19,7 @@
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
 #include "run/fused_ops.h"
+#include "run/specialised.h"
 
 /* An error of a lower layer, with the op's name put before it. */
 static quern_status named(const quern_op *op, quern_status status) {

@@ -16,6 +16,7 @@
 #include "core/simt/launch.h"
 #include "cuda/cuda_built.h"
 #include "run/program.h"
+#include "run/specialised.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: enough to make the cost of launches negligible */
 #define LEAST_ELEMENTS 1024
