@@ -332,7 +332,7 @@ static void make(work *w) {
 void qn_work_run(qn_entry *entry) {
   work w;
   begin(&w, entry);
-  entry->references--; /* the job's, now the work's */
+  entry->references--; /* the task's, now the work's */
   make(&w);
 }
 
