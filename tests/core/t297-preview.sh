@@ -38,7 +38,7 @@ compile_library() {
     ls library/core/*.c library/runtime/*.c library/kernels/*.c; } >files
   xargs -P 2 -n 1 sh -c '
     name=$(echo "$2" | tr / _)
-    exec $0 -O1 -D_GNU_SOURCE -DQN_ONE_LEVEL -DQN_MODULE_DIR="\"/nowhere\"" -I"$1/runtime" -Ilibrary -Ilibrary/runtime \
+    exec $0 -O1 -fPIC -fvisibility=hidden -D_GNU_SOURCE -DQN_ONE_LEVEL -DQN_MODULE_DIR="\"/nowhere\"" -I"$1/runtime" -Ilibrary -Ilibrary/runtime \
       -I"$1/include" -c -o "objects/$name.o" "$2"' "$compiler $warnings" "$source" <files
 }
 try 'a library' build_lua generate --library --preview --ops $ops --out library
@@ -46,6 +46,19 @@ try '  is compiled' compile_library
 # shellcheck disable=SC2086
 try '  and linked' $compiler $warnings -O1 -I"$source/include" -o of_library "$here/t297-preview.c" objects/*.o -lpthread -lm -ldl
 passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
+
+# The Python package, which finds libquern.so.0 two folders up, with this library.
+package=${QUERN_BUILD_DIR:-$source/build}/python/quern
+case $(nm -D "$package/_quern.abi3.so" 2>&1) in
+  *'no symbols'* | *'No such file'* | *__asan_* | *__tsan_*) skip 'the Python package with it' 'this build has no plain one' ;;
+  *)
+    mkdir -p of_python/python && cp -R "$package" of_python/python/ && ln -s libquern.so.0 of_python/libquern.so &&
+      $compiler -shared -Wl,-soname,libquern.so.0 -o of_python/libquern.so.0 objects/*.o -lpthread -lm -ldl
+    passes 'the Python package with it' sh "$source/tests/support/python.sh" of_python \
+      "$source/tests/python/t869-python-preview.py"
+    grep -q 'f64 to complex128' said; ok $? '  has these dtypes'
+    ;;
+esac
 
 # CUDA's text of the casts, compiled for the CPU, gives what the tree's kernels gave.
 try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype \
