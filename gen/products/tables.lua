@@ -34,10 +34,25 @@ local function n_sizes(types)
   return n
 end
 
+-- Words in lines that hold as many of them as fit. width: of a line, without what a prefix adds
+local function wrapped(words, lead, between, width)
+  local lines, at = {}, ""
+  for k, word in ipairs(words) do
+    local item = word .. (k < #words and between or "")
+    if at ~= "" and #lead + #at + #item > width then
+      lines[#lines + 1], at = lead .. at:gsub(" $", ""), ""
+    end
+    at = at .. item
+  end
+  lines[#lines + 1] = lead .. at
+  return table.concat(lines, "\n")
+end
+
 -- dtype_table.h: the enum, and the declarations for op_table.c.
 function M.dtype_header(types, banner)
   local names = {}
-  for _, t in ipairs(types.list) do names[#names + 1] = "  " .. upper(t.name) .. "," end
+  for _, t in ipairs(types.list) do names[#names + 1] = upper(t.name) end
+  names[#names + 1] = "QN_DTYPE_COUNT"
   return table.concat(banner, "\n") .. [[
 
 #ifndef QN_DTYPE_TABLE_H
@@ -47,9 +62,8 @@ function M.dtype_header(types, banner)
 
 /* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
 typedef enum qn_dtype {
-]] .. table.concat(names, "\n") .. [[
+]] .. wrapped(names, "  ", ", ", 70) .. [[
 
-  QN_DTYPE_COUNT
 } qn_dtype;
 
 typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KIND_COMPLEX, QN_KIND_BITS } qn_dtype_kind;
@@ -91,7 +105,24 @@ function M.kinds(ops)
   return set
 end
 
-local function dtype_tables(types, built)
+-- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
+local function met_by_promotion(types, built)
+  local set, grows = {}, true
+  for _, t in ipairs(types.list) do set[t.name] = t.kind ~= "bits" and built[t.name] or nil end
+  while grows do
+    grows = false
+    for _, a in ipairs(order.keys(set)) do
+      for _, b in ipairs(order.keys(set)) do
+        local meet = promote.common(types, a, b)
+        if meet and not set[meet] then set[meet], grows = true, true end
+      end
+    end
+  end
+  return set
+end
+
+-- promotes: the set of the dtypes with a row in the table of promotion
+local function dtype_tables(types, built, promotes)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
@@ -108,7 +139,9 @@ local function dtype_tables(types, built)
       local meet = promote.common(types, a.name, b.name)
       row[#row + 1] = meet and upper(meet) or "QN_DTYPE_NONE"
     end
-    out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+    if not promotes or promotes[a.name] then
+      out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
+    end
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
   for code = 0, n_codes(types) - 1 do
@@ -241,7 +274,7 @@ function M.further_fields(op)
   return table.concat(out)
 end
 
--- A qn_builtin's initialiser.
+-- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
 local function builtin_row(types, op, built, records, bool_in, is_there, devices)
@@ -258,28 +291,20 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
   for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
   return string.format([[
   {
-    .info = {sizeof(quern_op_info), "%s", %s,
-             %s,
+    .info = {sizeof(quern_op_info), "%s", %s, %s,
              %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
-    .kind = &qn_kind_%s,
-    .promotion = QN_PROMOTION_%s,
+    .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s
     .dtypes = %s,
-    .own = %s,
-    .bool_in = 0x%xu,
-    .results = {%s},
-    .variants = %s,
-    .n_variants = %d,
-    .first = {%s},
-    .heavy = %d,%s%s
+    .variants = %s, .n_variants = %d, .first = {%s},%s%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name,
-    variants.promotion(types, op),
-    #mask > 0 and table.concat(mask, " | ") or "0", #own > 0 and table.concat(own, " | ") or "0", bool_in,
-    table.concat(results, ", "),
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), heavy and 1 or 0,
-    M.further_fields(op),
+    variants.promotion(types, op), table.concat(results, ", "),
+    bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
+    #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
+    #mask > 0 and table.concat(mask, " | ") or "0",
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), M.further_fields(op),
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
@@ -298,9 +323,9 @@ local function op_rows(types, ops, built, records_of, devices)
   return table.concat(out, "\n")
 end
 
--- The declarations of the backends and kinds that rows refer to; the table of backends, the CPU's first; with lists_kinds the
+-- The declarations of the backends and kinds that rows refer to; the table of backends, the CPU's first; of the library also the
 -- table of kinds. kind_names: a set
-local function declarations(kind_names, backends, lists_kinds)
+local function declarations(kind_names, backends, is_library)
   local out, list = {}, {}
   for _, name in ipairs(order.keys(kind_names)) do out[#out + 1] = string.format("extern const qn_kind qn_kind_%s;", name) end
   for k, name in ipairs(backends) do
@@ -308,11 +333,26 @@ local function declarations(kind_names, backends, lists_kinds)
     list[k] = "&" .. name .. ", "
   end
   out[#out + 1] = string.format("const qn_backend *const qn_backends[] = {%sNULL};\n", table.concat(list))
-  if lists_kinds then
+  if is_library then
     local kinds_text = table.concat(order.keys(kind_names), ", &qn_kind_")
     out[#out + 1] = string.format("const qn_kind *const qn_kinds[] = {&qn_kind_%s, NULL};\n", kinds_text)
   end
   return table.concat(out, "\n")
+end
+
+-- The ops that the library itself calls (runtime/base/own_ops.h): those that packing kernels of a role compute.
+local function own_ops(ops)
+  local fields = {}
+  for _, row in ipairs { { "copy", "gather" }, { "convert", "convert" } } do
+    for index, op in ipairs(ops) do
+      local kind = kinds.of(op)
+      if not fields[row[1]] and kind.pack_role and kind.pack_role(op) == row[2] then
+        fields[row[1]] = true
+        fields[#fields + 1] = string.format(".%s = &qn_builtins[%d]", row[1], index - 1)
+      end
+    end
+  end
+  return string.format("const qn_own_ops_table qn_own_ops = {%s};\n", #fields > 0 and table.concat(fields, ", ") or "NULL, NULL")
 end
 
 -- The kinds in a set of names that share kernels in a table of their own, by name.
@@ -389,11 +429,13 @@ M.KERNEL_MACROS = [[
 -- op_table.c.
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
 -- devices: the device_tables of other targets (gen/targets/all.lua).
--- options.kinds: set of the names of the kinds of op that are compiled; options.lists_kinds: whether the text has a table of them
--- (qn_kinds); options.allocator: the public C function that allocates outputs, or nil.
+-- options.kinds: set of the names of the kinds of op that are compiled; options.is_library: whether the text has a table of them
+-- (qn_kinds) and one of the library's own ops, and all dtypes promote; options.allocator: the public C function that allocates
+-- outputs, or nil.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local allocator, kind_names = options.allocator, options.kinds
   local backends, headers, declared = {}, {}, {}
+  if options.is_library then headers[1] = '#include "base/own_ops.h"\n' end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
   for _, device in ipairs(devices) do
@@ -414,7 +456,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   end
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
-  table.move(declared, 1, #declared, #names + 1, names)
+  local promotes = not options.is_library and met_by_promotion(types, built) or nil
+  local declared_text = #declared > 0 and table.concat(declared, "\n") .. "\n" or ""
   local typed = {}
   for index, op in ipairs(ops) do
     typed[#typed + 1] = string.format("QUERN_API quern_op *quern_builtin_%s(void) { return qn_registry_builtin(%d); }", op.c_name,
@@ -425,8 +468,9 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. table.concat(names, "\n") .. "\n\n" .. dtype_tables(types, built) .. "\n"
-    .. declarations(kind_names, backends, options.lists_kinds) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"

@@ -82,7 +82,7 @@ local function add_core(job, parts)
     devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   devices, { kinds = kinds, lists_kinds = job.is_library,
+                                   devices, { kinds = kinds, is_library = job.is_library,
                                               allocator = job.is_library and "quern_managed_alloc" })
   local function path_of(name) return job.is_library and "core/" .. name or core_path(prefix, name) end
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
@@ -201,7 +201,7 @@ function M.generate(root, options)
     job.is_asked = is_asked[target.name] or false
     parts[k] = target.files(job)
   end
-  job.targets, job.without = list, without.of(options)
+  job.targets, job.without = list, without.of(options, plan)
   add_core(job, parts)
   if options.library then library.add(job) end
   local files = job.files

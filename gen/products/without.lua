@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The options --no-threads and --no-environment. Each leaves files of the core out of a tree and adds small ones in their place.
--- Pure.
+-- What a tree is generated without: on request (`--no-threads`, `--no-environment`), and what none of its ops needs. Each leaves files
+-- of the core out and has a small one in their place. Pure.
 
 local M = {}
 
--- files: those left out, of runtime/core; instead: those added, of runtime/tree; note: lines for the public header
+-- option: what asks for it; else is_unneeded(plan). files: of runtime/core; instead: what takes their place, of runtime/tree;
+-- note: what the public header says of it
 M.list = {
   { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
     note = {
@@ -16,13 +17,19 @@ M.list = {
     note = {
       "Without environment (--no-environment): no environment variable is read. Those that are named below count as unset.",
     } },
+  { is_unneeded = function(plan)
+      for _, op in ipairs(plan.ops) do
+        if #op.params > 0 then return false end
+      end
+      return true
+    end, files = { "op/params.c" }, instead = { "params_none.c" }, note = {} },
 }
 
--- Of a run's options: { files = set of paths, sources = list of paths, notes = list of lines }
-function M.of(options)
+-- Of a run's options and a tree's plan: { files = set of paths, sources = list of paths, notes = list of lines }
+function M.of(options, plan)
   local result = { files = {}, sources = {}, notes = {} }
   for _, row in ipairs(M.list) do
-    if options[row.option] then
+    if options[row.option] or (row.is_unneeded and row.is_unneeded(plan)) then
       for _, path in ipairs(row.files) do result.files[path] = true end
       for _, name in ipairs(row.instead) do table.insert(result.sources, "runtime/tree/" .. name) end
       table.move(row.note, 1, #row.note, #result.notes + 1, result.notes)

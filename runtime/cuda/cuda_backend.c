@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "core/op/fused.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
@@ -20,6 +19,7 @@
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
 #include "run/fused_ops.h"
+#include "run/specialised.h"
 
 /* An error of a lower layer, with the op's name put before it. */
 static quern_status named(const quern_op *op, quern_status status) {
@@ -68,7 +68,7 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
   choice->why = "no built op computes all of it";
   if (!builtin) return;
   const qn_cuda_variant *rows =
-      qn_cuda_built_find(builtin->info.name, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
+      qn_cuda_built_find(builtin, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
   if (!n) return;
   choice->why = "none takes operands that lie so";
   choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, decision->values, &choice->built_form);

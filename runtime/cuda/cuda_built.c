@@ -307,7 +307,7 @@ static const char *trouble_of_file(const qn_cuda_variant *variant) {
   return atomic_load_explicit(&kernel->file->trouble, memory_order_acquire);
 }
 
-const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
+const qn_cuda_variant *qn_cuda_built_find(const qn_builtin *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
                                           int32_t *n, const char **why) {
   const table *all = index_of_all();
   const built_op *found = NULL;
@@ -317,7 +317,7 @@ const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes,
   *why = trouble;
   if (trouble) return NULL;
   for (int32_t i = 0; i < all->n_ops && !found; i++)
-    if (all->ops[i].n_operands == n_operands && strcmp(all->ops[i].name, op) == 0) found = &all->ops[i];
+    if (all->ops[i].n_operands == n_operands && strcmp(all->ops[i].name, op->info.name) == 0) found = &all->ops[i];
   *why = "there are none for these dtypes";
   if (!found) return NULL;
   int32_t n_found;

@@ -10,7 +10,7 @@
 
 /* The kernels of a built-in op for operands of these dtypes (inputs, then the output) on devices of this capability (90);
  * static. *n 0: there are none; then *why (may be NULL) is a phrase, static. */
-const qn_cuda_variant *qn_cuda_built_find(const char *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
+const qn_cuda_variant *qn_cuda_built_find(const qn_builtin *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
                                           int32_t *n, const char **why);
 
 /* The kernel that computes over contiguous elements the same as a C kernel, a step of an expression; its dtypes are NULL.

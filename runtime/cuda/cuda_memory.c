@@ -85,33 +85,34 @@ static quern_status synchronize(const char *function, const qn_cuda_scope *scope
   return fail_cuda(function, scope, scope->driver->stream_synchronize(stream), "cuStreamSynchronize");
 }
 
-/* From the device's memory to the host's, both compact. */
-static quern_status fetch(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
+/* A copy between the device's memory and the host's, both compact. Waits for it: pinned memory is accessed later, in stream
+ * order, and its owner may reuse it after this returns. */
+static quern_status copy_and_wait(const char *function, DLDevice device, int is_to_host, const char *from, char *to,
+                                  size_t n_bytes, void *stream) {
   qn_cuda_scope scope;
   quern_status status = qn_cuda_enter(device.device_id, stream, &scope);
   if (status) return status;
-  const qn_cuda_result result = scope.driver->copy_to_host(to, (qn_cuda_address)(uintptr_t)from, n_bytes, stream);
-  status = fail_cuda(function, &scope, result, "cuMemcpyDtoHAsync");
+  const qn_cuda_driver *driver = scope.driver;
+  const qn_cuda_result result = is_to_host ? driver->copy_to_host(to, (qn_cuda_address)(uintptr_t)from, n_bytes, stream)
+                                           : driver->copy_to_device((qn_cuda_address)(uintptr_t)to, from, n_bytes, stream);
+  status = fail_cuda(function, &scope, result, is_to_host ? "cuMemcpyDtoHAsync" : "cuMemcpyHtoDAsync");
   if (status == QUERN_OK) status = synchronize(function, &scope, stream);
   qn_cuda_leave(&scope);
   return status;
 }
 
-/* From the host's memory to the device's. Synchronises: pinned memory is read later, in stream order, and its owner may
- * reuse it after this returns. */
-static quern_status bring(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
-  qn_cuda_scope scope;
-  quern_status status = qn_cuda_enter(device.device_id, stream, &scope);
-  if (status) return status;
-  const qn_cuda_result result = scope.driver->copy_to_device((qn_cuda_address)(uintptr_t)to, from, n_bytes, stream);
-  status = fail_cuda(function, &scope, result, "cuMemcpyHtoDAsync");
-  if (status == QUERN_OK) status = synchronize(function, &scope, stream);
-  qn_cuda_leave(&scope);
-  return status;
+static quern_status copy_to_host(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes,
+                                 void *stream) {
+  return copy_and_wait(function, device, 1, from, to, n_bytes, stream);
+}
+
+static quern_status copy_from_host(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes,
+                                   void *stream) {
+  return copy_and_wait(function, device, 0, from, to, n_bytes, stream);
 }
 
 /* Within the device's memory. */
-static quern_status move(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
+static quern_status copy_within(const char *function, DLDevice device, const char *from, char *to, size_t n_bytes, void *stream) {
   qn_cuda_scope scope;
   quern_status status = qn_cuda_enter(device.device_id, stream, &scope);
   if (status) return status;
@@ -154,5 +155,6 @@ static quern_status wait_for_memory(const char *function, DLDevice device, void 
   return status;
 }
 
-const qn_device_memory qn_cuda_memory = {.make = make_memory, .free = free_memory, .check = check_memory, .to_host = fetch,
-                                         .from_host = bring, .move = move, .wait = wait_for_memory};
+const qn_device_memory qn_cuda_memory = {.make = make_memory, .free = free_memory, .check = check_memory,
+                                         .to_host = copy_to_host, .from_host = copy_from_host, .move = copy_within,
+                                         .wait = wait_for_memory};

@@ -28,31 +28,31 @@
 #define STACK_BYTES (8 << 20)
 enum { MOST_ARCHS = 256 };
 
-typedef struct job {
+typedef struct compilation {
   const qn_nvrtc *nvrtc;
   const qn_nvrtc_request *request;
   qn_bytes image;
   char *why;
   size_t why_size;
   int is_good;
-} job;
+} compilation;
 
 static struct tier {
   pthread_mutex_t lock;
   pthread_cond_t news;
-  job *current;
+  compilation *current;
   int is_ending, listens; /* the process exits; the exit handler is registered */
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 /* ---- On the thread ---- */
 
-static int fail(job *j, const char *function, int result) {
+static int fail(compilation *j, const char *function, int result) {
   snprintf(j->why, j->why_size, "%s: %s", function, j->nvrtc->error_string(result));
   return 0;
 }
 
 /* The architecture to compile for. *is_ptx: it is older than the device's, so the driver compiles its PTX. */
-static int choose_arch(job *j, int *arch, int *is_ptx) {
+static int choose_arch(compilation *j, int *arch, int *is_ptx) {
   const qn_nvrtc *c = j->nvrtc;
   const int wanted = j->request->capability;
   int archs[MOST_ARCHS], n = 0, result = c->n_archs(&n), best = 0, first = 0;
@@ -72,7 +72,7 @@ static int choose_arch(job *j, int *arch, int *is_ptx) {
 }
 
 /* The error of a compile: NVRTC's log, or the name of its result if the log is empty. */
-static int fail_with_log(job *j, qn_nvrtc_program program, int result) {
+static int fail_with_log(compilation *j, qn_nvrtc_program program, int result) {
   const qn_nvrtc *c = j->nvrtc;
   size_t size = 0;
   char *log = !c->log_size(program, &size) && size > 1 ? malloc(size + 1) : NULL;
@@ -87,7 +87,7 @@ static int fail_with_log(job *j, qn_nvrtc_program program, int result) {
 
 /* No option may change rounding: the text specifies it for each operation. --minimal omits unused built-in declarations and
  * halves the time; NVRTC before CUDA 12.4 does not know it. */
-static int compile_for(job *j, qn_nvrtc_program program, int arch, int is_ptx) {
+static int compile_for(compilation *j, qn_nvrtc_program program, int arch, int is_ptx) {
   static atomic_int is_minimal_unknown;
   char chip[64];
   snprintf(chip, sizeof chip, "--gpu-architecture=%s_%d", is_ptx ? "compute" : "sm", arch);
@@ -101,7 +101,7 @@ static int compile_for(job *j, qn_nvrtc_program program, int arch, int is_ptx) {
   return result ? fail_with_log(j, program, result) : 1;
 }
 
-static int take(job *j, qn_nvrtc_program program, int is_ptx) {
+static int take(compilation *j, qn_nvrtc_program program, int is_ptx) {
   const qn_nvrtc *c = j->nvrtc;
   size_t size = 0;
   int result = is_ptx ? c->ptx_size(program, &size) : c->cubin_size(program, &size);
@@ -120,7 +120,7 @@ static int take(job *j, qn_nvrtc_program program, int is_ptx) {
   return j->image.data != NULL;
 }
 
-static int compile(job *j) {
+static int compile(compilation *j) {
   int arch = 0, is_ptx = 0;
   qn_nvrtc_program program = NULL;
   if (!choose_arch(j, &arch, &is_ptx)) return 0;
@@ -137,7 +137,7 @@ static void *run(void *unused) {
   if (c_locale) uselocale(c_locale);
   qn_float_env_enter();
   pthread_mutex_lock(&tier.lock);
-  job *j = tier.current;
+  compilation *j = tier.current;
   pthread_mutex_unlock(&tier.lock);
   j->is_good = compile(j);
   uselocale(LC_GLOBAL_LOCALE);
@@ -173,7 +173,7 @@ static void stop(void) {
 
 /* ---- Outside ---- */
 
-static const char *take_turn(job *j) {
+static const char *take_turn(compilation *j) {
   pthread_mutex_lock(&tier.lock);
   if (!tier.listens) tier.listens = atexit(stop) == 0;
   while (tier.current && !tier.is_ending) pthread_cond_wait(&tier.news, &tier.lock);
@@ -192,7 +192,7 @@ static void give_turn(void) {
 
 int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why, size_t why_size) {
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
-  job j = {.request = request, .why = why, .why_size = why_size};
+  compilation j = {.request = request, .why = why, .why_size = why_size};
   quern_status status;
   pthread_t thread;
   why[0] = 0;

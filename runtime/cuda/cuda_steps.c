@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/simt/launch.h"
+#include "base/own_ops.h"
 #include "core/base/status.h"
+#include "core/simt/launch.h"
 #include "cuda/cuda_built.h"
 #include "run/program.h"
+#include "run/specialised.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: enough to make the cost of launches negligible */
 #define LEAST_ELEMENTS 1024
@@ -27,15 +29,19 @@ static const qn_program *program_of(const qn_decision *decision) {
 }
 
 /* The program's dtype of an operand. */
-static uint8_t value_of(const qn_decision *decision, int32_t k) { return decision->specialised->signature.compute_dtypes[k]; }
-static uint8_t value_size(const qn_decision *decision, int32_t k) { return qn_dtype_infos[value_of(decision, k)].size; }
+static uint8_t compute_dtype_of(const qn_decision *decision, int32_t k) {
+  return decision->specialised->signature.compute_dtypes[k];
+}
+static uint8_t compute_size_of(const qn_decision *decision, int32_t k) {
+  return qn_dtype_infos[compute_dtype_of(decision, k)].size;
+}
 
 /* Whether the steps use the operand's own memory: it is contiguous and in the program's dtype; for an output also in_place. */
 static int is_direct(const qn_decision *decision, int32_t k) {
   const qn_nest *nest = &decision->nest;
   const int32_t output = k - decision->n_in;
   int64_t step = decision->sizes[k];
-  if (value_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
+  if (compute_dtype_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
   if (output >= 0 && !(program_of(decision)->head.in_place >> output & 1)) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     if (nest->stride[k][d] != step) return 0;
@@ -53,7 +59,7 @@ static void measure(const qn_decision *decision, int64_t *of_element, int64_t *f
   *of_element = program->temp_before[program->n_temps];
   for (int32_t k = 0; k < decision->n_operands; k++) {
     if (is_direct(decision, k)) continue;
-    *of_element += value_size(decision, k);
+    *of_element += compute_size_of(decision, k);
     n_places++;
   }
   *fixed = (int64_t)(n_places + 1) * ALIGNMENT;
@@ -74,9 +80,13 @@ static const qn_cuda_variant *kernel_of(const qn_step *step, int32_t capability,
 static const qn_cuda_variant *movers_of(const qn_decision *decision, int32_t k, int32_t capability, int32_t *n,
                                         const char **why) {
   const int is_input = k < decision->n_in;
-  const uint8_t own = decision->dtypes[k], value = value_of(decision, k);
-  const uint8_t dtypes[2] = {is_input ? own : value, is_input ? value : own};
-  return qn_cuda_built_find(own == value ? "copy" : "astype", dtypes, 2, capability, n, why);
+  const uint8_t own = decision->dtypes[k], compute = compute_dtype_of(decision, k);
+  const uint8_t dtypes[2] = {is_input ? own : compute, is_input ? compute : own};
+  const qn_builtin *op = own == compute ? qn_own_ops.copy : qn_own_ops.convert;
+  if (op) return qn_cuda_built_find(op, dtypes, 2, capability, n, why);
+  *n = 0;
+  *why = "this library is built without the op that copies its operands";
+  return NULL;
 }
 
 /* Cuts the nest into chunks of *rows along dimension *split and all of the dimensions before it. Returns a chunk's elements. */
@@ -193,7 +203,7 @@ static void nest_of_move(walk *w, int32_t k) {
   const int is_input = k < w->decision->n_in;
   const int32_t own = is_input ? 0 : 1;
   qn_nest *nest = &w->nest;
-  int64_t step = value_size(w->decision, k);
+  int64_t step = compute_size_of(w->decision, k);
   nest->rank = 0;
   nest->n_operands = 2;
   nest->n_elements = w->count;
@@ -215,8 +225,8 @@ static void nest_of_move(walk *w, int32_t k) {
 static quern_status move(walk *w, int32_t k) {
   const qn_decision *decision = w->decision;
   const int is_input = k < decision->n_in;
-  const uint8_t own = decision->sizes[k], value = value_size(decision, k);
-  const uint8_t sizes[2] = {is_input ? own : value, is_input ? value : own};
+  const uint8_t own = decision->sizes[k], compute = compute_size_of(decision, k);
+  const uint8_t sizes[2] = {is_input ? own : compute, is_input ? compute : own};
   const uint32_t values = decision->values >> k & 1;
   const char *why;
   qn_launch_form form;
@@ -328,7 +338,7 @@ static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
     if (k >= 0 && is_direct(w->decision, k)) continue;
     at = (at + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *(k < 0 ? &w->temps[i] : &w->place[k]) = at;
-    at += (uint64_t)(n_elements * (k < 0 ? temp_size(program, i) : value_size(w->decision, k)));
+    at += (uint64_t)(n_elements * (k < 0 ? temp_size(program, i) : compute_size_of(w->decision, k)));
   }
 }
 

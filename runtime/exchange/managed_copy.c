@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/device_memory.h"
+#include "base/own_ops.h"
 #include "core/base/status.h"
 #include "exchange/managed_memory.h"
 
@@ -82,10 +83,10 @@ static quern_status run_gather(gather *g, char *from, char *to) {
 static quern_status gather_items(const char *function, const DLTensor *from, const qn_descriptor *descriptor, DLDevice device,
                                  char *to, void *stream) {
   gather g = {.device = device, .stream = stream};
-  quern_status status = quern_op_find(NULL, "copy", &g.op);
-  if (status == QUERN_E_NOTFOUND)
+  if (!qn_own_ops.copy)
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: the tensor is not compact, and this library is built without the op copy",
                           function);
+  quern_status status = quern_op_find(NULL, qn_own_ops.copy->info.name, &g.op);
   if (status) return status;
   plan_gather(&g, from, descriptor);
   status = run_gather(&g, descriptor->data, to);

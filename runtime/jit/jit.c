@@ -24,13 +24,13 @@
 
 /* ---- Jobs ---- */
 
-static void run_job(qn_jit_task *job) {
-  qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
+static void run_task(qn_jit_task *task) {
+  qn_entry *entry = (qn_entry *)((char *)task - offsetof(qn_entry, task));
   qn_work_run(entry);
 }
 
-static void drop_job(qn_jit_task *job, const char *why) {
-  qn_entry *entry = (qn_entry *)((char *)job - offsetof(qn_entry, job));
+static void drop_task(qn_jit_task *task, const char *why) {
+  qn_entry *entry = (qn_entry *)((char *)task - offsetof(qn_entry, task));
   qn_entry_set_wanted(entry, why);
   qn_entry_unref_later(entry);
   qn_jit_queue_notify();
@@ -39,11 +39,11 @@ static void drop_job(qn_jit_task *job, const char *why) {
 static void start_job(qn_jit *jit, qn_entry *entry) {
   const char *why;
   qn_entry_set_reason(entry, "being compiled");
-  entry->job = (qn_jit_task){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_job, .drop = drop_job};
+  entry->task = (qn_jit_task){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_task, .drop = drop_task};
   qn_entry_ref(entry);
-  if (entry->job.is_urgent && qn_jit_queue_is_here()) { /* called from the host's log function on the background thread */
-    run_job(&entry->job);
-  } else if ((why = qn_jit_queue_add(&entry->job))) {
+  if (entry->task.is_urgent && qn_jit_queue_is_here()) { /* called from the host's log function on the background thread */
+    run_task(&entry->task);
+  } else if ((why = qn_jit_queue_add(&entry->task))) {
     qn_entry_set_failed(entry, why);
     qn_entry_unref_later(entry);
     if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;
@@ -71,7 +71,7 @@ static void want(qn_entry *entry, int waits) {
     const int has_work = qn_work_has(entry, &is_mine);
     const int is_under_way = entry->state == QN_ENTRY_MAKING || (is_waiting && has_work);
     if ((jit->mode != QUERN_JIT_SYNC && !waits) || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
-    if (!has_work) qn_jit_queue_raise_priority(&entry->job);
+    if (!has_work) qn_jit_queue_raise_priority(&entry->task);
     qn_jit_queue_wait();
   }
 }
@@ -200,8 +200,8 @@ qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator) {
 
 static void say_nothing(void *host, int level, const char *text) { (void)host, (void)level, (void)text; }
 
-static int is_of(const qn_jit_task *job, const void *jit) {
-  const qn_entry *entry = (const qn_entry *)((const char *)job - offsetof(qn_entry, job));
+static int is_of(const qn_jit_task *task, const void *jit) {
+  const qn_entry *entry = (const qn_entry *)((const char *)task - offsetof(qn_entry, task));
   return entry->table->jit == jit;
 }
 

@@ -17,7 +17,7 @@ typedef struct qn_jit qn_jit;
  * QUERN_RECORD and QUERN_DUMP. */
 qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
 
-/* Drops jobs that have not begun. A compile under way goes on by itself, and its result goes to the disk cache only. Waits
+/* Drops tasks that have not begun. A compile under way goes on by itself, and its result goes to the disk cache only. Waits
  * (ms) for works that use the context's generator or log; afterwards neither is called any more. Code that is still held
  * stays valid until its release. May be called from the log function. */
 void qn_jit_destroy(qn_jit *jit);
@@ -37,7 +37,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request);
  * allowed. */
 void qn_code_release(qn_code *code);
 
-/* Waits until the code is made or has failed, in any mode; raises its job's priority. Does nothing on the background thread,
+/* Waits until the code is made or has failed, in any mode; raises its task's priority. Does nothing on the background thread,
  * which would wait for itself. quern_last_error and errno are kept. */
 void qn_code_wait(qn_code *code);
 

@@ -33,11 +33,11 @@ static struct queue {
 static _Thread_local int is_here; /* this is the background thread */
 
 static void drop_all(const char *why) {
-  qn_jit_task *job = queue.first, *next;
+  qn_jit_task *task = queue.first, *next;
   queue.first = NULL;
-  for (; job; job = next) {
-    next = job->next;
-    job->drop(job, why);
+  for (; task; task = next) {
+    next = task->next;
+    task->drop(task, why);
   }
 }
 
@@ -94,13 +94,13 @@ static void *work(void *unused) {
   pthread_mutex_lock(&queue.lock);
   const unsigned generation = queue.generation;
   while (!queue.stopping && queue.generation == generation) {
-    qn_jit_task *job = queue.first;
-    if (!job) {
+    qn_jit_task *task = queue.first;
+    if (!task) {
       pthread_cond_wait(&queue.work, &queue.lock);
       continue;
     }
-    queue.first = job->next;
-    job->run(job);
+    queue.first = task->next;
+    task->run(task);
   }
   pthread_mutex_unlock(&queue.lock);
   return NULL;
@@ -111,50 +111,50 @@ static int make_thread(void) {
          qn_thread_start(&queue.thread, 0, work, NULL); /* default size: large thread-local memory needs more */
 }
 
-static void put(qn_jit_task *job) {
+static void put(qn_jit_task *task) {
   qn_jit_task **at = &queue.first;
-  while (*at && (!job->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
-  job->next = *at;
-  *at = job;
+  while (*at && (!task->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
+  task->next = *at;
+  *at = task;
 }
 
-const char *qn_jit_queue_add(qn_jit_task *job) {
+const char *qn_jit_queue_add(qn_jit_task *task) {
   if (queue.stopping) return "the process ends";
   if (!queue.has_thread) queue.has_thread = make_thread();
   if (!queue.has_thread) return "no thread could be made";
-  put(job);
+  put(task);
   pthread_cond_signal(&queue.work);
   return NULL;
 }
 
-void qn_jit_queue_raise_priority(qn_jit_task *job) {
+void qn_jit_queue_raise_priority(qn_jit_task *task) {
   qn_jit_task **at = &queue.first;
-  while (*at && *at != job) at = &(*at)->next;
-  if (!*at || job->is_urgent) return;
-  *at = job->next;
-  job->is_urgent = 1;
-  put(job);
+  while (*at && *at != task) at = &(*at)->next;
+  if (!*at || task->is_urgent) return;
+  *at = task->next;
+  task->is_urgent = 1;
+  put(task);
 }
 
 int qn_jit_queue_is_ending(void) { return queue.stopping; }
 
 int qn_jit_queue_is_here(void) { return is_here; }
 
-void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *job, const void *arg), const void *arg, const char *why) {
+void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *task, const void *arg), const void *arg, const char *why) {
   qn_jit_task **at = &queue.first;
   while (*at) {
-    qn_jit_task *job = *at;
-    if (is_meant(job, arg)) {
-      *at = job->next;
-      job->drop(job, why);
+    qn_jit_task *task = *at;
+    if (is_meant(task, arg)) {
+      *at = task->next;
+      task->drop(task, why);
     } else {
-      at = &job->next;
+      at = &task->next;
     }
   }
 }
 
-/* At the end of the process: waits for the job under way. Its priority puts it after the library's other destructors,
- * so that those of the compilers end the job early. */
+/* At the end of the process: waits for the task under way. Its priority puts it after the library's other destructors,
+ * so that those of the compilers end the task early. */
 __attribute__((destructor(101))) static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&queue.lock);

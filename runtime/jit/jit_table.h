@@ -20,8 +20,8 @@ typedef struct qn_entry {
   struct qn_table *table;  /* NULL: the context is gone */
   struct qn_entry *chain;  /* the next in its bucket, or among the dead */
   struct qn_entry *older, *newer; /* among entries without references */
-  int64_t references;      /* of callers, one of a work on it, one of its job in the queue */
-  qn_jit_task job;
+  int64_t references;      /* of callers, one of a work on it, one of its task in the queue */
+  qn_jit_task task;
   qn_digest digest;        /* of the key */
   qn_entry_state state;
   int is_polled;           /* 1: it is not on disk */

@@ -209,7 +209,7 @@ static int generate(work *w, qn_bytes *source) {
   return 1;
 }
 
-/* Asks the compilers one by one; w->why collects the messages of those that failed. */
+/* Tries the target's compilers in order until one makes code that loads. w->why: the error messages of the others. */
 static void compile(work *w, const qn_bytes *source) {
   char why[2048];
   w->why[0] = 0;
@@ -332,7 +332,7 @@ static void make(work *w) {
 void qn_work_run(qn_entry *entry) {
   work w;
   begin(&w, entry);
-  entry->references--; /* the job's, now the work's */
+  entry->references--; /* the task's, now the work's */
   make(&w);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * jit_work.h: the steps that make a kernel: read from disk, generate, compile, publish, store. Owns the list of works under
- * way, for which a context that ends waits. Knows no modes and no jobs.
+ * way, for which a context that ends waits. Knows no modes and no tasks.
  *
  * To be called with the lock of jit_queue.h, which is released for everything that takes time. */
 #ifndef QN_JIT_WORK_H

@@ -103,7 +103,7 @@ static const quern_op *stand_in_of(const quern_op *op) {
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
   decision->op = stand_in_of(op);
   if (!decision->op) return no_memory(op->info->name);
-  return decision->op->fused ? decision->op->fused->specialise(decision->op, dtypes, &decision->specialised) : QUERN_OK;
+  return qn_fused_ops_specialise(decision->op, dtypes, decision);
 }
 
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {

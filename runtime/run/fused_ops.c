@@ -28,10 +28,28 @@ static void fused_free(qn_fused_op *fused) {
 
 static void destroy_op(quern_op *op) { fused_free(qn_fused_op_of(op)); }
 
+quern_status qn_fused_ops_specialise(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  quern_status status = qn_specialise(op, dtypes, &decision->specialised);
+  if (status) return status;
+  const qn_specialised *specialised = decision->specialised;
+  if (!specialised->slots && specialised->n_slots) return QUERN_OK;
+  decision->slots = specialised->slots;
+  decision->n_slots = specialised->n_slots;
+  return QUERN_OK;
+}
+
+static quern_status decide_fused(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  quern_status status = qn_fused_ops_specialise(op, dtypes, decision);
+  if (status) return status;
+  decision->signature = &decision->specialised->signature;
+  if (decision->backend && decision->backend->device_type == kDLCPU) decision->backend = &qn_fused_cpu;
+  return QUERN_OK;
+}
+
 static qn_fused_op *fused_make(quern_ctx *ctx, qn_generator *generator, qn_jit *jit) {
   qn_fused_op *fused = calloc(1, sizeof *fused);
   if (!fused) return NULL;
-  fused->face = (qn_fused){.specialise = qn_specialise, .infer = qn_specialise_infer, .cpu = &qn_fused_cpu};
+  fused->face = (qn_fused){.decide = decide_fused, .infer = qn_specialise_infer};
   fused->generator = generator;
   fused->jit = jit;
   fused->op.ctx = ctx;

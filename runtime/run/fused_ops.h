@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fused_ops.h: fused ops, made at run time of expressions, of the ops of specs (expressions with a name), and of built-in ops
- * with compiled kernels. Implements the interface of core/op/fused.h. Knows of its context only the generator and the
+ * with compiled kernels. Implements qn_fused of core/op/kind.h. Knows of its context only the generator and the
  * compiled code, which must outlive the op. */
 #ifndef QN_FUSED_OPS_H
 #define QN_FUSED_OPS_H
 
-#include "core/op/fused.h"
+#include "core/op/decision.h"
 #include "jit/jit.h"
+#include "run/specialised.h"
 #include "toolchain/generator.h"
 
 /* The op of an expression; owned by the caller, counted. */
 quern_status qn_fused_ops_of_text(quern_ctx *ctx, qn_generator *generator, qn_jit *jit, const char *text, quern_op **op);
+
+/* Sets decision->specialised for these dtypes (inputs, then outputs), which it checks, and the conversion of parameters. */
+quern_status qn_fused_ops_specialise(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
 /* An op of a spec, to be freed by qn_fused_ops_free. Takes ownership of `spec`, on failure too. digest: of the specs that it
  * depends on. NULL for lack of memory. */

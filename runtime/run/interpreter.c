@@ -168,7 +168,7 @@ static int32_t param_words(const builder *b, const qn_node *step) {
   return words;
 }
 
-/* The output in whose memory a node may be computed; -1: none. */
+/* The index of an output that is this node's result: the node may be computed straight into its block. -1: there is none. */
 static int32_t output_for(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
   if (node->uniform || node->keeps_bits) return -1;

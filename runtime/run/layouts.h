@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "core/op/fused.h"
 #include "jit/jit.h"
+#include "run/specialised.h"
 
 /* A kernel compiled at run time, or being compiled: *kernel is set once, and stays. */
 typedef struct qn_compiled {

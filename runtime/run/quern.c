@@ -158,17 +158,17 @@ quern_status quern_ctx_describe(quern_ctx *ctx, char *text, size_t size) {
 typedef struct cache_listing {
   void (*each)(void *arg, const char *key, int64_t bytes, int64_t used);
   void *arg;
-  int is_short; /* out of memory for an entry */
+  int is_short; /* out of memory for an item */
 } cache_listing;
 
-static void list_entry(void *arg, const qn_cache_item *entry) {
+static void list_item(void *arg, const qn_cache_item *item) {
   cache_listing *listing = arg;
-  char *key = malloc(entry->key_size + 1);
+  char *key = malloc(item->key_size + 1);
   listing->is_short |= !key;
   if (!key) return;
-  memcpy(key, entry->key, entry->key_size);
-  key[entry->key_size] = 0;
-  listing->each(listing->arg, key, entry->bytes, entry->used);
+  memcpy(key, item->key, item->key_size);
+  key[item->key_size] = 0;
+  listing->each(listing->arg, key, item->bytes, item->used);
   free(key);
 }
 
@@ -179,7 +179,7 @@ quern_status quern_cache_list(quern_ctx *ctx, void (*each)(void *arg, const char
   qn_jit *jit = ctx ? qn_extension_jit(ctx) : NULL;
   if (!jit) return no_memory("cache_list");
   const int shield = qn_thread_shield();
-  qn_jit_cache_list(qn_jit_disk(jit), list_entry, &listing);
+  qn_jit_cache_list(qn_jit_disk(jit), list_item, &listing);
   qn_thread_unshield(shield);
   return listing.is_short ? no_memory("cache_list") : QUERN_OK;
 }

@@ -8,11 +8,11 @@
 #include <stdatomic.h>
 
 #include "base/digest.h"
-#include "core/op/fused.h"
 #include "core/op/kind.h"
 #include "lang/expression.h"
 #include "run/interpreter.h"
 #include "toolchain/generator.h"
+#include "run/specialised.h"
 
 /* The op for one choice of operand dtypes. Immutable, except its layouts. */
 typedef struct qn_specialisation {

@@ -69,7 +69,7 @@ const char CPU[] = "x86-64";
 struct Level {
   const char *name;
   const char *flags;
-  llvm::TargetMachine *machine; // made at the level's first job; never deleted: it may be needed until the process ends
+  llvm::TargetMachine *machine; // made at the level's first request; never deleted: it may be needed until the process ends
 };
 
 Level levels[] = {
@@ -118,14 +118,14 @@ std::vector<std::string> arguments(const Level &level) {
 
 // ---- Words ----
 
-void say(quern_clang_job *job, llvm::StringRef text) {
-  std::snprintf(job->why, job->why_size, "%.*s", (int)text.size(), text.data());
+void say(quern_clang_request *request, llvm::StringRef text) {
+  std::snprintf(request->why, request->why_size, "%.*s", (int)text.size(), text.data());
 }
 
 // Keeps the first error: "kernel.c:12:3: ..."
 class FirstError : public DiagnosticConsumer {
 public:
-  explicit FirstError(quern_clang_job *job) : job(job) {}
+  explicit FirstError(quern_clang_request *request) : request(request) {}
 
   void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic &diagnostic) override {
     DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
@@ -141,18 +141,18 @@ public:
       }
     }
     diagnostic.FormatDiagnostic(text);
-    say(job, text);
+    say(request, text);
   }
 
 private:
-  quern_clang_job *job;
+  quern_clang_request *request;
   bool is_there = false;
 };
 
 // Receives LLVM's diagnostics of a module. Without a handler LLVM prints them, and exits on an error.
 class Complaints : public llvm::DiagnosticHandler {
 public:
-  explicit Complaints(quern_clang_job *job) : job(job) {}
+  explicit Complaints(quern_clang_request *request) : request(request) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     if (info.getSeverity() != llvm::DS_Error || HasErrors) return true;
@@ -161,12 +161,12 @@ public:
     llvm::raw_string_ostream stream(text);
     llvm::DiagnosticPrinterRawOStream printer(stream);
     info.print(printer);
-    say(job, stream.str());
+    say(request, stream.str());
     return true;
   }
 
 private:
-  quern_clang_job *job;
+  quern_clang_request *request;
 };
 
 // ---- From text to a module ----
@@ -263,9 +263,9 @@ void parse(CompilerInstance &compiler, bool is_pruned) {
   consumer.HandleTranslationUnit(compiler.getASTContext());
 }
 
-std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level, llvm::LLVMContext &context,
+std::unique_ptr<llvm::Module> front_end(quern_clang_request *request, const Level &level, llvm::LLVMContext &context,
                                         bool is_pruned) {
-  FirstError first_error(job);
+  FirstError first_error(request);
   CompilerInstance compiler;
   compiler.createDiagnostics(&first_error, /*ShouldOwnClient*/ false);
   const std::vector<std::string> args = arguments(level);
@@ -276,9 +276,9 @@ std::unique_ptr<llvm::Module> front_end(quern_clang_job *job, const Level &level
 
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->setCurrentWorkingDirectory("/");
-  files->addFile(SOURCE, 0, llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(job->source, job->size), SOURCE));
-  for (int32_t i = 0; i < job->n_headers; i++) {
-    const qn_kernel_header &header = job->headers[i];
+  files->addFile(SOURCE, 0, llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(request->source, request->size), SOURCE));
+  for (int32_t i = 0; i < request->n_headers; i++) {
+    const qn_kernel_header &header = request->headers[i];
     files->addFileNoOwn(header.name, 0, llvm::MemoryBufferRef(header.text, header.name));
   }
   compiler.createFileManager(files);
@@ -372,38 +372,38 @@ bool emit(llvm::Module &module, llvm::TargetMachine *machine, llvm::SmallVectorI
   return true;
 }
 
-quern_clang_result compile_here(quern_clang_job *job) {
-  Level *level = level_named(job->level);
-  say(job, "");
+quern_clang_result compile_here(quern_clang_request *request) {
+  Level *level = level_named(request->level);
+  say(request, "");
   noteBottomOfStack();
-  if (job->is_to_fail) llvm::report_fatal_error("asked for by QUERN_TEST_COMPILER");
+  if (request->is_to_fail) llvm::report_fatal_error("asked for by QUERN_TEST_COMPILER");
   llvm::TargetMachine *machine = level ? machine_of(*level) : nullptr;
   if (!machine) {
-    say(job, "Clang cannot compile for this level");
+    say(request, "Clang cannot compile for this level");
     return QUERN_CLANG_REFUSED;
   }
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
-  context.setDiagnosticHandler(std::make_unique<Complaints>(job));
-  std::unique_ptr<llvm::Module> module = front_end(job, *level, context, true);
+  context.setDiagnosticHandler(std::make_unique<Complaints>(request));
+  std::unique_ptr<llvm::Module> module = front_end(request, *level, context, true);
   // After an error the whole text is compiled, so that the message is about it.
-  if (!module) module = front_end(job, *level, context, false);
+  if (!module) module = front_end(request, *level, context, false);
   if (!module) return QUERN_CLANG_REFUSED;
   module->setDataLayout(machine->createDataLayout());
   llvm::SmallVector<char, 0> object;
   optimise(*module, machine);
   const bool is_emitted = emit(*module, machine, object);
   if (!is_emitted || context.getDiagHandlerPtr()->HasErrors) {
-    if (!job->why[0]) say(job, "LLVM makes no object files for this machine");
+    if (!request->why[0]) say(request, "LLVM makes no object files for this machine");
     return QUERN_CLANG_REFUSED;
   }
-  job->object = job->allocate(object.size());
-  if (!job->object) {
-    say(job, "no memory for the object");
+  request->object = request->allocate(object.size());
+  if (!request->object) {
+    say(request, "no memory for the object");
     return QUERN_CLANG_REFUSED;
   }
-  std::memcpy(job->object, object.data(), object.size());
-  job->object_size = object.size();
+  std::memcpy(request->object, object.data(), object.size());
+  request->object_size = object.size();
   return QUERN_CLANG_DONE;
 }
 
@@ -411,7 +411,7 @@ quern_clang_result compile_here(quern_clang_job *job) {
 
 const quern_clang_host *hosts[32];
 pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // guards hosts
-pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // held by the job that is being compiled
+pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // held by the request that is being compiled
 bool is_busy, is_broken;                             // guarded by turn
 thread_local const quern_clang_host *served;         // the host this thread compiles for
 
@@ -532,19 +532,19 @@ void leave(const quern_clang_host *host) {
   pthread_mutex_unlock(&listing);
 }
 
-quern_clang_result compile(quern_clang_job *job) {
+quern_clang_result compile(quern_clang_request *request) {
   quern_clang_result result = QUERN_CLANG_BROKEN;
   pthread_mutex_lock(&turn);
   if (is_broken) {
-    say(job, "Clang failed before, and cannot go on");
+    say(request, "Clang failed before, and cannot go on");
   } else {
     is_busy = true;
-    served = job->host;
+    served = request->host;
     watch_exit();
     try {
-      result = compile_here(job);
+      result = compile_here(request);
     } catch (...) { // LLVM is built without exceptions: its state is undefined now
-      say(job, "Clang ran out of memory");
+      say(request, "Clang ran out of memory");
       is_broken = true;
     }
     served = nullptr;

@@ -29,7 +29,7 @@ typedef struct quern_clang_host {
   int is_shared;
 } quern_clang_host;
 
-typedef struct quern_clang_job {
+typedef struct quern_clang_request {
   const quern_clang_host *host;
   const char *source;
   size_t size;
@@ -39,28 +39,28 @@ typedef struct quern_clang_job {
   int is_to_fail; /* for tests: makes LLVM report a fatal error */
   /* Allocates the object: the host may have a malloc of its own that the module does not see. */
   void *(*allocate)(size_t size);
-  void *object; /* there when the job is done */
+  void *object; /* there when the request is done */
   size_t object_size;
   char *why; /* a sentence when it is not */
   size_t why_size;
-} quern_clang_job;
+} quern_clang_request;
 
 typedef enum quern_clang_result {
   QUERN_CLANG_DONE,
-  QUERN_CLANG_REFUSED, /* this job failed; others may succeed */
+  QUERN_CLANG_REFUSED, /* this request failed; others may succeed */
   QUERN_CLANG_BROKEN   /* the compiler cannot be used any more */
 } quern_clang_result;
 
 typedef struct quern_clang_interface {
   uint32_t abi;
   const char *version;
-  /* enter: before a host's first job. leave: when the host is unloaded. The struct stays the host's. 0: too many hosts.
+  /* enter: before a host's first request. leave: when the host is unloaded. The struct stays the host's. 0: too many hosts.
    */
   int (*enter)(const quern_clang_host *host);
   void (*leave)(const quern_clang_host *host);
   /* To be called on a thread with a large stack, in the locale "C" and the default floating-point environment. Waits for
-   * jobs of other hosts. */
-  quern_clang_result (*compile)(quern_clang_job *job);
+   * requests of other hosts. */
+  quern_clang_result (*compile)(quern_clang_request *request);
 } quern_clang_interface;
 
 #ifdef __cplusplus

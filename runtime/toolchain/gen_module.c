@@ -25,7 +25,7 @@ struct quern_gen_state {
 };
 
 /* A request and its answer, for the function that runs in protected mode. */
-typedef struct job {
+typedef struct service_call {
   quern_gen_state *state;
   const char *method;
   const char *name, *text; /* load_spec, program */
@@ -34,7 +34,7 @@ typedef struct job {
   int32_t *items_per_thread;                    /* source */
   quern_gen_kind kind;
   quern_gen_answer *answer;
-} job;
+} service_call;
 
 static void *allocate(void *owner, void *memory, size_t old_size, size_t size) {
   quern_gen_state *state = owner;
@@ -67,9 +67,9 @@ static int give(quern_gen_state *state, const char *text, size_t size, quern_gen
   return 1;
 }
 
-static void say(job *job, quern_gen_kind kind, const char *text) {
-  give(job->state, text, strlen(text), job->answer);
-  job->kind = kind;
+static void say(service_call *call, quern_gen_kind kind, const char *text) {
+  give(call->state, text, strlen(text), call->answer);
+  call->kind = kind;
 }
 
 /* ---- Files ---- */
@@ -172,11 +172,11 @@ static void open_libraries(lua_State *lua) {
 
 static int run_open(lua_State *lua) {
   static atomic_int is_checked; /* once a process */
-  job *job = lua_touserdata(lua, 1);
+  service_call *call = lua_touserdata(lua, 1);
   open_libraries(lua);
   if (!atomic_load_explicit(&is_checked, memory_order_relaxed)) {
     if (!is_right_lua(lua)) {
-      say(job, QUERN_GEN_UNUSABLE,
+      say(call, QUERN_GEN_UNUSABLE,
           "the Lua library found is not of the version that this module was built with (" LUA_RELEASE ")");
       return 0;
     }
@@ -185,8 +185,8 @@ static int run_open(lua_State *lua) {
   push_chunk(lua, "boot");
   lua_pushcfunction(lua, l_read);
   lua_call(lua, 1, 1);
-  lua_rawsetp(lua, LUA_REGISTRYINDEX, job->state); /* the service */
-  job->kind = QUERN_GEN_OK;
+  lua_rawsetp(lua, LUA_REGISTRYINDEX, call->state); /* the service */
+  call->kind = QUERN_GEN_OK;
   return 0;
 }
 
@@ -229,63 +229,63 @@ static quern_gen_kind kind_of(const char *word) {
 }
 
 static int run_request(lua_State *lua) {
-  job *job = lua_touserdata(lua, 1);
-  lua_rawgetp(lua, LUA_REGISTRYINDEX, job->state);
-  lua_getfield(lua, -1, job->method);
+  service_call *call = lua_touserdata(lua, 1);
+  lua_rawgetp(lua, LUA_REGISTRYINDEX, call->state);
+  lua_getfield(lua, -1, call->method);
   lua_insert(lua, -2);
   int n_args = 2;
-  if (job->request) {
-    push_request(lua, job->request);
-  } else if (!job->name) {
+  if (call->request) {
+    push_request(lua, call->request);
+  } else if (!call->name) {
     n_args = 1;
   } else {
-    lua_pushstring(lua, job->name);
-    lua_pushlstring(lua, job->text, job->size);
+    lua_pushstring(lua, call->name);
+    lua_pushlstring(lua, call->text, call->size);
     n_args = 3;
   }
   lua_call(lua, n_args, 3);
   size_t size;
   const char *text = lua_tolstring(lua, -3, &size);
-  job->kind = QUERN_GEN_OK;
-  if (text && job->items_per_thread) *job->items_per_thread = (int32_t)lua_tointeger(lua, -2);
+  call->kind = QUERN_GEN_OK;
+  if (text && call->items_per_thread) *call->items_per_thread = (int32_t)lua_tointeger(lua, -2);
   if (!text) {
-    job->kind = kind_of(lua_tostring(lua, -2));
+    call->kind = kind_of(lua_tostring(lua, -2));
     text = lua_tolstring(lua, -1, &size);
   }
-  if (text && !give(job->state, text, size, job->answer)) job->kind = QUERN_GEN_MEMORY;
+  if (text && !give(call->state, text, size, call->answer)) call->kind = QUERN_GEN_MEMORY;
   return 0;
 }
 
 /* ---- Entries ---- */
 
 /* Not inlined: a longjmp back here must not find values of the caller's in registers. */
-__attribute__((noinline)) static void protect(job *job, lua_CFunction function) {
-  quern_gen_state *state = job->state;
+__attribute__((noinline)) static void protect(service_call *call, lua_CFunction function) {
+  quern_gen_state *state = call->state;
   lua_State *lua = state->lua;
-  job->kind = QUERN_GEN_BUG;
-  *job->answer = (quern_gen_answer){NULL, 0};
+  call->kind = QUERN_GEN_BUG;
+  *call->answer = (quern_gen_answer){NULL, 0};
   if (state->is_dead) {
-    say(job, QUERN_GEN_BUG, "the generator failed before, and cannot go on");
+    say(call, QUERN_GEN_BUG, "the generator failed before, and cannot go on");
     return;
   }
   if (_setjmp(state->panic)) {
     state->is_dead = 1;
-    say(job, QUERN_GEN_BUG, "the generator failed");
+    say(call, QUERN_GEN_BUG, "the generator failed");
     return;
   }
   lua_settop(lua, 0);
   if (!lua_checkstack(lua, 8)) {
-    job->kind = QUERN_GEN_MEMORY;
+    call->kind = QUERN_GEN_MEMORY;
     return;
   }
   lua_pushcfunction(lua, function);
-  lua_pushlightuserdata(lua, job);
+  lua_pushlightuserdata(lua, call);
   const int status = lua_pcall(lua, 1, 0, 0);
   if (status == LUA_ERRMEM) {
-    job->kind = QUERN_GEN_MEMORY;
+    call->kind = QUERN_GEN_MEMORY;
   } else if (status) {
     const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL; /* a number would be converted in place */
-    say(job, QUERN_GEN_BUG, text ? text : "the generator failed");
+    say(call, QUERN_GEN_BUG, text ? text : "the generator failed");
   }
   lua_settop(lua, 0);
 }
@@ -308,41 +308,42 @@ static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), que
     return QUERN_GEN_MEMORY;
   }
   lua_atpanic(state->lua, on_panic);
-  job job = {.state = state, .answer = answer};
-  protect(&job, run_open);
-  if (job.kind == QUERN_GEN_OK)
+  service_call call = {.state = state, .answer = answer};
+  protect(&call, run_open);
+  if (call.kind == QUERN_GEN_OK)
     *result = state;
   else
     close_state(state);
-  return job.kind;
+  return call.kind;
 }
 
 static quern_gen_kind load_spec(quern_gen_state *state, const char *name, const char *text, size_t size,
                                 quern_gen_answer *answer) {
-  job job = {.state = state, .method = "load_spec", .name = name, .text = text, .size = size, .answer = answer};
-  protect(&job, run_request);
-  return job.kind;
+  service_call call = {.state = state, .method = "load_spec", .name = name, .text = text, .size = size, .answer = answer};
+  protect(&call, run_request);
+  return call.kind;
 }
 
 static void forget(quern_gen_state *state) {
   quern_gen_answer answer;
-  job job = {.state = state, .method = "forget", .answer = &answer};
-  protect(&job, run_request);
+  service_call call = {.state = state, .method = "forget", .answer = &answer};
+  protect(&call, run_request);
   state->resize(answer.text, 0);
 }
 
 static quern_gen_kind program(quern_gen_state *state, const char *op, const char *kernel_dtype, quern_gen_answer *answer) {
-  job job = {.state = state, .method = "program", .name = op, .text = kernel_dtype, .size = strlen(kernel_dtype),
+  service_call call = {.state = state, .method = "program", .name = op, .text = kernel_dtype, .size = strlen(kernel_dtype),
              .answer = answer};
-  protect(&job, run_request);
-  return job.kind;
+  protect(&call, run_request);
+  return call.kind;
 }
 
 static quern_gen_kind source(quern_gen_state *state, const quern_gen_request *request, quern_gen_answer *answer,
                              int32_t *items_per_thread) {
-  job job = {.state = state, .method = "source", .request = request, .items_per_thread = items_per_thread, .answer = answer};
-  protect(&job, run_request);
-  return job.kind;
+  service_call call = {.state = state, .method = "source", .request = request, .items_per_thread = items_per_thread,
+                       .answer = answer};
+  protect(&call, run_request);
+  return call.kind;
 }
 
 __attribute__((visibility("default"))) extern const quern_gen_interface quern_gen_module;

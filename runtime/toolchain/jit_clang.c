@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_clang.c: opens the module, and hands it one job after the other on a thread of its own. See jit_clang.h.
+ * jit_clang.c: opens the module, and hands it one compilation after the other on a thread of its own. See jit_clang.h.
  *
  * The thread has a large stack (Clang recurses) and blocks all signals. A fatal error of LLVM blocks it for good; the
  * caller and all later callers get the reason. The module is opened on the thread of the first caller, not on that
@@ -36,18 +36,18 @@
 #define QN_CLANG_LIBRARIES ""
 #endif
 
-typedef struct job {
-  quern_clang_job ask;
-  struct job *next;
+typedef struct compilation {
+  quern_clang_request ask;
+  struct compilation *next;
   int is_done, is_good;
-} job;
+} compilation;
 
 static struct tier {
   pthread_mutex_t lock;
   pthread_cond_t work, news; /* signalled to the thread; to threads that wait for it */
   const quern_clang_interface *module; /* NULL: not opened so far */
-  job *first;                /* waiting, oldest first */
-  job *current;              /* being compiled */
+  compilation *first;        /* waiting, oldest first */
+  compilation *current;      /* being compiled */
   int n_opening;             /* threads that are opening the module */
   int has_thread;
   int is_over;               /* the thread has left its loop, or is blocked for good */
@@ -73,7 +73,7 @@ static void die(const char *what, const char *detail) {
   atomic_store(&state, trouble[1]);
 }
 
-static void finish(job *j, int is_good) {
+static void finish(compilation *j, int is_good) {
   j->is_good = is_good;
   j->is_done = 1;
   pthread_cond_broadcast(&tier.news);
@@ -81,7 +81,7 @@ static void finish(job *j, int is_good) {
 
 static void refuse_all(const char *why) {
   while (tier.first) {
-    job *j = tier.first;
+    compilation *j = tier.first;
     tier.first = j->next;
     say(j->ask.why, j->ask.why_size, why);
     finish(j, 0);
@@ -134,7 +134,7 @@ static int64_t number_after(const char *text, const char *word) {
   return n;
 }
 
-/* For tests: delays the job for some time, or until the process ends. With the lock held. */
+/* For tests: delays the compilation for some time, or until the process ends. With the lock held. */
 static void hold(void) {
   const int64_t ms = number_after(qn_environment_test_compiler(), "hold=");
   struct timespec until;
@@ -149,7 +149,7 @@ static void hold(void) {
   }
 }
 
-static void run_job(job *j) {
+static void run_compilation(compilation *j) {
   const char *test = qn_environment_test_compiler();
   j->ask.is_to_fail = test && strstr(test, "fatal");
   hold();
@@ -172,7 +172,7 @@ static void *run(void *unused) {
   qn_float_env_enter();
   pthread_mutex_lock(&tier.lock);
   while (!tier.is_ending) {
-    job *j = tier.first;
+    compilation *j = tier.first;
     if (tier.is_dead) refuse_all(trouble[1]);
     if (tier.is_dead || !j) {
       pthread_cond_wait(&tier.work, &tier.lock);
@@ -180,7 +180,7 @@ static void *run(void *unused) {
     }
     tier.first = j->next;
     tier.current = j;
-    run_job(j);
+    run_compilation(j);
     tier.current = NULL;
   }
   tier.is_over = 1;
@@ -292,12 +292,12 @@ static int make_ready(char *why, size_t size) {
 
 int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
-  job j = {.ask = {.host = &host, .source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
+  compilation j = {.ask = {.host = &host, .source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
                    .headers = qn_kernel_headers, .n_headers = qn_n_kernel_headers, .allocate = malloc, .why = why,
                    .why_size = why_size}};
   pthread_mutex_lock(&tier.lock);
   if (make_ready(why, why_size)) {
-    job **at = &tier.first;
+    compilation **at = &tier.first;
     while (*at) at = &(*at)->next;
     *at = &j;
     pthread_cond_signal(&tier.work);

@@ -110,7 +110,7 @@ refused '  complex128 is refused by name' 'complex128 has elements of 16 bytes' 
   build_lua generate --preview --target cuda --prefix tiny --ops copy --dtypes complex128 --out no
 # Another float is one more row: f8_e5m2, the upper byte of an f16, in a copy of the sources.
 mkdir copy
-(cd "$source" && tar cf - build.lua dsl gen templates include runtime/core) | tar xf - -C copy
+(cd "$source" && tar cf - build.lua dsl gen templates include runtime/core runtime/tree) | tar xf - -C copy
 sed -i 's/^dtype "complex128"/dtype "f8_e5m2" { code = 12, bits = 8, kind = "float", compute = "f32", built = "preview", exponent = 5, digits = 3 }\n&/' \
   copy/dsl/types.lua
 cat >row.c <<'C'

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t420-without.sh: trees generated with --no-threads and --no-environment: nothing of pthread, no getenv, fewer files; the bits of a
-# whole tree; the host's own threads serve; variables do nothing; a single file likewise; what these options do not go with.
+# whole tree; the host's own threads serve; variables do nothing; a single file likewise; what these options do not go with;
+# ops without parameters have no conversion of them.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -39,6 +40,31 @@ ok $? '  leaves the pool'
 try 'both as a single file' generate --no-threads --no-environment --single --prefix one --out "$work/one"
 try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -c -o "$work/one.o" "$work/one/one.c"
 ! undefined 'pthread_|getenv' "$work/one.o"; ok $? '  likewise'
+
+# What no op needs: parameters.
+bare() { lua5.4 "$source/build.lua" generate --ops add,multiply,gelu --dtypes f32 --prefix bare "$@"; }
+try 'ops without parameters' bare --out "$work/bare"
+! ls "$work/bare/core" | grep -qx bare_params.c; ok $? '  leave out their conversion'
+lines=$(cat "$work/bare"/core/* | wc -l)
+[ "$lines" -lt 5700 ] || { echo "# $lines lines"; false; }; ok $? '  a core of at most 5,700 lines'
+cat >"$work/bare.c" <<'C'
+#include <string.h>
+#include "bare.h"
+int main(void) {
+  float a[2] = {1, 2}, sum[2] = {0, 0};
+  int64_t shape = 2;
+  DLTensor x = {a, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, NULL, 0}, y = x;
+  y.data = sum;
+  const bare_scalar one = {BARE_F64, {.f = {1, 0}}};
+  const bare_call given = {.size = sizeof given, .params = &one, .n_params = 1};
+  if (bare_add(&x, &x, &y, &given) != BARE_E_ARGUMENT || sum[0] != 0) return 1;
+  if (strcmp(bare_last_error(), "add: 1 parameters given, it has 0")) return 2;
+  return bare_add(&x, &x, &y, NULL) || sum[0] != 2 || sum[1] != 4;
+}
+C
+try '  a single file likewise' bare --single --out "$work/bare1"
+try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$work/bare1" -o "$work/bare.run" "$work/bare.c" "$work/bare1/bare.c" -lpthread -lm
+try '  a parameter is refused, a call without runs' "$work/bare.run"
 
 cat >"$work/same.c" <<'C'
 #include <pthread.h>

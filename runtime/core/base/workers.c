@@ -2,7 +2,7 @@
  *
  * workers.c: the process-wide pool of worker threads; see workers.h.
  *
- * A call takes one of the pool's jobs, opens its gate, and works on it too. The gate is a word: an open bit, the number of
+ * A call takes one of the pool's batches, opens its gate, and works on it too. The gate is a word: an open bit, the number of
  * workers inside, and their limit. Workers enter through it, claim slices and leave. When no slice is left, the caller closes
  * the gate and waits until it is empty. Slices are divided into shares, one for each thread allowed. A thread begins with the
  * same share in every call, since its data is in that core's cache, then takes slices of other shares. A worker's share is its
@@ -30,7 +30,7 @@
 #include "core/base/thread.h"
 
 #define MAX_WORKERS (QN_WORKERS_MOST - 1)
-#define N_JOBS 16
+#define N_BATCHES 16
 #define MOST_SHARES 64 /* with more threads than that, some have the same share */
 /* Waking a thread costs tens of microseconds. The thread often wakes on the core of its waker, and the two share that core until
  * the scheduler moves one, milliseconds later. So a waiting thread stays awake for AWAKE_NS; after SPIN_NS, longer than the
@@ -52,7 +52,7 @@ typedef struct portion {
 
 typedef struct shared_work {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t gate;
-  atomic_int to_wake; /* sleeping workers that this job may still wake */
+  atomic_int to_wake; /* sleeping workers that this batch may still wake */
   _Alignas(SLICES_CACHE_LINE) _Atomic int32_t left; /* unclaimed slices of all shares; updated late: never too few */
   /* Written by the caller before the gate opens; read by the threads inside. */
   _Alignas(SLICES_CACHE_LINE) int32_t n, n_shares;
@@ -62,8 +62,8 @@ typedef struct shared_work {
 } shared_work;
 
 static struct pool {
-  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes at each new job and at the end, to wake idle workers */
-  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has jobs[j] */
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t epoch; /* changes at each new batch and at the end, to wake idle workers */
+  _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has batches[j] */
   _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
   atomic_int most_workers; /* the limit; lowered when a thread cannot be made */
@@ -72,10 +72,10 @@ static struct pool {
   int forks_watched;
   pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
   pthread_t threads[MAX_WORKERS];
-  shared_work jobs[N_JOBS];
+  shared_work batches[N_BATCHES];
 } pool = {.most_workers = MAX_WORKERS, .growing = PTHREAD_MUTEX_INITIALIZER};
 
-_Static_assert(N_JOBS <= 32, "a bit of pool.taken each");
+_Static_assert(N_BATCHES <= 32, "a bit of pool.taken each");
 
 /* ---- Waiting ---- */
 
@@ -150,14 +150,14 @@ static void run_claimed(shared_work *j, int32_t who) {
   }
 }
 
-/* Wakes up to two of the workers that the job may still wake. */
+/* Wakes up to two of the workers that the batch may still wake. */
 static void wake_some(shared_work *j) {
   if (atomic_load(&pool.sleeping) <= 0 || atomic_load_explicit(&j->to_wake, memory_order_relaxed) <= 0) return;
   const int most = atomic_fetch_sub_explicit(&j->to_wake, 2, memory_order_relaxed);
   if (most > 0) wake(&pool.epoch, most < 2 ? most : 2);
 }
 
-/* A worker's part in a job. Returns 0 if it could not enter. */
+/* A worker's part in a batch. Returns 0 if it could not enter. */
 static int help(shared_work *j, int32_t who) {
   uint32_t gate = atomic_load_explicit(&j->gate, memory_order_acquire); /* acquire: `left` is then of this call */
   do {
@@ -193,7 +193,7 @@ static void *work(void *place) {
     if (atomic_load(&pool.stopping)) return NULL;
     uint32_t taken = atomic_load(&pool.taken);
     int helped = 0;
-    for (; taken; taken &= taken - 1) helped |= help(&pool.jobs[__builtin_ctz(taken)], who);
+    for (; taken; taken &= taken - 1) helped |= help(&pool.batches[__builtin_ctz(taken)], who);
     if (helped) continue;
     atomic_fetch_add(&pool.spinning, 1);
     const int news = spin(&pool.epoch, seen);
@@ -215,7 +215,7 @@ static void after_fork(void) {
   pthread_mutex_unlock(&pool.growing);
 }
 
-/* The child has this thread only. If it is inside a job, the slices of other threads remain undone, and it does not wait for
+/* The child has this thread only. If it is inside a batch, the slices of other threads remain undone, and it does not wait for
  * them; if it is a worker, it ends. */
 static void after_fork_in_child(void) {
   atomic_store(&pool.forked, 1);
@@ -259,18 +259,18 @@ __attribute__((destructor)) static void stop(void) {
 
 /* ---- Running ---- */
 
-/* A free job of the pool; NULL if all are taken. */
+/* A free batch of the pool; NULL if all are taken. */
 static shared_work *take_job(void) {
   uint32_t taken = atomic_load(&pool.taken), bit;
   do {
-    if (taken == (uint32_t)((UINT64_C(1) << N_JOBS) - 1)) return NULL;
+    if (taken == (uint32_t)((UINT64_C(1) << N_BATCHES) - 1)) return NULL;
     bit = ~taken & (taken + 1);
   } while (!atomic_compare_exchange_weak(&pool.taken, &taken, taken | bit));
-  return &pool.jobs[__builtin_ctz(bit)];
+  return &pool.batches[__builtin_ctz(bit)];
 }
 
 static void give_job(shared_work *j) {
-  atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.jobs)));
+  atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.batches)));
 }
 
 /* Closes the gate and waits until no worker is inside, since workers write to the caller's outputs and read its stack. */
@@ -283,7 +283,7 @@ static void close_job(shared_work *j) {
   }
 }
 
-/* Returns 0 if all jobs are taken. */
+/* Returns 0 if all batches are taken. */
 static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   shared_work *const j = take_job();
   if (!j) return 0;

@@ -30,7 +30,8 @@ static void plan_built(const qn_decision *decision, qn_job *job) {
 }
 
 static void run_built(const qn_decision *decision, const qn_job *job, const qn_ref *ref, const qn_params *params) {
-  qn_engine_run(job, job->kernel, ref, params, qn_registry_slices(decision->called));
+  qn_slices *slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
+  qn_engine_run(job, job->kernel, ref, params, slices);
 }
 
 static quern_status cpu_call(const qn_decision *decision, const quern_call *call) {

@@ -67,8 +67,9 @@ static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
   const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
-  int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM] = {0};
+  int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM];
   int64_t extent[3] = {1, 1, 0};
+  for (int32_t d = inner; d < nest->rank; d++) at[d] = 0;
   for (int32_t d = 0; d < inner; d++) extent[d] = d == cut ? end - begin : nest->n[d];
   for (int32_t k = 0; k < job->n_operands; k++) {
     ptr[k] = qn_ref_address(run->tiles.ref[k]) + (begin ? begin * nest->stride[k][cut] : 0);
@@ -116,41 +117,41 @@ static void direct_slice(void *arg, int64_t i) {
 /* ---- Blocks ---- */
 
 /* The pointers and strides of the kernel's operands: blocks, and tensors in place. */
-typedef struct float_registers {
+typedef struct kernel_operands {
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2];
-} float_registers;
+} kernel_operands;
 
-static void registers_set(const qn_job *job, float_registers *registers, char *scratch) {
+static void kernel_operands_set(const qn_job *job, kernel_operands *operands, char *scratch) {
   for (int32_t k = 0; k < job->n_operands; k++) {
     const qn_operand *operand = &job->operand[k];
-    registers->ptr[k] = scratch + operand->block;
-    registers->stride[k][0] = operand->broadcast ? 0 : operand->compute_size;
+    operands->ptr[k] = scratch + operand->block;
+    operands->stride[k][0] = operand->broadcast ? 0 : operand->compute_size;
     /* The row stride, where the kernel runs in rows; that of a block depends on the tile and is set by `compute`. */
-    registers->stride[k][1] = job->rows && operand->packing == QN_PACKING_IN_PLACE ? job->nest->stride[k][job->tile_dim[1]] : 0;
+    operands->stride[k][1] = job->rows && operand->packing == QN_PACKING_IN_PLACE ? job->nest->stride[k][job->tile_dim[1]] : 0;
   }
 }
 
-static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, float_registers *registers) {
+static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, kernel_operands *operands) {
   const qn_job *job = run->tiles.job;
   int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
     if (job->operand[k].packing == QN_PACKING_IN_PLACE)
-      registers->ptr[k] = place->ptr[k];
+      operands->ptr[k] = place->ptr[k];
     else if (job->rows)
-      registers->stride[k][1] = extent[0] * registers->stride[k][0];
+      operands->stride[k][1] = extent[0] * operands->stride[k][0];
   }
   if (job->variant->rank > 1 || extent[1] == 1) {
-    run->kernel(registers->ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
+    run->kernel(operands->ptr, (const int64_t(*)[2])operands->stride, extent, run->params);
     return;
   }
   char *ptr[QN_MAX_OPERANDS]; /* a kernel of rank 1 runs over the rows one by one */
-  for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = registers->ptr[k];
+  for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = operands->ptr[k];
   int64_t n_rows = extent[1];
   extent[1] = 1;
   for (int64_t i = 0; i < n_rows; i++) {
-    run->kernel(ptr, (const int64_t(*)[2])registers->stride, extent, run->params);
-    for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += registers->stride[k][1];
+    run->kernel(ptr, (const int64_t(*)[2])operands->stride, extent, run->params);
+    for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += operands->stride[k][1];
   }
 }
 
@@ -165,11 +166,11 @@ static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
   const qn_job *job = run->tiles.job;
   _Alignas(64) char scratch[QN_SCRATCH];
   qn_tile_held held[QN_MAX_OPERANDS];
-  float_registers registers;
+  kernel_operands operands;
   qn_tile_place place;
   qn_tile tile;
   qn_tiles_start(job, &tile, held, scratch);
-  registers_set(job, &registers, scratch);
+  kernel_operands_set(job, &operands, scratch);
   qn_tiles_set(&run->tiles, &place, first);
   for (int64_t i = first;;) {
     qn_tiles_measure(&run->tiles, &place, &tile);
@@ -177,7 +178,7 @@ static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
     if (job->program)
       job->program->compute(job, place.ptr, tile.count, scratch, run->params);
     else
-      compute(run, &place, &tile, &registers);
+      compute(run, &place, &tile, &operands);
     store(run, &place, &tile, scratch);
     if (++i == end) break;
     qn_tiles_next(&run->tiles, &place);

@@ -274,12 +274,12 @@ static int may_be_in_place(const qn_job *job, int32_t k) {
 
 /* The kernel that converts between tensor and block; NULL: none is needed. */
 static qn_kernel *conversion(const qn_job *job, int32_t k) {
-  const uint8_t dtype = job->operand[k].dtype, value = job->operand[k].compute_dtype;
+  const uint8_t dtype = job->operand[k].dtype, compute = job->operand[k].compute_dtype;
   const int is_output = k >= job->n_in;
-  if (dtype == value) return NULL;
+  if (dtype == compute) return NULL;
   const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
-  if (plain && job->computes && value == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
-  return qn_job_kernel(is_output ? qn_packs.convert[value][dtype] : qn_packs.convert[dtype][value], NULL);
+  if (plain && job->computes && compute == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
+  return qn_job_kernel(is_output ? qn_packs.convert[compute][dtype] : qn_packs.convert[dtype][compute], NULL);
 }
 
 static void choose_packing(qn_job *job, int32_t k, int is_transposed) {

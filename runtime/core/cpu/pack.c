@@ -74,6 +74,7 @@ static void copy_rows(const qn_tile *tile, const int64_t *stride, char *far, cha
   } while (odometer_next(&rows, tile, stride, 1));
 }
 
+/* The kernel's parameter is the address of `far` as a number: that is the first position, for a kernel that writes positions. */
 static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *stride, char *far, char *near, int64_t size,
                          int is_store) {
   const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
@@ -84,25 +85,10 @@ static void move_strided(qn_kernel *kernel, const qn_tile *tile, const int64_t *
   row_odometer parts;
   odometer_start(&parts, tile);
   do {
-    char *part = far + parts.offset;
-    char *const ptr[2] = {is_store ? near : part, is_store ? part : near};
-    kernel(ptr, strides, extent, NULL);
+    const uintptr_t at = (uintptr_t)far + (uintptr_t)parts.offset;
+    char *const part = (char *)at, *const ptr[2] = {is_store ? near : part, is_store ? part : near};
+    kernel(ptr, strides, extent, &at);
     near += extent[0] * extent[1] * size;
-  } while (odometer_next(&parts, tile, stride, 2));
-}
-
-/* The kernel for positions reads no memory: its parameter is the first position, its first operand has their strides. */
-static void write_positions(const qn_operand *operand, const qn_tile *tile, const int64_t *stride, int64_t first, char *block) {
-  const int64_t extent[3] = {tile->row, extent_along(tile, 1), 0};
-  const int64_t strides[2][2] = {{stride_along(tile, stride, 0), stride_along(tile, stride, 1)},
-                                 {operand->compute_size, tile->row * operand->compute_size}};
-  row_odometer parts;
-  odometer_start(&parts, tile);
-  do {
-    const int64_t position = first + parts.offset;
-    char *const ptr[2] = {NULL, block};
-    operand->move(ptr, strides, extent, &position);
-    block += extent[0] * extent[1] * operand->compute_size;
   } while (odometer_next(&parts, tile, stride, 2));
 }
 
@@ -139,7 +125,7 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_til
       convert_rows(operand->convert, tile, stride, far, operand->size, block, operand->compute_size, 0);
       return;
     case QN_PACKING_ONE: run_row(operand->convert, from, operand->size, block, operand->compute_size, 1); return;
-    case QN_PACKING_POSITION: write_positions(operand, tile, stride, (int64_t)(uintptr_t)from, block); return;
+    case QN_PACKING_POSITION: move_strided(operand->move, tile, stride, far, block, operand->compute_size, 0); return;
     case QN_PACKING_FILL: fill(operand, tile, from, staging); break;
     case QN_PACKING_ROWS: copy_rows(tile, stride, far, staging, operand->size, 0); break;
     case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, far, staging, operand->size, 0); break;

@@ -106,23 +106,20 @@ static quern_status check_shapes(const quern_op_info *info, operand_list *operan
   return QUERN_OK;
 }
 
-/* Checks dtypes and sets the op with the kernels that run, or the specialised expression. */
+/* Checks dtypes and sets the op with the kernels that run. */
 static quern_status resolve(const quern_op *op, const operand_list *operands, qn_decision *decision) {
   decision->called = decision->op = op;
   decision->param_dtype = 0;
+  decision->n_slots = op->info->n_params;
+  decision->slots = NULL;
   decision->specialised = NULL;
   decision->signature = &decision->own_signature;
-  if (!op->fused) {
-    quern_status status = qn_kind_resolve(op->builtin, operands->dtype, &decision->own_signature);
-    if (status) return status;
-    decision->param_dtype = decision->own_signature.param;
-    if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
-    return decision->backend->stand_in(op, operands->dtype, decision);
-  }
-  if (decision->backend && decision->backend->device_type == kDLCPU) decision->backend = op->fused->cpu;
-  quern_status status = op->fused->specialise(op, operands->dtype, &decision->specialised);
-  if (status == QUERN_OK) decision->signature = &decision->specialised->signature;
-  return status;
+  if (op->fused) return op->fused->decide(op, operands->dtype, decision);
+  quern_status status = qn_kind_resolve(op->builtin, operands->dtype, &decision->own_signature);
+  if (status) return status;
+  decision->param_dtype = decision->own_signature.param;
+  if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;
+  return decision->backend->stand_in(op, operands->dtype, decision);
 }
 
 static quern_status check_device(const quern_op_info *info, const operand_list *operands, qn_decision *decision) {

@@ -10,9 +10,9 @@ static quern_status resolve_computed(const qn_builtin *builtin, const uint8_t *d
   quern_status status = qn_resolve_promoted(builtin, dtypes, &promoted);
   if (status) return status;
   /* Results pass to the store in the compute dtype, unrounded. */
-  const uint8_t compute = qn_dtype_infos[promoted].compute, value = builtin->own >> promoted & 1 ? promoted : compute;
+  const uint8_t compute = qn_dtype_infos[promoted].compute, kernel = builtin->own >> promoted & 1 ? promoted : compute;
   signature->param = compute;
-  return qn_resolve_elements(builtin, dtypes, promoted, value, value, signature);
+  return qn_resolve_elements(builtin, dtypes, promoted, kernel, kernel, signature);
 }
 
 const qn_kind qn_kind_elementwise = {.name = "elementwise", .resolve = resolve_computed, .result = qn_elementwise_result,

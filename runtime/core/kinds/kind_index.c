@@ -74,6 +74,8 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   (void)in;
   if (status) return status;
   decision->called = decision->op = op;
+  decision->n_slots = info->n_params;
+  decision->slots = NULL;
   decision->specialised = NULL;
   decision->signature = &decision->own_signature;
   decision->values = decision->pinned = 0;

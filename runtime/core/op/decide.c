@@ -29,11 +29,9 @@ quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *dec
                                  qn_params *params) {
   const quern_scalar *given = call ? call->params : NULL;
   int32_t n_given = given ? call->n_params : 0;
-  const qn_specialised *specialised = decision->specialised;
   const qn_kind *kind = qn_kind_of(decision->called);
-  const int has_slots = specialised && (specialised->slots || !specialised->n_slots);
-  quern_status status = qn_params_convert(info, decision->param_dtype, has_slots ? specialised->n_slots : info->n_params,
-                                          has_slots ? specialised->slots : NULL, n_given, given, params);
+  quern_status status =
+      qn_params_convert(info, decision->param_dtype, decision->n_slots, decision->slots, n_given, given, params);
   if (kind->bind && status == QUERN_OK) kind->bind(decision, params);
   return status;
 }

@@ -4,9 +4,9 @@
 #ifndef QN_DECISION_H
 #define QN_DECISION_H
 
-#include "core/op/fused.h"
 #include "core/op/params.h"
 #include "core/op/registry.h"
+#include "core/op/resolve.h"
 #include "core/tensor/tensor.h"
 
 typedef struct qn_decision {
@@ -18,11 +18,14 @@ typedef struct qn_decision {
   int32_t n_in, n_operands;       /* of the nest: positions count as inputs */
   uint32_t values;                /* bit k: input k is a 0-d tensor in host memory that the device cannot read */
   uint32_t pinned;                /* bit k: operand k is pinned host memory: its device address may differ */
-  uint8_t param_dtype;            /* the dtype that parameters, also those of later runs, are converted to */
+  /* The conversion of parameters, also of those of later runs: as in qn_params_convert. */
+  uint8_t param_dtype;
+  int32_t n_slots;
+  const qn_slot *slots;
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item; 0: a position */
   int64_t byte_offset[QN_MAX_OPERANDS]; /* of the tensors; included in nest.ref and in a plan's pointers */
-  const qn_specialised *specialised; /* of an expression; else NULL */
+  const struct qn_specialised *specialised; /* of an op without kernels of its own (qn_fused); else NULL */
   const qn_signature *signature;     /* of `specialised`, or own_signature */
   qn_signature own_signature;
   qn_params params;

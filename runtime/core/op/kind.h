@@ -40,6 +40,14 @@ typedef struct qn_kind {
   quern_status (*explain)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, qn_strbuf *buf);
 } qn_kind;
 
+/* The implementation of an op without kernels of its own: an expression, or an op of a spec. It is above the core. */
+typedef struct qn_fused {
+  /* Checks the dtypes (inputs, then outputs). Sets the decision's specialised, signature, slots and, on the CPU, backend. */
+  quern_status (*decide)(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
+  /* The dtypes of the outputs where the caller asks for none. */
+  quern_status (*infer)(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
+} qn_fused;
+
 /* Also the kind of ops without a row of their own: expressions and ops registered by the host. */
 extern const qn_kind qn_kind_elementwise;
 

@@ -45,10 +45,10 @@ struct quern_ctx {
 
 static void ctx_destroy(quern_ctx *ctx) {
   qn_extension *extension = atomic_load(&ctx->extension);
-  for (registered_op *entry = atomic_load(&ctx->registered), *next; entry; entry = next) {
-    next = entry->next;
-    if (entry->def.release) entry->def.release(entry->def.self);
-    free(entry);
+  for (registered_op *own = atomic_load(&ctx->registered), *next; own; own = next) {
+    next = own->next;
+    if (own->def.release) own->def.release(own->def.self);
+    free(own);
   }
   for (op_table *table = atomic_load(&ctx->table), *older; table; table = older) {
     older = table->older;
@@ -252,16 +252,16 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
   for (size_t k = 0; k < n_args; k++) bytes += text_bytes(arg_name(def, builtin, (int32_t)k));
   for (size_t k = 0; k < n_params; k++) bytes += text_bytes(given[k].name);
 
-  registered_op *entry = calloc(1, bytes);
-  if (!entry) return NULL;
-  quern_arg_info *args = (quern_arg_info *)(entry + 1);
+  registered_op *own = calloc(1, bytes);
+  if (!own) return NULL;
+  quern_arg_info *args = (quern_arg_info *)(own + 1);
   quern_param_info *params = (quern_param_info *)(args + n_args);
   char *text = (char *)(params + n_params);
 
-  entry->def = *def;
-  entry->def.name = text_copy(def->name, &text);
-  entry->def.doc = text_copy(doc, &text);
-  entry->def.arg_names = NULL; /* the names are in info.args */
+  own->def = *def;
+  own->def.name = text_copy(def->name, &text);
+  own->def.doc = text_copy(doc, &text);
+  own->def.arg_names = NULL; /* the names are in info.args */
   for (size_t k = 0; k < n_args; k++) {
     args[k].name = text_copy(arg_name(def, builtin, (int32_t)k), &text);
     args[k].dtypes = builtin ? builtin->info.args[k].dtypes : "";
@@ -270,10 +270,10 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
   }
   for (size_t k = 0; k < n_params; k++)
     params[k] = (quern_param_info){.name = text_copy(given[k].name, &text), .value = given[k].value};
-  entry->def.params = params;
-  entry->info = (quern_op_info){.size = sizeof(quern_op_info),
-                                .name = entry->def.name,
-                                .doc = entry->def.doc,
+  own->def.params = params;
+  own->info = (quern_op_info){.size = sizeof(quern_op_info),
+                                .name = own->def.name,
+                                .doc = own->def.doc,
                                 .formula = builtin ? builtin->info.formula : "",
                                 .op_class = def->op_class,
                                 .n_in = def->n_in,
@@ -284,8 +284,8 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
                                 .preferred_alignment = builtin ? builtin->info.preferred_alignment : 1,
                                 .backward = builtin ? builtin->info.backward : NULL,
                                 .counts = builtin ? builtin->info.counts : 0};
-  entry->op = (quern_op){.ctx = ctx, .info = &entry->info, .builtin = builtin, .registered = &entry->def};
-  return entry;
+  own->op = (quern_op){.ctx = ctx, .info = &own->info, .builtin = builtin, .registered = &own->def};
+  return own;
 }
 
 /* Whether `def` can be registered. present: the op that has its name already, or NULL. */
@@ -330,15 +330,15 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
     const quern_op *present = found ? table->ops[place] : NULL;
     quern_status status = check_place(def, present);
     if (status) return status;
-    registered_op *entry = registered_create(ctx, def, present ? present->builtin : NULL);
-    if (entry && present) entry->op.fused = present->fused;
-    op_table *made = entry ? table_with(table, place, found, &entry->op) : NULL;
+    registered_op *own = registered_create(ctx, def, present ? present->builtin : NULL);
+    if (own && present) own->op.fused = present->fused;
+    op_table *made = own ? table_with(table, place, found, &own->op) : NULL;
     if (made && atomic_compare_exchange_strong(&ctx->table, &table, made)) {
-      entry->next = atomic_load(&ctx->registered);
-      while (!atomic_compare_exchange_weak(&ctx->registered, &entry->next, entry)) {}
+      own->next = atomic_load(&ctx->registered);
+      while (!atomic_compare_exchange_weak(&ctx->registered, &own->next, own)) {}
       return QUERN_OK;
     }
-    free(entry);
+    free(own);
     if (!made) return no_memory(def->name);
     free(made);
   }

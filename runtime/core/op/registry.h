@@ -21,7 +21,7 @@ struct quern_op {
   const quern_op_info *info;
   const qn_builtin *builtin;      /* the row of a built-in op, or the dtype rules of an op of a spec; NULL: neither */
   const quern_op_def *registered; /* the host's implementation, tried before a built-in one; NULL: none */
-  const struct qn_fused *fused;   /* of an expression or an op of a spec: fused.h; NULL: it has kernels of its own */
+  const struct qn_fused *fused;   /* of an expression or an op of a spec: kind.h; NULL: it has kernels of its own */
   void (*destroy)(quern_op *op);  /* called with the last reference; NULL: the op is not counted */
   atomic_int_fast64_t references; /* if the op is counted */
 };

@@ -81,14 +81,14 @@ void qn_resolve_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_sig
   qn_assert(signature->n_variants > 0 || !qn_packs.stream);
 }
 
-quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t value,
+quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t compute,
                                  uint8_t kernel_dtype, qn_signature *signature) {
   const quern_op_info *info = &builtin->info;
-  for (int32_t k = 0; k < info->n_in; k++) signature->compute_dtypes[k] = builtin->bool_in >> k & 1 ? QN_BOOL : value;
+  for (int32_t k = 0; k < info->n_in; k++) signature->compute_dtypes[k] = builtin->bool_in >> k & 1 ? QN_BOOL : compute;
   for (int32_t k = 0; k < info->n_out; k++) {
     quern_status status = qn_resolve_stored(info, k, qn_resolve_result(builtin, promoted, k), dtypes[info->n_in + k]);
     if (status) return status;
-    signature->compute_dtypes[info->n_in + k] = qn_resolve_result(builtin, value, k);
+    signature->compute_dtypes[info->n_in + k] = qn_resolve_result(builtin, compute, k);
   }
   qn_resolve_variants(builtin, kernel_dtype, signature);
   return QUERN_OK;

@@ -43,9 +43,9 @@ quern_status qn_resolve_stored(const quern_op_info *info, int32_t k, uint8_t res
 /* The kernels of one kernel dtype. */
 void qn_resolve_variants(const qn_builtin *builtin, uint8_t kernel_dtype, qn_signature *signature);
 
-/* Sets the compute dtypes and the kernels of an op with promoted inputs: compute dtype `value`, except for conditions (bool) and
- * outputs with a dtype of their own; kernels of kernel_dtype. dtypes: of the inputs, then of the outputs. */
-quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t value,
+/* Sets the compute dtypes and the kernels of an op with promoted inputs. compute: the compute dtype, except for conditions (bool)
+ * and outputs with a dtype of their own; kernel_dtype: that of the kernels. dtypes: of the inputs, then of the outputs. */
+quern_status qn_resolve_elements(const qn_builtin *builtin, const uint8_t *dtypes, uint8_t promoted, uint8_t compute,
                                  uint8_t kernel_dtype, qn_signature *signature);
 
 /* The promoted dtype of the inputs of a registered op without a row. */
