@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the package for pip and its like (PEP 517, 660): owns the finding of libquern, the compiling of src/*.c against it,
+"""Builds the package for pip and its like (PEP 517, 660): owns the finding of libquern, the compiling of src/**/*.c against it,
 wheels and sdists. Needs Python, its headers and a C compiler, and nothing from an index. Must not know what the package does.
 
 The library is looked for in the prefix that QUERN_PREFIX names; if that is not set, where pkg-config knows quern, in
@@ -138,7 +138,7 @@ def check_interpreter():
 
 
 def compile_module(target):
-    """src/*.c as one shared object, which finds libquern where it is now."""
+    """src/**/*.c as one shared object, which finds libquern where it is now."""
     check_interpreter()
     include, library = find_library()
     compiler = find_compiler()
@@ -150,20 +150,19 @@ def compile_module(target):
         return shlex.split(os.environ.get(name, ""))
 
     command = [*compiler, "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE",
-               *["-I" + folder for folder in headers], "-I" + str(include), *flags("CPPFLAGS"), *flags("CFLAGS"),
-               *[str(source) for source in sorted((HERE / "src").glob("*.c"))],
+               *["-I" + str(folder) for folder in (HERE / "src", *headers, include)], *flags("CPPFLAGS"), *flags("CFLAGS"),
+               *[str(source) for source in sorted((HERE / "src").rglob("*.c"))],
                "-o", str(target), str(library), "-Xlinker", "-rpath", "-Xlinker", str(library.parent), *flags("LDFLAGS")]
     print(" ".join(map(shlex.quote, command)), flush=True)
     if subprocess.run(command).returncode != 0:
-        stop("the C compiler failed; what it said stands above.")
+        stop("the C compiler failed; its messages are above.")
 
 
 def write_stub(parent, target):
-    """The type stub, by the package in `parent`, which must load for that. In a process of its own: this one may be of a
-    backend that builds more than once."""
+    """Writes the type stub of the package in `parent`. That is loaded, in another process: a backend may build more than once."""
     run = subprocess.run([sys.executable, "-B", str(HERE / "stubs.py"), str(parent), str(target)])
     if run.returncode != 0:
-        stop("the package has been compiled, but does not load; why stands above.")
+        stop("the package has been compiled, but does not load; the reason is above.")
 
 
 def package_sources():
@@ -239,7 +238,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """What is compiled lies in the source folder, which is put on the path."""
+    """The compiled module is put into the source folder, and that folder on the path."""
     compile_module(HERE / "quern" / MODULE)
     write_stub(HERE, HERE / "quern" / STUB)
     return write_wheel(wheel_directory, {"_quern_editable.pth": (str(HERE) + "\n").encode()})
@@ -247,7 +246,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 def build_sdist(sdist_directory, config_settings=None):
     sources = [HERE / name for name in ("pyproject.toml", PROJECT["readme"], "build_backend.py", "stubs.py", "stubs.pyi")]
-    sources += package_sources() + sorted((HERE / "src").glob("*.[ch]"))
+    sources += package_sources() + sorted((HERE / "src").rglob("*.[ch]"))
     files = {"PKG-INFO": metadata_text(), **{file.name: file.read_bytes() for file in license_files()}}
     files.update({source.relative_to(HERE).as_posix(): source.read_bytes() for source in sources})
     name = STEM + ".tar.gz"

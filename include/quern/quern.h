@@ -397,6 +397,11 @@ QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, co
 QUERN_API quern_status quern_op_source(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                                        char **text);
 
+/* Writes a number as one item of a dtype, as the op full does: rounded once; whole numbers saturate to an integer dtype. item: as
+ * many bytes as the dtype has, in the host's memory, of any alignment; written on success only. Errors: ARGUMENT; DTYPE (a dtype
+ * that this library does not have; a fraction or NaN for an integer dtype; a complex number for a real one). */
+QUERN_API quern_status quern_scalar_store(const quern_scalar *number, DLDataType dtype, void *item);
+
 /* Frees memory that a function here has returned. NULL is allowed. */
 QUERN_API void quern_free(void *memory);
 

@@ -17,11 +17,8 @@ from .array_api import asarray, astype, empty, full
 
 # Where the array API has an op of that name in another form, it is the array API's; quern.op(name) is the op itself. (A build
 # may lack ops.)
-if "clip" in ops():
-    from .array_api import clip
-if "arange" in ops():
-    from .array_api import arange
-if "linspace" in ops():
-    from .array_api import linspace
-if "nonzero" in ops():
-    from .array_api import nonzero
+_known = ops()
+for _name in ("arange", "clip", "linspace", "nonzero"):
+    if _name in _known:
+        globals()[_name] = getattr(array_api, _name)
+del _known, _name

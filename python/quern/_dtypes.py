@@ -39,7 +39,7 @@ def result_type(*arrays_and_dtypes):
 
 
 def _promote(a, b):
-    """As the library promotes. Dtypes that it has no ops for, complex and 8-bit floats, promote as the array API has them."""
+    """As the library promotes. Dtypes that it does not have, such as complex and 8-bit floats, promote as in the array API."""
     common = _quern._promote(a, b)
     if common is not None:
         return common
@@ -49,7 +49,7 @@ def _promote(a, b):
 
 
 def _promote_foreign(a, b):
-    """Of two dtypes, one or both of which the library has no ops for: the wider of the higher kind."""
+    """For two dtypes, at least one of which the library does not have: the wider of the higher kind."""
     order = "biufc".index
     if a == b:
         return a
@@ -95,17 +95,12 @@ def iinfo(type, /):
     return _IntegerLimits(bits, low + (1 << bits) - 1, low, dtype)
 
 
-# dtype: bits of the fraction, largest exponent
-_FLOATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023), "complex64": (23, 127),
-           "complex128": (52, 1023)}
-
-
 def finfo(type, /):
     """The limits of a float dtype, or of an array's; of a complex one's parts."""
     dtype = _quern.dtype(getattr(type, "dtype", type))
-    if dtype.name not in _FLOATS:
+    if dtype._limits is None:
         raise TypeError("finfo: {} is no float dtype that has such limits".format(dtype))
-    fraction, exponent = _FLOATS[dtype.name]
+    fraction, exponent = dtype._limits
     largest = math.ldexp(2 - math.ldexp(1, -fraction), exponent)
     if dtype.kind == "c":
         dtype = _quern.float32 if dtype.itemsize == 8 else _quern.float64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What inspect and help say of an Op. The extension asks here when it is asked."""
+"""Signatures and docstrings of ops, for inspect and help. Called by the extension when an op's attribute is read."""
 
 import keyword
 from inspect import Parameter, Signature
@@ -8,7 +8,7 @@ _OPTIONS = ("out", "dtype", "stream")
 
 
 def _names(op):
-    """Of inputs and parameters, as Python may have them, and whether they can be given by these names."""
+    """The names of inputs and parameters, changed where Python does not allow them, and whether none had to be changed."""
     names = op.inputs + tuple(op.params)
     usable = []
     for name in names:
@@ -19,7 +19,7 @@ def _names(op):
 
 
 def signature(op):
-    """An inspect.Signature: the inputs, then the parameters with their defaults, then what every op takes by name."""
+    """An inspect.Signature: the inputs, then the parameters with their defaults, then the keywords of every op."""
     names, are_real = _names(op)
     kind = Parameter.POSITIONAL_OR_KEYWORD if are_real else Parameter.POSITIONAL_ONLY
     defaults = [Parameter.empty] * len(op.inputs)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quern's ops under the names and signatures of the Python array API standard, as far as there are such ops. What gives a new
-array gives a quern.Array where no operand is of another kind. Beside the ops: creation, dtypes, and what the standard has in
-another form than the op of that name."""
+"""Quern's ops under the names and signatures of the Python array API standard, as far as there are such ops. Beside them:
+creation, dtypes, and functions of the standard that differ from the op of that name. New arrays without an operand are
+quern.Arrays."""
 
 import array as _array
 import builtins as _builtins
@@ -39,7 +39,7 @@ del _name
 
 
 def _dtype_of(value):
-    """The dtype of Python's numbers where nothing else says one: f32 for floats, as in expressions."""
+    """The default dtype of one of Python's numbers: f32 for floats, as in expressions."""
     if isinstance(value, _builtins.bool):
         return _quern.bool
     if isinstance(value, int):
@@ -54,7 +54,7 @@ def _shape_of(shape):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """A new array whose values are whatever the memory held."""
+    """A new array, uninitialised."""
     return _quern._empty(_shape_of(shape), _quern.float32 if dtype is None else dtype, device)
 
 
@@ -70,7 +70,7 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 def _number_of(value):
-    """One of Python's numbers; what is like one of them, as NumPy's and arrays of one are, becomes one."""
+    """One of Python's numbers, from one of them, NumPy's scalars, or an array of one item."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, (int, float)):
@@ -109,7 +109,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def _step_of(step, count):
-    """The step of so many elements: of one, it need not fit anywhere."""
+    """The step for so many elements: a single one has none, so that any step is allowed."""
     return step if count > 1 else 0
 
 
@@ -175,10 +175,10 @@ def _flatten(value, shape, depth, numbers):
 
 _MOST_DIMENSIONS = 32
 
-# dtype: its type code in the module array, and what makes one of a number. Floats of 16 bits are rounded from f64, once.
+# dtype: its type code in the module array, and what makes one of a number. Other floats are rounded from f64, once, by astype.
 _ITEMS = {"bool": ("B", _builtins.bool), "int8": ("b", int), "int16": ("h", int), "int32": ("i", int), "int64": ("q", int),
           "uint8": ("B", int), "uint16": ("H", int), "uint32": ("I", int), "uint64": ("Q", int), "float32": ("f", float),
-          "float64": ("d", float), "float16": ("d", float), "bfloat16": ("d", float)}
+          "float64": ("d", float)}
 
 
 def _from_numbers(value, dtype):
@@ -197,9 +197,7 @@ def _from_numbers(value, dtype):
         return empty(shape, dtype=dtype)
     widest = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     dtype = widest if dtype is None else _quern.dtype(dtype)
-    if dtype.name not in _ITEMS:
-        raise TypeError("asarray: numbers of Python's as {}".format(dtype))
-    code, make = _ITEMS[dtype.name]
+    code, make = _ITEMS.get(dtype.name, _ITEMS["float64"])
     memory = memoryview(_array.array(code, map(make, numbers))).cast("B")
     x = from_dlpack(memory.cast("?" if dtype == "bool" else code, shape))
     return x if x.dtype == dtype else _quern.astype(x, dtype=dtype)
@@ -221,7 +219,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     return from_dlpack(x, device=device, copy=copy)
 
 
-# ---- What ops have in another form ----
+# ---- Functions that differ from the op of their name ----
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -238,7 +236,7 @@ def _is_number(x):
 
 
 def clip(x, /, min=None, max=None, *, out=None, dtype=None, stream=None):
-    """x kept within [min, max], numbers or arrays; None is no bound. The rest as every op has it."""
+    """x kept within [min, max], numbers or arrays; None is no bound. out, dtype, stream: as for every op."""
     options = {"out": out, "dtype": dtype, "stream": stream}
     if _is_number(min) and _is_number(max):
         return _quern.clip(x, min=-inf if min is None else min, max=inf if max is None else max, **options)

@@ -3,12 +3,12 @@
  * quern_module.c: the extension module quern._quern, assembled from the other files. */
 #include <quern/quern.h>
 
-#include "array_dlpack.h"
-#include "array_type.h"
-#include "context.h"
-#include "dtypes.h"
-#include "op.h"
-#include "promotion.h"
+#include "array/array_dlpack.h"
+#include "array/array_type.h"
+#include "op/context.h"
+#include "op/op.h"
+#include "types/dtypes.h"
+#include "types/promotion.h"
 
 static int add_version(PyObject *module) {
   uint32_t version = quern_version();
@@ -33,8 +33,9 @@ static int execute(PyObject *module) {
 static PyMethodDef functions[] = {
     {"from_dlpack", (PyCFunction)(void (*)(void))array_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
-     "A quern.Array of the tensor that x is, in the same memory where that can be. device: where it is wanted, (type, id) as\n"
-     "DLPack has them. copy: True: always a new one; False: never, BufferError where one would be needed."},
+     "x as a quern.Array, of the same memory if possible. x: an object with __dlpack__ or a buffer, or a DLPack capsule.\n"
+     "device: the wanted device, 'cuda:0' or DLPack's (type, id). copy: True: always a copy; False: never, BufferError if one\n"
+     "would be needed."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/op/params.h"
 #include "core/tensor/tensor.h"
 #include "core/base/thread.h"
 #include "run/describe.h"
@@ -82,6 +83,24 @@ quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op *
 }
 
 /* ---- About kernels ---- */
+
+quern_status quern_scalar_store(const quern_scalar *number, DLDataType type, void *item) {
+  static const quern_arg_info arg = {.name = "item", .is_output = 1};
+  uint64_t words[2];
+  uint8_t dtype;
+  if (!number || !item) return refuse_null("scalar_store", number ? "the item" : "the number");
+  quern_status status = qn_tensor_read_dtype(type, "scalar_store", &arg, 0, &dtype);
+  if (status) return status;
+  const qn_dtype_info *info = &qn_dtype_infos[dtype];
+  qn_assert(qn_dtype_words(dtype) <= 2);
+  if (number->kind < 0 || number->kind > QUERN_C128)
+    return qn_status_fail(QUERN_E_ARGUMENT, "scalar_store: kind %d is no kind of number", number->kind);
+  const char *wrong = number->kind == QUERN_C128 && info->kind != QN_KIND_COMPLEX ? "a complex number"
+                                                                                  : qn_params_number(number, dtype, words);
+  if (wrong) return qn_status_fail(QUERN_E_DTYPE, "scalar_store: %s, expected a number for dtype %s", wrong, info->name);
+  memcpy(item, words, info->bits / 8u);
+  return QUERN_OK;
+}
 
 void quern_free(void *memory) { free(memory); }
 

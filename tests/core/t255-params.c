@@ -143,6 +143,38 @@ static void test_kinds(void) {
   group_end();
 }
 
+/* quern_scalar_store writes what full writes, and refuses what it refuses. */
+static void test_stored(void) {
+  const quern_scalar numbers[] = {scalar_i(0), scalar_i(-1), scalar_i(300), scalar_i(INT64_MIN),
+                                  scalar_i((1ll << 54) + (1 << 30) + 1), scalar_u(UINT64_MAX), scalar_u(1ull << 63), scalar_f(-0.0), scalar_f(0.1), scalar_f(2),
+                                  scalar_f(-2.5), scalar_f(65520), scalar_f(1e300), scalar_f(-1e300), scalar_f(5e-324),
+                                  scalar_f(NAN), scalar_f(-NAN), scalar_f(INFINITY), {.kind = QUERN_C128, .v.f = {1, 2}}};
+  if (!has_op(REF_FULL)) return;
+  group_begin("quern_scalar_store: as full, every dtype");
+  for (int d = 0; d < REF_N_DTYPES; d++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+      const quern_call call = {.size = sizeof call, .params = &numbers[i], .n_params = 1};
+      char wanted[24], got[24];
+      DLTensor out = {.data = wanted + 1, .device = {kDLCPU, 0}, .dtype = ref_dtype_dl((ref_dtype)d)}, *outs[1] = {&out};
+      memset(wanted, 0x5a, sizeof wanted);
+      memset(got, 0x5a, sizeof got);
+      const quern_status status = quern_op_call(the_op(REF_FULL), 0, NULL, 1, outs, &call);
+      const quern_status stored = quern_scalar_store(&numbers[i], out.dtype, got + 1);
+      group_count(1);
+      if (stored != status || memcmp(got, wanted, sizeof got))
+        group_fail("number %d as %s: status %d, expected %d", (int)i, ref_dtype_name((ref_dtype)d), (int)stored, (int)status);
+    }
+  }
+  group_end();
+  const quern_scalar one = scalar_i(1), none = {.kind = QUERN_NONE};
+  char item[16];
+  is_int(quern_scalar_store(&one, (DLDataType){kDLFloat, 32, 2}, item), QUERN_E_DTYPE, "two lanes");
+  is_int(quern_scalar_store(&one, (DLDataType){kDLComplex, 64, 1}, item), QUERN_E_DTYPE, "a dtype that is not there");
+  is_int(quern_scalar_store(&none, (DLDataType){kDLFloat, 32, 1}, item), QUERN_E_ARGUMENT, "no number");
+  is_int(quern_scalar_store(NULL, (DLDataType){kDLFloat, 32, 1}, item), QUERN_E_ARGUMENT, "NULL for the number");
+  is_int(quern_scalar_store(&one, (DLDataType){kDLFloat, 32, 1}, NULL), QUERN_E_ARGUMENT, "NULL for the item");
+}
+
 /* What is no integer is refused where integers are computed; nothing is written. */
 static void test_refused(void) {
   const quern_scalar bad[] = {scalar_f(2.5), scalar_f(NAN), scalar_f(-0.001), scalar_f(1e-300)};
@@ -215,6 +247,7 @@ int main(void) {
   test_defaults();
   test_kinds();
   test_refused();
+  test_stored();
   test_compute_type();
   test_layouts();
   return done_testing();

@@ -540,6 +540,13 @@ static void test_full(void) {
       continue;
     }
     must("full", 0, NULL, NULL, NULL, &narrow, &with);
+#if !defined(OF_TREE)
+    uint8_t stored8 = 0;
+    double stored[2] = {0};
+    const Q(scalar) *number = &rows[k].scalar;
+    if (quern_scalar_store(number, F8, &stored8) || stored8 != rows[k].code) WRONG("row %d stored: %02x", (int)k, stored8);
+    if (quern_scalar_store(number, COMPLEX, stored) || memcmp(stored, got, 16)) WRONG("row %d stored: %a", (int)k, stored[0]);
+#endif
     for (int i = 0; i < 5; i++)
       if (codes8[i] != rows[k].code) WRONG("row %d: %02x, expected %02x", (int)k, codes8[i], rows[k].code);
   }

@@ -11,7 +11,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t297.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 build_lua() { lua5.4 "$source/build.lua" "$@"; }
-# (Nothing is optimised here: that bits do not depend on it, t285 says of all dtypes.)
+# Nothing is optimised here: t285 says that bits do not depend on it.
 ops=add,astype,copy,where,less,full,compress,nonzero
 dtypes=bool,u8,i32,i64,f16,bf16,f32,f64,f8_e4m3fn,complex128
 warnings='-std=gnu11 -Wall -Wextra -Werror'
@@ -28,7 +28,7 @@ passes() { # passes NAME COMMAND...
 
 try 'a tree' build_lua generate --single --preview --prefix tiny --ops $ops --dtypes $dtypes --out tree
 # shellcheck disable=SC2086
-try '  is compiled, and checked by the sanitizers' $compiler $warnings -O0 -fsanitize=address,undefined \
+try '  is compiled, and checked by the sanitizers' $compiler $warnings -O0 -g -fsanitize=address,undefined \
   -fno-sanitize-recover=all -DOF_TREE -Itree -o of_tree "$here/t297-preview.c" tree/tiny.c -lpthread -lm
 passes '  does all of that' ./of_tree casts.bin
 
@@ -39,7 +39,8 @@ compile_library() {
     ls library/core/*.c library/runtime/*.c library/kernels/*.c; } >files
   xargs -P 2 -n 1 sh -c '
     name=$(echo "$2" | tr / _)
-    exec $0 -O0 -D_GNU_SOURCE -DQN_ONE_LEVEL -DQN_MODULE_DIR="\"/nowhere\"" -I"$1/runtime" -Ilibrary -Ilibrary/runtime \
+    exec $0 -O0 -fPIC -fvisibility=hidden -D_GNU_SOURCE -DQN_ONE_LEVEL -DQN_MODULE_DIR="\"/nowhere\"" \
+      -I"$1/runtime" -Ilibrary -Ilibrary/runtime \
       -I"$1/include" -c -o "objects/$name.o" "$2"' "$compiler $warnings" "$source" <files
 }
 try 'a library' build_lua generate --library --preview --ops $ops --out library
@@ -47,6 +48,19 @@ try '  is compiled' compile_library
 # shellcheck disable=SC2086
 try '  and linked' $compiler $warnings -O1 -I"$source/include" -o of_library "$here/t297-preview.c" objects/*.o -lpthread -lm -ldl
 passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
+
+# The Python package, which finds libquern.so.0 two folders up, with this library.
+package=${QUERN_BUILD_DIR:-$source/build}/python/quern
+case $(nm -D "$package/_quern.abi3.so" 2>&1) in
+  *'no symbols'* | *'No such file'* | *__asan_* | *__tsan_*) skip 'the Python package with it' 'this build has no plain one' ;;
+  *)
+    mkdir -p of_python/python && cp -R "$package" of_python/python/ && ln -s libquern.so.0 of_python/libquern.so &&
+      $compiler -shared -Wl,-soname,libquern.so.0 -o of_python/libquern.so.0 objects/*.o -lpthread -lm -ldl
+    passes 'the Python package with it' sh "$source/tests/support/python.sh" of_python \
+      "$source/tests/python/t869-python-preview.py"
+    grep -q 'f64 to complex128' said; ok $? '  has these dtypes'
+    ;;
+esac
 
 # CUDA's text of the casts, compiled for the CPU, gives what the tree's kernels gave.
 try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype \

@@ -21,7 +21,9 @@ local ORDERS = {
     folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/*",
                 "gen/targets/all.lua", "gen/products",
                 "gen/tools", "gen", "tools", "build.lua" } },
-  { name = "python", find = "find python/src -name '*.[ch]'", language = "c", folders = { "python/src" } },
+  { name = "python", find = "find python/src -name '*.[ch]'", language = "c",
+    folders = { "python/src/base", "python/src/types", "python/src/exchange", "python/src/array", "python/src/operand",
+                "python/src/call", "python/src/op", "python/src/quern_module.c" } },
   { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c", folders = { "tools/quern" } },
   { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure" } },
 }
@@ -126,6 +128,7 @@ do
   local order = ORDERS[1]
   tap.ok(level_of(order, "runtime/core/base/status.c") < level_of(order, "runtime/core/call/api.c")
          and level_of(ORDERS[2], "gen/targets/c/emit.lua") > level_of(ORDERS[2], "gen/targets/variants.lua"), "folders are ordered")
+  tap.ok(not level_of(ORDERS[3], "python/src/new/x.c"), "a folder that is in no order is seen")
 end
 
 -- allowed: a pattern of lines that may be there, or a function that says whether one may

@@ -54,6 +54,7 @@ else:
 is_(quern.add(f32, float("inf")).tolist(), [float("inf")] * 2, "infinity")
 ok(quern.isnan(quern.add(f32, float("nan"))).tolist() == [True, True], "NaN")
 is_(quern.add(f32, 2**70).tolist(), [2.0**70] * 2, "a large int beside floats")
+is_(quern.add(quern.multiply(f32, 0), 2**54 + 2**30 + 1).tolist(), [2.0**54 + 2.0**31] * 2, "  is rounded once")
 
 for operand, number in ((u8, 256), (u8, -1), (i32, 2**31), (i32, -2**31 - 1), (i64, 2**63), (i64, -2**63 - 1), (u8, 10**40),
                         (i64, 10**40), (f32, 10**400)):

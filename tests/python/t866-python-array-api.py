@@ -251,6 +251,8 @@ is_((info.bits, info.eps, info.max, info.min, info.smallest_normal, info.dtype),
 is_((xp.finfo(xp.asarray([1.0])).eps, xp.finfo(xp.complex128).dtype, xp.finfo(quern.float16).max),
     (2.0 ** -23, "float64", 65504.0), "finfo: of an array, of a complex dtype, of f16")
 raises(TypeError, lambda: xp.finfo(xp.int8), "finfo: no float")
+is_(xp.finfo(quern.float8_e5m2)[:5], (8, 0.25, 57344.0, -57344.0, 2.0 ** -14), "finfo: of 8 bits")
+raises(TypeError, lambda: xp.finfo(quern.float8_e4m3fn), "finfo: a float without infinity")
 raises(TypeError, lambda: xp.iinfo(xp.float32), "iinfo: no integer")
 
 done_testing()

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call.c: see call.h. */
+#include "call/call.h"
+
+#include "base/errors.h"
+#include "base/lines.h"
+#include "operand/call_operand.h"
+#include "operand/result.h"
+
+/* Calls on at least this many items release the GIL: releasing and taking it costs about as much as computing that
+ * many. */
+#define MANY_ITEMS 2048
+
+/* The number of operands and shapes with room on the stack; more are on the heap. Frames must be small: producers may call
+ * ops recursively, up to Python's limit of 1000 levels, on a stack of 8 MiB. */
+#define ROOM_OPERANDS 4
+#define ROOM_SHAPES 2
+
+typedef struct call {
+  op_object *op;
+  const quern_op_info *info;
+  const arguments *given;
+  int32_t n_taken;     /* operands taken so far */
+  const operand *like; /* the first input that is no number; NULL: there is none */
+  quern_call how;
+  DLTensor *tensors[OP_MAX_OPERANDS]; /* as operands */
+  uint64_t out_flags[OP_MAX_OPERANDS];
+  operand *operands;                  /* inputs, then outputs */
+  operand room[ROOM_OPERANDS];
+} call;
+
+static int32_t n_operands(const call *call) { return call->info->n_in + call->info->n_out; }
+
+/* Whether operand k is an output that is to be made. */
+static int is_made(const call *call, int32_t k) { return k >= call->info->n_in && !call->given->out[k - call->info->n_in]; }
+
+/* ---- Operands ---- */
+
+/* `room`, if n fits, or a new array; NULL: MemoryError. */
+static void *make_room(void *room, int32_t room_for, int32_t n, size_t size) {
+  if (n <= room_for) return room;
+  void *heap = PyMem_Malloc((size_t)n * size);
+  return heap ? heap : (void *)PyErr_NoMemory();
+}
+
+static int call_begin(call *call, op_object *op, const arguments *given) {
+  call->op = op;
+  call->info = op->info;
+  call->given = given;
+  call->n_taken = 0;
+  call->like = NULL;
+  call->how = (quern_call){.size = sizeof call->how, .params = given->n_params ? given->params : NULL,
+                           .n_params = given->n_params, .stream = given->stream, .out_flags = call->out_flags};
+  call->operands = make_room(call->room, ROOM_OPERANDS, n_operands(call), sizeof *call->operands);
+  return call->operands ? 0 : -1;
+}
+
+static void call_end(call *call) {
+  for (int32_t k = 0; k < call->n_taken; k++)
+    if (!is_made(call, k)) operand_release(&call->operands[k]);
+  if (call->operands != call->room) PyMem_Free(call->operands);
+}
+
+static int hold_all(call *call) {
+  for (int32_t k = 0; k < call->n_taken; k++)
+    if (!is_made(call, k) && operand_hold(&call->operands[k])) return -1;
+  return 0;
+}
+
+/* Before the GIL is released: holds all borrowed tensors, and reads them from their holders. */
+static int hold_tensors(call *call) {
+  if (hold_all(call)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++)
+    if (call->tensors[k]) call->tensors[k] = call->operands[k].tensor;
+  return 0;
+}
+
+static int take_all(call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
+    call->n_taken = k + 1;
+    if (object && operand_take(object, call->info, k, call->how.stream, &call->operands[k])) return -1;
+    if (object && !call->like && call->operands[k].kind != OPERAND_NUMBER) call->like = &call->operands[k];
+  }
+  return 0;
+}
+
+/* If no stream is given, uses the stream of the first producer that has one. */
+static int find_stream(call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    const operand *operand = &call->operands[k];
+    if (is_made(call, k) || operand->kind != OPERAND_EXCHANGE || operand->doubt == OPERAND_REFUSED) continue;
+    DLDevice device = operand->tensor->device;
+    if (device.device_type == kDLCPU) continue;
+    return operand->api->current_work_stream(device.device_type, device.device_id, &call->how.stream) ? -1 : 0;
+  }
+  return 0;
+}
+
+static __attribute__((noinline)) int settle_all(call *call) {
+  if ((!call->given->has_stream && find_stream(call)) || hold_all(call)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++)
+    if (!is_made(call, k) && operand_settle(&call->operands[k], call->how.stream)) return -1;
+  return 0;
+}
+
+/* Refuses dtype if all outputs are given. */
+static int check_dtype(const call *call) {
+  char wanted[DTYPE_CHARS], found[DTYPE_CHARS];
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    const DLTensor *tensor = call->tensors[k];
+    if (dtype_of(tensor->dtype) != call->given->dtype)
+      return operand_fail(&call->operands[k], PyExc_TypeError, "dtype %s, which dtype=%s contradicts; give either out or dtype",
+                          dtype_text(tensor->dtype, found), dtype_text(dtype_dlpack(call->given->dtype), wanted));
+  }
+  return 0;
+}
+
+static int read_all(call *call) {
+  int is_settled = 1, n_numbers = 0;
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    operand *operand = &call->operands[k];
+    if (is_made(call, k)) continue;
+    if (operand_read(operand)) return -1;
+    if (operand->kind == OPERAND_NUMBER)
+      n_numbers++;
+    else
+      is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
+  }
+  if (!is_settled && settle_all(call)) return -1;
+  if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
+  for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
+}
+
+/* Whether releasing the GIL is not worth while: few items, in the CPU's memory. Outputs may be missing. */
+static int is_small(const call *call) {
+  for (int32_t k = 0; k < n_operands(call); k++) {
+    const DLTensor *tensor = call->tensors[k];
+    int64_t n = 1;
+    if (!tensor) continue;
+    if (tensor->device.device_type != kDLCPU) return 0;
+    for (int32_t d = 0; d < tensor->ndim; d++)
+      if (__builtin_mul_overflow(n, tensor->shape[d], &n) || n >= MANY_ITEMS) return 0;
+  }
+  return 1;
+}
+
+/* ---- Results ---- */
+
+/* Whether only the dtype of a result is missing, that is, with any dtype the shapes are found. Then sets an exception. */
+static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  if (status != QUERN_E_DTYPE || call->given->dtype || info->n_out != 1 || info->n_in == 0) return 0;
+  shapes->dtype = call->tensors[0]->dtype;
+  if (quern_op_infer(call->op->op, info->n_in, call->tensors, 1, shapes)) return 0;
+  PyErr_Format(PyExc_TypeError, "%s: dtype or out is wanted: it can give any dtype", info->name);
+  return 1;
+}
+
+/* The shapes of an op that depend on values of its inputs. The operands are held. */
+static quern_status measure(call *call, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  PyThreadState *thread = is_small(call) && !call->op->may_compile ? NULL : PyEval_SaveThread();
+  quern_status status = quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how);
+  if (thread) PyEval_RestoreThread(thread);
+  return status;
+}
+
+/* The shapes of all outputs. Dtypes that are the caller's choice come from the outputs given, or from dtype. */
+static int find_shapes(call *call, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  DLTensor **out = call->tensors + info->n_in;
+  const dtype_row *dtype = call->given->dtype;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    shapes[k].size = sizeof shapes[k];
+    shapes[k].dtype = out[k] ? out[k]->dtype : dtype ? dtype_dlpack(dtype) : (DLDataType){0};
+  }
+  quern_status status = info->op_class == QUERN_CLASS_DYNAMIC
+                            ? measure(call, shapes)
+                            : quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
+  if (status) {
+    if (!wants_dtype(call, status, shapes)) raise_status(status);
+    return -1;
+  }
+  for (int32_t k = 0; k < info->n_out; k++)
+    if (dtype) shapes[k].dtype = dtype_dlpack(dtype);
+  return 0;
+}
+
+static void drop_results(call *call, int32_t end) {
+  for (int32_t k = call->info->n_in; k < end; k++)
+    if (is_made(call, k)) operand_drop(&call->operands[k]);
+}
+
+static int make_each(call *call, const quern_shape *shapes) {
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    operand *operand = &call->operands[k];
+    if (!is_made(call, k)) continue;
+    operand->info = call->info;
+    operand->index = k;
+    if (operand_result(call->like, &shapes[k - call->info->n_in], operand)) {
+      drop_results(call, k);
+      return -1;
+    }
+    call->tensors[k] = operand->tensor;
+  }
+  return 0;
+}
+
+static __attribute__((noinline)) int make_results(call *call) {
+  if (call->info->n_in == 0) {
+    PyErr_Format(PyExc_TypeError, "%s: out is wanted: it has no inputs that a result could be like", call->info->name);
+    return -1;
+  }
+  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  int failed = !shapes || hold_tensors(call) || find_shapes(call, shapes) || make_each(call, shapes);
+  if (shapes != room) PyMem_Free(shapes);
+  return failed ? -1 : 0;
+}
+
+/* Makes the call's result; takes over the results that were made. NULL: an exception. */
+static PyObject *wrap_results(call *call) {
+  const arguments *given = call->given;
+  int32_t n_in = call->info->n_in, n_out = call->info->n_out, n = 0;
+  PyObject *objects[OP_MAX_OPERANDS], *tuple;
+  if (!given->n_made) return new_ref(n_out == 1 ? given->out[0] : given->out_given);
+  for (; n < n_out; n++) {
+    objects[n] = given->out[n] ? new_ref(given->out[n]) : operand_wrap(call->like, &call->operands[n_in + n]);
+    if (!objects[n]) break;
+  }
+  for (int32_t k = n + 1; k < n_out; k++)
+    if (!given->out[k]) operand_drop(&call->operands[n_in + k]);
+  if (n == 1 && n_out == 1) return objects[0];
+  tuple = n == n_out ? PyTuple_New(n_out) : NULL;
+  for (int32_t k = 0; k < n; k++)
+    if (!tuple || PyTuple_SetItem(tuple, k, objects[k])) Py_DECREF(objects[k]);
+  return tuple;
+}
+
+/* ---- Running ---- */
+
+static int is_writable(const call *call) {
+  for (int32_t k = 0; k < call->info->n_out; k++)
+    if (call->out_flags[k] & DLPACK_FLAG_BITMASK_READ_ONLY) return 0;
+  return 1;
+}
+
+static quern_status run_plan(call *call, quern_plan *plan) {
+  void *data[OP_MAX_OPERANDS];
+  for (int32_t k = 0; k < n_operands(call); k++) data[k] = (char *)call->tensors[k]->data + call->tensors[k]->byte_offset;
+  quern_status status = quern_plan_run(plan, data, data + call->info->n_in, NULL);
+  memo_end(&call->op->memo);
+  return status;
+}
+
+static quern_status run_op(call *call) {
+  const quern_op_info *info = call->info;
+  return quern_op_call(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
+}
+
+static int run(call *call) {
+  const quern_op_info *info = call->info;
+  quern_status status;
+  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  int small = is_small(call);
+  quern_plan *plan = small && !call->how.n_params && is_writable(call)
+                         ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
+                                      call->tensors + info->n_in)
+                         : NULL;
+  if (plan) {
+    status = run_plan(call, plan);
+  } else if (small && !call->op->may_compile) {
+    status = run_op(call);
+  } else {
+    if (hold_tensors(call)) return -1;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = run_op(call);
+    PyEval_RestoreThread(thread);
+  }
+  if (status) raise_status(status);
+  return status ? -1 : 0;
+}
+
+PyObject *call_run(op_object *op, const arguments *given) {
+  call call;
+  PyObject *result = NULL;
+  if (call_begin(&call, op, given)) return NULL;
+  if (take_all(&call) == 0 && read_all(&call) == 0 && (!given->n_made || make_results(&call) == 0)) {
+    if (run(&call) == 0)
+      result = wrap_results(&call);
+    else
+      drop_results(&call, n_operands(&call));
+  }
+  call_end(&call);
+  return result;
+}
+
+/* ---- Explaining ---- */
+
+/* Outputs that are not given are described as compact memory. */
+static int imagine_results(call *call, quern_shape *shapes) {
+  if (!call->given->n_made) return 0;
+  if (find_shapes(call, shapes)) return -1;
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
+    quern_shape *shape = &shapes[k - call->info->n_in];
+    if (!is_made(call, k)) continue;
+    call->operands[k].own =
+        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
+    call->tensors[k] = &call->operands[k].own;
+    call->operands[k].flags = 0;
+  }
+  return 0;
+}
+
+static PyObject *explain(call *call, quern_shape *shapes) {
+  char text[8192];
+  const quern_op_info *info = call->info;
+  if (hold_tensors(call) || imagine_results(call, shapes)) return NULL;
+  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  PyThreadState *thread = PyEval_SaveThread(); /* it may compile */
+  quern_status status = quern_op_explain(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in,
+                                         &call->how, text, sizeof text);
+  PyEval_RestoreThread(thread);
+  return status && status != QUERN_E_LIMIT ? raise_status(status) : lines_dict(text);
+}
+
+static __attribute__((noinline)) PyObject *explain_all(call *call) {
+  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  PyObject *lines = shapes ? explain(call, shapes) : NULL;
+  if (shapes != room) PyMem_Free(shapes);
+  return lines;
+}
+
+PyObject *call_explain(op_object *op, const arguments *given) {
+  call call;
+  PyObject *result = NULL;
+  if (call_begin(&call, op, given)) return NULL;
+  if (take_all(&call) == 0 && read_all(&call) == 0) result = explain_all(&call);
+  call_end(&call);
+  return result;
+}

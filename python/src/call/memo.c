@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memo.c: see memo.h. */
+#include "call/memo.h"
+
+#include <string.h>
+
+/* Calls of a layout before a plan is made: making one costs about as much as a few calls. */
+#define WORTHWHILE 4
+
+/* Appends a tensor's layout. Returns the number of words, or -1: not to be remembered. */
+static int32_t append(const DLTensor *tensor, int64_t *words, int32_t n) {
+  int32_t ndim = tensor->ndim;
+  if (n < 0 || ndim < 0 || n + 1 + 2 * ndim > MEMO_WORDS) return -1;
+  if (tensor->device.device_type != kDLCPU || (ndim && !tensor->strides)) return -1;
+  DLDataType type = tensor->dtype;
+  words[n++] = (int64_t)ndim << 32 | (int64_t)type.lanes << 16 | type.bits << 8 | type.code;
+  for (int32_t d = 0; d < ndim; d++) words[n++] = tensor->shape[d];
+  for (int32_t d = 0; d < ndim; d++) words[n++] = tensor->strides[d];
+  return n;
+}
+
+static int is_same(const int64_t *a, const int64_t *b, int32_t n) {
+  for (int32_t i = 0; i < n; i++)
+    if (a[i] != b[i]) return 0;
+  return 1;
+}
+
+void memo_clear(memo *memo) {
+  quern_plan *plan = memo->plan;
+  memo->plan = NULL;
+  memo->n_words = memo->n_seen = 0;
+  quern_plan_release(plan);
+}
+
+quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out) {
+  int64_t words[MEMO_WORDS];
+  int32_t n = 0;
+  if (memo->is_running) return NULL;
+  for (int32_t k = 0; k < n_in; k++) n = append(in[k], words, n);
+  for (int32_t k = 0; k < n_out; k++) n = append(out[k], words, n);
+  if (n <= 0) return NULL;
+  if (n != memo->n_words || !is_same(words, memo->words, n)) {
+    memo_clear(memo);
+    memcpy(memo->words, words, (size_t)n * sizeof *words);
+    memo->n_words = n;
+  }
+  if (!memo->plan && memo->n_seen < WORTHWHILE && ++memo->n_seen == WORTHWHILE) {
+    memo->is_running = 1;
+    if (quern_op_prepare(op, n_in, in, n_out, out, NULL, &memo->plan)) memo->plan = NULL; /* not tried again for this layout */
+  }
+  memo->is_running = memo->plan != NULL;
+  return memo->plan;
+}

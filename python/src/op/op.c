@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op.c: see op.h. What a call does is in arguments.c and call.c. */
+#include "op/op.h"
+
+#include <string.h>
+
+#include "call/arguments.h"
+#include "call/call.h"
+#include "call/op_object.h"
+#include "types/scalar.h"
+
+static PyTypeObject *op_type; /* for the life of the process */
+
+int op_check(PyObject *object) { return Py_TYPE(object) == op_type; }
+
+static PyObject *op_call(PyObject *self, PyObject *const *args, size_t n, PyObject *keywords) {
+  op_object *op = (op_object *)self;
+  arguments given;
+  return arguments_bind(op, args, PyVectorcall_NARGS(n), keywords, &given) ? NULL : call_run(op, &given);
+}
+
+static PyObject *op_explain(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+  op_object *op = (op_object *)self;
+  arguments given;
+  return arguments_bind(op, args, n, keywords, &given) ? NULL : call_explain(op, &given);
+}
+
+/* ---- Making ---- */
+
+static PyObject *make_names(const quern_op_info *info) {
+  PyObject *names = PyTuple_New(info->n_in + info->n_params);
+  for (int32_t k = 0; names && k < info->n_in + info->n_params; k++) {
+    PyObject *name = PyUnicode_InternFromString(k < info->n_in ? info->args[k].name : info->params[k - info->n_in].name);
+    if (!name || PyTuple_SetItem(names, k, name)) Py_CLEAR(names);
+  }
+  return names;
+}
+
+static number_rules rules_of(const quern_op_info *info) {
+  number_rules rules = {.counts = info->size > offsetof(quern_op_info, counts) ? info->counts : 0};
+  for (int32_t k = 0; k < info->n_in; k++) rules.conditions |= (uint32_t)(strcmp(info->args[k].dtypes, "bool") == 0) << k;
+  rules.gives_f64 = info->n_out == 1 && strcmp(info->args[info->n_in].dtypes, "f64") == 0;
+  return rules;
+}
+
+PyObject *op_new(quern_op *op, int may_compile) {
+  op_object *self = PyObject_New(op_object, op_type);
+  if (!self) {
+    quern_op_release(op);
+    return NULL;
+  }
+  memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+  self->vectorcall = op_call;
+  self->op = op;
+  self->info = quern_op_describe(op);
+  self->may_compile = (uint8_t)may_compile;
+  self->numbers = rules_of(self->info);
+  self->names = make_names(self->info);
+  if (!self->names) Py_CLEAR(self);
+  return (PyObject *)self;
+}
+
+static void op_delete(PyObject *object) {
+  op_object *self = (op_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  if (self->weak_references) PyObject_ClearWeakRefs(object);
+  memo_clear(&self->memo);
+  quern_op_release(self->op);
+  Py_XDECREF(self->names);
+  Py_XDECREF(self->signature);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject *op_refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  (void)type;
+  (void)args;
+  (void)keywords;
+  PyErr_SetString(PyExc_TypeError, "quern.Op: made by quern.op, quern.compile and quern.load_spec; not by its name");
+  return NULL;
+}
+
+/* ---- Attributes ---- */
+
+/* Calls quern._signature's function of that name for the op. */
+static PyObject *ask_python(PyObject *self, const char *function) {
+  PyObject *module = PyImport_ImportModule("quern._signature");
+  PyObject *answer = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
+  Py_XDECREF(module);
+  return answer;
+}
+
+static PyObject *get_name(PyObject *self, void *unused) {
+  (void)unused;
+  return PyUnicode_FromString(((op_object *)self)->info->name);
+}
+
+static PyObject *get_signature(PyObject *object, void *unused) {
+  op_object *self = (op_object *)object;
+  (void)unused;
+  if (!self->signature) {
+    PyObject *signature = ask_python(object, "signature"), *other = self->signature; /* maybe by another thread meanwhile */
+    self->signature = signature;
+    Py_XDECREF(other);
+  }
+  return self->signature ? new_ref(self->signature) : NULL;
+}
+
+static PyObject *get_doc(PyObject *self, void *unused) {
+  (void)unused;
+  return PyUnicode_FromString(((op_object *)self)->info->doc);
+}
+
+static PyObject *get_formula(PyObject *self, void *unused) {
+  (void)unused;
+  return PyUnicode_FromString(((op_object *)self)->info->formula);
+}
+
+static PyObject *names_of(const quern_arg_info *args, int32_t n) {
+  PyObject *names = PyTuple_New(n);
+  for (int32_t k = 0; names && k < n; k++) {
+    PyObject *name = PyUnicode_FromString(args[k].name);
+    if (!name || PyTuple_SetItem(names, k, name)) Py_CLEAR(names);
+  }
+  return names;
+}
+
+static PyObject *get_inputs(PyObject *self, void *unused) {
+  const quern_op_info *info = ((op_object *)self)->info;
+  (void)unused;
+  return names_of(info->args, info->n_in);
+}
+
+static PyObject *get_outputs(PyObject *self, void *unused) {
+  const quern_op_info *info = ((op_object *)self)->info;
+  (void)unused;
+  return names_of(info->args + info->n_in, info->n_out);
+}
+
+static PyObject *get_params(PyObject *self, void *unused) {
+  const quern_op_info *info = ((op_object *)self)->info;
+  PyObject *params = PyDict_New();
+  (void)unused;
+  for (int32_t k = 0; params && k < info->n_params; k++) {
+    PyObject *value = scalar_object(&info->params[k].value); /* None: it has none */
+    if (!value || PyDict_SetItemString(params, info->params[k].name, value)) Py_CLEAR(params);
+    Py_XDECREF(value);
+  }
+  return params;
+}
+
+static PyObject *op_repr(PyObject *self) {
+  const quern_op_info *info = ((op_object *)self)->info;
+  if (*info->formula) return PyUnicode_FromFormat("<quern.Op %s: %s>", info->name, info->formula);
+  return PyUnicode_FromFormat("<quern.Op %s>", info->name);
+}
+
+/* Ops that are attributes of the package are pickled by name. */
+static PyObject *op_reduce(PyObject *self, PyObject *unused) {
+  const char *name = ((op_object *)self)->info->name;
+  PyObject *module = PyImport_ImportModule("quern");
+  PyObject *known = module ? PyObject_GetAttrString(module, name) : NULL;
+  (void)unused;
+  Py_XDECREF(module);
+  PyErr_Clear();
+  Py_XDECREF(known); /* only its address is compared */
+  if (known == self) return PyUnicode_FromString(name);
+  PyErr_Format(PyExc_TypeError, "quern.Op %s cannot be pickled: it is not quern.%s; make it anew from its text", name, name);
+  return NULL;
+}
+
+static PyGetSetDef op_attributes[] = {
+    {"__name__", get_name, NULL, NULL, NULL},
+    {"__qualname__", get_name, NULL, NULL, NULL},
+    {"__signature__", get_signature, NULL, NULL, NULL},
+    {"doc", get_doc, NULL, "What it computes, in a sentence.", NULL},
+    {"formula", get_formula, NULL, "Its body in the expression language; '' where there is none.", NULL},
+    {"inputs", get_inputs, NULL, "The names of its inputs.", NULL},
+    {"outputs", get_outputs, NULL, "The names of its outputs.", NULL},
+    {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef op_methods[] = {
+    {"explain", (PyCFunction)(void (*)(void))op_explain, METH_FASTCALL | METH_KEYWORDS,
+     "explain($self, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\n"
+     "How a call with these arguments would run: a dict of str, among them tier, reason, variant. Computes nothing."},
+    {"__reduce__", op_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef op_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(op_object, vectorcall), Py_READONLY, NULL},
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(op_object, weak_references), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot op_slots[] = {
+    {Py_tp_new, (void *)op_refuse_new},
+    {Py_tp_dealloc, (void *)op_delete},
+    {Py_tp_call, (void *)PyVectorcall_Call},
+    {Py_tp_repr, (void *)op_repr},
+    {Py_tp_getset, op_attributes},
+    {Py_tp_methods, op_methods},
+    {Py_tp_members, op_members},
+    {0, NULL},
+};
+
+static PyType_Spec op_spec = {"quern.Op", sizeof(op_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, op_slots};
+
+/* ---- Docstrings: an op has its own, and the type has one ---- */
+
+static const char type_doc[] =
+    "A tensor op, called as a function: op(*inputs, *params, out=None, dtype=None, stream=None). Inputs are tensors of any\n"
+    "library, or numbers, which take the dtype of the tensors; the result is of the first tensor's kind.\n\n"
+    "out: the tensor that the result is written into; it is returned. With several outputs a tuple, in which None means a new\n"
+    "object. dtype: the dtype of new results. stream: a CUDA stream, an int as in DLPack; None: the current stream of the first\n"
+    "tensor's library. Ops are made by quern.op, quern.compile and quern.load_spec.";
+
+static PyObject *doc_get(PyObject *descriptor, PyObject *op, PyObject *type) {
+  (void)descriptor;
+  (void)type;
+  return op ? ask_python(op, "doc") : PyUnicode_FromString(type_doc);
+}
+
+/* The type's __doc__, which also serves instances. A getset or a plain __doc__ would hide one of the two docstrings. */
+static PyObject *make_doc(void) {
+  static PyType_Slot slots[] = {{Py_tp_descr_get, (void *)doc_get}, {0, NULL}};
+  static PyType_Spec spec = {"quern._OpDoc", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyObject *type = PyType_FromSpec(&spec), *descriptor = type ? (PyObject *)PyObject_New(PyObject, (PyTypeObject *)type) : NULL;
+  Py_XDECREF(type);
+  return descriptor;
+}
+
+static int make_type(void) {
+  PyObject *type = PyType_FromSpec(&op_spec), *doc = type ? make_doc() : NULL;
+  if (doc && PyObject_SetAttrString(type, "__doc__", doc) == 0) op_type = (PyTypeObject *)type;
+  Py_XDECREF(doc);
+  if (!op_type) Py_XDECREF(type);
+  return op_type ? 0 : -1;
+}
+
+int op_add(PyObject *module) {
+  if (arguments_start() || (!op_type && make_type())) return -1;
+  return module_add(module, "Op", new_ref((PyObject *)op_type));
+}
