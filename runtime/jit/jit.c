@@ -232,10 +232,11 @@ quern_status qn_jit_record(qn_jit *jit, const char *path) {
   qn_record_text recorded = {0};
   quern_status status = QUERN_OK;
   char *absolute = NULL, why[900];
-  if (!copy_text(path, qn_record_absolute, &absolute)) {
-    status = qn_status_fail(QUERN_E_MEMORY, "record: out of memory");
-  } else if (path && qn_record_append(absolute, "", 0, why, sizeof why)) {
-    status = qn_status_fail(QUERN_E_IO, "record: %s", why);
+  const int is_copied = copy_text(path, qn_record_absolute, &absolute);
+  const int failed = !is_copied ? ENOMEM : path ? qn_record_append(absolute, "", 0, why, sizeof why) : 0;
+  if (failed) {
+    if (failed == ENOMEM) status = qn_status_fail(QUERN_E_MEMORY, "record: out of memory");
+    else status = qn_status_fail(QUERN_E_IO, "record: %s", why);
     free(absolute);
   } else {
     qn_jit_queue_lock();

@@ -39,7 +39,7 @@ typedef struct qn_record_text {
 void qn_record_add(qn_record *record, qn_record_text *text, qn_digest digest, const char *name, const char *key);
 
 /* Appends the text to its file in one write; an empty file gets the header first, a file that is no record is left
- * unchanged. Returns 0; else `why` is a sentence. */
+ * unchanged. Returns 0, or an errno, and `why` is a sentence. */
 int qn_record_append(const char *path, const char *text, size_t size, char *why, size_t why_size);
 
 /* The same for the blocks that were added; frees them. */

@@ -2,12 +2,15 @@
 --
 -- t020-spec.lua: what a stranger's spec can do to the generator: nothing but define ops. Hostile specs are refused at a
 -- place, in bounded time and memory; text that tries to leave a comment or a string of the generated C stays inside.
--- Knows gen/ by main.check and build.lua only.
+-- Knows gen/ by main.check and build.lua only; the built-in specs are read once, and each spec is checked on a copy of what they
+-- declare.
 
 local source_dir = os.getenv "QUERN_SOURCE_DIR" or (arg[0]:match "^(.*)/[^/]*$" or ".") .. "/../.."
 package.path = source_dir .. "/tests/support/?.lua;" .. source_dir .. "/?.lua;" .. package.path
 local tap = require "tap"
+local copies = require "copies"
 local main = require "gen.main"
+copies.of_builtin_model(require "gen.products.load")
 
 local function capture(command)
   local pipe = assert(io.popen("{ " .. command .. "\n} 2>&1; echo \"status $?\""))

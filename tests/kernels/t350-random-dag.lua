@@ -3,8 +3,8 @@
 -- tags: long
 -- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
 -- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a
--- vector body, a tail, a strided or transposed layout, in place, or on another thread. QUERN_TEST_SEED repeats a run. Of levels and
--- of strangers' flags each day has one by each of GCC and Clang.
+-- vector body, a tail, a strided or transposed layout, in place, or on another thread. QUERN_TEST_SEED repeats a run. Each
+-- day has one level for each of GCC and Clang, and one stranger's flags.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -48,7 +48,7 @@ local function build_tree(compiler, levels)
                                               folder, name, object)
     end
     local one = #levels == 1
-    if kind == "core" then compile("core", one and "-O1 -DRND_QN_ONE_LEVEL" or "-O1") end
+    if kind == "core" then compile("core", one and "-O0 -DRND_QN_ONE_LEVEL" or "-O0") end
     if kind == "kernel" then
       for _, l in ipairs(levels) do -- a kernel's name is that of its only level
         compile(l, flags.common .. " " .. (one and flags[l]:gsub("%-D[A-Z_]*QN_ISA=%w+", "") or flags[l]))
@@ -117,7 +117,7 @@ for k, flags in ipairs {
   for _, program in ipairs(needed) do
     if not os.execute("command -v " .. program .. " >/dev/null 2>&1") then missing = program end
   end
-  if part and k % 5 ~= part % 5 and k % 5 ~= (part + 2) % 5 then
+  if part and k % 5 ~= part % 5 then
     tap.diag("of another day: %s", flags)
   elseif missing then
     tap.skip(3, missing .. " is not installed")

@@ -12,10 +12,12 @@ cd "$work" || exit 1
 TMPDIR=$work
 export TMPDIR
 
-# measure STATUS NAME: measures spec.lua, whose text is standard input
+# measure STATUS NAME: measures spec.lua, whose text is standard input. What does not hold is compiled quickly.
 measure() {
   cat >spec.lua
-  lua5.4 "$source/build.lua" check --measure spec.lua >said 2>&1
+  if [ "$1" = 0 ]; then lua5.4 "$source/build.lua" check --measure spec.lua
+  else CC="sh '$source/tests/support/unoptimised.sh' cc" lua5.4 "$source/build.lua" check --measure spec.lua
+  fi >said 2>&1
   got=$?
   [ $got = "$1" ]
   status=$?
@@ -100,7 +102,7 @@ says '^acme.wrong_backward: by x: NOT the derivative of acme.wrong: at [-0-9.e]+
 says '^acme.lopsided_backward: by x: ok: '
 says '^acme.lopsided_backward: by y: NOT the derivative of acme.lopsided: at -'
 
-# Each function whose exact value is known, by its name, a quarter each day; sums of powers where they are more than the larger
+# Each function whose exact value is known, by its name, an eighth each day; sums of powers where they are more than the larger
 # operand.
 {
   SOURCE=$source LUA_PATH="$source/?.lua;;" lua5.4 -e '
@@ -118,12 +120,12 @@ says '^acme.lopsided_backward: by y: NOT the derivative of acme.lopsided: at -'
 number=0
 while read -r line; do
   number=$((number + 1))
-  ! in_part $number 4 >>day || echo "$line"
+  ! in_part $number 8 >>day || echo "$line"
 done <every.lua >all.lua
 cat day 2>/dev/null; rm -f day every.lua
 measure 0 'functions' <all.lua
 functions=$(grep -c '^op ' all.lua)
-[ "$(grep -c '^acme.my_.* f64: ok' said)" = "$functions" ] && [ "$functions" -ge 8 ]
+[ "$(grep -c '^acme.my_.* f64: ok' said)" = "$functions" ] && [ "$functions" -ge 4 ]
 ok $? "  each of $functions is within 1 ULP"
 
 cp all.lua spec.lua

@@ -21,8 +21,11 @@ for compiler in gcc clang-19; do
 done
 
 # ---- by CMake, as the example does; kept in the build folder, so that a second run compiles nothing
+launcher= # optimised in full only; examples/demo is so in every build
+[ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || launcher="sh;$source/tests/support/unoptimised.sh"
 try 'the example configures and generates' cmake -S "$framework" -B "$build/framework" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DQUERN_BUILD_LUA="$source/build.lua"
+  -DQUERN_BUILD_LUA="$source/build.lua" \
+  -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 try '  builds' cmake --build "$build/framework"
 try '  and all of its checks pass' runs "$build/framework/pebble-try"
 nm -D --defined-only "$build/framework/pebble-try" 2>/dev/null | awk '{ print $3 }' >"$said"

@@ -3,7 +3,8 @@
 #
 # t415-kernels-only.sh: `generate --kernels-only`: kernels without a runtime. The example with a dispatcher of its own, in C++, by
 # CMake; by sources.txt with GCC and Clang without a warning; the header in C and C++; nothing undefined, so neither threads nor
-# environment nor libc; every row of the table, at every level, gives the bits of a whole tree; what it refuses.
+# environment nor libc; every row of the table, at every level, gives the bits of a whole tree; what it refuses. Each day one
+# compiler optimises the kernels of one level; in full both do, those of all levels.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -15,8 +16,11 @@ strict='-Wall -Wextra -Werror'
 generate() { lua5.4 "$source/build.lua" generate "$@"; }
 
 # ---- the example; kept in the build folder, so that a second run compiles nothing
+launcher= # optimised in full only; examples/demo is so in every build
+[ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || launcher="sh;$source/tests/support/unoptimised.sh"
 try 'the example configures and generates' cmake -S "$source/examples/dispatcher" -B "$build/dispatcher" -G Ninja \
-  -DCMAKE_BUILD_TYPE=Release -DQUERN_BUILD_LUA="$source/build.lua"
+  -DCMAKE_BUILD_TYPE=Release -DQUERN_BUILD_LUA="$source/build.lua" \
+  -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 try '  builds' cmake --build "$build/dispatcher"
 try '  and all of its checks pass' runs "$build/dispatcher/granite-try"
 
@@ -36,12 +40,21 @@ try 'f32 alone' generate --kernels-only --prefix few --ops add,gelu --dtypes f32
 [ ! -e "$work/few/kernels/few_conversions.c" ] && ! grep -q conversions "$work/few/few.h"; ok $? '  needs no conversions'
 
 # ---- compiled by sources.txt
+turn=0 rows_of=gcc
 for compiler in gcc clang-19; do
+  all=-O1 one=
+  for level in v2 v3 v4; do
+    turn=$((turn + 1))
+    [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || all=-O0
+    ! in_part $turn 6 || one=$level
+  done
   if ! command -v $compiler >/dev/null; then
     skip "$compiler" 'it is not installed'
     continue
   fi
-  try "$compiler: sources.txt, C11, no warning" sh "$source/tests/support/build-tree.sh" $compiler "$work/only" "$work/$compiler" -std=c11 -O1 $strict
+  [ -z "$one" ] || rows_of=$compiler
+  try "$compiler: sources.txt, C11, no warning${one:+, optimised}" env QUERN_TREE_O1="core $one" sh "$source/tests/support/build-tree.sh" $compiler \
+    "$work/only" "$work/$compiler" -std=c11 $all $strict
   nm -u "$work/$compiler"/kernels_*.o | grep -E ' [Uu] ' >"$said"
   [ ! -s "$said" ]; ok $? '  the kernels refer to nothing'
   nm -u "$work/$compiler"/only_*.o | grep -E ' U ' | grep -vE ' U (only_|_GLOBAL_OFFSET_TABLE_)' >"$said"
@@ -162,7 +175,7 @@ int main(void) {
 }
 C
 try 'they link with each other' gcc -std=gnu11 -O0 $strict -I"$work/only" -I"$work/whole" -o "$work/rows" "$work/rows.c" \
-  "$work/whole/whole.c" "$work/gcc"/*.o -lpthread
+  "$work/whole/whole.c" "$work/$rows_of"/*.o -lpthread
 try 'each row, at each level: the bits of the whole tree, inputs and surroundings untouched' "$work/rows"
 sed -n 's/^# [0-9]* kernels run.*/&/p' "$said"
 

@@ -2,7 +2,8 @@
 --
 -- texts.lua: owns the choice of CUDA kernels that t710 runs on the CPU and t720 compiles: every op with every dtype in some
 -- class, add, abs, arange, linspace and where in every rank, class and index width (where: some) with dtypes in turn. The choice
--- is the same whenever it is made. As a program it prints the digest of each file's text.
+-- is the same whenever it is made, for each op by itself, so that a part of the ops can be chosen alone. As a program, with the
+-- words of a part or none, it prints the digest of each file's text.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/?.lua;" .. root .. "/tests/support/?.lua;" .. package.path
@@ -13,6 +14,7 @@ local kinds = require "gen.kinds.kinds"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local main = require "gen.main"
 local number = require "gen.base.number"
+local order = require "gen.base.order"
 local shell = require "shell"
 local variants_cuda = require "gen.targets.cuda.variants"
 
@@ -60,17 +62,37 @@ local function param_bits(types, record, k)
   return k
 end
 
--- The entries: { record, dag, op, params = bits }
-function M.entries(model, options)
-  local plan = assert(main.plan(model, { variants = "full", ops = options and options.ops }))
-  local list, next_random = {}, stream(720)
+-- The ops that have all shapes: one shape of so many.
+local IN_ALL_SHAPES = { add = 1, abs = 1, where = 40, arange = 1, linspace = 1 }
+
+-- The ops of a part { k, n }, every n-th by name, from the k-th on, as a set: those that it has with every dtype.
+function M.ops_of(model, part)
+  local names, set = {}, {}
+  for _, op in ipairs(model.ops) do names[#names + 1] = op.name end
+  table.sort(names, order.less)
+  for k, name in ipairs(names) do set[name] = not part or k % part[2] == part[1] or nil end
+  return set
+end
+
+-- The entries: { record, dag, op, params = bits }. options: { ops }, those alone and none in all shapes. part: { k, n }: of ops, and of
+-- the shapes of those that have all, every n-th from the k-th on; nil: all.
+function M.entries(model, options, part)
+  local ops, has_every_dtype = options and options.ops, M.ops_of(model, not options and part or nil)
+  if part and not options then
+    local names = order.keys(has_every_dtype)
+    for name in pairs(IN_ALL_SHAPES) do names[#names + 1] = not has_every_dtype[name] and name or nil end
+    ops = table.concat(names, ",")
+  end
+  local plan = assert(main.plan(model, { variants = "full", ops = ops }))
+  local list = {}
   for _, op in ipairs(plan.ops) do
     local groups = by_dtypes(variants_cuda.of_op(model.types, op, plan.wanted, plan.policy, plan.dag_for))
-    local chosen = {}
-    for _, group in ipairs(groups) do chosen[#chosen + 1] = group[next_random(#group)] end
-    local part = not options and ({ add = 1, abs = 1, where = 40, arange = 1, linspace = 1 })[op.name]
-    if part then table.move(all_shapes(groups, part), 1, #groups[1] // part, #chosen + 1, chosen) end
-    local seen = {}
+    local chosen, seen, next_random = {}, {}, stream(720 + #op.name + op.name:byte())
+    for _, group in ipairs(has_every_dtype[op.name] and groups or {}) do chosen[#chosen + 1] = group[next_random(#group)] end
+    local step = not options and IN_ALL_SHAPES[op.name]
+    for k, record in ipairs(step and all_shapes(groups, step) or {}) do
+      if not part or k % part[2] == part[1] then chosen[#chosen + 1] = record end
+    end
     for _, record in ipairs(chosen) do
       if not seen[record.name] then
         local entry = { record = record, dag = cuda.dag_of(plan, op, record), op = op, params = {} }
@@ -83,10 +105,10 @@ function M.entries(model, options)
   return list
 end
 
--- Files of the chosen kernels: list of { name, text, entries }.
-function M.files(model, options)
+-- Files of the chosen kernels: list of { name, text, entries }. Arguments as those of entries
+function M.files(model, options, part)
   local templates, headers = kernels_cuda.sources(read)
-  local entries, files = M.entries(model, options), {}
+  local entries, files = M.entries(model, options, part), {}
   for k = 1, #entries, M.KERNELS_A_FILE do
     local some = table.move(entries, k, math.min(k + M.KERNELS_A_FILE - 1, #entries), 1, {})
     files[#files + 1] = { name = string.format("text_%02d.cu", #files + 1), entries = some,
@@ -128,7 +150,8 @@ function M.row(model, entry)
 end
 
 if arg and arg[0] and arg[0]:find "texts%.lua$" then
-  for _, file in ipairs(M.files(M.model())) do print(file.name, digest.hex(file.text)) end
+  local part = arg[1] and { tonumber(arg[1]), tonumber(arg[2]) }
+  for _, file in ipairs(M.files(M.model(), nil, part)) do print(file.name, digest.hex(file.text)) end
 end
 
 return M
