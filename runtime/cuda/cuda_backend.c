@@ -495,5 +495,5 @@ static quern_status explain(const qn_decision *decision, const quern_call *call,
 
 extern const qn_backend qn_cuda_driver_backend; /* op_table.c's */
 const qn_backend qn_cuda_driver_backend = {
-    .place = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
+    .device_name = "a CUDA device", .device_type = kDLCUDA, .stand_in = qn_extension_stand_in, .call = call_once, .prepare = keep,
     .launch = launch_kept, .workspace = workspace, .memory = &qn_cuda_memory, .explain = explain};

@@ -85,20 +85,20 @@ int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char
 
 /* A kernel in one context, for one block size. Before CUDA 12.0 contexts have no ids: a new context at the address of a
  * destroyed one is taken for it. */
-typedef struct place {
-  struct place *next;
+typedef struct context_kernel {
+  struct context_kernel *next;
   qn_cuda_context context;
   uint64_t id;
   int32_t block;
   qn_cuda_kernel_info info;
-} place;
+} context_kernel;
 
 typedef struct loaded {
   struct loaded *next;
   qn_digest digest; /* of the image */
   char symbol[64];
   _Atomic(qn_cuda_kernel) kernel; /* of a library; NULL: not loaded as one */
-  _Atomic(place *) places;
+  _Atomic(context_kernel *) in_contexts;
 } loaded;
 
 static _Atomic(loaded *) all_loaded;
@@ -199,7 +199,7 @@ static loaded *loaded_of(qn_cuda_image *image) {
   return known;
 }
 
-static const place *find_place(const place *first, const qn_cuda_scope *scope, int32_t block) {
+static const context_kernel *find_in_context(const context_kernel *first, const qn_cuda_scope *scope, int32_t block) {
   while (first && !(first->context == scope->context && first->id == scope->id && first->block == block)) first = first->next;
   return first;
 }
@@ -329,7 +329,7 @@ static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope
 }
 
 /* Queries the properties of a function of this context. */
-static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_function function, place *p) {
+static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_function function, context_kernel *p) {
   const qn_cuda_driver *d = scope->driver;
   const struct { int attribute; int32_t *value; } wanted[] = {
     {QN_CUDA_FUNCTION_REGISTERS, &p->info.registers}, {QN_CUDA_FUNCTION_LOCAL_BYTES, &p->info.local_bytes},
@@ -344,8 +344,8 @@ static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, 
   return QUERN_OK;
 }
 
-/* Fills *p, and adds it to the places of `to`. *module: loaded for it. */
-static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, place *p, qn_cuda_module *module) {
+/* Fills *p, and adds it to the contexts of `to`. *module: loaded for it. */
+static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loaded *to, context_kernel *p, qn_cuda_module *module) {
   const qn_cuda_driver *d = scope->driver;
   qn_cuda_kernel kernel;
   qn_cuda_function function = NULL;
@@ -366,27 +366,27 @@ static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loade
   return ask(image, scope, function, p);
 }
 
-/* Publishes a place; if another thread was first, its place is used. */
-static const place *publish(loaded *to, const qn_cuda_scope *scope, place *own) {
-  place *first = atomic_load_explicit(&to->places, memory_order_acquire);
-  const place *known;
+/* Publishes a kernel; if another thread was first, its kernel is used. */
+static const context_kernel *publish(loaded *to, const qn_cuda_scope *scope, context_kernel *own) {
+  context_kernel *first = atomic_load_explicit(&to->in_contexts, memory_order_acquire);
+  const context_kernel *known;
   do {
-    if ((known = find_place(first, scope, own->block))) return known;
+    if ((known = find_in_context(first, scope, own->block))) return known;
     own->next = first;
-  } while (!atomic_compare_exchange_weak_explicit(&to->places, &first, own, memory_order_acq_rel, memory_order_acquire));
+  } while (!atomic_compare_exchange_weak_explicit(&to->in_contexts, &first, own, memory_order_acq_rel, memory_order_acquire));
   return own;
 }
 
 static quern_status load(qn_cuda_image *image, const qn_cuda_scope *scope, int32_t block, const qn_cuda_kernel_info **info) {
   qn_cuda_module module = NULL;
   loaded *to = loaded_of(image);
-  place *own = to ? calloc(1, sizeof *own) : NULL;
+  context_kernel *own = to ? calloc(1, sizeof *own) : NULL;
   if (!own) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", image->symbol);
-  *own = (place){.context = scope->context, .id = scope->id, .block = block,
+  *own = (context_kernel){.context = scope->context, .id = scope->id, .block = block,
                   .info = {.items_per_thread = image->code.items_per_thread}};
   const int kept_mode = qn_cuda_relax(scope->driver);
   const quern_status status = fill(image, scope, to, own, &module);
-  const place *known = status ? NULL : publish(to, scope, own);
+  const context_kernel *known = status ? NULL : publish(to, scope, own);
   if (known) *info = &known->info;
   if (known != own) {
     if (module && !image->shelf) scope->driver->module_unload(module);
@@ -400,7 +400,7 @@ const qn_cuda_kernel_info *qn_cuda_image_find(qn_cuda_image *image, const qn_cud
   loaded *to = atomic_load_explicit(&image->loaded, memory_order_acquire);
   if (!to && !image->shelf && (to = find_loaded(atomic_load(&all_loaded), image)))
     atomic_store_explicit(&image->loaded, to, memory_order_release);
-  const place *known = to ? find_place(atomic_load_explicit(&to->places, memory_order_acquire), scope, block) : NULL;
+  const context_kernel *known = to ? find_in_context(atomic_load_explicit(&to->in_contexts, memory_order_acquire), scope, block) : NULL;
   return known ? &known->info : NULL;
 }
 

@@ -55,14 +55,14 @@ static int32_t temp_size(const qn_program *program, int32_t i) { return program-
 /* Bytes of the workspace: per element of a chunk, and in all for alignment. */
 static void measure(const qn_decision *decision, int64_t *of_element, int64_t *fixed) {
   const qn_program *program = program_of(decision);
-  int32_t n_places = program->n_temps;
+  int32_t n_blocks = program->n_temps;
   *of_element = program->temp_before[program->n_temps];
   for (int32_t k = 0; k < decision->n_operands; k++) {
     if (is_direct(decision, k)) continue;
     *of_element += compute_size_of(decision, k);
-    n_places++;
+    n_blocks++;
   }
-  *fixed = (int64_t)(n_places + 1) * ALIGNMENT;
+  *fixed = (int64_t)(n_blocks + 1) * ALIGNMENT;
 }
 
 /* Whether a step broadcasts one value over a block. */
@@ -159,7 +159,7 @@ typedef struct walk {
   int32_t split;
   int64_t rows;                      /* of the chunk, along `split` */
   uint64_t operand[QN_MAX_OPERANDS]; /* address of the chunk in the tensor, or a by-value scalar's bits */
-  uint64_t place[QN_MAX_OPERANDS];   /* address of the chunk for the program */
+  uint64_t chunk[QN_MAX_OPERANDS];   /* address of the chunk for the program */
   uint64_t *temps;                   /* [n_temps], then [n_ones]: */
   uint64_t *ones;
   qn_nest nest;                      /* of one kernel */
@@ -237,7 +237,7 @@ static quern_status move(walk *w, int32_t k) {
   if (!mover) return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no kernel built ahead moves an operand", decision->op->info->name);
   qn_launch_pack(&w->nest, sizes, 1, values, &form, 0, &w->launch);
   w->launch.args[is_input ? 0 : 1] = w->operand[k];
-  w->launch.args[is_input ? 1 : 0] = w->place[k];
+  w->launch.args[is_input ? 1 : 0] = w->chunk[k];
   return put(w, mover);
 }
 
@@ -294,7 +294,7 @@ static quern_status run_on_device(walk *w, const qn_step *step) {
     sizes[k] = qn_dtype_infos[step->variant->dtypes[first + k]].size;
     form.classes[k] = kernel->classes[k];
     w->nest.stride[k][0] = is_operand || is_temp ? sizes[k] : 0;
-    at[k] = is_operand ? w->place[reg->index] : is_temp ? w->temps[reg->index] : 0;
+    at[k] = is_operand ? w->chunk[reg->index] : is_temp ? w->temps[reg->index] : 0;
     if (is_operand || is_temp) continue;
     values |= 1u << k;
     memcpy(&at[k], host_register(w, reg), sizes[k]);
@@ -337,7 +337,7 @@ static void lay_out(walk *w, uint64_t workspace, int64_t n_elements) {
     const int32_t k = i - program->n_temps;
     if (k >= 0 && is_direct(w->decision, k)) continue;
     at = (at + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    *(k < 0 ? &w->temps[i] : &w->place[k]) = at;
+    *(k < 0 ? &w->temps[i] : &w->chunk[k]) = at;
     at += (uint64_t)(n_elements * (k < 0 ? temp_size(program, i) : compute_size_of(w->decision, k)));
   }
 }
@@ -355,7 +355,7 @@ static quern_status run_chunks(walk *w, const uint64_t *args, int64_t rows) {
       const int is_value = w->decision->values >> k & 1;
       w->operand[k] = args ? args[k] : 0;
       for (int32_t d = w->split; d < nest->rank && !is_value; d++) w->operand[k] += (uint64_t)(at[d] * nest->stride[k][d]);
-      if (is_direct(w->decision, k)) w->place[k] = w->operand[k];
+      if (is_direct(w->decision, k)) w->chunk[k] = w->operand[k];
     }
     quern_status status = run_chunk(w);
     if (status || !nest->rank) return status;

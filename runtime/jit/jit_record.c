@@ -51,7 +51,7 @@ void qn_record_set(qn_record *record, char *path) {
 
 /* ---- The record ---- */
 
-static qn_digest *place_of(qn_digest *seen, size_t room, qn_digest digest) {
+static qn_digest *entry_of(qn_digest *seen, size_t room, qn_digest digest) {
   size_t i = (size_t)digest.low & (room - 1);
   while ((seen[i].high || seen[i].low) && !qn_digest_is_equal(seen[i], digest)) i = (i + 1) & (room - 1);
   return &seen[i];
@@ -64,7 +64,7 @@ static int grow(qn_record *record) {
   if (!seen) return 0;
   for (size_t i = 0; i < record->room; i++) {
     const qn_digest digest = record->seen[i];
-    if (digest.high || digest.low) *place_of(seen, room, digest) = digest;
+    if (digest.high || digest.low) *entry_of(seen, room, digest) = digest;
   }
   free(record->seen);
   record->seen = seen;
@@ -75,9 +75,9 @@ static int grow(qn_record *record) {
 /* 1: it was noted before. Out of memory it is not noted: then a block may be written twice, which readers accept. */
 static int is_noted(qn_record *record, qn_digest digest) {
   if (2 * record->n_seen >= record->room && !grow(record)) return 0;
-  qn_digest *place = place_of(record->seen, record->room, digest);
-  if (qn_digest_is_equal(*place, digest)) return 1;
-  *place = digest;
+  qn_digest *entry = entry_of(record->seen, record->room, digest);
+  if (qn_digest_is_equal(*entry, digest)) return 1;
+  *entry = digest;
   record->n_seen++;
   return 0;
 }

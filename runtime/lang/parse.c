@@ -39,7 +39,7 @@ typedef struct parser {
   quern_status status;
   qn_parsed parsed;
   int32_t next;        /* the next token */
-  uint32_t comparison; /* place of its operator if the last operand is a comparison without parentheses, else NOWHERE */
+  uint32_t comparison; /* position of its operator if the last operand is a comparison without parentheses, else NOWHERE */
   waiting *waiting;    /* the outermost first */
   int32_t n_waiting;
   open_nest *nests;         /* likewise */
@@ -133,21 +133,21 @@ static qn_instruction *emit(parser *p, qn_code_kind kind, uint8_t what, uint32_t
 /* ---- Names ---- */
 
 /* The hash table's entry for a token's name: its own, or the free one for it. */
-static int32_t *name_place(parser *p, const qn_token *token) {
+static int32_t *name_entry(parser *p, const qn_token *token) {
   const char *name = p->parsed.source.text + token->at;
   uint32_t hash = 2166136261u;
   for (uint32_t i = 0; i < token->size; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
   for (hash ^= hash >> 15;; hash++) {
-    int32_t *place = &p->names[hash & p->names_mask];
-    if (!*place) return place;
-    const qn_token *first = &p->parsed.tokens[*place - 1];
-    if (first->size == token->size && memcmp(p->parsed.source.text + first->at, name, token->size) == 0) return place;
+    int32_t *entry = &p->names[hash & p->names_mask];
+    if (!*entry) return entry;
+    const qn_token *first = &p->parsed.tokens[*entry - 1];
+    if (first->size == token->size && memcmp(p->parsed.source.text + first->at, name, token->size) == 0) return entry;
   }
 }
 
 /* Defines a name at its first token. */
-static void name_define(parser *p, int32_t *place, qn_token *token, char letter, int32_t number) {
-  *place = (int32_t)(token - p->parsed.tokens) + 1;
+static void name_define(parser *p, int32_t *entry, qn_token *token, char letter, int32_t number) {
+  *entry = (int32_t)(token - p->parsed.tokens) + 1;
   token->renamed = (uint8_t)letter;
   token->variable = number;
 }
@@ -176,31 +176,31 @@ static int check_operands(parser *p, uint32_t at) {
 /* A name where a value is expected. */
 static int reference(parser *p, qn_token *token) {
   if (!check_variable(p, token)) return 0;
-  int32_t *place = name_place(p, token);
-  const qn_named_constant *constant = *place ? NULL : find_constant(p, token);
+  int32_t *entry = name_entry(p, token);
+  const qn_named_constant *constant = *entry ? NULL : find_constant(p, token);
   if (constant) {
     emit(p, QN_CODE_NUMBER, 0, token->at, 0, 1)->v.number = (qn_number){.is_float = 1, .v.f = constant->value};
     return 1;
   }
-  if (!*place) {
+  if (!*entry) {
     if (!check_operands(p, token->at)) return 0;
     p->parsed.in[p->parsed.n_in] = (int32_t)(token - p->parsed.tokens);
-    name_define(p, place, token, 'x', p->parsed.n_in++);
+    name_define(p, entry, token, 'x', p->parsed.n_in++);
   }
-  token->renamed = p->parsed.tokens[*place - 1].renamed;
-  token->variable = p->parsed.tokens[*place - 1].variable;
+  token->renamed = p->parsed.tokens[*entry - 1].renamed;
+  token->variable = p->parsed.tokens[*entry - 1].variable;
   qn_code_kind kind = token->renamed == 'x' ? QN_CODE_INPUT : token->renamed == 'p' ? QN_CODE_PARAM : QN_CODE_VARIABLE;
   emit(p, kind, 0, token->at, 0, 1)->v.index = token->variable;
   return 1;
 }
 
-/* Checks the name that a statement defines; *place: its entry in the table. */
-static int new_name(parser *p, const qn_token *token, int32_t **place) {
+/* Checks the name that a statement defines; *entry: its entry in the table. */
+static int new_name(parser *p, const qn_token *token, int32_t **entry) {
   if (!check_variable(p, token)) return 0;
-  *place = name_place(p, token);
-  if (**place && p->parsed.tokens[**place - 1].renamed == 'x')
+  *entry = name_entry(p, token);
+  if (**entry && p->parsed.tokens[**entry - 1].renamed == 'x')
     return WRONG(p, token->at, "'%.*s' is an input: it was read before", SHOWN(p, token));
-  if (**place) return WRONG(p, token->at, "'%.*s' is already defined", SHOWN(p, token));
+  if (**entry) return WRONG(p, token->at, "'%.*s' is already defined", SHOWN(p, token));
   if (!find_constant(p, token)) return 1;
   return WRONG(p, token->at, "'%.*s' is a constant: choose another name", SHOWN(p, token));
 }
@@ -377,7 +377,7 @@ static parse_state end_part(parser *p) {
   return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
-/* Reads from behind an operand to the place of the next one; HAS_OPERAND: the whole expression has been read. */
+/* Reads from behind an operand to the position of the next one; HAS_OPERAND: the whole expression has been read. */
 static parse_state go_on(parser *p) {
   for (;;) {
     end_prefixes(p);
@@ -426,9 +426,9 @@ static int assignment(parser *p) {
   }
   if (name->kind != QN_TOKEN_NAME || is_type(p, name)) return missing(p, "a name", "", NULL, name);
   if (!expect(p, QN_SIGN_ASSIGN, " after ", name) || !expression(p)) return 0;
-  int32_t *place;
-  if (!new_name(p, name, &place)) return 0;
-  name_define(p, place, name, 'v', p->parsed.n_variables);
+  int32_t *entry;
+  if (!new_name(p, name, &entry)) return 0;
+  name_define(p, entry, name, 'v', p->parsed.n_variables);
   if (!assign(p, (int32_t)(name - p->parsed.tokens), dtype, name->at)) return 0;
   return peek(p, 0)->kind == QN_TOKEN_END || expect(p, QN_SIGN_SEMICOLON, " after the value of ", name);
 }
@@ -437,11 +437,11 @@ static int param(parser *p) {
   take(p);
   qn_token *name = take(p);
   if (is_type(p, name)) return missing(p, "a name", " after param", NULL, name);
-  int32_t *place;
-  if (!new_name(p, name, &place)) return 0;
+  int32_t *entry;
+  if (!new_name(p, name, &entry)) return 0;
   if (p->parsed.n_params == QN_MAX_PARAMS) return FAIL(p, QUERN_E_LIMIT, name->at, "more than %d params", QN_MAX_PARAMS);
   p->parsed.params[p->parsed.n_params] = (int32_t)(name - p->parsed.tokens);
-  name_define(p, place, name, 'p', p->parsed.n_params++);
+  name_define(p, entry, name, 'p', p->parsed.n_params++);
   return peek(p, 0)->kind == QN_TOKEN_END || expect(p, QN_SIGN_SEMICOLON, " after param", NULL);
 }
 
@@ -484,10 +484,10 @@ static int body(parser *p) {
 /* Scratch memory for everything: sizes follow from the number of tokens. 0: out of memory. */
 static int make_room(parser *p) {
   const size_t n = (size_t)p->parsed.n_tokens;
-  size_t n_places = 4;
-  while (n_places < n + n / 2) n_places *= 2; /* every second token at most is a variable */
+  size_t n_entries = 4;
+  while (n_entries < n + n / 2) n_entries *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof(qn_instruction), ops_bytes = n * sizeof(quern_op *), waiting_bytes = n * sizeof(waiting);
-  const size_t nests_bytes = MAX_DEPTH * sizeof(open_nest), names_bytes = n_places * sizeof(int32_t);
+  const size_t nests_bytes = MAX_DEPTH * sizeof(open_nest), names_bytes = n_entries * sizeof(int32_t);
   char *at = p->parsed.scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + names_bytes);
   if (!at) return 0;
   p->nests = (open_nest *)at;
@@ -495,7 +495,7 @@ static int make_room(parser *p) {
   p->parsed.ops = (const quern_op **)(at += code_bytes);
   p->waiting = (waiting *)(at += ops_bytes);
   p->names = (int32_t *)(at + waiting_bytes);
-  p->names_mask = (uint32_t)n_places - 1;
+  p->names_mask = (uint32_t)n_entries - 1;
   memset(p->names, 0, names_bytes);
   return 1;
 }

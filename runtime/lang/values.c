@@ -31,29 +31,29 @@ static int is_same(const qn_values *all, const qn_value *a, const qn_value *b, c
 }
 
 /* The hash table's entry of the value: its own, or the free one for it. */
-static uint16_t *place_of(const qn_values *all, const qn_value *like, const int32_t *args) {
+static uint16_t *entry_of(const qn_values *all, const qn_value *like, const int32_t *args) {
   for (uint32_t at = hash_of(like, args);; at++) {
-    uint16_t *place = &all->places[at & all->mask];
-    if (!*place || is_same(all, &all->values[*place - 1], like, args)) return place;
+    uint16_t *entry = &all->table[at & all->mask];
+    if (!*entry || is_same(all, &all->values[*entry - 1], like, args)) return entry;
   }
 }
 
 /* Doubles the room for values; the hash table has four times as many entries. 0: out of memory. */
 static int grow_values(qn_values *all) {
   const int32_t room = all->room_values ? all->room_values * 2 : FIRST_ROOM;
-  const uint32_t n_places = (uint32_t)room * 4;
-  uint16_t *places = calloc(n_places, sizeof *places);
-  qn_value *values = places ? realloc(all->values, (size_t)room * sizeof *values) : NULL;
+  const uint32_t n_entries = (uint32_t)room * 4;
+  uint16_t *table = calloc(n_entries, sizeof *table);
+  qn_value *values = table ? realloc(all->values, (size_t)room * sizeof *values) : NULL;
   if (!values) {
-    free(places);
+    free(table);
     return 0;
   }
-  free(all->places);
-  all->places = places;
-  all->mask = n_places - 1;
+  free(all->table);
+  all->table = table;
+  all->mask = n_entries - 1;
   all->values = values;
   all->room_values = room;
-  for (int32_t i = 0; i < all->n_values; i++) *place_of(all, &values[i], all->args + values[i].first_arg) = (uint16_t)(i + 1);
+  for (int32_t i = 0; i < all->n_values; i++) *entry_of(all, &values[i], all->args + values[i].first_arg) = (uint16_t)(i + 1);
   return 1;
 }
 
@@ -71,8 +71,8 @@ static int reserve_args(qn_values *all, int32_t n) {
 int32_t qn_values_add(qn_values *all, const qn_value *like, const int32_t *args) {
   const int32_t n = like->n_args + like->n_params;
   if (!reserve_args(all, n) || (all->n_values == all->room_values && !grow_values(all))) return -1;
-  uint16_t *place = place_of(all, like, args);
-  if (*place) return *place - 1;
+  uint16_t *entry = entry_of(all, like, args);
+  if (*entry) return *entry - 1;
   all->exceeded = all->n_values == QN_MAX_VALUES;
   if (all->exceeded) return -1;
   qn_value *value = &all->values[all->n_values];
@@ -80,7 +80,7 @@ int32_t qn_values_add(qn_values *all, const qn_value *like, const int32_t *args)
   value->first_arg = all->n_args;
   if (n) memcpy(all->args + all->n_args, args, (size_t)n * sizeof *args);
   all->n_args += n;
-  *place = (uint16_t)++all->n_values;
+  *entry = (uint16_t)++all->n_values;
   return all->n_values - 1;
 }
 
@@ -119,5 +119,5 @@ qn_typed *qn_values_keep(const qn_values *all, int32_t n_out, const int32_t *out
 void qn_values_free(qn_values *all) {
   free(all->values);
   free(all->args);
-  free(all->places);
+  free(all->table);
 }

@@ -45,7 +45,7 @@ typedef struct qn_typed {
 typedef struct qn_values {
   qn_value *values;
   int32_t *args;
-  uint16_t *places; /* hash table: index of a value plus 1; 0: free */
+  uint16_t *table;  /* hash table: index of a value plus 1; 0: free */
   int32_t n_values, room_values, n_args, room_args;
   uint32_t mask;
   int exceeded; /* QN_MAX_VALUES */

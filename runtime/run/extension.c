@@ -72,11 +72,11 @@ static qn_extension *extension_make(quern_ctx *ctx) {
 
 /* Made at first need; NULL for lack of memory. Without a lock: what is made may log, and a log may call the library. */
 static run_extension *extension_of(quern_ctx *ctx) {
-  _Atomic(qn_extension *) *place = qn_registry_extension(ctx);
-  qn_extension *known = atomic_load_explicit(place, memory_order_acquire);
+  _Atomic(qn_extension *) *field = qn_registry_extension(ctx);
+  qn_extension *known = atomic_load_explicit(field, memory_order_acquire);
   if (known) return (run_extension *)known;
   qn_extension *made = extension_make(ctx);
-  if (!made || atomic_compare_exchange_strong(place, &known, made)) return (run_extension *)made;
+  if (!made || atomic_compare_exchange_strong(field, &known, made)) return (run_extension *)made;
   made->destroy(made); /* another thread was quicker */
   return (run_extension *)known;
 }
@@ -91,11 +91,11 @@ qn_jit *qn_extension_jit(quern_ctx *ctx) {
 static const quern_op *stand_in_of(const quern_op *op) {
   run_extension *extension = extension_of(op->ctx);
   if (!extension) return NULL;
-  _Atomic(quern_op *) *place = &extension->stand_ins[op->builtin - qn_builtins];
-  quern_op *known = atomic_load_explicit(place, memory_order_acquire);
+  _Atomic(quern_op *) *field = &extension->stand_ins[op->builtin - qn_builtins];
+  quern_op *known = atomic_load_explicit(field, memory_order_acquire);
   if (known) return known;
   quern_op *made = qn_fused_ops_of_builtin(op, extension->generator, extension->jit);
-  if (!made || atomic_compare_exchange_strong(place, &known, made)) return made;
+  if (!made || atomic_compare_exchange_strong(field, &known, made)) return made;
   qn_fused_ops_free(made); /* another thread was quicker */
   return known;
 }

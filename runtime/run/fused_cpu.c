@@ -127,5 +127,5 @@ static quern_status fused_explain(const qn_decision *decision, const quern_call 
   return QUERN_OK;
 }
 
-const qn_backend qn_fused_cpu = {.place = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = fused_call,
+const qn_backend qn_fused_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = fused_call,
                                  .prepare = fused_prepare, .launch = fused_launch, .explain = fused_explain};

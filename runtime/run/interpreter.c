@@ -28,7 +28,7 @@ typedef struct builder {
   int32_t n_steps, room_steps;
   qn_register *registers;
   int32_t n_registers, room_registers;
-  qn_register *place; /* [n_nodes]: the register of each node */
+  qn_register *of_node; /* [n_nodes]: the register of each node */
   uint8_t *temp_size;
   int32_t n_temps, room_temps;
   qn_register *free; /* TEMP and ONE registers to be reused */
@@ -46,7 +46,7 @@ typedef struct builder {
 static uint8_t size_of(uint8_t type) { return qn_dtype_infos[type].size; }
 static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
-/* Outputs count as read at the end: place_all copies those that are not computed in place. */
+/* Outputs count as read at the end: assign_all copies those that are not computed in place. */
 static void find_last_uses(builder *b) {
   for (int32_t i = 0; i < b->n.n_nodes; i++) {
     const qn_node *node = &b->n.nodes[i];
@@ -154,7 +154,7 @@ static qn_register gather_params(builder *b, const qn_node *step) {
   int32_t at = 0;
   for (int32_t k = 0; k < step->n_params; k++) {
     const uint8_t type = b->n.nodes[params[k]].type, words = (uint8_t)qn_dtype_words(type);
-    add_fill(b, b->place[params[k]], size_of(type), (qn_register){.kind = QN_REGISTER_ONE, .words = words, .index = at});
+    add_fill(b, b->of_node[params[k]], size_of(type), (qn_register){.kind = QN_REGISTER_ONE, .words = words, .index = at});
     at += words;
   }
   return (qn_register){.kind = QN_REGISTER_ONE};
@@ -177,13 +177,13 @@ static int32_t output_for(builder *b, int32_t at) {
   return -1;
 }
 
-static void place_step(builder *b, int32_t at) {
+static void assign_step(builder *b, int32_t at) {
   qn_node *step = &b->n.nodes[at];
   const qn_variant *variant = choose_variant(b, step);
   qn_register registers[QN_MAX_OPERANDS + QN_MAX_OUTPUTS], params = gather_params(b, step);
   for (int32_t k = 0; k < step->n_args; k++) {
     const qn_node *arg = &b->n.nodes[b->n.args[step->first_arg + k]];
-    registers[k] = b->place[b->n.args[step->first_arg + k]];
+    registers[k] = b->of_node[b->n.args[step->first_arg + k]];
     if (!arg->uniform || step->uniform || variant->classes[k] == QN_CLASS_BROADCAST) continue;
     qn_register spread = take_temp(b, arg->type);
     add_fill(b, registers[k], spread.step, spread);
@@ -192,12 +192,12 @@ static void place_step(builder *b, int32_t at) {
   /* Kernels load an element before they store it: the result may overwrite an argument. */
   for (int32_t k = 0; k < step->n_args + step->n_params; k++) {
     const int32_t arg = b->n.args[step->first_arg + k];
-    const qn_register *place = &b->place[arg];
-    int is_spread = k < step->n_args && (registers[k].kind != place->kind || registers[k].index != place->index);
+    const qn_register *reg = &b->of_node[arg];
+    int is_spread = k < step->n_args && (registers[k].kind != reg->kind || registers[k].index != reg->index);
     int is_repeated = 0;
     for (int32_t j = 0; j < k; j++) is_repeated |= b->n.args[step->first_arg + j] == arg;
     if (is_spread) give_register(b, &registers[k]);
-    if (b->n.nodes[arg].last_use == at && !is_repeated) give_register(b, place);
+    if (b->n.nodes[arg].last_use == at && !is_repeated) give_register(b, reg);
   }
   for (int32_t k = 0; k <= step->n_more; k++) {
     const int32_t output = output_for(b, at + k);
@@ -210,20 +210,20 @@ static void place_step(builder *b, int32_t at) {
     else
       *result = take_temp(b, type);
     if (b->n.failed) return;
-    b->place[at + k] = *result;
+    b->of_node[at + k] = *result;
     if (output >= 0) b->written[output] = b->n_steps;
   }
   const int32_t n_out = 1 + step->n_more;
   add_step(b, variant, registers, step->n_args + n_out, n_out, step->uniform, params);
   for (int32_t k = 0; k < n_out && n_out > 1; k++)
-    if (!b->n.nodes[at + k].last_use) give_register(b, &b->place[at + k]); /* it is not used */
+    if (!b->n.nodes[at + k].last_use) give_register(b, &b->of_node[at + k]); /* it is not used */
 }
 
 /* Copies the value of node `from` to output k: an input, a uniform value, the value of another output, or a copied one. */
 static void copy_output(builder *b, int32_t k, int32_t from) {
   const qn_node *node = &b->n.nodes[from];
   uint8_t size = size_of(node->type);
-  qn_register registers[2] = {b->place[from],
+  qn_register registers[2] = {b->of_node[from],
                               {.kind = QN_REGISTER_OPERAND, .step = size, .index = b->expression->n_in + k}};
   const qn_primitive *canon = qn_primitive_find("canon", node->type, node->type);
   b->written[k] = b->n_steps;
@@ -233,7 +233,7 @@ static void copy_output(builder *b, int32_t k, int32_t from) {
     add_step(b, canon ? &canon->variants[0] : qn_packs.gather[log2_size(size)], registers, 2, 1, 0, no_params);
 }
 
-static void place_all(builder *b) {
+static void assign_all(builder *b) {
   for (int32_t i = 0; i < b->n.n_nodes; i++) {
     const int32_t words = param_words(b, &b->n.nodes[i]);
     if (words > b->n_ones) b->n_ones = words;
@@ -243,11 +243,11 @@ static void place_all(builder *b) {
     uint8_t size = size_of(node->type);
     switch (node->kind) {
       case QN_NODE_INPUT:
-        b->place[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size, .index = node->index};
+        b->of_node[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size, .index = node->index};
         break;
-      case QN_NODE_SLOT: b->place[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
-      case QN_NODE_CONSTANT: b->place[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;
-      case QN_NODE_STEP: place_step(b, i); break;
+      case QN_NODE_SLOT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
+      case QN_NODE_CONSTANT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;
+      case QN_NODE_STEP: assign_step(b, i); break;
       default: break; /* gets its register with its step */
     }
   }
@@ -302,16 +302,16 @@ quern_status qn_interpreter_build(const qn_expression *expression, const qn_type
   if (!status) {
     find_last_uses(&b);
     b.made = calloc(1, sizeof *b.made);
-    b.place = malloc((size_t)b.n.n_nodes * sizeof *b.place + 1);
-    b.n.failed = !b.made || !b.place;
-    if (!b.n.failed) place_all(&b);
+    b.of_node = malloc((size_t)b.n.n_nodes * sizeof *b.of_node + 1);
+    b.n.failed = !b.made || !b.of_node;
+    if (!b.n.failed) assign_all(&b);
     if (!b.n.failed) status = finish(&b);
     if (b.n.failed) status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
   }
   qn_nodes_free(&b.n);
   free(b.steps);
   free(b.registers);
-  free(b.place);
+  free(b.of_node);
   free(b.temp_size);
   free(b.free);
   if (status) {

@@ -204,7 +204,7 @@ static int read_sections(object *o) {
 }
 
 /* Places the sections of a part from *end on, and moves *end behind them. */
-static int place(object *o, part which, uint64_t *end) {
+static int lay_out_part(object *o, part which, uint64_t *end) {
   for (uint32_t i = 1; i < o->n_sections; i++) {
     section *s = &o->sections[i];
     if (s->part != which) continue;
@@ -218,9 +218,9 @@ static int place(object *o, part which, uint64_t *end) {
 
 static int lay_out(object *o) {
   uint64_t end = LEAD;
-  if (!place(o, TEXT, &end)) return 0;
+  if (!lay_out_part(o, TEXT, &end)) return 0;
   o->data_at = end = (end + PAGE - 1) & -(uint64_t)PAGE;
-  if (!place(o, DATA, &end)) return 0;
+  if (!lay_out_part(o, DATA, &end)) return 0;
   o->image_size = (end + PAGE - 1) & -(uint64_t)PAGE;
   return 1;
 }
@@ -238,7 +238,7 @@ static int refuse_symbol(object *o, const Elf64_Sym *symbol, const char *what) {
   return refuse(o, "the object's symbol %s %s", name_of(&o->symbol_names, symbol->st_name, name), what);
 }
 
-/* The symbol's place in the image. */
+/* The symbol's address in the image. */
 static int resolve(object *o, const Elf64_Sym *symbol, uint64_t *at) {
   if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= o->n_sections) {
     return refuse_symbol(o, symbol, "is in no section");

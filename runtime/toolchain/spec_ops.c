@@ -27,19 +27,19 @@ static uint64_t read_number(packed_reader *r, size_t n_bytes) {
 
 static uint32_t read_u32(packed_reader *r) { return (uint32_t)read_number(r, 4); }
 
-/* Copies a string to *place and moves *place behind it; place NULL: only adds its size to *bytes. */
-static const char *read_string(packed_reader *r, char **place, size_t *bytes) {
+/* Copies a string to *to and moves *to behind it; to NULL: only adds its size to *bytes. */
+static const char *read_string(packed_reader *r, char **to, size_t *bytes) {
   const size_t size = read_u32(r);
   if ((size_t)(r->end - r->at) < size) r->is_short = 1;
   if (r->is_short) return "";
   const unsigned char *text = r->at;
   r->at += size;
   *bytes += size + 1;
-  if (!place) return "";
-  char *copy = *place;
+  if (!to) return "";
+  char *copy = *to;
   memcpy(copy, text, size);
   copy[size] = 0;
-  *place += size + 1;
+  *to += size + 1;
   return copy;
 }
 
@@ -61,7 +61,7 @@ static const qn_kind *read_kind(packed_reader *r) {
 /* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
 static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
   const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
-  char *place = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &place : NULL;
+  char *text = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &text : NULL;
   qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
   *bytes = 0;
   rule.info.name = read_string(r, strings, bytes);

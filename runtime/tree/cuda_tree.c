@@ -261,5 +261,5 @@ static quern_status explain(const qn_decision *decision, const quern_call *call,
   return QUERN_OK;
 }
 
-const qn_backend qn_cuda_tree = {.place = "a CUDA device", .device_type = kDLCUDA, .call = call_once, .prepare = keep,
+const qn_backend qn_cuda_tree = {.device_name = "a CUDA device", .device_type = kDLCUDA, .call = call_once, .prepare = keep,
                                  .launch = launch_kept, .workspace = workspace, .explain = explain};

@@ -185,9 +185,9 @@ static int spin(_Atomic uint32_t *word, uint32_t seen) {
   return 0;
 }
 
-/* A worker's main function. place: its element of pool.threads. */
-static void *work(void *place) {
-  const int32_t who = (int32_t)((pthread_t *)place - pool.threads) + 1;
+/* A worker's main function. thread: its element of pool.threads. */
+static void *work(void *thread) {
+  const int32_t who = (int32_t)((pthread_t *)thread - pool.threads) + 1;
   for (;;) {
     const uint32_t seen = atomic_load(&pool.epoch);
     if (atomic_load(&pool.stopping)) return NULL;

@@ -81,5 +81,5 @@ static quern_status cpu_explain(const qn_decision *decision, const quern_call *c
   return QUERN_OK;
 }
 
-const qn_backend qn_backend_cpu = {.place = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = cpu_call,
+const qn_backend qn_backend_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = cpu_call,
                                    .prepare = cpu_prepare, .launch = cpu_launch, .explain = cpu_explain};

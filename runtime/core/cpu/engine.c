@@ -132,12 +132,12 @@ static void kernel_operands_set(const qn_job *job, kernel_operands *operands, ch
   }
 }
 
-static void compute(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, kernel_operands *operands) {
+static void compute(const engine_run *run, const qn_tile_cursor *cursor, const qn_tile *tile, kernel_operands *operands) {
   const qn_job *job = run->tiles.job;
   int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
     if (job->operand[k].packing == QN_PACKING_IN_PLACE)
-      operands->ptr[k] = place->ptr[k];
+      operands->ptr[k] = cursor->ptr[k];
     else if (job->rows)
       operands->stride[k][1] = extent[0] * operands->stride[k][0];
   }
@@ -155,11 +155,11 @@ static void compute(const engine_run *run, const qn_tile_place *place, const qn_
   }
 }
 
-static void store(const engine_run *run, const qn_tile_place *place, const qn_tile *tile, char *scratch) {
+static void store(const engine_run *run, const qn_tile_cursor *cursor, const qn_tile *tile, char *scratch) {
   const qn_job *job = run->tiles.job;
   for (int32_t k = job->n_in; k < job->n_operands; k++)
     if (job->operand[k].packing != QN_PACKING_IN_PLACE)
-      qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, place->ptr[k]);
+      qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, cursor->ptr[k]);
 }
 
 static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
@@ -167,21 +167,21 @@ static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
   _Alignas(64) char scratch[QN_SCRATCH];
   qn_tile_held held[QN_MAX_OPERANDS];
   kernel_operands operands;
-  qn_tile_place place;
+  qn_tile_cursor cursor;
   qn_tile tile;
   qn_tiles_start(job, &tile, held, scratch);
   kernel_operands_set(job, &operands, scratch);
-  qn_tiles_set(&run->tiles, &place, first);
+  qn_tiles_set(&run->tiles, &cursor, first);
   for (int64_t i = first;;) {
-    qn_tiles_measure(&run->tiles, &place, &tile);
-    qn_tiles_load(&run->tiles, job->n_in, &place, &tile, held, scratch);
+    qn_tiles_measure(&run->tiles, &cursor, &tile);
+    qn_tiles_load(&run->tiles, job->n_in, &cursor, &tile, held, scratch);
     if (job->program)
-      job->program->compute(job, place.ptr, tile.count, scratch, run->params);
+      job->program->compute(job, cursor.ptr, tile.count, scratch, run->params);
     else
-      compute(run, &place, &tile, &operands);
-    store(run, &place, &tile, scratch);
+      compute(run, &cursor, &tile, &operands);
+    store(run, &cursor, &tile, scratch);
     if (++i == end) break;
-    qn_tiles_next(&run->tiles, &place);
+    qn_tiles_next(&run->tiles, &cursor);
   }
   if (job->streamed) fence_streams();
 }

@@ -25,11 +25,11 @@ static inline int64_t qn_tiles_part(int64_t total, int64_t i, int64_t n, int64_t
 static inline char *qn_tiles_moved(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
 /* The current tile of a slice: its index in the grid, and its first item in every dimension and operand. */
-typedef struct qn_tile_place {
+typedef struct qn_tile_cursor {
   int64_t at[QUERN_MAX_NDIM];
   int64_t begin[QUERN_MAX_NDIM];
   char *ptr[QN_MAX_OPERANDS];
-} qn_tile_place;
+} qn_tile_cursor;
 
 static inline int64_t qn_tiles_skew(const qn_tiles *tiles, int32_t d) { return d == 0 ? tiles->skew : 0; }
 
@@ -48,39 +48,39 @@ static inline int64_t qn_tiles_end(const qn_tiles *tiles, int32_t d, int64_t at)
   return end < n ? end : n;
 }
 
-static inline void qn_tiles_set(const qn_tiles *tiles, qn_tile_place *place, int64_t tile) {
+static inline void qn_tiles_set(const qn_tiles *tiles, qn_tile_cursor *cursor, int64_t tile) {
   const qn_nest *nest = tiles->job->nest;
-  for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = qn_ref_address(tiles->ref[k]);
+  for (int32_t k = 0; k < nest->n_operands; k++) cursor->ptr[k] = qn_ref_address(tiles->ref[k]);
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = tiles->job->order[i];
     int64_t count = qn_tiles_along(tiles, d);
-    place->at[d] = tile % count;
+    cursor->at[d] = tile % count;
     tile /= count;
-    place->begin[d] = qn_tiles_begin(tiles, d, place->at[d]);
+    cursor->begin[d] = qn_tiles_begin(tiles, d, cursor->at[d]);
     for (int32_t k = 0; k < nest->n_operands; k++)
-      place->ptr[k] = qn_tiles_moved(place->ptr[k], place->begin[d] * nest->stride[k][d]);
+      cursor->ptr[k] = qn_tiles_moved(cursor->ptr[k], cursor->begin[d] * nest->stride[k][d]);
   }
 }
 
-static inline void qn_tiles_next(const qn_tiles *tiles, qn_tile_place *place) {
+static inline void qn_tiles_next(const qn_tiles *tiles, qn_tile_cursor *cursor) {
   const qn_nest *nest = tiles->job->nest;
   for (int32_t i = 0; i < nest->rank; i++) {
     int32_t d = tiles->job->order[i];
-    int wraps = qn_tiles_end(tiles, d, place->at[d]) == nest->n[d];
-    place->at[d] = wraps ? 0 : place->at[d] + 1;
-    int64_t begin = qn_tiles_begin(tiles, d, place->at[d]), moved = begin - place->begin[d];
-    place->begin[d] = begin;
+    int wraps = qn_tiles_end(tiles, d, cursor->at[d]) == nest->n[d];
+    cursor->at[d] = wraps ? 0 : cursor->at[d] + 1;
+    int64_t begin = qn_tiles_begin(tiles, d, cursor->at[d]), moved = begin - cursor->begin[d];
+    cursor->begin[d] = begin;
     if (moved)
-      for (int32_t k = 0; k < nest->n_operands; k++) place->ptr[k] = qn_tiles_moved(place->ptr[k], moved * nest->stride[k][d]);
+      for (int32_t k = 0; k < nest->n_operands; k++) cursor->ptr[k] = qn_tiles_moved(cursor->ptr[k], moved * nest->stride[k][d]);
     if (!wraps) return;
   }
 }
 
-static inline void qn_tiles_measure(const qn_tiles *tiles, const qn_tile_place *place, qn_tile *tile) {
+static inline void qn_tiles_measure(const qn_tiles *tiles, const qn_tile_cursor *cursor, qn_tile *tile) {
   tile->count = 1;
   for (int32_t j = 0; j < tile->rank; j++) {
     int32_t d = tile->dim[j];
-    tile->n[j] = qn_tiles_end(tiles, d, place->at[d]) - place->begin[d];
+    tile->n[j] = qn_tiles_end(tiles, d, cursor->at[d]) - cursor->begin[d];
     tile->count *= tile->n[j];
   }
   tile->row = tile->rank ? tile->n[0] : 1;
@@ -93,13 +93,13 @@ typedef struct qn_tile_held {
 } qn_tile_held;
 
 /* Packs the first n_in inputs of a tile, unless their blocks hold it already. */
-static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_tile_place *place, const qn_tile *tile,
+static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_tile_cursor *cursor, const qn_tile *tile,
                                  qn_tile_held *held, char *scratch) {
   const qn_job *job = tiles->job;
   for (int32_t k = 0; k < n_in; k++) {
     const qn_operand *operand = &job->operand[k];
     if (operand->packing == QN_PACKING_IN_PLACE) continue;
-    const char *from = place->ptr[k];
+    const char *from = cursor->ptr[k];
     /* A tile that is shorter along its last dimension has the first items of a longer one. */
     if (held[k].from == from && held[k].row == tile->row && held[k].count >= tile->count) continue;
     qn_pack_load(operand, job->nest->stride[k], tile, from, scratch);

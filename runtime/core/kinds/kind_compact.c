@@ -25,7 +25,7 @@ extern const qn_kind qn_kind_compact;
 /* The most slices, and so threads, of a call. */
 #define MOST_SLICES 64
 
-_Static_assert(QN_BLOCK <= 1024, "coordinate.c.in: places are below 1024");
+_Static_assert(QN_BLOCK <= 1024, "coordinate.c.in: indices in a block are below 1024");
 
 /* The condition and the items. There is one output. */
 #define MOST_INPUTS 2
@@ -140,16 +140,16 @@ __attribute__((noinline)) static quern_status decide_compact(const quern_op *op,
 /* ---- Tiles ---- */
 
 /* A tile, with its inputs packed for the op's kernel. */
-typedef struct visited_place {
+typedef struct visited_tile {
   char *const *ptr; /* [n_in] */
   int64_t first;    /* the row-major index of its first element */
   int64_t count;    /* its number of elements */
   char *found;      /* a buffer for the results of a tile: signature.temp_bytes of each */
-} visited_place;
+} visited_tile;
 
 /* Calls visit(arg, tile) for each tile of part `i` of `n` in order, with the first n_in inputs, until it returns 0. A part may
  * have no tiles. */
-static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited_place *tile),
+static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, int (*visit)(void *arg, const visited_tile *tile),
                  void *arg) {
   const qn_job *job = &call->job;
   const qn_tiles tiles = {.job = job, .ref = call->nest.ref};
@@ -158,22 +158,22 @@ static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, i
   _Alignas(64) char scratch[QN_SCRATCH];
   qn_tile_held held[QN_MAX_OPERANDS];
   char *ptr[MOST_INPUTS];
-  qn_tile_place place;
+  qn_tile_cursor cursor;
   qn_tile tile;
   if (first == end) return;
   qn_tiles_start(job, &tile, held, scratch);
-  qn_tiles_set(&tiles, &place, first);
-  visited_place visited = {.ptr = ptr, .found = scratch + job->temps};
-  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += place.begin[d] * weight;
+  qn_tiles_set(&tiles, &cursor, first);
+  visited_tile visited = {.ptr = ptr, .found = scratch + job->temps};
+  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += cursor.begin[d] * weight;
   for (int64_t at = first;;) {
-    qn_tiles_measure(&tiles, &place, &tile);
-    qn_tiles_load(&tiles, n_in, &place, &tile, held, scratch);
+    qn_tiles_measure(&tiles, &cursor, &tile);
+    qn_tiles_load(&tiles, n_in, &cursor, &tile, held, scratch);
     for (int32_t k = 0; k < n_in; k++)
-      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? place.ptr[k] : scratch + job->operand[k].block;
+      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? cursor.ptr[k] : scratch + job->operand[k].block;
     visited.count = tile.count;
     if (!visit(arg, &visited) || ++at == end) return;
     visited.first += tile.count;
-    qn_tiles_next(&tiles, &place);
+    qn_tiles_next(&tiles, &cursor);
   }
 }
 
@@ -197,7 +197,7 @@ typedef struct compact_share {
   int64_t left; /* rows not yet written */
 } compact_share;
 
-static int count_tile(void *arg, const visited_place *tile) {
+static int count_tile(void *arg, const visited_tile *tile) {
   compact_share *share = arg;
   int64_t n;
   char *const ptr[2] = {tile->ptr[0], (char *)&n};
@@ -215,7 +215,7 @@ static void count_slice(void *arg, int64_t i) {
 }
 
 /* Runs the op's kernel over a tile and stores its results at `to`, which has room for a whole tile. Returns their number. */
-static int64_t find(const compact_walk *call, const visited_place *tile, char *to) {
+static int64_t find(const compact_walk *call, const visited_tile *tile, char *to) {
   const int32_t n_in = call->job.n_in;
   char *ptr[MOST_INPUTS + 2];
   int64_t n, stride[MOST_INPUTS + 2][2] = {{1, 0}}; /* [0]: the condition; the last: the count */
@@ -233,7 +233,7 @@ static void take(compact_share *share, int64_t n) {
   share->left -= n;
 }
 
-static int fill_items(void *arg, const visited_place *tile) {
+static int fill_items(void *arg, const visited_tile *tile) {
   compact_share *share = arg;
   const compact_finding *finding = share->finding;
   const int64_t size = finding->call->signature.temp_bytes;
@@ -252,7 +252,7 @@ static int fill_items(void *arg, const visited_place *tile) {
 }
 
 /* Splits indices into coordinates, one dimension at a time, the innermost first; quotients remain for the next dimension. */
-static int fill_places(void *arg, const visited_place *tile) {
+static int fill_indices(void *arg, const visited_tile *tile) {
   compact_share *share = arg;
   const compact_finding *finding = share->finding;
   const compact_walk *call = finding->call;
@@ -277,7 +277,7 @@ static void fill_slice(void *arg, int64_t i) {
   compact_share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
-  int (*fill_tile)(void *arg, const visited_place *tile) = columns_of(call) < 0 ? fill_items : fill_places;
+  int (*fill_tile)(void *arg, const visited_tile *tile) = columns_of(call) < 0 ? fill_items : fill_indices;
   walk(call, call->job.n_in, i, finding->n_slices, fill_tile, &share);
 }
 

@@ -11,7 +11,7 @@
 typedef struct qn_run qn_run;
 
 typedef struct qn_backend {
-  const char *place;   /* "the cpu" */
+  const char *device_name; /* "the cpu" */
   uint8_t device_type; /* DLDeviceType of its tensors; host memory that it can use too: qn_device_joins */
   uint8_t has_handles; /* 1: a tensor's `data` is a handle, not an address; base and offset are passed separately */
   /* Whether this machine can run the op; NULL: the launch reports it. */

@@ -16,7 +16,7 @@ quern_status qn_decide_choose_backend(const quern_op_info *info, DLDevice device
 
 quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decision *decision) {
   char text[QN_DEVICE_CHARS];
-  const char *where = qn_backends[0] ? qn_backends[0]->place : "another device";
+  const char *where = qn_backends[0] ? qn_backends[0]->device_name : "another device";
   if (decision->backend) return QUERN_OK;
   if (decision->device.device_type == kDLCPU)
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on the cpu, which no kernels are built for; copy them to %s",

@@ -176,7 +176,7 @@ void qn_registry_release(quern_op *op) {
 static const op_table *table_of(quern_ctx *ctx) { return atomic_load_explicit(&ctx->table, memory_order_acquire); }
 
 /* The index of `name` in the table, or the one at which to insert it; *found: whether it is there. */
-static int32_t table_place(const op_table *table, const char *name, int *found) {
+static int32_t table_index(const op_table *table, const char *name, int *found) {
   int32_t low = 0, high = table->count;
   *found = 0;
   while (low < high) {
@@ -204,8 +204,8 @@ quern_op *qn_registry_at(quern_ctx *ctx, int32_t index) {
 quern_op *qn_registry_find(quern_ctx *ctx, const char *name) {
   const op_table *table = table_of(ctx);
   int found;
-  int32_t place = table_place(table, name, &found);
-  return found ? table->ops[place] : NULL;
+  int32_t at = table_index(table, name, &found);
+  return found ? table->ops[at] : NULL;
 }
 
 quern_op *qn_registry_builtin(int32_t index) {
@@ -289,7 +289,7 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
 }
 
 /* Whether `def` can be registered. present: the op that has its name already, or NULL. */
-static quern_status check_place(const quern_op_def *def, const quern_op *present) {
+static quern_status check_definition(const quern_op_def *def, const quern_op *present) {
   if (!present) {
     if (def->n_params == 0 || def->params) return QUERN_OK;
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters, but params is NULL", def->name, def->n_params);
@@ -309,16 +309,16 @@ static quern_status check_place(const quern_op_def *def, const quern_op *present
   return QUERN_OK;
 }
 
-/* A copy of `table` with `op` inserted at `place` or, if `replace`, in place of the op there. */
-static op_table *table_with(op_table *table, int32_t place, int replace, quern_op *op) {
+/* A copy of `table` with `op` inserted at index `at` or, if `replace`, instead of the op there. */
+static op_table *table_with(op_table *table, int32_t at, int replace, quern_op *op) {
   int32_t count = table->count + !replace;
   op_table *made = malloc(sizeof *made + (size_t)count * sizeof made->ops[0]);
   if (!made) return NULL;
   made->older = table;
   made->count = count;
-  for (int32_t i = 0; i < place; i++) made->ops[i] = table->ops[i];
-  made->ops[place] = op;
-  for (int32_t i = place + 1; i < count; i++) made->ops[i] = table->ops[i - !replace];
+  for (int32_t i = 0; i < at; i++) made->ops[i] = table->ops[i];
+  made->ops[at] = op;
+  for (int32_t i = at + 1; i < count; i++) made->ops[i] = table->ops[i - !replace];
   return made;
 }
 
@@ -326,13 +326,13 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
   for (;;) {
     op_table *table = atomic_load(&ctx->table);
     int found;
-    int32_t place = table_place(table, def->name, &found);
-    const quern_op *present = found ? table->ops[place] : NULL;
-    quern_status status = check_place(def, present);
+    int32_t at = table_index(table, def->name, &found);
+    const quern_op *present = found ? table->ops[at] : NULL;
+    quern_status status = check_definition(def, present);
     if (status) return status;
     registered_op *own = registered_create(ctx, def, present ? present->builtin : NULL);
     if (own && present) own->op.fused = present->fused;
-    op_table *made = own ? table_with(table, place, found, &own->op) : NULL;
+    op_table *made = own ? table_with(table, at, found, &own->op) : NULL;
     if (made && atomic_compare_exchange_strong(&ctx->table, &table, made)) {
       own->next = atomic_load(&ctx->registered);
       while (!atomic_compare_exchange_weak(&ctx->registered, &own->next, own)) {}
@@ -357,8 +357,8 @@ quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
     quern_status status = QUERN_OK;
     for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
       int found;
-      int32_t place = table_place(table, ops[i]->info->name, &found);
-      op_table *made = found ? NULL : table_with(table, place, 0, ops[i]);
+      int32_t at = table_index(table, ops[i]->info->name, &found);
+      op_table *made = found ? NULL : table_with(table, at, 0, ops[i]);
       if (made)
         table = made;
       else

@@ -229,7 +229,7 @@ static quern_status explain(const qn_decision *decision, const quern_call *of, q
   return status;
 }
 
-const qn_backend qn_plain_tree = {.place = "a plain device", .device_type = kDLOpenCL, .has_handles = 1, .call = call,
+const qn_backend qn_plain_tree = {.device_name = "a plain device", .device_type = kDLOpenCL, .has_handles = 1, .call = call,
                                   .prepare = prepare, .launch = launch, .explain = explain};
 ]==],
   },
