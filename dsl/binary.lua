@@ -24,7 +24,7 @@ binary "multiply" {
 }
 
 binary "divide" {
-  doc    = "True division: integers give f32.",
+  doc    = "True division: integers give a float.",
   dtypes = floating,
   body   = [[ x / y ]],
   grad_ulp = { f32 = 2.4, f64 = 2.4 },

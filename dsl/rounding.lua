@@ -41,7 +41,7 @@ unary "round" {
 }
 
 unary "rint" {
-  doc    = "The whole number next to x, the even one of two as near; integers give f32.",
+  doc    = "The whole number next to x, the even one of two as near; integers give a float.",
   dtypes = floating,
   body   = [[ rint(x) ]],
   examples = { { x = -3.5, out = -4.0 } },

@@ -187,7 +187,7 @@ unary "square" {
 }
 
 unary "reciprocal" {
-  doc    = "1 / x; integers give f32.",
+  doc    = "1 / x; integers give a float.",
   dtypes = floating,
   body   = [[ 1 / x ]],
   grad   = [[

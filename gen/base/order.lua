@@ -18,6 +18,15 @@ function M.sort(list)
   return list
 end
 
+-- Those of a list that a set (name to true) has, in the list's order.
+function M.those_in(list, set)
+  local kept = {}
+  for _, name in ipairs(list) do
+    if set[name] then kept[#kept + 1] = name end
+  end
+  return kept
+end
+
 -- The keys of a map, sorted.
 function M.keys(map)
   local list = {}

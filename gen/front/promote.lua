@@ -22,6 +22,20 @@ function M.kept(dtypes, is_preview)
   return list, left_out
 end
 
+-- The dtype that a value of dtype t has where a float is needed. Of an integer or a bool: the smallest dtype of those that floats
+-- are computed in that has all its values, or the largest if none has (integers of 64 bits). Of any other dtype: that dtype.
+local function floating(dtypes, t)
+  if t.kind ~= "integer" and t.kind ~= "bool" then return t.name end
+  local digits, largest = t.kind == "bool" and 1 or t.bits - (t.signed and 1 or 0), nil
+  for _, float in ipairs(dtypes) do
+    if float.kind == "float" and float.compute == float.name then
+      if float.digits >= digits then return float.name end
+      largest = float.name
+    end
+  end
+  return largest
+end
+
 -- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.
 function M.new(dtypes)
   local self = { list = dtypes, by_name = {}, sets = {} }
@@ -32,6 +46,7 @@ function M.new(dtypes)
     if not t.c then -- of its row: see gen/targets/stored.lua
       t.is_made, t.c = true, t.kind == "complex" and t.name or t.name .. "_s"
     end
+    t.floating = floating(dtypes, t)
     self.by_name[t.name] = t
     if t.kind == "float" then table.insert(sets.floating, t.name) end
     if t.kind == "integer" then table.insert(sets.integer, t.name) end

@@ -27,7 +27,7 @@ function Scope:primitive(name, values, node)
       local kind = types.by_name[dtype].kind
       if kind == "bool" then self:fail(node, "%s of bool: cast it first, (i32)x", name) end
       if kind == "float" and takes == "integer" then self:fail(node, "%s of %s: it takes integers", name, dtype) end
-      return kind == "integer" and takes == "float" and "f32" or dtype
+      return takes == "float" and types.by_name[dtype].floating or dtype
     end)
     if takes == "whole" and types.by_name[meet].kind == "integer" then return values[1] end
     return self:make(name, func.result or meet, values)
@@ -86,9 +86,9 @@ function Scope:call_func(func, values, node)
   if #generic > 0 then
     generic, T = self:unify_all(generic, node)
     if not func.bodies[T] and not func.bodies.any then
-      -- a float function of an integer computes in f32
-      if self.state.types.by_name[T].kind ~= "float" and func.bodies.f32 then
-        T = "f32"
+      local float = self.state.types.by_name[T].floating
+      if float ~= T and func.bodies[float] then
+        T = float
         for k = 1, #generic do generic[k] = self:cast(generic[k], T) end
       else
         self:fail(node, "%s is not defined for %s", func.name, T)
@@ -172,7 +172,7 @@ function Scope:call_op(op, values, node, which)
   local D, K, T
   local function finally(dtype)
     K = op_types.compute_type(types, op, dtype)
-    if K and types.by_name[dtype].kind ~= "float" and op_types.is_floating(types, op) then dtype = "f32" end
+    if K and op_types.is_floating(types, op) then dtype = types.by_name[dtype].floating end
     if not K or (self.keeps_dtypes and not types.by_name[dtype].built) then
       self:fail(node, "%s does not take %s", op.name, dtype)
     end

@@ -16,20 +16,25 @@ function Scope:checked(node, result, message)
   return result
 end
 
--- Whether two operands, one of which may be weak, meet in an integer.
-function Scope:are_integers(a, b)
-  if is_weak(a) then return self:kind(b) == "integer" end
-  if is_weak(b) then return self:kind(a) == "integer" end
-  local meet = promote.common(self.state.types, dtype_of(a), dtype_of(b))
-  return meet ~= nil and self.state.types.by_name[meet].kind == "integer"
+-- The integer dtype in which two operands meet, one of which may be weak; nil if it is none.
+function Scope:common_integer(a, b)
+  local meet
+  if is_weak(a) or is_weak(b) then
+    meet = dtype_of(is_weak(a) and b or a)
+  else
+    meet = promote.common(self.state.types, dtype_of(a), dtype_of(b))
+  end
+  return meet and self.state.types.by_name[meet].kind == "integer" and meet or nil
 end
 
 function Scope:arithmetic(op, a, b, node)
   if is_weak(a) and is_weak(b) then return self:checked(node, weak_of.arithmetic(op, a, b)) end
-  if op == "/" and self:are_integers(a, b) then
-    -- before promotion: a weak value becomes an f32 at once
-    if not is_weak(a) then a = self:cast(a, "f32") end
-    if not is_weak(b) then b = self:cast(b, "f32") end
+  local integer = op == "/" and self:common_integer(a, b)
+  if integer then
+    -- before promotion: a weak value becomes a float at once
+    local float = self.state.types.by_name[integer].floating
+    if not is_weak(a) then a = self:cast(a, float) end
+    if not is_weak(b) then b = self:cast(b, float) end
   end
   a, b = self:unify(a, b, node)
   if self:kind(a) == "bool" then

@@ -34,7 +34,7 @@ local number = require "gen.base.number"
 
 local M = {}
 
--- `takes` -> kinds. float: an integer becomes f32; whole: an integer stays as it is.
+-- `takes` -> kinds. float: an integer becomes a float (dtypes' `floating`); whole: an integer stays as it is.
 M.KINDS = {
   float = { float = true }, whole = { float = true }, integer = { integer = true }, bool = { bool = true },
   number = { integer = true, float = true }, bits = { bool = true, integer = true },

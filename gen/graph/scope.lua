@@ -111,8 +111,7 @@ end
 
 -- The dtype that a float literal meets a dtype in.
 function Scope:with_fractions(dtype)
-  local kind = self.state.types.by_name[dtype].kind
-  return (kind == "float" or kind == "complex") and dtype or "f32"
+  return self.state.types.by_name[dtype].floating
 end
 
 -- Two values brought to one dtype. Both weak: stays weak (returns nil).

@@ -56,9 +56,8 @@ function M.compute_type(types, op, T)
   local t = types.by_name[T]
   if M.is_double(op) then return "f64" end
   if not M.is_listed(op, T) then
-    -- float-only functions of integers and bool: f32
-    if (t.kind == "integer" or t.kind == "bool") and M.is_floating(types, op) and M.is_listed(op, "f32") then return "f32" end
-    return nil
+    local float = t.floating -- functions of floats alone take integers and bool
+    return float ~= T and M.is_floating(types, op) and M.is_listed(op, float) and float or nil
   end
   return op.bodies[T] and T or t.compute
 end
@@ -82,10 +81,9 @@ end
 -- Adds to the wanted dtypes what the op's kernels need of others.
 function M.want(types, op, wanted)
   if not M.is_floating(types, op) then return end
-  for name in pairs(wanted) do
-    if M.is_double(op) then wanted.f64 = true break end
-    if types.by_name[name].kind ~= "float" then wanted.f32 = true break end
-  end
+  local more = {}
+  for name in pairs(wanted) do more[M.is_double(op) and "f64" or types.by_name[name].floating] = true end
+  for name in pairs(more) do wanted[name] = true end
 end
 
 return M

@@ -81,6 +81,7 @@ typedef struct qn_dtype_info {
   uint8_t size;       /* bytes */
   uint8_t kind;       /* qn_dtype_kind */
   uint8_t compute;    /* qn_dtype that it is computed in */
+  uint8_t floating;   /* qn_dtype that its values have where a float is needed: of a bool or an integer a float, else itself */
   uint8_t bits_dtype; /* QN_B8 ... of its size */
   uint8_t built;      /* 1: kernels exist in this build */
   uint8_t exponent, digits; /* bits of a float's exponent and significand, the implicit one included; 0: it is no float */
@@ -127,8 +128,8 @@ local function dtype_tables(types, built, promotes)
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
     local is_float = t.kind == "float"
-    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %d, %d, %d, %d},", upper(t.name), t.name,
-      bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, t.kind:upper(), upper(t.compute),
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %s, %d, %d, %d, %d},", upper(t.name),
+      t.name, bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, t.kind:upper(), upper(t.compute), upper(t.floating),
       upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
       is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
   end
@@ -191,18 +192,16 @@ end
 
 -- The dtypes that an op's inputs may have, and for each output the dtypes that follow from these.
 function M.accepted(types, op, built)
-  local inputs, promoted, outputs, seen = {}, {}, {}, {}
+  local inputs, is_result, outputs = {}, {}, {}
   for _, name in ipairs(types.sets.all) do
     if built[name] then
       local is_listed, K = expr.is_listed(op, name), expr.compute_type(types, op, name)
       if is_listed or K then inputs[#inputs + 1] = name end
-      local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and "f32")
-      if result and not seen[result] then
-        seen[result] = true
-        promoted[#promoted + 1] = result
-      end
+      local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and types.by_name[name].floating)
+      if result then is_result[result] = true end
     end
   end
+  local promoted = order.those_in(types.sets.all, is_result)
   for k, output in ipairs(op.outputs) do
     outputs[k] = output.type and { #inputs > 0 and output.type or nil } or promoted
   end

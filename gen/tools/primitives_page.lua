@@ -15,7 +15,7 @@ computes; bodies and the functions of `dsl/math` become graphs of these.
 - In a body: its sign or its call, of arguments x, y, z. What has none is written otherwise: `cast` as `float(x)` and the like,
   `select` as `x ? y : z`, `rare` as the statement of that name, `lookup` as `lookup(table, x)`, `bits` and `from_bits` as `as_i32(x)`,
   `as_f32(x)` and the like.
-- Takes: the kinds of x, y, z, which meet in one type by promotion. float: an integer becomes f32; whole: an integer stays as it is.
+- Takes: the kinds of x, y, z, which meet in one type by promotion. float: an integer becomes f32 or f64; whole: an integer stays as it is.
 - Derivative: what each argument adds, where `grad` is the argument's own derivative and `out` the result. At kinks they are
   PyTorch's.
 - Folded: computed by the generator where the arguments are constants.

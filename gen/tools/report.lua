@@ -92,10 +92,11 @@ end
 local function output_text(row, output, given)
   if kinds.of(row.op).dtypes_words then return kinds.of(row.op).dtypes_words end
   if output.type then return "`" .. output.type .. "`" end
+  if #given == 1 then return "`" .. given[1] .. "`" end
   local is_given = {}
   for _, name in ipairs(given) do is_given[name] = true end
   for _, name in ipairs(row.inputs) do
-    if not is_given[name] then return "the inputs' dtype; `f32` of integers" end
+    if not is_given[name] then return "the inputs' dtype; a float of integers" end
   end
   return "the inputs' dtype"
 end
@@ -119,7 +120,8 @@ function M.list_markdown(rows, types)
 
 Written by `lua5.4 build.lua list --markdown`. x: an input may have that dtype; several inputs meet in one by promotion, and an
 output may have any dtype that the result casts to without going from float to integer or from a number to bool.
-Derivative: there is an op NAME_backward, of the float dtypes, which gives it.
+Derivative: there is an op NAME_backward, of the float dtypes, which gives it. A float of integers: `f32` of
+bool and of integers of 8 and 16 bits, `f64` of wider ones.
 ]] }
   local function line(cells) out[#out + 1] = "| " .. table.concat(cells, " | ") .. " |" end
   local head, rule = { "op" }, { "---" }

@@ -199,8 +199,9 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * Tensors: strides count elements, byte_offset counts bytes; NULL strides mean compact row-major. Any rank up to
  * QUERN_MAX_NDIM, any strides (zero, negative), any alignment on the CPU, any size including 0. Descriptors and the arrays they
  * point to are borrowed for the call and only read; the memory of inputs is only read, that of outputs only written. Inputs
- * broadcast against each other and promote without a copy. An output must have exactly the broadcast shape. It may have any
- * dtype of the result's kind or a higher one (bool < integer < float).
+ * broadcast against each other and promote without a copy. Where a float is needed, bool and integers of 8 and 16 bits become
+ * f32, wider integers f64. An output must have exactly the broadcast shape. It may have any dtype of the result's kind or a
+ * higher one (bool < integer < float).
  *
  * Aliasing: an output may share memory with an input only if every index has the same address in both and the items
  * have the same size. Outputs must not overlap themselves or each other. Tensors that cannot be proven disjoint count as
@@ -355,12 +356,13 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * expression names the kernel.
  * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype, without a sum over broadcast
  * elements.
- * Integers divide to f32. quot(x, y) is the truncated integer quotient, rem(x, y) its remainder; both are 0 if y is 0. rem of
- * floats is C's fmod; gcd is of integers. Comparisons do not chain. f16 and bf16 are computed in f32: numbers, params and
- * intermediate values are not rounded to them; outputs are, once, and so are the operands of nextafter and spacing. (So
- * x == 0.1 is false for an f16 x of 0.1; x == (f16)0.1 is true.) A NaN output is the canonical NaN of its dtype (f32:
- * 0x7fc00000). Exception: an expression that is only a copy op on its inputs in order, copy(x) or where(c, x, y), is that
- * op, and keeps all bits of elements that need no conversion.
+ * Integers divide to a float, and become one beside 0.5: f32 those of 8 and 16 bits, f64 wider ones. quot(x, y) is the
+ * truncated integer quotient, rem(x, y) its remainder; both are 0 if y is 0. rem of floats is C's fmod; gcd is of integers.
+ * Comparisons do not chain. f16 and bf16 are computed in f32: numbers, params and intermediate values are not rounded to them;
+ * outputs are, once, and so are the operands of nextafter and spacing. (So x == 0.1 is false for an f16 x of 0.1; x ==
+ * (f16)0.1 is true.) A NaN output is the canonical NaN of its dtype (f32: 0x7fc00000). Exception: an expression that is only a
+ * copy op on its inputs in order, copy(x) or where(c, x, y), is that op, and keeps all bits of elements that need no
+ * conversion.
  * All rules of calls hold, and the bits are the same in each tier:
  *   built        kernels compiled ahead
  *   compiled     a kernel for this expression, these dtypes and this layout: kept in memory and on disk

@@ -32,7 +32,7 @@ def result_type(*arrays_and_dtypes):
         result = _promote(result, dtype)
     for number in arrays_and_dtypes:
         if isinstance(number, float) and result.kind in "biu":
-            result = _quern.float32
+            result = _quern._with_fractions(result)
         elif isinstance(number, int) and not isinstance(number, bool) and result.kind == "b":
             result = _quern.int64
     return result

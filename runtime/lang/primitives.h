@@ -48,7 +48,7 @@ const qn_primitive *qn_primitive_find(const char *op, uint8_t type, uint8_t arg_
 const qn_primitive *qn_primitive_round(uint8_t dtype, uint8_t arg_type);
 
 typedef enum qn_function_kind {
-  QN_FUNCTION_FLOAT,   /* of floats; integers become f32 */
+  QN_FUNCTION_FLOAT,   /* of floats; an integer becomes one */
   QN_FUNCTION_WHOLE,   /* of floats; an integer stays as it is */
   QN_FUNCTION_NUMBER,  /* of any numbers */
   QN_FUNCTION_INTEGER, /* of integers */

@@ -21,7 +21,7 @@ typedef enum operand_kind { STRONG, NUMBER, TREE } operand_kind;
 typedef struct operand {
   uint8_t kind;
   uint8_t dtype;    /* STRONG */
-  uint8_t is_float; /* weak: an integer operand beside it is converted to f32 */
+  uint8_t is_float; /* weak: an integer operand beside it is converted to a float */
   int32_t value;    /* STRONG: the value; TREE: its root branch; its nodes are the branches from `first` to it */
   int32_t first;
   qn_number number; /* NUMBER */
@@ -49,6 +49,7 @@ typedef struct typing {
 
 static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name; }
 static uint8_t compute_of(uint8_t dtype) { return qn_dtype_infos[dtype].compute; }
+static uint8_t floating_of(uint8_t dtype) { return qn_dtype_infos[dtype].floating; }
 static uint8_t kind_of(uint8_t dtype) { return qn_dtype_infos[dtype].kind; }
 static int is_weak(const operand *x) { return x->kind != STRONG; }
 static operand strong(int32_t value, uint8_t dtype) { return (operand){.kind = STRONG, .dtype = dtype, .value = value}; }
@@ -202,7 +203,7 @@ static int unify(typing *t, const operand *a, const operand *b, uint8_t *dtype) 
     if (weak->kind == TREE) return FAIL(t, "bool with a parameter: compare with a condition, or cast: (i32)x");
     return FAIL(t, "bool with the number %lld: compare with a condition, or cast: (i32)x", (long long)weak->number.v.i);
   }
-  if (weak->is_float && kind_of(*dtype) < QN_KIND_FLOAT) *dtype = QN_F32;
+  if (weak->is_float) *dtype = floating_of(*dtype);
   return 1;
 }
 
@@ -226,7 +227,7 @@ static int unify_arguments(typing *t, int32_t n, const operand *args, uint32_t c
   }
   if (*dtype == QN_DTYPE_NONE && weak) return fail_no_dtype(t, weak);
   if (*dtype == QN_DTYPE_NONE) *dtype = QN_BOOL;
-  if (has_float && kind_of(*dtype) < QN_KIND_FLOAT) *dtype = QN_F32;
+  if (has_float) *dtype = floating_of(*dtype);
   return 1;
 }
 
@@ -269,7 +270,7 @@ static int arithmetic(typing *t, const operand *x, operand *made) {
   }
   if (!unify(t, &x[0], &x[1], &dtype)) return 0;
   if (dtype == QN_BOOL) return FAIL(t, "'%s' of two bools: write &, | or ^, or cast one: (i32)x", sign_text(t));
-  if (sign == QN_SIGN_DIV && kind_of(dtype) == QN_KIND_INTEGER) dtype = QN_F32;
+  if (sign == QN_SIGN_DIV) dtype = floating_of(dtype);
   int32_t a = promoted(t, &x[0], dtype), b = a < 0 ? -1 : promoted(t, &x[1], dtype);
   return b >= 0 && gives(binary(t, op, compute_of(dtype), a, b), dtype, made);
 }
@@ -454,7 +455,7 @@ static int type_op(typing *t, const operand *x, operand *made) {
   uint8_t dtype;
   dtype = QN_F64;
   if (builtin->promotion != QN_PROMOTION_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in, &dtype)) return 0;
-  if (builtin->promotion == QN_PROMOTION_FLOATING && kind_of(dtype) < QN_KIND_FLOAT) dtype = QN_F32;
+  if (builtin->promotion == QN_PROMOTION_FLOATING) dtype = floating_of(dtype);
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
@@ -494,7 +495,7 @@ static int type_function(typing *t, const operand *x, operand *made) {
     return FAIL(t, "%s of %s: it takes integers", function->name, dtype_name(dtype));
   if (kind_of(dtype) == QN_KIND_INTEGER) {
     if (function->kind == QN_FUNCTION_WHOLE) return gives(promoted(t, x, dtype), dtype, made);
-    if (function->kind == QN_FUNCTION_FLOAT) dtype = QN_F32;
+    if (function->kind == QN_FUNCTION_FLOAT) dtype = floating_of(dtype);
   }
   for (int32_t k = 0; k < function->n_args; k++)
     if ((args[k] = promoted(t, &x[k], dtype)) < 0) return 0;

@@ -512,7 +512,7 @@ static void test_infer(void) {
   memset(out, 0x7f, sizeof out);
   for (int k = 0; k < 4; k++) out[k].size = sizeof out[0];
   is_int(quern_op_infer(op, 2, o.ins, 4, out), QUERN_OK, "infer");
-  static const ref_dtype wanted[4] = {REF_F16, REF_BOOL, REF_F16, REF_F32};
+  static const ref_dtype wanted[4] = {REF_F16, REF_BOOL, REF_F16, REF_F64};
   for (int k = 0; k < 4; k++) {
     const DLDataType d = ref_dtype_dl(wanted[k]);
     ok(out[k].dtype.code == d.code && out[k].dtype.bits == d.bits && out[k].dtype.lanes == 1, "  output %d is %s", k,

@@ -12,13 +12,13 @@ try:
 except ImportError:
     np = None
 
-f32, i32, i64, u8 = (array.array(code, [1, 2]) for code in "fiqB")
+f32, i16, i32, i64, u8 = (array.array(code, [1, 2]) for code in "fhiqB")
 flags = quern.less(f32, 2.0)
 
 
 for operand, number, wanted in ((f32, 1, "float32"), (f32, 1.5, "float32"), (f32, True, "float32"), (i32, 1, "int32"),
-                                (i32, True, "int32"), (u8, 255, "uint8"), (i64, -2**63, "int64"), (i64, 1.5, "float32"),
-                                (u8, 1.5, "float32")):
+                                (i32, True, "int32"), (u8, 255, "uint8"), (i64, -2**63, "int64"), (i64, 1.5, "float64"),
+                                (i32, 1.5, "float64"), (i16, 1.5, "float32"), (u8, 1.5, "float32")):
     got = quern.where(True, number, operand)
     is_((str(got.dtype), got.tolist()), (wanted, [number, number]), "{!r} beside {}".format(number, operand.typecode))
 for number, wanted in ((True, "bool"), (7, "int64"), (1.5, "float32")):
@@ -48,7 +48,7 @@ if hasattr(quern, "ldexp"):
     is_((str(got.dtype), got.tolist()), ("bfloat16", [2.0**124, float("inf")]), "how often ldexp doubles is not rounded to bf16")
     is_(quern.ldexp(quern.ldexp(least, -2**70), 2**70).tolist(), [0.0, 0.0], "  nor need it fit an integer")
     is_(quern.ldexp(3, array.array("b", [2])).tolist(), [12.0], "  the number that is doubled is weak")
-    is_(str(quern.ldexp(i32, 2).dtype), "float32", "  as is the other beside integers")
+    is_((str(quern.ldexp(i32, 2).dtype), str(quern.ldexp(i16, 2).dtype)), ("float64", "float32"), "  as is the other beside integers")
 else:
     skip(4, "this build has some ops only, and no ldexp")
 is_(quern.add(f32, float("inf")).tolist(), [float("inf")] * 2, "infinity")

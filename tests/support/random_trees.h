@@ -126,7 +126,7 @@ static int grow(tree *t, rng *r, int depth) {
       n.args[0] = a, n.args[1] = b;
       if (t->nodes[b].kind <= PARAM && t->nodes[b].kind != INPUT && rng_below(r, 2)) n.args[0] = b, n.args[1] = a;
       n.dtype = ref_promote(t->nodes[a].dtype, t->nodes[b].dtype);
-      if (n.op == 3 && !is_float(n.dtype)) n.dtype = REF_F32;
+      if (n.op == 3) n.dtype = ref_floating(n.dtype);
       break;
     case 5:
       n.kind = CALL;
@@ -145,7 +145,7 @@ static int grow(tree *t, rng *r, int depth) {
         ref_dtype d = t->nodes[n.args[k]].dtype;
         n.dtype = n.dtype == REF_N_DTYPES ? d : ref_promote(n.dtype, d);
       }
-      if (is_float_call(n.op) && !is_float(n.dtype)) n.dtype = REF_F32;
+      if (is_float_call(n.op)) n.dtype = ref_floating(n.dtype);
       break;
     case 6: return condition(t, r, depth);
     case 7:

@@ -119,6 +119,11 @@ ref_dtype ref_promote(ref_dtype a, ref_dtype b) {
   return s <= REF_I64 ? s : REF_N_DTYPES;
 }
 
+ref_dtype ref_floating(ref_dtype d) {
+  if (dtypes[d].kind == REF_KIND_FLOAT) return d;
+  return d == REF_BOOL || dtypes[d].size <= 2 ? REF_F32 : REF_F64;
+}
+
 uint64_t ref_get(ref_dtype d, const void *at) {
   uint64_t bits = 0;
   memcpy(&bits, at, (size_t)dtypes[d].size); /* little-endian */
@@ -403,11 +408,9 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
   if (t == REF_N_DTYPES) return -1;
   if ((ops[op].takes == TAKES_NUMERIC || ops[op].takes == TAKES_INTEGER) && t == REF_BOOL) return -1;
   if ((ops[op].takes == TAKES_INTEGER || ops[op].takes == TAKES_INTEGRAL) && dtypes[t].kind == REF_KIND_FLOAT) return -1;
-  if (ops[op].takes == TAKES_FLOATING && dtypes[t].kind != REF_KIND_FLOAT) t = REF_F32;
+  if (ops[op].takes == TAKES_FLOATING) t = ref_floating(t);
   int is_own = op == REF_NEXTAFTER || op == REF_SPACING; /* of the dtype's own numbers */
   *compute = !ops[op].info.move && !is_own ? ref_compute(t) : t;
-  if (op == REF_ASTYPE) {
-    }
   if (op == REF_ASTYPE || op == REF_SATURATE_CAST) {
     *compute = in[0];
     return 0;

@@ -29,6 +29,7 @@ DLDataType ref_dtype_dl(ref_dtype d);
 int ref_dtype_size(ref_dtype d);
 ref_kind ref_dtype_kind(ref_dtype d);
 ref_dtype ref_dtype_of(DLDataType dl);          /* REF_N_DTYPES for another */
+ref_dtype ref_floating(ref_dtype d); /* where a float is needed: f32 of bool and of integers of 8 and 16 bits, f64 of wider ones */
 ref_dtype ref_promote(ref_dtype a, ref_dtype b); /* REF_N_DTYPES where they have no common dtype, or one is that */
 ref_dtype ref_compute(ref_dtype d);              /* that it is computed in: f32 for narrower floats, else itself */
 int ref_digits(ref_dtype d);                     /* of a float's significand */

@@ -94,8 +94,8 @@ local function kept(shapes, policy)
 end
 
 -- The storage dtypes of an op's kernels of compute dtype K: list of { D, dtypes = the operands' }. D is K itself or a dtype that
--- is computed in K. A floating op also takes integers, as f32; an op of f64 alone takes all dtypes. An index op's output need not
--- be K.
+-- is computed in K. A floating op also takes bool and the integers that become K; an op of f64 alone takes all dtypes. An index
+-- op's output need not be K.
 local function stored(types, op, K, wanted)
   local list = { { D = K, dtypes = variants.operand_dtypes(op, K) } }
   if kinds.of(op).cuda_operands and not expr.is_listed(op, K) then list = {} end
@@ -106,9 +106,10 @@ local function stored(types, op, K, wanted)
     end
   end
   local promotion = variants.promotion(types, op)
-  if promotion ~= "DOUBLE" and not (promotion == "FLOATING" and K == "f32") then return list end
+  if promotion ~= "DOUBLE" and promotion ~= "FLOATING" then return list end
   for _, t in ipairs(types.list) do
-    if wanted[t.name] and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and promotion == "DOUBLE" and t.name ~= K)) then
+    local is_taken = promotion == "DOUBLE" or t.floating == K
+    if wanted[t.name] and is_taken and (t.kind == "integer" or t.kind == "bool" or (t.kind == "float" and t.name ~= K and promotion == "DOUBLE")) then
       local dtypes = variants.operand_dtypes(op, t.name)
       for k, output in ipairs(op.outputs) do dtypes[#op.inputs + k] = output.type or K end
       list[#list + 1] = { D = t.name, dtypes = dtypes }

@@ -91,10 +91,12 @@ static DLDataType promote(DLDataType a, DLDataType b) {
   return promotion_of(a, b, &common) ? common : a;
 }
 
-/* The dtype of a number beside operands of that dtype. A bool takes any dtype, an int any but bool, a float only floats. */
+/* The dtype of a number beside operands of that dtype. A bool takes any dtype, an int any but bool, a float only floats. If the library
+ * does not know the dtype, any will do: it refuses the call with its own message. */
 static DLDataType weak_dtype(PyObject *number, DLDataType others) {
   int is_float = PyFloat_Check(number), is_int = !is_float && !PyBool_Check(number);
-  if (is_float && kind_rank(others) < 2) return (DLDataType){kDLFloat, 32, 1};
+  DLDataType floating;
+  if (is_float && kind_rank(others) < 2) return promotion_with_fractions(others, &floating) ? floating : others;
   if (is_int && kind_rank(others) < 1) return (DLDataType){kDLInt, 64, 1};
   return others;
 }

@@ -14,7 +14,7 @@ typedef struct number_rules {
 } number_rules;
 
 /* Makes the numbers among n inputs 0-d CPU tensors of the dtype that the other inputs, already read, promote to: numbers are
- * weak. A float beside integers is f32, an int beside bools i64. -1: OverflowError, TypeError (there are only numbers). */
+ * weak. A float beside integers is f32 or f64, an int beside bools i64. -1: OverflowError, TypeError (there are only numbers). */
 int operand_numbers(operand *operands, int32_t n, const number_rules *rules);
 
 #endif

@@ -11,7 +11,11 @@
 /* Sets *common, and returns 1. 0: the library has no common dtype for them, or does not know one of them. No exception. */
 int promotion_of(DLDataType a, DLDataType b, DLDataType *common);
 
-/* Adds _promote(a, b) to the module: a dtype, or None where there is no common one. -1: an exception. */
+/* Sets *floating to the dtype that a float number beside operands of dtype a has, and returns 1. 0: the library does not know a. No
+ * exception. */
+int promotion_with_fractions(DLDataType a, DLDataType *floating);
+
+/* Adds _promote(a, b) and _with_fractions(a) to the module: a dtype, or None where there is none. -1: an exception. */
 int promotion_add(PyObject *module);
 
 #endif

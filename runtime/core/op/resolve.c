@@ -63,8 +63,9 @@ quern_status qn_resolve_promoted(const qn_builtin *builtin, const uint8_t *in_dt
   if (status == QUERN_OK && builtin->bool_in) status = check_conditions(builtin, in_dtypes);
   if (status) return status;
   if (*promoted == QN_DTYPE_NONE) *promoted = QN_BOOL; /* conditions only */
-  if (builtin->promotion == QN_PROMOTION_FLOATING && dtype_kind(*promoted) < QN_KIND_FLOAT) *promoted = QN_F32;
-  if (!(builtin->dtypes >> *promoted & 1)) return refuse_promoted(builtin, in_dtypes, *promoted);
+  const uint8_t common = *promoted;
+  if (builtin->promotion == QN_PROMOTION_FLOATING) *promoted = qn_dtype_infos[common].floating;
+  if (!(builtin->dtypes >> *promoted & 1)) return refuse_promoted(builtin, in_dtypes, common);
   return QUERN_OK;
 }
 
