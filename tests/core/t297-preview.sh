@@ -141,7 +141,7 @@ try 'a float of one more row' lua5.4 copy/build.lua generate --single --preview 
 try '  is compiled' $compiler $warnings -O0 -Irow -o row_test row.c row/tiny.c -lpthread -lm
 try '  and cast' ./row_test
 
-refused 'without --preview they are unknown' "unknown dtype 'complex128'" \
+refused 'without --preview they are refused' 'complex128 is in preview: give --preview, too' \
   build_lua generate --prefix tiny --ops copy --dtypes complex128 --out no
 try 'a tree without them' build_lua generate --prefix tiny --ops $ops --out plain
 ! grep -rqi '[^o]f8_e4m3\|qn_complex\|complex128_\|[^a-z]b128\|kernel_dtypes' plain/core plain/kernels; ok $? '  has nothing of them'

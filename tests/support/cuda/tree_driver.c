@@ -181,10 +181,12 @@ static void check_sentences(void) {
   is_int(mine_add(&a, &b, &c, NULL), MINE_E_UNSUPPORTED, "dtypes that no kernel takes together");
   is_str(mine_last_error(), "add: no CUDA kernels are built for f32, f16, f32; cast the operands to one dtype with astype",
          "  said");
-  DLTensor i = vector(0, I32, cuda);
+  DLTensor i = vector(0, I32, cuda), d = vector(2, (DLDataType){kDLFloat, 64, 1}, cuda);
   in[0] = &i;
+  out[0] = &d;
   is_int(mine_op_call(gelu, 1, in, 1, out, NULL), MINE_OK, "a float's function of an integer");
   in[0] = &a;
+  out[0] = &c;
   b = vector(1, F32, cuda);
   char text[1000];
   size_t bytes = 1;
