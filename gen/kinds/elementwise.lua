@@ -67,7 +67,7 @@ function M.kernel_dtypes(types, op, wanted, kind)
   local set = {}
   for _, name in ipairs(types.sets.all) do
     local K = wanted[name] and kind.compute_type(types, op, name)
-    if K then set[K] = true end
+    if K and wanted[K] then set[K] = true end
   end
   return set
 end
@@ -78,12 +78,10 @@ function M.promotion(types, op)
   return M.is_floating(types, op) and "FLOATING" or "COMMON"
 end
 
--- Adds to the wanted dtypes what the op's kernels need of others.
-function M.want(types, op, wanted)
+-- Adds to the wanted dtypes (a set) those that the op needs for the dtypes asked for (a list): the floats that integers become.
+function M.want(types, op, wanted, asked)
   if not M.is_floating(types, op) then return end
-  local more = {}
-  for name in pairs(wanted) do more[M.is_double(op) and "f64" or types.by_name[name].floating] = true end
-  for name in pairs(more) do wanted[name] = true end
+  for _, name in ipairs(asked) do wanted[M.is_double(op) and "f64" or types.by_name[name].floating] = true end
 end
 
 return M

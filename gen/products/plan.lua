@@ -56,6 +56,7 @@ function M.wanted_dtypes(model, names, ops, errors)
       wanted[t.compute] = true
     end
   end
+  local asked = order.keys(wanted)
   for _, op in ipairs(ops) do
     for _, output in ipairs(op.outputs) do
       if output.type then
@@ -66,7 +67,7 @@ function M.wanted_dtypes(model, names, ops, errors)
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if kinds.of(op).want then kinds.of(op).want(types, op, wanted) end
+    if kinds.of(op).want then kinds.of(op).want(types, op, wanted, asked) end
   end
   return wanted
 end

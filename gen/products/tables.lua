@@ -196,6 +196,7 @@ function M.accepted(types, op, built)
   for _, name in ipairs(types.sets.all) do
     if built[name] then
       local is_listed, K = expr.is_listed(op, name), expr.compute_type(types, op, name)
+      if K and types.by_name[K].kind ~= "bits" and not built[K] then is_listed, K = false, nil end
       if is_listed or K then inputs[#inputs + 1] = name end
       local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and types.by_name[name].floating)
       if result then is_result[result] = true end
