@@ -83,7 +83,8 @@ func "gelu_tanh_slope" {
     T z = gelu_tanh_exponent(b);
     T rounded = exp(-abs(z));
     T e = fma(rounded, z < 0 ? gelu_tanh_exponent_lo(b) : -gelu_tanh_exponent_lo(b), rounded);
-    T i = 1 / (1 + e);
+    T d = 1 + e;
+    T i = quotient_by_sum(1, d, (1 - d) + e);
     T w = fma(3 * gelu_tanh_b(x) * b, b, gelu_tanh_a(x));
     T f = i * fma(b * w * e, i, x < 0 ? e : 1);
     return abs(x) < 22 ? f : x > 0 ? 1 : x < 0 ? -0.0 : x; ]],

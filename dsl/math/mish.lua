@@ -30,7 +30,7 @@ func "mish" {
     T i = 1 / d;
     T q = n * i;
     T c = ((fma(-q, d, n) - q * d_lo) + n_lo) * i;
-    T y = canonical(fma(x, q, x * c));
+    T y = canonical(copysign(fma(x, q, x * c), x)); // of -0 the sum is 0
     rare (!(abs(x) < silu_near(x))) { y = times_sigmoid_far(silu_bounded(x), x, 0); }
     return y; ]],
 }
@@ -42,7 +42,9 @@ func "mish_slope" {
     T e = exp(-abs(x));
     T u = x < 0 ? e : e * e;
     T n = x < 0 ? fma(e, e, 2 * e) : fma(2, e, 1);
-    T i = 1 / (n + (x < 0 ? 2 : 2 * u));
+    T w = x < 0 ? 2 : 2 * u;
+    T d = n + w;
+    T i = quotient_by_sum(1, d, sum_lost(n, w, d));
     T f = i * fma(4 * x * (u * (1 + e)), i, n);
     return abs(x) < 800 ? f : x > 0 ? 1 : x < 0 ? -0.0 : x; ]],
 }

@@ -28,11 +28,17 @@ func "silu_near" {
   f64  = [[ SILU_NEAR_F64 ]],
 }
 
+func "silu_least" {
+  doc  = "The z below which y e^z rounds to 0, in z's type.",
+  args = "z",
+  f32  = [[ SILU_LEAST_F32 ]],
+  f64  = [[ SILU_LEAST_F64 ]],
+}
+
 func "silu_bounded" {
-  doc  = "x, or the number below which silu's like is -0.",
+  doc  = "x, or silu_least, where that is more: of it silu is -0, as of -infinity.",
   args = "x",
-  f32  = [[ x < SILU_LEAST_F32 ? SILU_LEAST_F32 : x ]],
-  f64  = [[ x < SILU_LEAST_F64 ? SILU_LEAST_F64 : x ]],
+  body = [[ x < silu_least(x) ? silu_least(x) : x ]],
 }
 
 func "silu_power" {
@@ -46,15 +52,14 @@ func "times_exp" {
   doc  = "y e^(z + z_lo) for z < -1, also where e^z is no normal number but the product is.",
   args = "y, z, z_lo",
   body = [[
-    T b = silu_bounded(z);
-    T n = exp_steps_count(exp_steps(b));
-    T h = exp_sum_hi(b, n);
-    T l = exp_sum_lo(b, z_lo, n);
+    T n = exp_steps_count(exp_steps(z));
+    T h = exp_sum_hi(z, n);
+    T l = exp_sum_lo(z, z_lo, n);
     T k = rint(0.25 * n);
     T s = silu_power(k);
     T v = y * silu_power(fma(k, -3, n));
-    T w = abs(v) < INFINITY ? fma(v, h, v * l) : v;
-    return w * s * s * s; ]],
+    T w = abs(v) < INFINITY && v != 0 ? fma(v, h, v * l) : v * h;
+    return z < silu_least(z) ? y * 0 : w * s * s * s; ]],
 }
 
 func "times_sigmoid_near" {
@@ -86,12 +91,12 @@ func "times_sigmoid_far" {
 }
 
 func "times_sigmoid" {
-  doc  = "y sigmoid(z) for all y and z.",
-  args = "y, z",
+  doc  = "y sigmoid(z + z_lo) for all y and z.",
+  args = "y, z, z_lo",
   body = [[
-    T near = times_sigmoid_near(y, z, 0);
+    T near = times_sigmoid_near(y, z, z_lo);
     T p = abs(y) < INFINITY && y != 0 ? near : y;
-    rare (!(abs(z) < silu_near(z))) { p = times_sigmoid_far(y, z, 0); }
+    rare (!(abs(z) < silu_near(z))) { p = times_sigmoid_far(y, z, z_lo); }
     return p; ]],
 }
 
@@ -110,7 +115,8 @@ func "silu_slope" {
   body = [[
     T a = abs(x);
     T e = exp(-a);
-    T i = 1 / (1 + e);
+    T d = 1 + e;
+    T i = quotient_by_sum(1, d, (1 - d) + e);
     T f = i * fma(x * e, i, x < 0 ? e : 1);
     return a < 800 ? f : x > 0 ? 1 : x < 0 ? -0.0 : x; ]],
 }
