@@ -107,7 +107,14 @@ unary "gelu" {
   body   = [[ gelu(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 20 },
-  grad   = [[ grad * gelu_slope(x) ]],
+  grad   = [[
+    // Phi(x) + x phi(x): Phi from gelu, phi by e^(-x^2 / 2), x^2 = h + l
+    T h = x * x;
+    T l = h < 4000 ? fma(x, x, -h) : 0;
+    T e = exp(-0.5 * h);
+    T p = 0.3989422804014327 * fma(-0.5 * l, e, e);
+    T c = h == 0 ? 0.5 : gelu(x) / x;
+    return grad * (h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? -0.0 : x); ]],
   grad_ulp = { f32 = 3.5, f64 = 3.5 },
   examples = { { x = 0.0, out = 0.0 } },
 }

@@ -217,16 +217,3 @@ func "gelu" {
   ulp    = { f32 = 0.96, f64 = 1.0 },
   derivation = "tools/fit/gelu.py (f32), tools/fit/erf.py (f64)",
 }
-
-func "gelu_slope" {
-  doc  = "The derivative of gelu, Phi(x) + x phi(x); its limits are 1 and -0.",
-  args = "x",
-  -- Phi from gelu, phi by e^(-x^2 / 2), x^2 = h + l.
-  body = [[
-    T h = x * x;
-    T l = h < 4000 ? fma(x, x, -h) : 0;
-    T e = exp(-0.5 * h);
-    T p = 0.3989422804014327 * fma(-0.5 * l, e, e);
-    T c = h == 0 ? 0.5 : gelu(x) / x;
-    return h < 4000 ? fma(x, p, c) : x > 0 ? 1 : x < 0 ? -0.0 : x; ]],
-}

@@ -68,11 +68,9 @@ static const struct {
     {"logaddexp", "where the result is nearer to zero than the larger operand, the bound is in ULPs of that operand:\n"
                   "  the sum cancels, and the exponentials would have to be known to twice the precision"},
     {"logaddexp2", "as logaddexp"},
-    {"softplus", "for any `beta`: where it is no power of two, dividing by it rounds twice more; found is with 1"},
-    {"log_sigmoid", "an exponential and a logarithm, each with its error"},
+    {"softplus", "an exponential and a logarithm, each with its error; with a `beta` that is no power of two up to 2 more"},
+    {"log_sigmoid", "as softplus"},
     {"softsign", "a sum and a quotient"},
-    {"elu", "for any `alpha`: the product with it doubles the error of `expm1` in ULPs and is rounded; found is with 1"},
-    {"celu", "as elu, and a quotient before it"},
     {"selu", "`expm1` times a constant"},
     {"hard_sigmoid", "a sum and a product"},
     {"hard_swish", "as hard_sigmoid"},
