@@ -84,3 +84,19 @@ func "log1p" {
   ulp = { f32 = 0.91, f64 = 0.69 },    -- f32: over all arguments, 0.900; f64: 0.667 measured
   derivation = "tools/fit/log1p.sollya",
 }
+
+func "log1p_join" {
+  doc  = "The v beyond which 1 + v is halved by log1p_unit, in v's type.",
+  args = "v",
+  f32  = [[ 0x1.555554p-2 ]],
+  f64  = [[ 0x1.a827999fcef34p-2 ]],
+}
+
+func "log1p_unit" {
+  doc  = "log(1 + v) for 0 <= v <= 1: e is 0 or 1.",
+  args = "v",
+  body = [[
+    bool far = v > log1p_join(v);
+    T f = far ? fma(v, 0.5, -0.5) : v;
+    return log1p_sum(far ? 1.0 : 0.0, f, far ? fma(v, 0.5, -0.5 - f) : 0); ]],
+}

@@ -87,7 +87,8 @@ function M.fma(x, y, z, t)
   local p, e = two_product(x, y)
   if e ~= e then return x * y + z end
   local s, lost = two_sum(p, z)
-  return s + (lost + e)
+  local rest = lost + e
+  return rest == 0 and s or s + rest -- -0 + 0 would lose the sign
 end
 
 ---------------------------------------------------------------------------------------------------- integers

@@ -243,6 +243,27 @@ static void test_layouts(void) {
   group_end();
 }
 
+/* Bounds hold with 2 ULPs more than for the defaults (ref.c). Half of the parameters here are no numbers of the dtype, and divide with a rest. */
+static void test_activations(void) {
+  const quern_scalar alphas[] = {scalar_f(0.3), scalar_f(1.67), scalar_i(3), scalar_f(10.1), scalar_f(1e-3), scalar_f(0.5)};
+  const quern_scalar betas[][2] = {{scalar_f(0.3), scalar_i(20)}, {scalar_i(3), scalar_f(INFINITY)}, {scalar_f(0.5), scalar_i(5)},
+                                   {scalar_f(7.7), scalar_f(INFINITY)}, {scalar_f(1e-3), scalar_f(INFINITY)},
+                                   {scalar_i(1), scalar_i(0)}};
+  rng r;
+  rng_seed(&r, 4);
+  if (!has_op(REF_ELU)) return;
+  group_begin("elu, celu, thresholded_relu, softplus: any alpha and beta");
+  for (int d = REF_F16; d <= REF_F64; d++) {
+    for (int i = 0; i < 6; i++) {
+      run_with(REF_ELU, (ref_dtype)d, 3000, 1, &alphas[i], "elu", &r);
+      run_with(REF_CELU, (ref_dtype)d, 3000, 1, &alphas[i], "celu", &r);
+      run_with(REF_THRESHOLDED_RELU, (ref_dtype)d, 3000, 1, &alphas[i], "thresholded_relu", &r);
+      run_with(REF_SOFTPLUS, (ref_dtype)d, 3000, 2, betas[i], "softplus", &r);
+    }
+  }
+  group_end();
+}
+
 int main(void) {
   test_defaults();
   test_kinds();
@@ -250,5 +271,6 @@ int main(void) {
   test_stored();
   test_compute_type();
   test_layouts();
+  test_activations();
   return done_testing();
 }

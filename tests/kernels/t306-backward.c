@@ -207,6 +207,23 @@ static const struct point {
     {"logaddexp", {1, 1000, 0}, {1, 0}, 0}, {"logaddexp", {2, 5, 5}, {1, 1}, 0},
     {"logaddexp", {1, -700, 0}, {9.8596765437597709e-305, 1}, 1e-13},
     {"gelu", {1, 0}, {0.5}, 0}, {"gelu", {1, INFINITY}, {1}, 0}, {"gelu", {1, -INFINITY}, {0}, 0}, {"gelu", {1, NAN}, {NAN}, 0},
+    {"silu", {1, 0}, {0.5}, 0}, {"silu", {1, INFINITY}, {1}, 0}, {"silu", {1, -INFINITY}, {0}, 0}, {"silu", {1, NAN}, {NAN}, 0},
+    {"gelu_tanh", {1, 0}, {0.5}, 0}, {"gelu_tanh", {1, INFINITY}, {1}, 0}, {"gelu_tanh", {1, -INFINITY}, {0}, 0},
+    {"mish", {1, 0}, {0.6}, 1e-15}, {"mish", {1, INFINITY}, {1}, 0}, {"mish", {1, -INFINITY}, {0}, 0}, {"mish", {1, NAN}, {NAN}, 0},
+    {"softplus", {3, 0}, {1.5}, 0}, {"softplus", {3, 21}, {3}, 0}, {"softplus", {3, -INFINITY}, {0}, 0},
+    {"softplus", {1, -700}, {9.8596765437597709e-305}, 1e-15}, {"softplus", {1e300, -760}, {8.633636377213887e-31}, 1e-14},
+    {"log_sigmoid", {3, 0}, {1.5}, 0}, {"log_sigmoid", {3, -INFINITY}, {3}, 0}, {"log_sigmoid", {3, INFINITY}, {0}, 0},
+    {"softsign", {4, -1}, {1}, 0}, {"softsign", {3, INFINITY}, {0}, 0}, {"softsign", {3, 0}, {3}, 0},
+    {"elu", {3, 0}, {3}, 0}, {"elu", {3, 2}, {3}, 0}, {"elu", {3, -INFINITY}, {0}, 0}, {"elu", {3, NAN}, {NAN}, 0},
+    {"celu", {3, 0}, {3}, 0}, {"celu", {3, 2}, {3}, 0}, {"celu", {3, -INFINITY}, {0}, 0},
+    {"selu", {1, 2}, {1.0507009873554805}, 0}, {"selu", {1, -INFINITY}, {0}, 0}, {"selu", {1, 0}, {1.7580993408473769}, 0},
+    {"hard_sigmoid", {3, 3}, {0}, 0}, {"hard_sigmoid", {3, -3}, {0}, 0}, {"hard_sigmoid", {3, 1}, {0.5}, 0},
+    {"hard_swish", {3, 3}, {3}, 0}, {"hard_swish", {3, -3}, {0}, 0}, {"hard_swish", {3, 0}, {1.5}, 0},
+    {"hard_swish", {3, INFINITY}, {3}, 0}, {"hard_swish", {INFINITY, -INFINITY}, {0}, 0},
+    {"thresholded_relu", {3, 1}, {0}, 0}, {"thresholded_relu", {3, 2}, {3}, 0},
+    {"prelu", {3, 2, 0.5}, {3, 0}, 0}, {"prelu", {3, -2, 0.5}, {1.5, -6}, 0}, {"prelu", {3, 0, 0.5}, {1.5, 0}, 0},
+    {"swiglu", {3, 0, 2}, {3, 0}, 0}, {"swiglu", {1, INFINITY, 2}, {2, INFINITY}, 0}, {"swiglu", {1, -INFINITY, 2}, {0, 0}, 0},
+    {"geglu", {3, 0, 2}, {3, 0}, 0}, {"geglu", {1, -INFINITY, 2}, {0, 0}, 0},
 };
 
 static void test_points(void) {

@@ -83,6 +83,99 @@ FORMULA(gelu) {
   mpfr_mul(t[0], t[0], t[1], R), mpfr_mul(t[0], t[0], v[1], R), mpfr_add(z, z, t[0], R);
 }
 
+/* z = 1 / (1 + e^-x) */
+static void sigmoid_of(mpfr_ptr z, mpfr_srcptr x) {
+  mpfr_neg(z, x, R), mpfr_exp(z, z, R), mpfr_add_ui(z, z, 1, R), mpfr_ui_div(z, 1, z, R);
+}
+
+/* The derivative of x s(x) by the share s and its derivative, at z and t: s + x t; beyond 2000 it rounds to 1 and to -0 */
+static void share_by_parts(mpfr_ptr z, mpfr_srcptr x, mpfr_ptr t) {
+  if (!mpfr_nan_p(x) && mpfr_cmpabs_ui(x, 2000) > 0) {
+    if (mpfr_sgn(x) > 0) mpfr_set_ui(z, 1, R);
+    else mpfr_set_zero(z, -1);
+    return;
+  }
+  mpfr_mul(t, t, x, R), mpfr_add(z, z, t, R);
+}
+
+/* z = s, t = s (1 - s) for s = sigmoid(x), by the sigmoid of -x */
+static void sigmoid_parts(mpfr_ptr z, mpfr_ptr t, mpfr_srcptr x, mpfr_ptr negative) {
+  mpfr_neg(negative, x, R), sigmoid_of(t, negative), sigmoid_of(z, x), mpfr_mul(t, t, z, R);
+}
+
+FORMULA(silu) { sigmoid_parts(z, t[0], v[1], t[1]), share_by_parts(z, v[1], t[0]); }
+
+/* twice the tanh's argument and its derivative: a (x + b x^3), a (1 + 3 b x^2) */
+FORMULA(gelu_tanh) {
+  mpfr_const_pi(t[0], R), mpfr_ui_div(t[0], 8, t[0], R), mpfr_sqrt(t[0], t[0], R);
+  mpfr_sqr(t[1], v[1], R), mpfr_mul_ui(t[1], t[1], 44715, R), mpfr_div_ui(t[1], t[1], 1000000, R);
+  mpfr_add_ui(t[2], t[1], 1, R), mpfr_mul(t[2], t[2], v[1], R), mpfr_mul(t[2], t[2], t[0], R);
+  mpfr_mul_ui(t[1], t[1], 3, R), mpfr_add_ui(t[1], t[1], 1, R), mpfr_mul(t[1], t[1], t[0], R);
+  mpfr_t slope;
+  mpfr_init2(slope, PRECISION);
+  sigmoid_parts(z, t[0], t[2], slope);
+  mpfr_clear(slope);
+  mpfr_mul(t[0], t[0], t[1], R), share_by_parts(z, v[1], t[0]);
+}
+
+/* tanh(p) + x sech(p)^2 sigmoid(x), p = log(1 + e^x) */
+FORMULA(mish) {
+  mpfr_exp(t[0], v[1], R), mpfr_log1p(t[0], t[0], R);
+  mpfr_tanh(z, t[0], R), mpfr_sech(t[0], t[0], R), mpfr_sqr(t[0], t[0], R);
+  sigmoid_of(t[1], v[1]), mpfr_mul(t[0], t[0], t[1], R), share_by_parts(z, v[1], t[0]);
+}
+
+/* e^x below 0, above 0 1, each times a constant */
+static void elu_slope(mpfr_ptr z, mpfr_srcptr x, const char *above, const char *below, mpfr_ptr t) {
+  const int is_above = !mpfr_nan_p(x) && mpfr_sgn(x) > 0;
+  mpfr_set_str(t, is_above ? above : below, 10, R);
+  if (is_above) mpfr_set(z, t, R);
+  else mpfr_exp(z, x, R), mpfr_mul(z, z, t, R);
+}
+
+FORMULA(elu) { elu_slope(z, v[1], "1", "1", t[0]); }
+FORMULA(selu) {
+  elu_slope(z, v[1], "1.0507009873554804934193349852946", "1.75809934084737685994021752081231934206024580891220831", t[0]);
+}
+FORMULA(softplus) {
+  (void)t;
+  if (!mpfr_nan_p(v[1]) && mpfr_cmp_ui(v[1], 20) > 0) mpfr_set_ui(z, 1, R);
+  else sigmoid_of(z, v[1]);
+}
+FORMULA(log_sigmoid) { mpfr_neg(t[0], v[1], R), sigmoid_of(z, t[0]); }
+FORMULA(softsign) { (void)t, mpfr_abs(z, v[1], R), mpfr_add_ui(z, z, 1, R), mpfr_sqr(z, z, R), mpfr_ui_div(z, 1, z, R); }
+/* Where a function is flat its derivative is 0 whatever grad is: a factor that is too small to show, and no number of the dtype. */
+static void flat(mpfr_ptr z) { mpfr_set_ui_2exp(z, 1, -10000, R); }
+
+FORMULA(hard_sigmoid) {
+  (void)t;
+  if (!mpfr_nan_p(v[1]) && mpfr_cmpabs_ui(v[1], 3) >= 0) flat(z);
+  else mpfr_set_ui(z, 1, R), mpfr_div_ui(z, z, 6, R);
+}
+FORMULA(hard_swish) {
+  (void)t;
+  if (!mpfr_nan_p(v[1]) && mpfr_cmp_si(v[1], -3) <= 0) flat(z);
+  else if (!mpfr_nan_p(v[1]) && mpfr_cmp_ui(v[1], 3) >= 0) mpfr_set_ui(z, 1, R);
+  else mpfr_mul_ui(z, v[1], 2, R), mpfr_add_ui(z, z, 3, R), mpfr_div_ui(z, z, 6, R);
+}
+FORMULA(first_of_prelu) {
+  (void)t;
+  if (mpfr_sgn(v[1]) > 0) mpfr_set_ui(z, 1, R);
+  else mpfr_set(z, v[2], R);
+}
+FORMULA(second_of_prelu) {
+  (void)t;
+  if (mpfr_sgn(v[1]) > 0) mpfr_set_zero(z, 1);
+  else mpfr_set(z, v[1], R);
+}
+FORMULA(first_of_swiglu) { of_silu(z, v, t), mpfr_mul(z, z, v[2], R); }
+FORMULA(second_of_swiglu) { (void)t, sigmoid_of(z, v[1]), mpfr_mul(z, z, v[1], R); }
+FORMULA(first_of_geglu) { of_gelu(z, v, t), mpfr_mul(z, z, v[2], R); }
+FORMULA(second_of_geglu) {
+  mpfr_sqrt_ui(t[0], 2, R), mpfr_div(t[0], v[1], t[0], R), mpfr_neg(t[0], t[0], R);
+  mpfr_erfc(z, t[0], R), mpfr_div_ui(z, z, 2, R), mpfr_mul(z, z, v[1], R);
+}
+
 /* (cos(pi x) - sin(pi x) / (pi x)) / x; x less the nearest integer is exact. Near 0 the first term of its series */
 FORMULA(sinc) {
   mpfr_const_pi(t[0], R);
@@ -124,14 +217,18 @@ FORMULA(second_of_logaddexp2) { share(z, v[2], v[1], t[0], 1); }
 /* ---- The rows -------------------------------------------------------------------------------------------------- */
 
 /* Where a sum cancels, errors are counted in the ULPs of a part of grad. */
-static double least_of_gelu(double grad, double x) { return (void)x, 0.25 * fabs(grad); }
-static double least_of_sinc(double grad, double x) { return fabs(x) > 1 ? 0x1p-5 * fabs(grad / x / x) : 0; }
+static long double least_of_gelu(int output, const double *v) { return (void)output, 0.25 * fabs(v[0]); }
+static long double least_of_sinc(int output, const double *v) {
+  return (void)output, fabs(v[1]) > 1 ? 0x1p-5 * fabs(v[0] / v[1] / v[1]) : 0;
+}
+static long double least_of_flat(int output, const double *v) { return (void)output, (void)v, 0x1p-1074; }
+static long double least_of_gated(int output, const double *v) { return output == 0 ? 0.25L * fabsl((long double)v[0] * v[2]) : 0; }
 
 typedef struct row {
   const char *op;
   double ulp[2]; /* what the spec declares of f32 and f64 */
   formula *of[BACKWARD_MAX_OUT];
-  double (*least)(double grad, double x);
+  long double (*least)(int output, const double *v); /* v: grad and the inputs */
 } row;
 
 static const row rows[] = {
@@ -176,6 +273,20 @@ static const row rows[] = {
     {"atan2", {3.8, 4}, {of_first_of_atan2, of_second_of_atan2}, NULL},
     {"logaddexp", {3.2, 3.2}, {of_first_of_logaddexp, of_second_of_logaddexp}, NULL},
     {"logaddexp2", {3.1, 3.2}, {of_first_of_logaddexp2, of_second_of_logaddexp2}, NULL},
+    {"silu", {3.2, 3.2}, {of_silu}, least_of_gelu},
+    {"gelu_tanh", {3.6, 3.5}, {of_gelu_tanh}, least_of_gelu},
+    {"mish", {3.7, 3.7}, {of_mish}, least_of_gelu},
+    {"softplus", {1.1, 1.1}, {of_softplus}, NULL},
+    {"log_sigmoid", {1.1, 1.1}, {of_log_sigmoid}, NULL},
+    {"softsign", {3.4, 3.4}, {of_softsign}, NULL},
+    {"elu", {2.5, 2.8}, {of_elu}, NULL},
+    {"celu", {2.5, 2.9}, {of_elu}, NULL},
+    {"selu", {2.9, 3.4}, {of_selu}, NULL},
+    {"hard_sigmoid", {0.5, 0.5}, {of_hard_sigmoid}, least_of_flat},
+    {"hard_swish", {2, 2}, {of_hard_swish}, least_of_flat},
+    {"prelu", {0.5, 0.5}, {of_first_of_prelu, of_second_of_prelu}, NULL},
+    {"swiglu", {3.7, 3.7}, {of_first_of_swiglu, of_second_of_swiglu}, least_of_gated},
+    {"geglu", {3.6, 3.4}, {of_first_of_geglu, of_second_of_geglu}, least_of_gated},
 };
 #define N_ROWS (int)(sizeof rows / sizeof *rows)
 _Static_assert(N_ROWS <= BACKWARD_MAX_ROWS, "accuracy_rows.h has room for all");
@@ -300,11 +411,15 @@ static double error_of(subject *s, int k, const uint64_t *in, uint64_t got, doub
   for (int i = 0; i < s->info->n_in; i++) mpfr_set_d(s->v[i], (double)ref_value(s->d, in[i]), R);
   s->row->of[k](s->z, s->v, s->t);
   if (!is_in_range(s, s->z)) return -1;
-  const double grad = mpfr_get_d(s->v[0], R), least = s->row->least ? s->row->least(grad, mpfr_get_d(s->v[1], R)) : 0;
+  double v[BACKWARD_MAX_IN];
+  for (int i = 0; i < s->info->n_in; i++) v[i] = mpfr_get_d(s->v[i], R);
+  const double grad = v[0], end = ldexp(1, accuracy_format_of(s->d).top - 1);
+  const long double least = s->row->least ? s->row->least(k, v) : 0;
   mpfr_mul(s->z, s->z, s->v[0], R);
   *exact = mpfr_get_d(s->z, R);
   if (s->row->least && grad == 0 && mpfr_zero_p(s->z)) return ref_value(s->d, got) == 0 ? 0 : INFINITY;
-  return accuracy_error(s->d, got, s->z, isfinite(least) ? least : 0);
+  if (!(least > end)) return accuracy_error(s->d, got, s->z, least == least ? (double)least : 0);
+  return accuracy_error(s->d, got, s->z, isinf(least) ? 0 : end) * (isinf(least) ? 1 : (double)(end / least));
 }
 
 int backward_measure(int k, ref_dtype d, int n_random, backward_accuracy *result) {

@@ -36,8 +36,72 @@ static double larger(double x, double y) {
   return x > y ? x : y;
 }
 
-static double larger_size(double x, double y) {
+static double larger_size(double x, double y, double normal) {
+  (void)normal;
   return fabs(larger(x, y));
+}
+
+/* x times a share that is 0 at -infinity and 1 at infinity; the limit there is -0 */
+static double shared(double x, double share) {
+  return x == -INFINITY ? -0.0 : x * share;
+}
+
+static double silu(double x) {
+  return shared(x, sigmoid(x));
+}
+
+static double gelu_tanh(double x) {
+  return shared(x, sigmoid(x * (0x1.9884533d43651p0 + 0x1.2444f2a4d8b4bp-4 * x * x)));
+}
+
+static double softplus_of(double x) {
+  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double softplus(double x) {
+  return x > 20 ? x : softplus_of(x);
+}
+
+static double log_sigmoid(double x) {
+  return -softplus_of(-x);
+}
+
+static double mish(double x) {
+  return shared(x, tanh(softplus_of(x)));
+}
+
+static double softsign(double x) {
+  return isinf(x) ? copysign(1, x) : x / (1 + fabs(x));
+}
+
+static double elu(double x) {
+  return x > 0 ? x : expm1(x);
+}
+
+static double selu(double x) {
+  return x > 0 ? 0x1.0cfabd6a91132p0 * x : 0x1.c212cc640f031p0 * expm1(x);
+}
+
+static double hard_sigmoid(double x) {
+  return x > 3 ? 1 : x <= -3 ? 0 : (x + 3) / 6;
+}
+
+static double hard_swish(double x) {
+  return x > 3 ? x : x <= -3 ? -0.0 : x * (x + 3) / 6;
+}
+
+static double swiglu(double gate, double x) {
+  return (isinf(x) ? gate : silu(gate)) * x;
+}
+
+static double geglu(double gate, double x) {
+  return (isinf(x) ? gate : gelu(gate)) * x;
+}
+
+/* What the error of an activation that is subnormal comes to. */
+static double gated_least(double gate, double x, double normal) {
+  (void)gate;
+  return fabs(x) * normal;
 }
 
 static double logaddexp(double x, double y) {
@@ -289,6 +353,15 @@ static void sum_pair(rng *r, const accuracy_format *f, double *x, double *y) {
   *y = *x + (2 * rng_unit(r) - 1) * (rng_below(r, 3) ? 8 : reach);
 }
 
+/* Gates of all sizes that count; now and then a large factor where they are near their limit. */
+static void gated_pair(rng *r, const accuracy_format *f, double *gate, double *x) {
+  static const double reach[] = {2, 8, 40, 120, 800};
+  *gate = (2 * rng_unit(r) - 1) * reach[rng_below(r, 5)];
+  if (rng_below(r, 8) == 0) *gate = ldexp(*gate, (int)rng_range(r, f->bottom, 0));
+  *x = 2 * rng_unit(r) - 1;
+  if (rng_below(r, 4) == 0) *x = ldexp(*x, (int)rng_range(r, f->bottom, f->top));
+}
+
 void accuracy_draw(const accuracy_function *function, rng *r, const accuracy_format *f, double *x, double *y) {
   (function->draw ? function->draw : any_pair)(r, f, x, y);
 }
@@ -323,6 +396,19 @@ static const accuracy_function functions[] = {
     {.op = REF_ERFC, .f1 = erfc, .m1 = mpfr_erfc, .reach = 27.5},
     {.op = REF_SIGMOID, .f1 = sigmoid, .m1 = sigmoid_mpfr},
     {.op = REF_GELU, .f1 = gelu, .m1 = gelu_mpfr, .reach = 39},
+    {.op = REF_SILU, .f1 = silu},
+    {.op = REF_GELU_TANH, .f1 = gelu_tanh, .reach = 24},
+    {.op = REF_MISH, .f1 = mish},
+    {.op = REF_SOFTPLUS, .f1 = softplus},
+    {.op = REF_LOG_SIGMOID, .f1 = log_sigmoid},
+    {.op = REF_SOFTSIGN, .f1 = softsign, .reach = 4},
+    {.op = REF_ELU, .f1 = elu, .reach = 45},
+    {.op = REF_CELU, .f1 = elu, .reach = 45},
+    {.op = REF_SELU, .f1 = selu, .reach = 45},
+    {.op = REF_HARD_SIGMOID, .f1 = hard_sigmoid, .reach = 4},
+    {.op = REF_HARD_SWISH, .f1 = hard_swish, .reach = 4},
+    {.op = REF_SWIGLU, .f2 = swiglu, .draw = gated_pair, .least = gated_least},
+    {.op = REF_GEGLU, .f2 = geglu, .draw = gated_pair, .least = gated_least},
     {.op = REF_SINC, .f1 = sinc, .m1 = sinc_mpfr},
     {.op = REF_DEGREES, .f1 = degrees, .m1 = degrees_mpfr},
     {.op = REF_RADIANS, .f1 = radians, .m1 = radians_mpfr},

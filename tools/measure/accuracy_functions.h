@@ -15,7 +15,8 @@ typedef struct accuracy_function {
   double reach;  /* random points are drawn up to this size: beyond it nothing happens; 0: 760 */
   int is_near_1; /* it is at 1 that the result is hard to get */
   void (*draw)(rng *r, const accuracy_format *f, double *x, double *y); /* a pair; NULL: of any sizes */
-  double (*least)(double x, double y); /* errors are counted in this number's ULPs where it is larger than the result */
+  /* errors are counted in this number's ULPs where it is larger than the result; normal: the least normal number */
+  double (*least)(double x, double y, double normal);
 } accuracy_function;
 
 /* The row of an op; one of zeros where it has none. */

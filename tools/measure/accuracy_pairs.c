@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy_functions.h"
 #include "accuracy_libm.h"
 
 #define STRETCH 1024    /* so many y are done at a time; f16s of one exponent */
@@ -194,6 +195,13 @@ INLINE int exact_values(accuracy_pairs *p, int first) {
     case REF_POW: pow_values(p, y, z); break;
     case REF_LOGADDEXP: log_of_sum_values(p, 0, y, z); break;
     case REF_LOGADDEXP2: log_of_sum_values(p, 1, y, z); break;
+    case REF_PRELU: EACH(x > 0 ? x : x * y[i]);
+    case REF_SWIGLU:
+    case REF_GEGLU: {
+      const double gated = accuracy_function_of(p->op)->f2(x, 1);
+      for (int i = 0; i < STRETCH; i++) p->least[i] = fabs(y[i]) < INFINITY ? fabs(y[i]) * 0x1p-126 : 0;
+      EACH((is_infinite(y[i]) ? x : gated) * y[i]);
+    }
     case REF_ATAN2:
       if (accuracy_libm_pairs(atan2, STRETCH, x, y, z)) break;
       EACH(atan2(x, y[i]));

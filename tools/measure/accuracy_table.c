@@ -68,6 +68,15 @@ static const struct {
     {"logaddexp", "where the result is nearer to zero than the larger operand, the bound is in ULPs of that operand:\n"
                   "  the sum cancels, and the exponentials would have to be known to twice the precision"},
     {"logaddexp2", "as logaddexp"},
+    {"softplus", "an exponential and a logarithm, each with its error; with a `beta` that is no power of two up to 2 more"},
+    {"log_sigmoid", "as softplus"},
+    {"softsign", "a sum and a quotient"},
+    {"selu", "`expm1` times a constant"},
+    {"hard_sigmoid", "a sum and a product"},
+    {"hard_swish", "as hard_sigmoid"},
+    {"swiglu", "the product of `silu`, rounded, and x; where `silu` is subnormal, the bound is in ULPs of x times the least normal\n"
+               "  number"},
+    {"geglu", "as swiglu, of `gelu`"},
 };
 
 /* ---- Rows ------------------------------------------------------------------------------------------------------- */
@@ -220,9 +229,10 @@ static void write_file(const char *file) {
         "one input those where neither grad nor the derivative is a normal number, of two those where grad, an input or the\n"
         "derivative is none.\n\n"
         "Where a derivative passes through zero, between sums that cancel, its bound is in ULPs of a number that is larger:\n"
-        "`gelu_backward`, of a quarter of grad; `sinc_backward`, beyond 1, of grad / (32 x^2).\n\n"
+        "`gelu_backward`, of a quarter of grad, as those of `silu`, `gelu_tanh` and `mish`; `swiglu_backward` and\n"
+        "`geglu_backward` by gate, of a quarter of grad times x; `sinc_backward`, beyond 1, of grad / (32 x^2).\n\n"
         "Derivatives without a row round a product at most: they are grad, its negative, its half or 0, ldexp of it, or, of\n"
-        "`leaky_relu`, its product with the parameter. `t306` repeats a sample of this.\n\n", f);
+        "`leaky_relu`, its product with the parameter; of `thresholded_relu`, grad or 0. `t306` repeats a sample of this.\n\n", f);
   write_backward_table(f);
   if (fclose(f) || rename(temporary, file)) bail("%s: cannot be written", file);
   if (!accuracy_programs_write(folder_of(file), &measured)) bail("no tools/measure beside %s to write measured.txt to", file);

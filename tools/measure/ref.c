@@ -371,6 +371,21 @@ static const struct {
     {{"bitwise_count", 1, 0, 0, 0, 0.5, {0}}, TAKES_INTEGER, 0},
     {{"float_power", 2, 0, 0, 0, 1, {0}}, TAKES_ALL, 0},
     {{"saturate_cast", 1, 0, 1, 0, 0.5, {0}}, TAKES_ALL, 0},
+    {{"silu", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"gelu_tanh", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"mish", 1, 0, 0, 0, 1, {0}}, TAKES_FLOATING, 0},
+    {{"softplus", 1, 2, 0, 0, 1.7, {1, 20}}, TAKES_FLOATING, 0},
+    {{"log_sigmoid", 1, 0, 0, 0, 1.7, {0}}, TAKES_FLOATING, 0},
+    {{"softsign", 1, 0, 0, 0, 1.5, {0}}, TAKES_FLOATING, 0},
+    {{"elu", 1, 1, 0, 0, 1, {1}}, TAKES_FLOATING, 0},
+    {{"celu", 1, 1, 0, 0, 1, {1}}, TAKES_FLOATING, 0},
+    {{"selu", 1, 0, 0, 0, 1.8, {0}}, TAKES_FLOATING, 0},
+    {{"hard_sigmoid", 1, 0, 0, 0, 1.1, {0}}, TAKES_FLOATING, 0},
+    {{"hard_swish", 1, 0, 0, 0, 1.5, {0}}, TAKES_FLOATING, 0},
+    {{"thresholded_relu", 1, 1, 0, 0, 0.5, {1}}, TAKES_FLOATING, 0},
+    {{"prelu", 2, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
+    {{"swiglu", 2, 0, 0, 0, 1.95, {0}}, TAKES_FLOATING, 0},
+    {{"geglu", 2, 0, 0, 0, 1.95, {0}}, TAKES_FLOATING, 0},
     {{"modf.fraction", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"modf.integral", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
     {{"frexp.mantissa", 1, 0, 0, 0, 0.5, {0}}, TAKES_FLOATING, 0},
@@ -627,6 +642,8 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
       ref_real product[2] = {param[0], x[0]};
       return x[0] > 0 ? x[0] : eval_exact(REF_MULTIPLY, k, product, NULL);
     }
+    case REF_PRELU: return x[0] > 0 ? x[0] : eval_exact(REF_MULTIPLY, k, x, NULL);
+    case REF_THRESHOLDED_RELU: return is_nan(x[0]) || x[0] > param[0] ? x[0] : 0;
     case REF_LDEXP: return scaled(k, x[0], x[1]);
     case REF_NEXTAFTER: return next_after(k, x[0], x[1]);
     case REF_SPACING: return spacing(k, x[0]);
@@ -685,8 +702,12 @@ static int eval_truth(ref_op op, const ref_real *x) {
   abort();
 }
 
-static int is_sum_of_powers(ref_op op) {
-  return op == REF_LOGADDEXP || op == REF_LOGADDEXP2;
+/* What an error is counted in the ULPs of, where that is larger than the result: of a sum of powers the larger operand, of a
+ * product with an activation that may be subnormal the other factor's product with the least normal number. */
+static ref_real least_of(ref_op op, ref_dtype k, const ref_real *x) {
+  if (op == REF_LOGADDEXP || op == REF_LOGADDEXP2) return REAL(fabs)(x[0] > x[1] ? x[0] : x[1]);
+  if ((op == REF_SWIGLU || op == REF_GEGLU) && !is_infinite(x[1])) return REAL(ldexp)(REAL(fabs)(x[1]), dtypes[k].emin);
+  return 0;
 }
 
 /* The larger and log(1 + what the smaller adds). */
@@ -712,7 +733,43 @@ static ref_real sinc(ref_real x) {
   return (REAL(trunc)(whole / 2) * 2 == whole ? 1 : -1) * REAL(sin)(pi * r) / (pi * x);
 }
 
-ref_real ref_function(ref_op op, ref_real x, ref_real y) {
+/* log(1 + e^x) */
+static ref_real softplus(ref_real x) {
+  return x > 0 ? x + REAL(log1p)(REAL(exp)(-x)) : REAL(log1p)(REAL(exp)(x));
+}
+
+/* x times a share that is 0 at -infinity and 1 at infinity; the limit there is -0 */
+static ref_real shared(ref_real x, ref_real share) {
+  return is_infinite(x) ? (x > 0 ? x : -(ref_real)0) : x * share;
+}
+
+static ref_real scaled_elu(ref_real x, ref_real above, ref_real below) {
+  return x > 0 ? above * x : below * REAL(expm1)(x);
+}
+
+static ref_real activation(ref_op op, ref_real x, const ref_real *param) {
+  switch (op) {
+    case REF_SILU: return shared(x, 1 / (1 + REAL(exp)(-x)));
+    case REF_GELU_TANH: {
+      ref_real scale = REAL(sqrt)(2 / REAL(atan)((ref_real)1)); /* twice the root of 2 / pi */
+      return shared(x, 1 / (1 + REAL(exp)(-scale * (x + x * x * x * 44715 / 1000000))));
+    }
+    case REF_MISH: return shared(x, REAL(tanh)(softplus(x)));
+    case REF_SOFTPLUS: return param[0] * x > param[1] ? x : softplus(param[0] * x) / param[0];
+    case REF_LOG_SIGMOID: return -softplus(-x);
+    case REF_SOFTSIGN: return is_infinite(x) ? REAL(copysign)((ref_real)1, x) : x / (1 + REAL(fabs)(x));
+    case REF_ELU: return scaled_elu(x, 1, param[0]);
+    case REF_CELU: return x > 0 ? x : scaled_elu(x / param[0], 1, param[0]);
+    case REF_SELU: { /* 1.0507009873554804934193349852946, and that times 1.6732632423543772848170429916717 */
+      ref_real above = (ref_real)0x1.0cfabd6a91132p0 + 0x1.6fc7d272f2695p-55;
+      return scaled_elu(x, above, (ref_real)0x1.c212cc640f031p0 + 0x1.05161b045a1fep-56);
+    }
+    case REF_HARD_SIGMOID: return is_nan(x) ? x : x > 3 ? 1 : x > -3 ? (x + 3) / 6 : 0;
+    default: return is_nan(x) || x > 3 ? x : x > -3 ? x * (x + 3) / 6 : -(ref_real)0; /* hard_swish */
+  }
+}
+
+ref_real ref_function(ref_op op, ref_real x, ref_real y, const ref_real *param) {
   switch (op) {
     case REF_EXP: return REAL(exp)(x);
     case REF_LOG: return x < 0 ? nan_value() : REAL(log)(x);
@@ -749,7 +806,9 @@ ref_real ref_function(ref_op op, ref_real x, ref_real y) {
     case REF_GELU: /* x * Phi(x); its limits are -0 and +inf */
       if (is_infinite(x)) return x > 0 ? x : -(ref_real)0;
       return x / 2 * REAL(erfc)(-x / REAL(sqrt)((ref_real)2));
-    default: abort();
+    case REF_SWIGLU: return (is_infinite(y) ? x : ref_function(REF_SILU, x, 0, NULL)) * y;
+    case REF_GEGLU: return (is_infinite(y) ? x : ref_function(REF_GELU, x, 0, NULL)) * y;
+    default: return activation(op, x, param);
   }
 }
 
@@ -796,6 +855,15 @@ static ref_expect around(ref_dtype out, ref_dtype k, ref_real exact, double ulp,
   return e;
 }
 
+/* The declared bound is for the defaults: with other parameters a product and a quotient by them are rounded, and errors before
+ * that are up to twice as many ULPs. */
+static double more_of(const ref_op_info *info, const ref_real *param) {
+  for (int i = 0; i < info->n_params; i++) {
+    if (param[i] != info->param[i]) return 2;
+  }
+  return 0;
+}
+
 ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref_real *param, ref_dtype out) {
   op = op == REF_DIVMOD_QUOTIENT ? REF_FLOOR_DIVIDE : op == REF_DIVMOD_REMAINDER ? REF_REMAINDER : op;
   const ref_op_info *info = &ops[op].info;
@@ -836,8 +904,7 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     return exactly(ref_cast(out, value, REF_KIND_INTEGER), value);
   }
   if (info->ulp > 0.5) {
-    ref_real least = is_sum_of_powers(op) ? REAL(fabs)(v[0] > v[1] ? v[0] : v[1]) : 0;
-    return around(out, k, ref_function(op, v[0], v[1]), info->ulp, least);
+    return around(out, k, ref_function(op, v[0], v[1], p), info->ulp + more_of(info, param), least_of(op, k, v));
   }
   ref_real value = eval_exact(op, k, v, p);
   return exactly(ref_cast(out, value, op == REF_FREXP_EXPONENT ? REF_KIND_INTEGER : REF_KIND_FLOAT), value);

@@ -67,6 +67,8 @@ typedef enum ref_op {
   REF_FLOOR, REF_CEIL, REF_TRUNC, REF_FIX, REF_ROUND, REF_RINT,
   REF_FLOOR_DIVIDE, REF_TRUNC_DIVIDE, REF_REMAINDER, REF_FMOD, REF_GCD, REF_LCM,
   REF_LDEXP, REF_NEXTAFTER, REF_SPACING, REF_BITWISE_COUNT, REF_FLOAT_POWER, REF_SATURATE_CAST,
+  REF_SILU, REF_GELU_TANH, REF_MISH, REF_SOFTPLUS, REF_LOG_SIGMOID, REF_SOFTSIGN, REF_ELU, REF_CELU, REF_SELU,
+  REF_HARD_SIGMOID, REF_HARD_SWISH, REF_THRESHOLDED_RELU, REF_PRELU, REF_SWIGLU, REF_GEGLU,
   REF_N_OPS,
   /* Outputs of ops that have several: NAME.OUTPUT. */
   REF_MODF_FRACTION = REF_N_OPS, REF_MODF_INTEGRAL, REF_FREXP_MANTISSA, REF_FREXP_EXPONENT,
@@ -107,7 +109,7 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
 int ref_within(ref_dtype d, uint64_t got, const ref_expect *expect);
 
 /* The mathematical functions behind ref_eval, in 113 bits. */
-ref_real ref_function(ref_op op, ref_real x, ref_real y);
+ref_real ref_function(ref_op op, ref_real x, ref_real y, const ref_real *param);
 
 /* ---- Tensors ---------------------------------------------------------------------------------------------------- */
 
