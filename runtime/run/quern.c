@@ -89,8 +89,10 @@ quern_status quern_scalar_store(const quern_scalar *number, DLDataType type, voi
   uint64_t words[2];
   uint8_t dtype;
   if (!number || !item) return refuse_null("scalar_store", number ? "the item" : "the number");
-  quern_status status = qn_tensor_read_dtype(type, "scalar_store", &arg, 0, &dtype);
-  if (status) return status;
+  const quern_status status = qn_tensor_read_dtype(type, "scalar_store", &arg, 0, &dtype);
+  if (status)
+    return qn_status_fail(status, "scalar_store: the dtype (code %d, %d bits, %d lanes) is not one of this library's", type.code,
+                          type.bits, type.lanes);
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   qn_assert(qn_dtype_words(dtype) <= 2);
   if (number->kind < 0 || number->kind > QUERN_C128)

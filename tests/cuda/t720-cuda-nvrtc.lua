@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- tags: long
--- t720-cuda-nvrtc: NVRTC compiles the text that t710 runs on the CPU, without headers, for compute capability 7.5, 8.0, 9.0 and
+-- t720-cuda-nvrtc: NVRTC compiles CUDA text, as t710 runs it on the CPU, without headers, for compute capability 7.5, 8.0, 9.0 and
 -- 10.0; kernels of rows reach their operands 16 bytes at a time; nothing spills. nvcc compiles a file of a generated tree under
 -- its defaults. No GPU is needed; where CUDA is not, its part is skipped. QUERN_CUDA_PATH says where it is. Each day NVRTC has every
 -- sixteenth op, every third day nvcc has one.

@@ -46,6 +46,13 @@ for k, name in ipairs(KERNELS) do
   local file = io.open(path)
   local wanted = file and file:read "a"
   if file then file:close() end
+  for spec, line in (text or ""):gmatch "(dsl/[%w_/]+%.lua):(%d+)" do
+    local at = 0
+    for row in io.lines(root .. "/" .. spec) do
+      at = at + 1
+      if at == tonumber(line) and not row:find '^%l+ "[%w_.]+" {' then tap.ok(false, "%s: %s:%s is no declaration", name, spec, line) end
+    end
+  end
   local is_same = without_lines(text) == without_lines(wanted)
   tap.ok(ok and is_same, "%s", name)
   if not is_same then tap.diag("tests/golden/%s differs from:\n%s", file_name, text) end

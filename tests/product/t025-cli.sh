@@ -257,8 +257,13 @@ run 0 'empty files are nobody'"'"'s' generate --out mine --prefix acme --ops add
 mkdir leading
 run 0 'a folder whose name begins with a minus' generate --out=-o --prefix acme --ops add --dtypes f32
 [ -f ./-o/acme.h ]; ok $? '  is one'
-run 0 'a folder with quotes in its name' generate --out "q'u\"o\$te" --prefix acme --ops add --dtypes f32
-[ -f "q'u\"o\$te/acme.h" ]; ok $? '  is one'
+run 0 'a folder with quotes and blanks in its name' generate --out "q'u \"o \$te" --prefix acme --ops add --dtypes f32
+[ -f "q'u \"o \$te/acme.h" ]; ok $? '  is one'
+echo 'unary "acme.same" { doc = "x.", dtypes = floating, body = "x" }' >same.lua
+run 0 '  is taken again with other inputs' generate --out "$PWD/q'u \"o \$te" --prefix acme --ops add --dtypes f32 --spec same.lua
+mkdir -p held/acme.h
+run 1 'a folder in the place of a file' generate --out held --prefix acme --ops add --dtypes f32
+says 'held/acme.h: Is a directory'
 
 # ---- the choices
 run 0 '--dtypes' generate --out choice --prefix acme --ops add --dtypes f64

@@ -260,7 +260,7 @@ __attribute__((destructor)) static void stop(void) {
 /* ---- Running ---- */
 
 /* A free batch of the pool; NULL if all are taken. */
-static shared_work *take_job(void) {
+static shared_work *take_batch(void) {
   uint32_t taken = atomic_load(&pool.taken), bit;
   do {
     if (taken == (uint32_t)((UINT64_C(1) << N_BATCHES) - 1)) return NULL;
@@ -269,12 +269,12 @@ static shared_work *take_job(void) {
   return &pool.batches[__builtin_ctz(bit)];
 }
 
-static void give_job(shared_work *j) {
+static void give_batch(shared_work *j) {
   atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.batches)));
 }
 
 /* Closes the gate and waits until no worker is inside, since workers write to the caller's outputs and read its stack. */
-static void close_job(shared_work *j) {
+static void close_batch(shared_work *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
   while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
     if (!spin(&j->gate, gate) && atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED))
@@ -285,7 +285,7 @@ static void close_job(shared_work *j) {
 
 /* Returns 0 if all batches are taken. */
 static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
-  shared_work *const j = take_job();
+  shared_work *const j = take_batch();
   if (!j) return 0;
   j->n = n;
   j->n_shares = most + 1 < n ? most + 1 : n;
@@ -307,8 +307,8 @@ static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64
 
   run_claimed(j, 0);
 
-  close_job(j);
-  give_job(j);
+  close_batch(j);
+  give_batch(j);
   return 1;
 }
 

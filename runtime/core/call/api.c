@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api.c: the public functions of quern.h up to quern_op_register. Each checks its arguments and calls one function. */
+ * api.c: the public functions of the header, up to quern_op_register. Each checks its arguments and calls one function. */
 #include <string.h>
 
 #include "core/call/dispatch.h"

@@ -25,7 +25,7 @@ typedef struct qn_decision {
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t sizes[QN_MAX_OPERANDS]; /* bytes an item; 0: a position */
   int64_t byte_offset[QN_MAX_OPERANDS]; /* of the tensors; included in nest.ref and in a plan's pointers */
-  const struct qn_specialised *specialised; /* of an op without kernels of its own (qn_fused); else NULL */
+  const struct qn_specialised *specialised; /* of an op without kernels of its own (qn_fused), or of its stand-in */
   const qn_signature *signature;     /* of `specialised`, or own_signature */
   qn_signature own_signature;
   qn_params params;
