@@ -39,7 +39,7 @@ unary "mish" {
 
 unary "softplus" {
   doc    = "log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold, which may be infinite.",
-  params = { beta = 1, threshold = 20 },
+  params = { beta = 1.0, threshold = 20.0 },
   dtypes = floating,
   body   = [[
     // beta x = z + z_lo; an error of it counts as such in e^-|z|
@@ -91,7 +91,7 @@ unary "softsign" {
 
 unary "elu" {
   doc    = "The exponential linear unit: x where it is positive, else alpha (e^x - 1).",
-  params = { alpha = 1 },
+  params = { alpha = 1.0 },
   dtypes = floating,
   body   = [[ x > 0 ? x : alpha * expm1(x) ]],
   ulp    = { f32 = 1, f64 = 1 },
@@ -106,7 +106,7 @@ unary "elu" {
 
 unary "celu" {
   doc    = "The continuously differentiable exponential linear unit: x where it is positive, else alpha (e^(x / alpha) - 1).",
-  params = { alpha = 1 },
+  params = { alpha = 1.0 },
   dtypes = floating,
   body   = [[
     T z = x / alpha;
@@ -178,7 +178,7 @@ unary "hard_swish" {
 
 unary "thresholded_relu" {
   doc    = "x where it is above alpha, else 0; NaN stays NaN.",
-  params = { alpha = 1 },
+  params = { alpha = 1.0 },
   dtypes = floating,
   body   = [[ x <= alpha ? 0 : x ]],
   examples = { { x = 1.0, out = 0.0 }, { x = 1.5, out = 1.5 } },

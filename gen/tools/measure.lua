@@ -15,14 +15,14 @@ local spelling = require "gen.targets.spelling"
 
 local M = {}
 
--- The functions that stay calls: those of the library with an op of the same name that declares a bound, which tools/measure/ref.c
--- has in 113 bits; and the whole quotients, because their bodies use bits.
+-- The functions that stay calls: those of the library with an op of the same name, without parameters, that declares a bound:
+-- tools/measure/ref.c has them in 113 bits; and the whole quotients, because their bodies use bits.
 local QUOTIENTS = { floor_divide = "exact_floor_divide", trunc_divide = "exact_trunc_divide", remainder = "exact_remainder" }
 function M.exact(model)
   local set = {}
   for name in pairs(QUOTIENTS) do set[name] = true end
   for _, op in ipairs(model.ops) do
-    if op.builtin and next(op.ulp) and model.func_of_name[op.name] then set[op.name] = true end
+    if op.builtin and next(op.ulp) and #op.params == 0 and model.func_of_name[op.name] then set[op.name] = true end
   end
   return set
 end
@@ -30,7 +30,7 @@ end
 -- A call of one of them.
 local function exact_call(name, args)
   if QUOTIENTS[name] then return string.format("%s(%s)", QUOTIENTS[name], table.concat(args, ", ")) end
-  return string.format("ref_function(REF_%s, %s, %s)", name:upper(), args[1], args[2] or "0")
+  return string.format("ref_function(REF_%s, %s, %s, 0)", name:upper(), args[1], args[2] or "0")
 end
 
 local NAMED = { "PI", "E", "LN2", "LN10", "LOG2E", "LOG10E", "SQRT2", "SQRT1_2" }

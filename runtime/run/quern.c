@@ -86,13 +86,12 @@ quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op *
 
 quern_status quern_scalar_store(const quern_scalar *number, DLDataType type, void *item) {
   static const quern_arg_info arg = {.name = "item", .is_output = 1};
+  char text[QN_TENSOR_DTYPE_CHARS];
   uint64_t words[2];
   uint8_t dtype;
   if (!number || !item) return refuse_null("scalar_store", number ? "the item" : "the number");
   const quern_status status = qn_tensor_read_dtype(type, "scalar_store", &arg, 0, &dtype);
-  if (status)
-    return qn_status_fail(status, "scalar_store: the dtype (code %d, %d bits, %d lanes) is not one of this library's", type.code,
-                          type.bits, type.lanes);
+  if (status) return qn_status_fail(status, "scalar_store: dtype %s is not known to this library", qn_tensor_dtype_text(type, text));
   const qn_dtype_info *info = &qn_dtype_infos[dtype];
   qn_assert(qn_dtype_words(dtype) <= 2);
   if (number->kind < 0 || number->kind > QUERN_C128)

@@ -92,7 +92,7 @@ static void test_errors(void) {
       {"f32 t = x;", QUERN_E_SYNTAX, "no output"},
       {"y = exp(x, x)", QUERN_E_SYNTAX, "exp"},
       {"y = lookup(x)", QUERN_E_SYNTAX, "lookup"},
-      {"y = gleu(x)", QUERN_E_NOTFOUND, "gelu"},
+      {"y = sigmiod(x)", QUERN_E_NOTFOUND, "sigmoid"},
       {"y = acme.swish(x)", QUERN_E_NOTFOUND, "acme.swish"},
       {"y = acme.host(x)", QUERN_E_UNSUPPORTED, "acme.host"},
       {long_text("y = ", "(", 201, "x"), QUERN_E_LIMIT, "200"},

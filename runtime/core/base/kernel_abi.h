@@ -16,9 +16,6 @@
 #define QN_MAX_OUTPUTS 8 /* of an op with dtype rules; ORDER MAX_OUTPUTS of gen/front/declare_op.lua */
 #define QN_MAX_PARAMS 16
 
-/* The words of 8 bytes that a parameter or single value of a dtype takes. */
-static inline int32_t qn_dtype_words(uint8_t dtype) { return (qn_dtype_infos[dtype].size + 7) / 8; }
-
 /* A kernel runs two nested loops, n[0] inner and n[1] outer, over operands (inputs, then outputs) at ptr[k] with byte
  * strides stride[k][0] and stride[k][1]. A kernel of rank 3 or n reads on: n[2], n[3], ... are further extents, ended by
  * a 0, and stride[j * n_operands + k] holds operand k's strides of the dimensions 2j and 2j + 1. No extent is 0 when a

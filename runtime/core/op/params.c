@@ -7,6 +7,8 @@
 
 #include "core/base/status.h"
 
+int32_t qn_dtype_words(uint8_t dtype) { return (qn_dtype_infos[dtype].size + 7) / 8; }
+
 /* Rounds |value|, which is not NaN, to the bits of a float dtype: to nearest, ties to even, once, from the bits of the double.
  * Values that are too large become `beyond` (infinity or NaN). */
 static uint32_t narrow_float(double value, const qn_dtype_info *info, uint32_t beyond) {

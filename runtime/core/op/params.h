@@ -19,6 +19,9 @@ typedef struct qn_params {
   uint64_t slot[QN_MAX_SLOTS];
 } qn_params;
 
+/* The words of 8 bytes that a parameter or single value of a dtype takes. */
+int32_t qn_dtype_words(uint8_t dtype);
+
 /* Converts one number to a dtype and stores it in qn_dtype_words words from `slot` on; QN_B64 is an integer modulo 2^64. The
  * scalar is of a known kind, C128 only for a complex dtype. Returns an error as a phrase ("NaN"), or NULL. */
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
