@@ -3,12 +3,7 @@
  *
  * t280-oom: the n-th allocation of the library fails, for every n, and every allocation from the n-th on: each function
  * succeeds in full or fails with MEMORY and a sentence, outputs are right or untouched, nothing leaks, nothing crashes.
- * malloc and pthread_create are replaced in this program; only calls that come from the library's own code count. */
-#include <dlfcn.h>
-#include <errno.h>
-#include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
+ * See refused_memory.h. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,101 +15,7 @@ int main(void) {
 }
 #else
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
-    *__libc_memalign(size_t, size_t);
-extern void __libc_free(void *);
-
-static uintptr_t code_low, code_high; /* the library in memory */
-static atomic_int armed, countdown, sticky, n_failures, n_asked, n_live;
-
-/* Blocks that the library holds and got while armed. */
-#define MAX_LIVE 4096
-static void *_Atomic live[MAX_LIVE];
-
-static int from_library(const void *caller) {
-  return (uintptr_t)caller >= code_low && (uintptr_t)caller < code_high;
-}
-
-static int must_fail(const void *caller) {
-  if (!armed || !from_library(caller)) return 0;
-  n_asked++;
-  int left = --countdown;
-  if (left == 0 || (sticky && left < 0)) {
-    n_failures++;
-    return 1;
-  }
-  return 0;
-}
-
-static void *noted(void *p, const void *caller) {
-  if (p && armed && from_library(caller)) {
-    for (int i = 0; i < MAX_LIVE; i++) {
-      void *empty = NULL;
-      if (atomic_compare_exchange_strong(&live[i], &empty, p)) {
-        n_live++;
-        break;
-      }
-    }
-  }
-  return p;
-}
-
-static void forget(void *p) {
-  if (!p || !n_live) return;
-  for (int i = 0; i < MAX_LIVE; i++) {
-    void *is = p;
-    if (atomic_compare_exchange_strong(&live[i], &is, NULL)) {
-      n_live--;
-      return;
-    }
-  }
-}
-
-#define CALLER __builtin_return_address(0)
-void *malloc(size_t n) {
-  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_malloc(n), CALLER);
-}
-void *calloc(size_t n, size_t m) {
-  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_calloc(n, m), CALLER);
-}
-void *realloc(void *p, size_t n) {
-  if (must_fail(CALLER)) return errno = ENOMEM, NULL;
-  forget(p);
-  return noted(__libc_realloc(p, n), CALLER);
-}
-void *aligned_alloc(size_t a, size_t n) {
-  return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_memalign(a, n), CALLER);
-}
-int posix_memalign(void **p, size_t a, size_t n) {
-  if (must_fail(CALLER)) return ENOMEM;
-  *p = noted(__libc_memalign(a, n), CALLER);
-  return *p ? 0 : ENOMEM;
-}
-void free(void *p) {
-  forget(p);
-  __libc_free(p);
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg) {
-  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-  return must_fail(CALLER) ? EAGAIN : real(thread, attributes, start, arg);
-}
-
-static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
-  uintptr_t low = UINTPTR_MAX, high = 0, inside = (uintptr_t)data;
-  (void)size;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-    uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, end = start + info->dlpi_phdr[i].p_memsz;
-    if (start < low) low = start;
-    if (end > high) high = end;
-  }
-  if (inside < low || inside >= high) return 0;
-  code_low = low;
-  code_high = high;
-  return 1;
-}
+#include "refused_memory.h"
 
 /* ---- Scenarios -------------------------------------------------------------------------------------------------- */
 
@@ -240,7 +141,7 @@ static void drive(const char *name, void (*scenario)(void), int all_after) {
   do {
     n++;
     for (int i = 0; i < MAX_LIVE; i++) live[i] = NULL;
-    n_live = n_failures = n_asked = 0;
+    n_live = n_refused = n_asked = 0;
     countdown = n;
     sticky = all_after;
     armed = 1;
@@ -250,7 +151,7 @@ static void drive(const char *name, void (*scenario)(void), int all_after) {
     if (n_live) group_fail("allocation %d failed: %d blocks of the library are left", n, n_live);
     if (n_bad_status || n_wrong) group_fail("allocation %d failed: %d odd statuses, %d wrong results", n, n_bad_status, n_wrong);
     n_bad_status = n_wrong = 0;
-  } while (n_failures && n < 5000);
+  } while (n_refused && n < 5000);
   group_end();
   ok(n > 1 && n < 5000, "%s asks for %d allocations", name, n_asked);
 }
@@ -275,7 +176,7 @@ static void drive_default(void) {
       if (s != QUERN_OK && quern_op_find(NULL, "negative", &op) != QUERN_OK) n_bad_status += 100; /* it can be had later */
       use(op, 100);
       quern_op_release(op);
-      char c = n_failures > 0;
+      char c = n_refused > 0;
       if (write(hits[1], &c, 1) != 1) _exit(9);
       _exit(n_bad_status || n_wrong ? 1 : 0);
     }
@@ -295,12 +196,12 @@ static void drive_default(void) {
 
 int main(void) {
   Dl_info self, library;
-  dl_iterate_phdr(find_library, (void *)(uintptr_t)&quern_op_call);
+  count_calls_from((void *)(uintptr_t)&quern_op_call, NULL);
   if (!code_high || !dladdr((void *)(uintptr_t)&main, &self) ||
       !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase) {
     skip_all("the library is linked into this program: its allocations cannot be told apart");
   }
-  dl_iterate_phdr(find_library, dlsym(RTLD_DEFAULT, "quern_op_call"));
+  count_calls_from(dlsym(RTLD_DEFAULT, "quern_op_call"), NULL);
   for (int i = 0; i < N; i++) x[i] = (float)(i + 1);
   fflush(stdout);
   drive_default();

@@ -3,34 +3,9 @@
 #
 # t525-host-llvm: Clang in process and hosts that use LLVM themselves do not notice each other: hosts linked with the same
 # LLVM, with another one, that open it later, that define LLVM's names, that have a malloc of their own.
-# QUERN_BUILD_DIR: where libquern.a and quern/quern-clang.so are; QUERN_SOURCE_DIR: the repository. Prints TAP.
-LC_ALL=C
-export LC_ALL
-. "$(dirname "$0")/../support/tap.sh"
-
-: "${QUERN_BUILD_DIR:?the folder of libquern.a}" "${QUERN_SOURCE_DIR:?the repository}"
-CC=${CC:-cc}
-work=$(mktemp -d) || bail "no temporary folder"
-trap 'rm -rf "$work"' EXIT
-said=$work/log
-echo "TAP version 13"
-module=$QUERN_BUILD_DIR/quern/quern-clang.so
-if [ ! -f "$module" ]; then
-  skip_all "the module quern-clang is not built"
-fi
-if nm -D "$module" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  skip_all "the module is built with a sanitizer: plain hosts cannot load it"
-fi
-QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
-export QUERN_MODULE_DIR
-runtime=$QUERN_SOURCE_DIR/runtime
-generated=$QUERN_BUILD_DIR/generated
-compile() { # compile OUT SOURCE FLAGS...: a host with the library in it, all of its names exported
-  out=$1
-  shift
-  $CC -std=gnu11 -O1 -rdynamic -Wall -Wextra -Werror -D_GNU_SOURCE -I"$QUERN_SOURCE_DIR" -I"$runtime" -I"$QUERN_SOURCE_DIR/include" -I"$generated" \
-    -I"$generated/runtime" -I"$work" "$@" -o "$work/$out" -L"$QUERN_BUILD_DIR" -l:libquern.a -lpthread -ldl -lm >"$said" 2>&1
-}
+# What it is given and how it builds hosts: support/plain_host.sh.
+. "$(dirname "$0")/../support/plain_host.sh"
+plain_host quern-clang
 
 # ---- What every host does ---------------------------------------------------------------------------------------------
 cat >"$work/use.h" <<'END'

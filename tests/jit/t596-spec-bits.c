@@ -3,15 +3,7 @@
  * t596-spec-bits: specs that arrive at run time, by the public functions: their ops are found, described, called, used in
  * expressions, interpreted and compiled, and give the bits that the same definitions built ahead give: the built-in ops under
  * other names, the library's own math under other names, with its tables and rare blocks. */
-#include "expressions.h"
-
-typedef struct way {
-  const char *name, *tier;
-  int32_t jit;
-} way;
-
-static way ways[2] = {{"interpreted", "interpreter", QUERN_JIT_OFF}};
-static int n_ways = 1;
+#include "spec_tiers.h"
 
 /* ---- The built-in ops under other names ------------------------------------------------------------------------- */
 
@@ -115,16 +107,16 @@ static int agree(quern_op *mine, quern_op *built, operands *o, const quern_call 
   return 0;
 }
 
-static void test_built_ins(const way *way) {
+static void test_built_ins(const spec_tier *tier) {
   rng r;
   operands o;
   char why[1000], text[200];
   char *spec = spec_of_all("acme");
-  quern_ctx *ctx = ctx_of(way->jit);
+  quern_ctx *ctx = ctx_of(tier->jit);
   rng_seed(&r, 1);
   const int32_t before = quern_op_count(ctx);
   double start = now_ms();
-  is_int(load_spec(ctx, "acme.lua", spec), QUERN_OK, "%s: a spec with the built-in ops under other names", way->name);
+  is_int(load_spec(ctx, "acme.lua", spec), QUERN_OK, "%s: a spec with the built-in ops under other names", tier->name);
   diag("%.1f ms", now_ms() - start);
   free(spec);
   int n_backward = 0;
@@ -143,14 +135,14 @@ static void test_built_ins(const way *way) {
     quern_op *mine = op_named(ctx, text), *built = op_named(NULL, d->name);
     for (int turn = 0; dtypes_of(d, turn); turn++) {
       if (turn == 3 && d->n_in == 1) continue;                                  /* nothing mixed */
-      if (way->jit != QUERN_JIT_OFF && turn > 2 && i % 4 != turn % 4) continue; /* a compile each */
+      if (tier->jit != QUERN_JIT_OFF && turn > 2 && i % 4 != turn % 4) continue; /* a compile each */
       group_count(1);
       if (!infer_and_make(mine, &o, dtypes_of(d, turn), d->n_in, &r)) {
         group_fail("acme.%s of %s: infer: %s", d->name, dtypes_of(d, turn), quern_last_error());
       } else {
         if (!agree(mine, built, &o, NULL, why, sizeof why))
           group_fail("acme.%s of %s: %s", d->name, dtypes_of(d, turn), why);
-        if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+        if (strcmp(tier_of(mine, &o, NULL), tier->explained) != 0)
           group_fail("acme.%s of %s: tier %s: %s", d->name, dtypes_of(d, turn), tier_of(mine, &o, NULL),
                      explained(mine, &o, NULL, "reason"));
       }
@@ -178,7 +170,7 @@ static void test_built_ins(const way *way) {
         group_fail("%s of %s: infer: %s", pairs[p][0], dtypes[d], quern_last_error());
       } else {
         if (!agree(mine, built, &o, &call, why, sizeof why)) group_fail("%s of %s: %s", pairs[p][0], dtypes[d], why);
-        if (strcmp(tier_of(mine, &o, &call), way->tier) != 0)
+        if (strcmp(tier_of(mine, &o, &call), tier->explained) != 0)
           group_fail("%s of %s: tier %s: %s", pairs[p][0], dtypes[d], tier_of(mine, &o, &call),
                      explained(mine, &o, &call, "reason"));
       }
@@ -259,7 +251,7 @@ static char *spec_of_math(void) {
   return spec;
 }
 
-static void test_math(const way *way) {
+static void test_math(const spec_tier *tier) {
   static const char *const names[] = {"exp", "log", "erf", "gelu", "sigmoid", "tanh", "pow"};
   static const char *const dtypes[] = {"f32 f32", "f64 f64", "f16 f16", "i32 i32", "i64 i64"};
   rng r;
@@ -270,10 +262,10 @@ static void test_math(const way *way) {
     skip(1, "dsl/math is not here: QUERN_SOURCE_DIR names the sources");
     return;
   }
-  quern_ctx *ctx = ctx_of(way->jit);
+  quern_ctx *ctx = ctx_of(tier->jit);
   rng_seed(&r, 2);
   const quern_status status = load_spec(ctx, "math.lua", spec);
-  is_int(status, QUERN_OK, "%s: the library's math as a spec of somebody else's", way->name);
+  is_int(status, QUERN_OK, "%s: the library's math as a spec of somebody else's", tier->name);
   free(spec);
   if (status) {
     diag("%s", quern_last_error());
@@ -285,13 +277,13 @@ static void test_math(const way *way) {
     snprintf(name, sizeof name, "acme.%s", names[i]);
     quern_op *mine = op_named(ctx, name), *built = op_named(NULL, names[i]);
     for (int d = 0; d < (i == 6 ? 5 : 3); d++) {
-      for (int turn = 0; turn < (way->jit == QUERN_JIT_OFF ? 3 : 1); turn++) {
+      for (int turn = 0; turn < (tier->jit == QUERN_JIT_OFF ? 3 : 1); turn++) {
         group_count(1);
         if (!infer_and_make(mine, &o, dtypes[d], i == 6 ? 2 : 1, &r))
           group_fail("%s of %s: %s", name, dtypes[d], quern_last_error());
         else if (!agree(mine, built, &o, NULL, why, sizeof why))
           group_fail("%s of %s: %s", name, dtypes[d], why);
-        else if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+        else if (strcmp(tier_of(mine, &o, NULL), tier->explained) != 0)
           group_fail("%s of %s: tier %s: %s", name, dtypes[d], tier_of(mine, &o, NULL),
                      explained(mine, &o, NULL, "reason"));
         operands_free(&o);
@@ -359,7 +351,7 @@ static const char parts[] =
   "((" T ")(" STEP(x, "0", "1.5") STEP(x, "1", "-2.0") STEP(x, "2", "0.0") STEP(x, "3", "1e30") STEP(x, "4", "4.0") \
   STEP(x, "5", "5.0") STEP(x, "6", "6.0") "(f32)7.0) * 0.25 + PI)"
 
-static void test_parts(const way *way) {
+static void test_parts(const spec_tier *tier) {
   static const struct {
     const char *mine, *same, *in;
     int n_in;
@@ -410,10 +402,10 @@ static void test_parts(const way *way) {
   rng r;
   operands o;
   char why[1000];
-  quern_ctx *ctx = ctx_of(way->jit);
+  quern_ctx *ctx = ctx_of(tier->jit);
   rng_seed(&r, 3);
   const quern_status status = load_spec(ctx, "parts.lua", parts);
-  is_int(status, QUERN_OK, "%s: tables, lookups, rare blocks, params, bools", way->name);
+  is_int(status, QUERN_OK, "%s: tables, lookups, rare blocks, params, bools", tier->name);
   if (status) {
     diag("%s", quern_last_error());
     quern_ctx_release(ctx);
@@ -427,7 +419,7 @@ static void test_parts(const way *way) {
       group_fail("%s of %s: infer: %s", cases[i].mine, cases[i].in, quern_last_error());
     else if (!agree(mine, same, &o, NULL, why, sizeof why))
       group_fail("%s of %s: %s", cases[i].mine, cases[i].in, why);
-    else if (strcmp(tier_of(mine, &o, NULL), way->tier) != 0)
+    else if (strcmp(tier_of(mine, &o, NULL), tier->explained) != 0)
       group_fail("%s: tier %s: %s", cases[i].mine, tier_of(mine, &o, NULL), explained(mine, &o, NULL, "reason"));
     operands_free(&o);
     quern_op_release(mine);
@@ -454,7 +446,7 @@ static void test_parts(const way *way) {
   quern_call call = {.size = sizeof call, .params = given, .n_params = 2};
   if (!infer_and_make(pick, &o, "bool f64 f64", 3, &r)) bail("%s", quern_last_error());
   ok(agree(pick, same, &o, &call, why, sizeof why), "  called with both parameters %s", why);
-  is_str(tier_of(pick, &o, &call), way->tier, "  tier");
+  is_str(tier_of(pick, &o, &call), tier->explained, "  tier");
   const char *compiles = explained(pick, &o, &call, "compiles");
   DLTensor *other[1] = {&o.out[1].t};
   call.n_params = 1;
@@ -487,22 +479,12 @@ static void test_parts(const way *way) {
 
 int main(void) {
   forget_environment();
-  quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
-  const quern_status status = load_spec(ctx, "empty.lua", "");
-  quern_ctx_release(ctx);
-  if (status) {
-    skip(1, "no specs at run time here: %s", quern_last_error());
-    return done_testing();
-  }
-  find_compiler();
-  if (compiler)
-    ways[n_ways++] = (way){"compiled", compiler, QUERN_JIT_SYNC};
-  else
-    skip(1, "no compiler of kernels is here");
-  for (int w = 0; w < n_ways; w++) {
-    test_built_ins(&ways[w]);
-    test_math(&ways[w]);
-    test_parts(&ways[w]);
+  if (!has_specs()) return done_testing();
+  find_spec_tiers();
+  for (int w = 0; w < n_spec_tiers; w++) {
+    test_built_ins(&spec_tiers[w]);
+    test_math(&spec_tiers[w]);
+    test_parts(&spec_tiers[w]);
   }
   return done_testing();
 }

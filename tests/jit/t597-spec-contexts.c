@@ -6,15 +6,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-#include "expressions.h"
-
-typedef struct way {
-  const char *name, *tier;
-  int32_t jit;
-} way;
-
-static way ways[2] = {{"interpreted", "interpreter", QUERN_JIT_OFF}};
-static int n_ways = 1;
+#include "spec_tiers.h"
 
 static int is_there(quern_ctx *ctx, const char *name) {
   quern_op *op = NULL;
@@ -41,12 +33,12 @@ static void gives(quern_op *op, float x, float wanted, const char *name) {
      status ? ": " : "", status ? quern_last_error() : "");
 }
 
-static void test_snapshots(const way *way) {
-  quern_ctx *ctx = ctx_of(way->jit), *other = ctx_of(way->jit);
+static void test_snapshots(const spec_tier *tier) {
+  quern_ctx *ctx = ctx_of(tier->jit), *other = ctx_of(tier->jit);
   is_int(load_spec(ctx, "one.lua",
               "func \"acme_h\" { doc = \"h\", args = \"x\", body = [[ x * 2 ]] }\n"
               "unary \"acme.f\" { doc = \"f\", dtypes = floating, body = [[ acme_h(x) + 1 ]] }\n"),
-         QUERN_OK, "%s: a spec", way->name);
+         QUERN_OK, "%s: a spec", tier->name);
   quern_op *f = op_named(ctx, "acme.f"), *in_use = op_from(ctx, "acme.f(x) * 10"), *unused = op_from(ctx, "acme.f(x) - 1");
   gives(in_use, 3, 70, "  used in an expression");
   const int32_t count = quern_op_count(ctx);
@@ -120,13 +112,13 @@ static quern_status forty_two(void *self, int32_t n_in, DLTensor *const *in, int
   return QUERN_OK;
 }
 
-static void test_host_names(const way *way) {
-  quern_ctx *ctx = ctx_of(way->jit);
+static void test_host_names(const spec_tier *tier) {
+  quern_ctx *ctx = ctx_of(tier->jit);
   const quern_op_def def = {.size = sizeof def, .name = "acme.k", .n_in = 1, .n_out = 1, .call = forty_two};
   const char *two = "unary \"acme.m\" { doc = \"m\", dtypes = floating, body = [[ x * 3 ]] }\n"
                     "unary \"acme.k\" { doc = \"k\", dtypes = floating, body = [[ x + 1 ]] }\n";
   const char *one = "unary \"acme.m\" { doc = \"m\", dtypes = floating, body = [[ x * 4 ]] }\n";
-  is_int(quern_op_register(ctx, &def), QUERN_OK, "%s: an op of the host's", way->name);
+  is_int(quern_op_register(ctx, &def), QUERN_OK, "%s: an op of the host's", tier->name);
   const int32_t count = quern_op_count(ctx);
   is_int(load_spec(ctx, "two.lua", two), QUERN_E_EXISTS, "  a spec whose second op has its name");
   has_str(quern_last_error(), "acme.k", "    said");
@@ -136,7 +128,7 @@ static void test_host_names(const way *way) {
   gives(m, 2, 8, "    is the new one");
   gives(fused, 2, 9, "    in expressions, too");
   /* The digest of the specs is that of what was loaded: kernels are found again by it. */
-  quern_ctx *same = ctx_of(way->jit);
+  quern_ctx *same = ctx_of(tier->jit);
   is_int(load_spec(same, "one.lua", one), QUERN_OK, "  a context without the failure");
   quern_op *twin = op_from(same, "acme.m(x) + 1");
   gives(twin, 2, 9, "    computes the same");
@@ -305,10 +297,10 @@ static void *load_and_use(void *arg) {
   return NULL;
 }
 
-static void test_threads(const way *way) {
+static void test_threads(const spec_tier *tier) {
   enum { N = 12 };
   pthread_t threads[N];
-  crowd c = {.ctx = ctx_of(way->jit)};
+  crowd c = {.ctx = ctx_of(tier->jit)};
   const char *trouble = NULL;
   const int32_t before = quern_op_count(c.ctx);
   if (load_spec(c.ctx, "shared.lua", "unary \"acme.shared\" { doc = \"s\", dtypes = floating, body = [[ x * 7 ]] }\n"))
@@ -321,7 +313,7 @@ static void test_threads(const way *way) {
     pthread_join(threads[i], &said);
     if (said) trouble = said;
   }
-  ok(!trouble, "%s: 12 threads load specs into one context and use them %s", way->name, trouble ? trouble : "");
+  ok(!trouble, "%s: 12 threads load specs into one context and use them %s", tier->name, trouble ? trouble : "");
   is_int(c.n_loaded, 3, "  of a spec that all bring one comes in");
   is_int(c.n_exists, 3 * N - 3, "  the others are told so");
   is_int(quern_op_count(c.ctx), before + 2 * (1 + 3 * N + 3), "  all ops are there, and their derivatives");
@@ -424,24 +416,14 @@ int main(int argc, char **argv) {
   forget_environment();
   if (argc == 2 && strcmp(argv[1], "alone") == 0) return without_module();
   test_alone();
-  quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
-  const quern_status status = load_spec(ctx, "empty.lua", "");
-  quern_ctx_release(ctx);
-  if (status) {
-    skip(1, "no specs at run time here: %s", quern_last_error());
-    return done_testing();
-  }
+  if (!has_specs()) return done_testing();
   is_int(in_child(on_small_stack, (void *)(uintptr_t)specs_on_small_stack), 0,
          "a spec is loaded and used in a thread with a stack of 64 KB");
-  find_compiler();
-  if (compiler)
-    ways[n_ways++] = (way){"compiled", compiler, QUERN_JIT_SYNC};
-  else
-    skip(1, "no compiler of kernels is here");
-  for (int w = 0; w < n_ways; w++) {
-    test_snapshots(&ways[w]);
-    test_host_names(&ways[w]);
-    test_threads(&ways[w]);
+  find_spec_tiers();
+  for (int w = 0; w < n_spec_tiers; w++) {
+    test_snapshots(&spec_tiers[w]);
+    test_host_names(&spec_tiers[w]);
+    test_threads(&spec_tiers[w]);
   }
   test_where();
   test_hostile();

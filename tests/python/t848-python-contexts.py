@@ -25,8 +25,8 @@ for name, error, status, function, part in (
         ("SHAPE", ValueError, -3, lambda: quern.add(x, array.array("f", [1] * 3)), "does not broadcast"),
         ("OVERLAP", ValueError, -7, lambda: quern.compile("a = x + 1; b = x")(x, out=(y, y)), "output"),
         ("READONLY", ValueError, -8, lambda: quern.add(x, x, out=memoryview(x).toreadonly()), "add: output 1 (out): it is"),
-        ("NOTFOUND", KeyError, -12, lambda: quern.op("sigmiod"), "the nearest name is sigmoid"),
-        ("NOTFOUND in an expression", NameError, -12, lambda: quern.compile("y = sigmiod(x)"), "did you mean 'sigmoid'?"),
+        ("NOTFOUND", KeyError, -12, lambda: quern.op("leaky_rellu"), "the nearest name is leaky_relu"),
+        ("NOTFOUND in an expression", NameError, -12, lambda: quern.compile("y = leaky_rellu(x)"), "did you mean 'leaky_relu'?"),
         ("SYNTAX", SyntaxError, -11, lambda: quern.compile("y = gelu(x"), "expected ')'"),
         ("ARGUMENT", ValueError, -1, lambda: quern.compile("y = x\0"), "a character of value 0"),
         ("LIMIT", ValueError, -18, lambda: quern.compile("y = " + "(" * 300 + "x" + ")" * 300), "")):
