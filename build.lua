@@ -204,11 +204,11 @@ function commands.new()
   io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
 end
 
-for _, word in ipairs(arg) do
-  if word == "--help" or word == "-h" or arg[1] == "help" then
-    io.write(USAGE)
-    os.exit(0)
-  end
+local wants_help = arg[1] == "help"
+for _, word in ipairs(arg) do wants_help = wants_help or word == "--help" or word == "-h" end
+if wants_help then
+  io.write(USAGE)
+  os.exit(0)
 end
 local command = commands[arg[1] or ""]
 if not command then usage(arg[1] and "unknown command '" .. arg[1] .. "'" or nil) end

@@ -159,7 +159,7 @@ def compile_module(target):
 
 
 def write_stub(parent, target):
-    """Writes the type stub of the package in `parent`. That is loaded, in another process: a backend may build more than once."""
+    """Writes the types (.pyi) of the package in `parent`. Imports it in another process, since a back end may build more than once."""
     run = subprocess.run([sys.executable, "-B", str(HERE / "stubs.py"), str(parent), str(target)])
     if run.returncode != 0:
         stop("the package has been compiled, but does not load; the reason is above.")

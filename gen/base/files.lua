@@ -87,13 +87,13 @@ local function earlier_files(folder)
   return names
 end
 
--- Whether a text is of a file that this generator wrote. A depfile begins with its target, in make's syntax.
+-- Whether this generator wrote a file with this text. A depfile has no mark: it begins with its target, in make's syntax.
 local function is_ours(text)
   return text:sub(1, 400):find(M.MARK, 1, true) ~= nil or text:find("^[^\n]*manifest%.json: \\\n") ~= nil
 end
 
--- Why a file may not be written, or nil: something else wrote one of that name. An empty file is nobody's; a manifest is replaced
--- whatever it says.
+-- The reason why a file may not be written, or nil. The reason is a file of that name that this generator did not write. Empty
+-- files and manifest.json are replaced in any case.
 local function trouble_of_writing(path, name, text)
   local file, why, code = io.open(path, "rb")
   if not file then return code ~= ENOENT and code ~= ENOTDIR and why or nil end
@@ -112,8 +112,8 @@ function M.create(path, text)
   return true
 end
 
--- Writes files (relative name -> text) under folder, but none in the place of a file that something else wrote, the manifest apart.
--- Returns { written, kept, removed } or nil and the reason.
+-- Writes files (relative name -> text) under folder. Nothing is written if one of them may not be (trouble_of_writing). Returns
+-- { written, kept, removed } or nil and the reason.
 function M.write(folder, files)
   local names, folders = order.keys(files), { [folder] = true }
   for _, name in ipairs(names) do

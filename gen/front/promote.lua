@@ -22,8 +22,8 @@ function M.kept(dtypes, is_preview)
   return list, left_out
 end
 
--- The dtype that a value of dtype t has where a float is needed. Of an integer or a bool: the smallest dtype of those that floats
--- are computed in that has all its values, or the largest if none has (integers of 64 bits). Of any other dtype: that dtype.
+-- The dtype of a value of dtype t where a float is needed. A float or complex dtype stays. An integer or a bool becomes the smallest
+-- float compute dtype with all its values, or the largest one if none has them (integers of 64 bits).
 local function floating(dtypes, t)
   if t.kind ~= "integer" and t.kind ~= "bool" then return t.name end
   local digits, largest = t.kind == "bool" and 1 or t.bits - (t.signed and 1 or 0), nil

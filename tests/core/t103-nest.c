@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: memory
  *
- * t103-nest: tensors walked together: normalisation against an index-by-index walk; the aliasing law against sets of bytes, and
- * case by case; devices whose memory is a handle. */
+ * t103-nest: loop nests over several tensors: normalisation, against a walk index by index; the aliasing law, against sets of bytes
+ * and in single cases; devices with handles in place of addresses. */
 #include <limits.h>
 #include <stdio.h>
 #include <time.h>
@@ -417,7 +417,7 @@ static void test_overlap_cases(void) {
 
 /* ---- Handles ---- */
 
-/* A device whose `data` is a handle: the places behind one handle are compared, those behind two are apart. */
+/* A device with handles as `data`: offsets from one handle are compared; tensors with different handles are disjoint. */
 static void test_handles(void) {
   static char cl_mem[2]; /* handles: one byte from each other */
   int64_t shape[1] = {8}, down[1] = {-1};
