@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t241-reduction-order: sums of floats: every count of elements to 1099, then those around chunks and nodes of the tree; the order
+ * t243-reduction-order: sums of floats: every count of elements to 1099, then those around chunks and nodes of the tree; the order
  * follows from the shape alone: the same bits in C order, F order and as slices of a larger array; a row's sum is that of its copy,
  * whatever stands beside it. */
 #include "reductions.h"

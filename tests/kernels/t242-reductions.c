@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t240-reductions: every reduction, over any axes of random shapes, layouts, dtypes and values, called in every form, on 1 to 8
+ * t242-reductions: every reduction, over any axes of random shapes, layouts, dtypes and values, called in every form, on 1 to 8
  * threads, slices in any order, at every level, bit for bit against the law of order written down once more; what is refused.
  *
- *   t240-reductions         all of it
- *   t240-reductions quick   fewer cases, in this process only: what a level's process runs */
+ *   t242-reductions         all of it
+ *   t242-reductions quick   fewer cases, in this process only: what a level's process runs */
 #include <unistd.h>
 
 #include "reductions.h"
