@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: long
+ * tags: long memory
  *
  * t242-reductions: every reduction, over any axes of random shapes, layouts, dtypes and values, called in every form, on 1 to 8
  * threads, slices in any order, at every level, bit for bit against the law of order written down once more; what is refused.
@@ -72,6 +72,176 @@ static void test_law(void) {
     free(plain);
   }
   group_end();
+}
+
+/* ---- Examples ----------------------------------------------------------------------------------------------------
+ * What is said of single cases, as numbers: the law and the library are held to them. Vectors, over their one axis. */
+
+enum { MOST_EXAMPLE = 5 };
+static const struct {
+  law_op op;
+  ref_dtype d, result;
+  int n;
+  double x[MOST_EXAMPLE], wanted;
+} examples[] = {
+    {LAW_SUM, REF_F32, REF_F32, 0, {0}, 0.0},
+    {LAW_SUM, REF_F32, REF_F32, 1, {-0.0}, 0.0},
+    {LAW_SUM, REF_F64, REF_F64, 3, {-0.0, -0.0, -0.0}, 0.0},
+    {LAW_SUM, REF_F16, REF_F16, 2, {INFINITY, -INFINITY}, NAN},
+    {LAW_SUM, REF_F16, REF_F16, 4, {65504, 65504, -65504, -65504}, 0},
+    {LAW_SUM, REF_F16, REF_F16, 2, {65504, 65504}, INFINITY},
+    {LAW_SUM, REF_F32, REF_F32, 3, {0x1p127, 0x1p127, -0x1p127}, 0x1p127}, /* the third is added to the first */
+    {LAW_SUM, REF_F32, REF_F32, 3, {0x1p127, -0x1p127, 0x1p127}, INFINITY},
+    {LAW_SUM, REF_BF16, REF_BF16, 3, {256, 1, -256}, 1},
+    {LAW_SUM, REF_I8, REF_I64, 3, {127, 127, 127}, 381},
+    {LAW_SUM, REF_U8, REF_U64, 2, {255, 255}, 510},
+    {LAW_SUM, REF_U32, REF_U64, 2, {4294967295.0, 1}, 4294967296.0},
+    {LAW_SUM, REF_I32, REF_I64, 2, {-2147483648.0, -1}, -2147483649.0},
+    {LAW_SUM, REF_BOOL, REF_I64, 3, {1, 0, 1}, 2},
+    {LAW_SUM, REF_I16, REF_I64, 0, {0}, 0},
+    {LAW_PROD, REF_F32, REF_F32, 0, {0}, 1},
+    {LAW_PROD, REF_U16, REF_U64, 0, {0}, 1},
+    {LAW_PROD, REF_I32, REF_I64, 2, {65536, -65536}, -4294967296.0},
+    {LAW_PROD, REF_BOOL, REF_I64, 2, {1, 1}, 1},
+    {LAW_PROD, REF_F64, REF_F64, 3, {2, 3, -4}, -24},
+    {LAW_PROD, REF_F32, REF_F32, 2, {INFINITY, 0}, NAN},
+    {LAW_MEAN, REF_F32, REF_F32, 0, {0}, NAN},
+    {LAW_MEAN, REF_I16, REF_F32, 0, {0}, NAN},
+    {LAW_MEAN, REF_F64, REF_F64, 2, {-0.0, -0.0}, 0.0},
+    {LAW_MEAN, REF_I8, REF_F32, 2, {127, 127}, 127},
+    {LAW_MEAN, REF_BOOL, REF_F32, 4, {1, 0, 0, 0}, 0.25},
+    {LAW_MEAN, REF_I32, REF_F64, 2, {2147483647, 2147483646}, 2147483646.5},
+    {LAW_MEAN, REF_U32, REF_F64, 2, {4294967295.0, 4294967295.0}, 4294967295.0},
+    {LAW_MEAN, REF_I64, REF_F64, 2, {9007199254740992.0, 0}, 4503599627370496.0},
+    {LAW_MEAN, REF_F16, REF_F16, 2, {65504, 65504}, 65504},
+    {LAW_MEAN, REF_F32, REF_F32, 2, {3e38, 3e38}, INFINITY},
+    {LAW_MAX, REF_F32, REF_F32, 2, {-0.0, 0.0}, 0.0},
+    {LAW_MAX, REF_F32, REF_F32, 2, {0.0, -0.0}, 0.0},
+    {LAW_MAX, REF_F64, REF_F64, 3, {-0.0, -0.0, -1}, -0.0},
+    {LAW_MAX, REF_F32, REF_F32, 3, {1, NAN, 2}, NAN},
+    {LAW_MAX, REF_F16, REF_F16, 3, {NAN, INFINITY, 2}, NAN},
+    {LAW_MAX, REF_F32, REF_F32, 2, {-INFINITY, -INFINITY}, -INFINITY},
+    {LAW_MAX, REF_I8, REF_I8, 3, {-128, -127, -128}, -127},
+    {LAW_MAX, REF_U64, REF_U64, 2, {0, 9223372036854775808.0}, 9223372036854775808.0},
+    {LAW_MAX, REF_I64, REF_I64, 1, {-9223372036854775808.0}, -9223372036854775808.0},
+    {LAW_MIN, REF_F32, REF_F32, 2, {-0.0, 0.0}, -0.0},
+    {LAW_MIN, REF_F32, REF_F32, 2, {0.0, -0.0}, -0.0},
+    {LAW_MIN, REF_F64, REF_F64, 3, {1, NAN, -INFINITY}, NAN},
+    {LAW_MIN, REF_U8, REF_U8, 3, {255, 254, 255}, 254},
+    {LAW_ANY, REF_F32, REF_BOOL, 0, {0}, 0},
+    {LAW_ANY, REF_F32, REF_BOOL, 2, {-0.0, 0.0}, 0},
+    {LAW_ANY, REF_F32, REF_BOOL, 2, {0, NAN}, 1},
+    {LAW_ANY, REF_I16, REF_BOOL, 2, {0, 256}, 1},
+    {LAW_ANY, REF_F64, REF_BOOL, 1, {5e-324}, 1},
+    {LAW_ALL, REF_F32, REF_BOOL, 0, {0}, 1},
+    {LAW_ALL, REF_F32, REF_BOOL, 2, {1, -0.0}, 0},
+    {LAW_ALL, REF_F32, REF_BOOL, 2, {1, NAN}, 1},
+    {LAW_ALL, REF_I64, REF_BOOL, 2, {4294967296.0, 1}, 1},
+    {LAW_COUNT_NONZERO, REF_F32, REF_I64, 0, {0}, 0},
+    {LAW_COUNT_NONZERO, REF_F32, REF_I64, 5, {NAN, 0, -0.0, 1, -INFINITY}, 3},
+    {LAW_ARGMAX, REF_F32, REF_I64, 4, {1, 3, 3, 2}, 1},
+    {LAW_ARGMAX, REF_F32, REF_I64, 2, {-0.0, 0.0}, 0},
+    {LAW_ARGMAX, REF_F64, REF_I64, 5, {1, INFINITY, NAN, 2, NAN}, 2},
+    {LAW_ARGMAX, REF_F32, REF_I64, 3, {-INFINITY, -INFINITY, -INFINITY}, 0},
+    {LAW_ARGMAX, REF_I8, REF_I64, 3, {-128, -128, -127}, 2},
+    {LAW_ARGMAX, REF_U8, REF_I64, 3, {127, 128, 128}, 1},
+    {LAW_ARGMIN, REF_F32, REF_I64, 2, {0.0, -0.0}, 0},
+    {LAW_ARGMIN, REF_F32, REF_I64, 3, {2, NAN, 1}, 1},
+    {LAW_ARGMIN, REF_BF16, REF_I64, 3, {2, 1, 1}, 1},
+    {LAW_LOGSUMEXP, REF_F32, REF_F32, 0, {0}, -INFINITY},
+    {LAW_LOGSUMEXP, REF_F32, REF_F32, 2, {-INFINITY, -INFINITY}, -INFINITY},
+    {LAW_LOGSUMEXP, REF_F64, REF_F64, 2, {INFINITY, 1}, INFINITY},
+    {LAW_LOGSUMEXP, REF_F64, REF_F64, 2, {INFINITY, NAN}, NAN},
+    {LAW_LOGSUMEXP, REF_F16, REF_F16, 1, {1000}, 1000},
+    {LAW_VAR, REF_F32, REF_F32, 4, {1, 2, 3, 4}, 1.25},
+    {LAW_VAR, REF_F64, REF_F64, 1, {7}, 0},
+    {LAW_STD, REF_F32, REF_F32, 2, {1, 5}, 2},
+    {LAW_SOFTMAX, REF_F32, REF_F32, 1, {1000}, 1},
+    {LAW_SOFTMAX, REF_F64, REF_F64, 1, {-INFINITY}, NAN},
+    {LAW_SOFTMAX, REF_F32, REF_F32, 1, {INFINITY}, NAN},
+    {LAW_LOG_SOFTMAX, REF_F32, REF_F32, 1, {-1000}, 0},
+};
+
+static void test_examples(void) {
+  group_begin("examples");
+  for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+    const law_op op = examples[i].op;
+    const int64_t n = examples[i].n;
+    reduction c = {.op = op, .axes = -1, .is_default = 1, .values = "an example"};
+    rng r;
+    int64_t count;
+    rng_seed(&r, 2402);
+    operand_make(&c.in, examples[i].d, 1, &n, NULL, &r);
+    operand_make(&c.out, examples[i].result, law_is_full(op), &n, NULL, &r);
+    const ref_kind kind = ref_dtype_kind(examples[i].d);
+    for (int64_t k = 0; k < n; k++)
+      ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, (ref_real)examples[i].x[k], kind));
+    uint64_t *by_law = law_eval(op, &c.in.t, 1, 0, examples[i].result, map_by_library, &count);
+    const uint64_t wanted = ref_cast(examples[i].result, (ref_real)examples[i].wanted, ref_dtype_kind(examples[i].result));
+    group_count(1);
+    if (count != 1 || by_law[0] != wanted || law_result(op, c.in.d) != examples[i].result)
+      group_fail("example %zu, %s: the law gives 0x%" PRIx64 ", not 0x%" PRIx64, i, law_name(op), by_law[0], wanted);
+    if (law_ops[op][0]) reduction_run(&c, &wanted, 1);
+    free(by_law);
+    operand_free(&c.in);
+    operand_free(&c.out);
+  }
+  group_end();
+}
+
+/* Nothing to reduce, or nowhere to put it, over any axes. */
+static void test_empty(law_op op) {
+  static const int64_t shapes[][3] = {{0, 1, 1}, {3, 0, 1}, {0, 3, 1}, {0, 0, 1}, {2, 0, 3}, {0, 2, 0}, {1, 1, 1}, {1, 1, 0}};
+  rng r;
+  rng_seed(&r, 2404);
+  group_begin("%s: empty axes", law_name(op));
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (int ndim = 1; ndim <= 3; ndim++)
+      for (int axes = 0; axes < 1 << ndim; axes++)
+        for (int keepdims = 0; keepdims < (law_is_full(op) ? 1 : 2); keepdims++) {
+          reduction c = {.op = op, .axes = axes, .keepdims = keepdims, .form = s % 2 ? CALLED : ALLOCATED, .values = "of empty axes"};
+          const ref_dtype d = ndim == 2 && law_must_take(op, REF_I16) ? REF_I16 : REF_F32;
+          int64_t shape[QUERN_MAX_NDIM], count;
+          operand_make(&c.in, d, ndim, shapes[s], NULL, &r);
+          operand_make(&c.out, law_result(op, d), output_shape(&c, shape), shape, NULL, &r);
+          uint64_t *wanted = law_eval(op, &c.in.t, (uint64_t)axes, 0, c.out.d, map_by_library, &count);
+          reduction_run(&c, wanted, count);
+          free(wanted);
+          operand_free(&c.in);
+          operand_free(&c.out);
+        }
+  group_end();
+}
+
+/* Ones: a sum is rounded once and may be infinite, a mean divides before that; i8 does not wrap. */
+static void test_ones(void) {
+  static const struct {
+    law_op op;
+    ref_dtype d;
+    double wanted;
+  } ones[] = {{LAW_SUM, REF_F16, INFINITY}, {LAW_MEAN, REF_F16, 1},   {LAW_SUM, REF_BF16, 70144}, {LAW_MEAN, REF_BF16, 1}, {LAW_SUM, REF_I8, 70000},
+              {LAW_MEAN, REF_U8, 1},        {LAW_SUM, REF_F32, 70000}, {LAW_MAX, REF_I8, 1},      {LAW_ARGMAX, REF_U8, 0}, {LAW_SUM, REF_BOOL, 70000}};
+  const int64_t n = 70000, still = 0;
+  for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+    const law_op op = ones[i].op;
+    if (!law_ops[op][0]) continue;
+    for (int is_broadcast = 0; is_broadcast < 2; is_broadcast++) {
+      reduction c = {.op = op, .axes = -1, .is_default = 1, .values = "70000 ones"};
+      const ref_dtype result = law_result(op, ones[i].d);
+      rng r;
+      rng_seed(&r, 2403);
+      group_begin("%s of 70000 %s in %s", law_name(op), is_broadcast ? "times 1" : "ones", ref_dtype_name(ones[i].d));
+      operand_make(&c.in, ones[i].d, 1, &n, is_broadcast ? &still : NULL, &r);
+      operand_make(&c.out, result, 0, NULL, NULL, &r);
+      for (int64_t k = 0; k < n; k++)
+        ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, 1, ref_dtype_kind(c.in.d)));
+      const uint64_t wanted = ref_cast(result, (ref_real)ones[i].wanted, ref_dtype_kind(result));
+      reduction_run(&c, &wanted, 1);
+      operand_free(&c.in);
+      operand_free(&c.out);
+      group_end();
+    }
+  }
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
@@ -192,7 +362,8 @@ static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape,
   operand_describe(o, d, ndim, shape, strides);
   if (kind == 0) o->t.strides = NULL;
   const int item = ref_dtype_size(d), offset = kind < 2 ? 0 : item * (int)rng_below(r, 9) + (rng_below(r, 8) == 0 ? (int)rng_below(r, 8) : 0);
-  operand_allocate(o, offset, GUARD_NONE);
+  if (rng_below(r, 12) == 0) operand_allocate(o, 0, rng_below(r, 2) ? GUARD_FRONT : GUARD_BACK);
+  else operand_allocate(o, offset, GUARD_NONE);
   const int64_t moved = kind % 2 ? item * (int64_t)rng_below(r, 300) : 0;
   o->t.data = (char *)o->t.data - moved;
   o->t.byte_offset = (uint64_t)moved;
@@ -517,9 +688,12 @@ int main(int argc, char **argv) {
   if (first_round < 0) first_round = 0, n_rounds = SANITIZED ? 1 : 8;
   make_contexts();
   test_law();
+  test_examples();
+  test_ones();
   for (int op = 0; op < LAW_N_OPS; op++) {
     if (!is_there((law_op)op)) continue;
     test_dtypes((law_op)op);
+    test_empty((law_op)op);
     test_random((law_op)op);
     if (is_child) continue;
     test_refused((law_op)op);
