@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: long memory
+ * tags: long memory threads-full
  *
  * t242-reductions: every reduction, over any axes of random shapes, layouts, dtypes and values, called in every form, on 1 to 8
  * threads, slices in any order, at every level, bit for bit against the law of order written down once more; what is refused.
@@ -50,7 +50,9 @@ static void test_law(void) {
     float *plain = malloc((size_t)(n + 1) * sizeof *plain);
     for (int64_t k = 0; k < n; k++) {
       const int kind = (int)rng_below(&r, 40);
-      x[k].f32 = plain[k] = kind == 0 ? -0.0f : kind == 1 ? 1e-45f : (float)((rng_unit(&r) - 0.5) * ldexp(1, (int)rng_range(&r, -8, 8)));
+      x[k].f32 = plain[k] = kind == 0   ? -0.0f
+                            : kind == 1 ? 1e-45f
+                                        : (float)((rng_unit(&r) - 0.5) * ldexp(1, (int)rng_range(&r, -8, 8)));
     }
     law_tree(law_add_f32, 1, &n, x, &total);
     const float a = 0 + total.f32, b = sum_by_chunks(plain, n);
@@ -66,8 +68,8 @@ static void test_law(void) {
     for (int64_t k = 0; k < size && k < n; k++) sum += x[k].u64 = rng_u64(&r);
     group_count(1);
     if (size <= n && (!law_tree(law_add_u64, 4, extents, x, &total) || total.u64 != sum))
-      group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]: an element is missing", extents[0], extents[1], extents[2],
-                 extents[3]);
+      group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]: an element is missing", extents[0], extents[1],
+                 extents[2], extents[3]);
     free(x);
     free(plain);
   }
@@ -174,8 +176,7 @@ static void test_examples(void) {
     operand_make(&c.in, examples[i].d, 1, &n, NULL, &r);
     operand_make(&c.out, examples[i].result, law_is_full(op), &n, NULL, &r);
     const ref_kind kind = ref_dtype_kind(examples[i].d);
-    for (int64_t k = 0; k < n; k++)
-      ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, (ref_real)examples[i].x[k], kind));
+    for (int64_t k = 0; k < n; k++) ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, (ref_real)examples[i].x[k], kind));
     uint64_t *by_law = law_eval(op, &c.in.t, 1, 0, examples[i].result, map_by_library, &count);
     const uint64_t wanted = ref_cast(examples[i].result, (ref_real)examples[i].wanted, ref_dtype_kind(examples[i].result));
     group_count(1);
@@ -199,7 +200,8 @@ static void test_empty(law_op op) {
     for (int ndim = 1; ndim <= 3; ndim++)
       for (int axes = 0; axes < 1 << ndim; axes++)
         for (int keepdims = 0; keepdims < (law_is_full(op) ? 1 : 2); keepdims++) {
-          reduction c = {.op = op, .axes = axes, .keepdims = keepdims, .form = s % 2 ? CALLED : ALLOCATED, .values = "of empty axes"};
+          reduction c = {
+              .op = op, .axes = axes, .keepdims = keepdims, .form = s % 2 ? CALLED : ALLOCATED, .values = "of empty axes"};
           const ref_dtype d = ndim == 2 && law_must_take(op, REF_I16) ? REF_I16 : REF_F32;
           int64_t shape[QUERN_MAX_NDIM], count;
           operand_make(&c.in, d, ndim, shapes[s], NULL, &r);
@@ -219,8 +221,9 @@ static void test_ones(void) {
     law_op op;
     ref_dtype d;
     double wanted;
-  } ones[] = {{LAW_SUM, REF_F16, INFINITY}, {LAW_MEAN, REF_F16, 1},   {LAW_SUM, REF_BF16, 70144}, {LAW_MEAN, REF_BF16, 1}, {LAW_SUM, REF_I8, 70000},
-              {LAW_MEAN, REF_U8, 1},        {LAW_SUM, REF_F32, 70000}, {LAW_MAX, REF_I8, 1},      {LAW_ARGMAX, REF_U8, 0}, {LAW_SUM, REF_BOOL, 70000}};
+  } ones[] = {{LAW_SUM, REF_F16, INFINITY}, {LAW_MEAN, REF_F16, 1},    {LAW_SUM, REF_BF16, 70144}, {LAW_MEAN, REF_BF16, 1},
+              {LAW_SUM, REF_I8, 70000},     {LAW_MEAN, REF_U8, 1},     {LAW_SUM, REF_F32, 70000},  {LAW_MAX, REF_I8, 1},
+              {LAW_ARGMAX, REF_U8, 0},      {LAW_SUM, REF_BOOL, 70000}};
   const int64_t n = 70000, still = 0;
   for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
     const law_op op = ones[i].op;
@@ -233,8 +236,7 @@ static void test_ones(void) {
       group_begin("%s of 70000 %s in %s", law_name(op), is_broadcast ? "times 1" : "ones", ref_dtype_name(ones[i].d));
       operand_make(&c.in, ones[i].d, 1, &n, is_broadcast ? &still : NULL, &r);
       operand_make(&c.out, result, 0, NULL, NULL, &r);
-      for (int64_t k = 0; k < n; k++)
-        ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, 1, ref_dtype_kind(c.in.d)));
+      for (int64_t k = 0; k < n; k++) ref_put(c.in.d, ref_address(&c.in.t, &k), ref_cast(c.in.d, 1, ref_dtype_kind(c.in.d)));
       const uint64_t wanted = ref_cast(result, (ref_real)ones[i].wanted, ref_dtype_kind(result));
       reduction_run(&c, &wanted, 1);
       operand_free(&c.in);
@@ -246,10 +248,12 @@ static void test_ones(void) {
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-enum { TAME, BINADES, MANY_BINADES, NEGATIVE_ZEROS, ZEROS, FEW_SPECIAL, INFINITIES, TIES, ANYTHING, NEAR_ONE, ENORMOUS, N_VALUES };
+enum {
+  TAME, BINADES, MANY_BINADES, NEGATIVE_ZEROS, ZEROS, FEW_SPECIAL, INFINITIES, TIES, ANYTHING, NEAR_ONE, ENORMOUS, N_VALUES
+};
 static const char *const value_names[N_VALUES] = {
-    "tame", "16 binades", "many binades", "all -0", "zeros and the least numbers", "few special ones", "infinities", "ties",
-    "anything", "near one", "huge"};
+    "tame", "16 binades", "many binades", "all -0", "zeros and the least numbers", "few special ones", "infinities",
+    "ties", "anything",   "near one",     "huge"};
 
 static double signed_unit(rng *r) { return 2 * rng_unit(r) - 1; }
 
@@ -262,7 +266,8 @@ static uint64_t draw_float(rng *r, ref_dtype d, int values, int64_t rarity) {
       return ref_from_double(d, copysign(1 + rng_unit(r), signed_unit(r)) * ldexp(1, (int)rng_range(r, -reach, reach - 4)));
     case NEGATIVE_ZEROS: return ref_from_double(d, -0.0);
     case ZEROS: return minus | rng_below(r, 2);
-    case INFINITIES: return rng_below(r, (uint64_t)rarity) ? ref_from_double(d, signed_unit(r)) : ref_from_double(d, INFINITY) | minus;
+    case INFINITIES:
+      return rng_below(r, (uint64_t)rarity) ? ref_from_double(d, signed_unit(r)) : ref_from_double(d, INFINITY) | minus;
     case TIES: return ref_from_double(d, (double)rng_range(r, -2, 2)) | (rng_below(r, 5) ? 0 : minus);
     case ANYTHING: return random_bits(r, d);
     case NEAR_ONE: return ref_from_double(d, copysign(1 + signed_unit(r) / 64, rng_below(r, 3) ? 1 : -1));
@@ -277,7 +282,8 @@ static uint64_t draw_float(rng *r, ref_dtype d, int values, int64_t rarity) {
 static uint64_t draw_integer(rng *r, ref_dtype d, int values, int64_t rarity) {
   const int bits = 8 * ref_dtype_size(d);
   const uint64_t mask = ~(uint64_t)0 >> (64 - bits), top = (uint64_t)1 << (bits - 1);
-  if (d == REF_BOOL) return values == NEGATIVE_ZEROS ? 0 : values == FEW_SPECIAL ? rng_below(r, (uint64_t)rarity) == 0 : rng_u64(r) & 1;
+  if (d == REF_BOOL)
+    return values == NEGATIVE_ZEROS ? 0 : values == FEW_SPECIAL ? rng_below(r, (uint64_t)rarity) == 0 : rng_u64(r) & 1;
   switch (values) {
     case NEGATIVE_ZEROS: return 0;
     case ZEROS: return rng_below(r, (uint64_t)rarity) == 0;
@@ -305,9 +311,9 @@ static void fill(operand *o, rng *r, int values, int64_t row) {
   for (int k = 0; k < BAG && is_bagged; k++)
     bag[k] = ref_dtype_kind(o->d) == REF_KIND_FLOAT ? draw_float(r, o->d, values, rarity) : draw_integer(r, o->d, values, rarity);
   do {
-    const uint64_t x = is_bagged                                 ? bag[rng_u64(r) % BAG]
+    const uint64_t x = is_bagged                                ? bag[rng_u64(r) % BAG]
                        : ref_dtype_kind(o->d) == REF_KIND_FLOAT ? draw_float(r, o->d, values, rarity)
-                                                                 : draw_integer(r, o->d, values, rarity);
+                                                                : draw_integer(r, o->d, values, rarity);
     ref_put(o->d, ref_address(&o->t, index), x);
   } while (ref_next_index(o->t.ndim, o->t.shape, index));
 }
@@ -315,10 +321,12 @@ static void fill(operand *o, rng *r, int values, int64_t row) {
 /* ---- Shapes and layouts ------------------------------------------------------------------------------------------ */
 
 static int64_t draw_extent(rng *r, int is_large, int64_t most) {
-  static const int64_t large[] = {1,   2,   15,  16,  17,  30,   64,   100,  127,  128,  240,  255,  256,   257,   272,   511,    513,
-                                  767, 768, 769, 1000, 1024, 1025, 2048, 4095, 4096, 4097, 5000, 8191, 16385, 65535, 65536, 65537, 262145};
+  static const int64_t large[] = {1,    2,    15,   16,   17,   30,    64,    100,   127,   128,   240,  255,
+                                  256,  257,  272,  511,  513,  767,   768,   769,   1000,  1024,  1025, 2048,
+                                  4095, 4096, 4097, 5000, 8191, 16385, 65535, 65536, 65537, 262145};
   static const int64_t small[] = {1, 1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33};
-  const int64_t extent = is_large ? large[rng_below(r, sizeof large / sizeof *large)] : small[rng_below(r, sizeof small / sizeof *small)];
+  const int64_t extent =
+      is_large ? large[rng_below(r, sizeof large / sizeof *large)] : small[rng_below(r, sizeof small / sizeof *small)];
   return extent <= most ? extent : is_large ? 1 + (int64_t)rng_below(r, (uint64_t)most) : 1;
 }
 
@@ -361,7 +369,8 @@ static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape,
   }
   operand_describe(o, d, ndim, shape, strides);
   if (kind == 0) o->t.strides = NULL;
-  const int item = ref_dtype_size(d), offset = kind < 2 ? 0 : item * (int)rng_below(r, 9) + (rng_below(r, 8) == 0 ? (int)rng_below(r, 8) : 0);
+  const int item = ref_dtype_size(d),
+            offset = kind < 2 ? 0 : item * (int)rng_below(r, 9) + (rng_below(r, 8) == 0 ? (int)rng_below(r, 8) : 0);
   if (rng_below(r, 12) == 0) operand_allocate(o, 0, rng_below(r, 2) ? GUARD_FRONT : GUARD_BACK);
   else operand_allocate(o, offset, GUARD_NONE);
   const int64_t moved = kind % 2 ? item * (int64_t)rng_below(r, 300) : 0;
@@ -383,8 +392,9 @@ static int takes(law_op op, ref_dtype d) {
 /* Of the result's kind or a higher one. */
 static ref_dtype draw_output(rng *r, ref_dtype result) {
   ref_dtype d = result;
-  if (rng_below(r, 4) == 0) do d = (ref_dtype)rng_below(r, REF_N_DTYPES);
-    while (ref_dtype_kind(d) < ref_dtype_kind(result));
+  if (rng_below(r, 4)) return d;
+  do d = (ref_dtype)rng_below(r, REF_N_DTYPES);
+  while (ref_dtype_kind(d) < ref_dtype_kind(result));
   return d;
 }
 
@@ -449,7 +459,8 @@ static void test_dtypes(law_op op) {
       continue;
     }
     if (status) group_fail("%s: %s", ref_dtype_name((ref_dtype)d), quern_last_error());
-    else if (shape.ndim != (law_is_full(op) ? 2 : 0)) group_fail("%s: inferred with %d dimensions", ref_dtype_name((ref_dtype)d), shape.ndim);
+    else if (shape.ndim != (law_is_full(op) ? 2 : 0))
+      group_fail("%s: inferred with %d dimensions", ref_dtype_name((ref_dtype)d), shape.ndim);
     else if (ref_dtype_of(shape.dtype) != law_result(op, (ref_dtype)d))
       group_fail("%s: gives %d, wanted %s", ref_dtype_name((ref_dtype)d), ref_dtype_of(shape.dtype),
                  ref_dtype_name(law_result(op, (ref_dtype)d)));
@@ -458,9 +469,7 @@ static void test_dtypes(law_op op) {
 }
 
 /* Does the library's definition of the op for this dtype stand in the law? That of rows of integers does not. */
-static int is_defined(law_op op, ref_dtype d) {
-  return ref_dtype_kind(d) == REF_KIND_FLOAT || (op != LAW_VAR && op != LAW_STD);
-}
+static int is_defined(law_op op, ref_dtype d) { return ref_dtype_kind(d) == REF_KIND_FLOAT || (op != LAW_VAR && op != LAW_STD); }
 
 static void test_random(law_op op) {
   const int is_light = op == LAW_SUM || op == LAW_MEAN || op == LAW_MAX || op == LAW_ARGMAX || op == LAW_SOFTMAX;
@@ -599,7 +608,8 @@ static void test_refused(law_op op) {
   p.out.t.byte_offset = 0;
   operand_save(&p.in);
   in = &p.in.t, out = &p.out.t;
-  is_int(quern_op_call(p.op, 1, &in, 1, &out, NULL), QUERN_E_OVERLAP, "%s: an output in the input: %s", p.info->name, quern_last_error());
+  is_int(quern_op_call(p.op, 1, &in, 1, &out, NULL), QUERN_E_OVERLAP, "%s: an output in the input: %s", p.info->name,
+         quern_last_error());
   ok(operand_same(&p.in), "  and both are as they were");
   p.out.t = apart;
   operand_free(&p.out);
@@ -630,7 +640,8 @@ static void test_refused(law_op op) {
     is_int(quern_plan_run(plan, &p.in.t.data, &p.out.t.data, with(&n, p.info, "axes", whole(4))), QUERN_E_ARGUMENT,
            "  and run over an axis that is not there");
     ok(operand_same(&p.out), "  nothing of which writes");
-    is_int(quern_plan_run(plan, &p.in.t.data, &p.out.t.data, with(&n, p.info, "axes", whole(2))), QUERN_OK, "  and run as planned");
+    is_int(quern_plan_run(plan, &p.in.t.data, &p.out.t.data, with(&n, p.info, "axes", whole(2))), QUERN_OK,
+           "  and run as planned");
     is_int(quern_plan_run(plan, &p.in.t.data, &p.out.t.data, NULL), QUERN_OK, "  and run with what it keeps");
   }
   quern_plan_release(plan);
@@ -649,8 +660,10 @@ static void test_measured(law_op op) {
   quern_shape shape = {.size = sizeof shape};
   operand_describe(&x, REF_F32, 3, huge, still);
   DLTensor *in = &x.t;
-  is_int(quern_op_measure(o, 1, &in, 1, &shape, with(&n, info, "axes", whole(5))), QUERN_OK, "%s: 3 * 2^40 elements measured", info->name);
-  if (law_is_full(op)) ok(shape.ndim == 3 && shape.shape[0] == huge[0] && shape.shape[2] == huge[2], "  the shape is the input's");
+  is_int(quern_op_measure(o, 1, &in, 1, &shape, with(&n, info, "axes", whole(5))), QUERN_OK, "%s: 3 * 2^40 elements measured",
+         info->name);
+  if (law_is_full(op))
+    ok(shape.ndim == 3 && shape.shape[0] == huge[0] && shape.shape[2] == huge[2], "  the shape is the input's");
   else ok(shape.ndim == 1 && shape.shape[0] == 3, "  one dimension is left");
   is_int(quern_op_infer(o, 1, &in, 1, &shape), QUERN_OK, "  inferred");
   is_int(shape.ndim, law_is_full(op) ? 3 : 0, "  over all axes");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: memory threads
  *
- * t243-reduction-order: sums of floats: every count of elements to 1099, then those around chunks and nodes of the tree; the order
- * follows from the shape alone: the same bits in C order, F order and as slices of a larger array; a row's sum is that of its copy,
- * whatever stands beside it. */
+ * t243-reduction-order: sums of floats: every count of elements to 1099, then those around chunks and nodes of the tree; the
+ * order follows from the shape alone: the same bits in C order, F order and as slices of a larger array; a row's sum is that of
+ * its copy, whatever stands beside it. */
 #include "reductions.h"
 
 static const ref_dtype dtypes[] = {REF_F32, REF_F64};
@@ -42,8 +42,7 @@ static void look(view *v, ref_dtype d, void *data, int64_t offset, int ndim, con
   memcpy(v->shape, shape, sizeof *shape * (size_t)ndim);
   if (strides) memcpy(v->strides, strides, sizeof *strides * (size_t)ndim);
   else compact_strides(ndim, shape, v->strides);
-  v->t = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = ndim, .dtype = ref_dtype_dl(d), .shape = v->shape,
-                    .strides = v->strides, .byte_offset = (uint64_t)(offset * ref_dtype_size(d))};
+  v->t = (DLTensor){data, {kDLCPU, 0}, ndim, ref_dtype_dl(d), v->shape, v->strides, (uint64_t)(offset * ref_dtype_size(d))};
 }
 
 /* The sums, in row-major order, into `out`; 0: refused. */
@@ -121,9 +120,10 @@ static void test_counts(void) {
 
 /* The same numbers in C order, in F order, and as a slice with steps of a larger array. */
 static void test_layouts(void) {
-  static const int64_t shapes[][4] = {{3, 5, 1, 7},     {2, 3, 5, 17},   {16, 16, 1, 1},   {15, 17, 2, 1},  {1, 257, 255, 1}, {300, 200, 1, 1},
-                                      {4, 300, 1, 50},  {31, 1, 33, 40}, {7, 256, 3, 16},  {1000, 3, 2, 1}, {3, 2, 1000, 5},  {100, 30, 1, 30},
-                                      {2, 2, 2, 4097},  {4097, 2, 2, 2}, {64, 64, 64, 1},  {5, 5, 5, 255},  {1, 1, 600, 600}};
+  static const int64_t shapes[][4] = {{3, 5, 1, 7},     {2, 3, 5, 17},    {16, 16, 1, 1},  {15, 17, 2, 1},  {1, 257, 255, 1},
+                                      {300, 200, 1, 1}, {4, 300, 1, 50},  {31, 1, 33, 40}, {7, 256, 3, 16}, {1000, 3, 2, 1},
+                                      {3, 2, 1000, 5},  {100, 30, 1, 30}, {2, 2, 2, 4097}, {4097, 2, 2, 2}, {64, 64, 64, 1},
+                                      {5, 5, 5, 255},   {1, 1, 600, 600}};
   rng r;
   rng_seed(&r, 2412);
   for (int k = 0; k < N_DTYPES; k++) {
@@ -160,7 +160,8 @@ static void test_layouts(void) {
           if (!sum(context, views[way], axes, got)) continue;
           for (int64_t i = 0; i < count; i++)
             if (ref_get(d, got + i * size) != wanted[i]) {
-              group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], axes 0x%x, %s, %s: element %" PRId64 " of %" PRId64,
+              group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], axes 0x%x, %s, %s: element %" PRId64
+                         " of %" PRId64,
                          shape[0], shape[1], shape[2], shape[3], axes, names[way], context_name(context), i, count);
               break;
             }
@@ -190,8 +191,10 @@ static void test_rows(void) {
       for (size_t j = 0; j < sizeof heights / sizeof *heights; j++) {
         const int64_t length = lengths[i], height = heights[j], shape[2] = {height, length}, f[2] = {1, height};
         if (length * height > 100000) continue;
-        char *x = numbers(&r, d, rng_below(&r, 5) ? BINADES : ZEROS, length * height), *y = malloc((size_t)(length * height * size));
-        char *got = malloc((size_t)(height * size)), *got_f = malloc((size_t)(height * size)), *part = malloc((size_t)(height * size));
+        char *x = numbers(&r, d, rng_below(&r, 5) ? BINADES : ZEROS, length * height),
+             *y = malloc((size_t)(length * height * size));
+        char *got = malloc((size_t)(height * size)), *got_f = malloc((size_t)(height * size)),
+             *part = malloc((size_t)(height * size));
         const int context = (int)rng_below(&r, N_CONTEXTS);
         view rows, columns, some, one;
         for (int64_t a = 0; a < height; a++)

@@ -14,8 +14,8 @@
 /* ---- The order --------------------------------------------------------------------------------------------------
  * One axis: lane l of 16 has the elements k with k % 16 == l; 16 successive elements of a lane are a run, combined from left to
  * right; the runs of a lane are the leaves of an aligned binary tree; the 16 lanes are combined last.
- * Several axes: the last ones, until they have 256 elements together, count as one axis. Each axis before them is an aligned binary
- * tree over its index, for each lane by itself. */
+ * Several axes: the last ones, until they have 256 elements together, count as one axis. Each axis before them is an aligned
+ * binary tree over its index, for each lane by itself. */
 
 enum { LANES = 16, RUN = 16, JOINED = 256 };
 
@@ -64,8 +64,7 @@ static int levels(int64_t n) {
 static lanes combine_joined(const order *o, const law_value *x) {
   lanes result;
   result.n = o->n < LANES ? (int)o->n : LANES;
-  for (int lane = 0; lane < result.n; lane++)
-    result.x[lane] = combine_runs(o, x, lane, levels((o->n + CHUNK - 1) / CHUNK), 0);
+  for (int lane = 0; lane < result.n; lane++) result.x[lane] = combine_runs(o, x, lane, levels((o->n + CHUNK - 1) / CHUNK), 0);
   return result;
 }
 
@@ -112,9 +111,9 @@ law_value law_mul_u64(law_value a, law_value b) { return (law_value){.u64 = a.u6
 
 /* ---- Dtypes ----------------------------------------------------------------------------------------------------- */
 
-static const char *const names[LAW_N_OPS] = {
-    "sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var", "std", "softmax",
-    "log_softmax"};
+static const char *const names[LAW_N_OPS] = {"sum",       "prod", "mean",          "max",     "min",
+                                             "any",       "all",  "count_nonzero", "argmax",  "argmin",
+                                             "logsumexp", "var",  "std",           "softmax", "log_softmax"};
 
 const char *law_name(law_op op) { return names[op]; }
 
@@ -264,9 +263,7 @@ static law_value mean_of(const row *r, law_type *type) {
   return total;
 }
 
-static int is_nan(law_type type, law_value x) {
-  return type == LAW_F32 ? isnan(x.f32) : type == LAW_F64 ? isnan(x.f64) : 0;
-}
+static int is_nan(law_type type, law_value x) { return type == LAW_F32 ? isnan(x.f32) : type == LAW_F64 ? isnan(x.f64) : 0; }
 
 static int is_less(law_type type, law_value a, law_value b) {
   switch (type) {
@@ -287,8 +284,7 @@ static law_value extreme_of(int64_t n, law_type type, const law_value *x, int si
   for (int64_t k = 1; k < n && !is_nan(type, best); k++) {
     const law_value low = sign > 0 ? best : x[k], high = sign > 0 ? x[k] : best;
     const int is_equal = !is_less(type, low, high) && !is_less(type, high, low) && !is_nan(type, x[k]);
-    if (is_nan(type, x[k]) || is_less(type, low, high) ||
-        (is_equal && is_negative(type, low) && !is_negative(type, high)))
+    if (is_nan(type, x[k]) || is_less(type, low, high) || (is_equal && is_negative(type, low) && !is_negative(type, high)))
       best = x[k];
   }
   return best;
@@ -319,9 +315,7 @@ static law_value subtract(law_type T, law_value a, law_value b) {
   return T == LAW_F32 ? (law_value){.f32 = a.f32 - b.f32} : (law_value){.f64 = a.f64 - b.f64};
 }
 
-static law_value multiply(law_type T, law_value a, law_value b) {
-  return T == LAW_F32 ? law_mul_f32(a, b) : law_mul_f64(a, b);
-}
+static law_value multiply(law_type T, law_value a, law_value b) { return T == LAW_F32 ? law_mul_f32(a, b) : law_mul_f64(a, b); }
 
 static law_value divide(law_type T, law_value a, law_value b) {
   return T == LAW_F32 ? (law_value){.f32 = a.f32 / b.f32} : (law_value){.f64 = a.f64 / b.f64};

@@ -27,10 +27,11 @@ static quern_op *law_ops[LAW_N_OPS][N_CONTEXTS]; /* NULL: this build has no such
 static int n_missing;
 
 UNUSED static const char *context_name(int c) {
-  static const char *const names[N_CONTEXTS] = {"the default context", "1 thread",  "2 threads", "3 threads",
-                                                "4 threads",           "5 threads", "6 threads", "7 threads",
-                                                "8 threads",           "a host, backwards", "a host, from the middle"};
-  return names[c];
+  static char text[40];
+  if (c == 0) return "the default context";
+  if (c > MOST_THREADS) return c == MOST_THREADS + 1 ? "a host, backwards" : "a host, from the middle";
+  snprintf(text, sizeof text, "%d threads", c);
+  return text;
 }
 
 UNUSED static void make_contexts(void) {
@@ -125,9 +126,7 @@ typedef struct reduction {
   const char *values; /* what kind of values, for reports */
 } reduction;
 
-UNUSED static uint64_t mask_of(const reduction *c) {
-  return (uint64_t)c->axes & (((uint64_t)1 << c->in.t.ndim) - 1);
-}
+UNUSED static uint64_t mask_of(const reduction *c) { return (uint64_t)c->axes & (((uint64_t)1 << c->in.t.ndim) - 1); }
 
 UNUSED static int output_shape(const reduction *c, int64_t *shape) {
   int n = 0;
@@ -150,12 +149,15 @@ UNUSED static void set_params(const reduction *c, named_params *p) {
 }
 
 UNUSED static void reduction_report(const reduction *c, const char *what) {
-  static const char *const forms[N_FORMS] = {"called", "planned", "planned without data", "with memory from an allocator", "in place"};
+  static const char *const forms[N_FORMS] = {"called", "planned", "planned without data", "with memory from an allocator",
+                                             "in place"};
   char text[6000], how[2000] = "";
   named_params p;
   DLTensor *in = (DLTensor *)&c->in.t, *out = (DLTensor *)(c->form == IN_PLACE ? &c->in.t : &c->out.t);
-  int n = snprintf(text, sizeof text, "%s, axes %" PRId64 " (0x%" PRIx64 "), keepdims %d%s, correction %g: %s\n  values: %s; %s; %s; seed 0x%"
-                   PRIx64 "\n", law_name(c->op), c->axes, mask_of(c), c->keepdims, c->is_default ? ", by default" : "", c->correction, what,
+  int n = snprintf(text, sizeof text,
+                   "%s, axes %" PRId64 " (0x%" PRIx64 "), keepdims %d%s, correction %g: %s\n  values: %s; %s; %s; seed 0x%" PRIx64
+                   "\n",
+                   law_name(c->op), c->axes, mask_of(c), c->keepdims, c->is_default ? ", by default" : "", c->correction, what,
                    c->values, forms[c->form], context_name(c->context), test_seed());
   n += text_operand(text + n, sizeof text - (size_t)n - 2100, "in", &c->in);
   n += text_operand(text + n, sizeof text - (size_t)n - 2100, "out", &c->out);
@@ -197,8 +199,8 @@ UNUSED static quern_status reduction_call(reduction *c, const named_params *p) {
   return status;
 }
 
-/* Runs a case. wanted: of law_eval, count elements of the output. Looks at shapes as measured, at each element, at every byte beside
- * them. */
+/* Runs a case. wanted: of law_eval, count elements of the output. Looks at shapes as measured, at each element, at every byte
+ * beside them. */
 UNUSED static int reduction_run(reduction *c, const uint64_t *wanted, int64_t count) {
   named_params p;
   char what[600] = "";
@@ -223,8 +225,8 @@ UNUSED static int reduction_run(reduction *c, const uint64_t *wanted, int64_t co
                              (!out_ndim || memcmp(shape.shape, out_shape, sizeof *out_shape * (size_t)out_ndim) == 0) &&
                              ref_dtype_of(shape.dtype) == law_result(c->op, c->in.d);
   if (!is_as_measured && !(is_refused && status)) {
-    snprintf(what, sizeof what, "measure: status %s, %d dimensions, dtype %d.%d: %s", status_name(status), shape.ndim, shape.dtype.code,
-             shape.dtype.bits, status ? quern_last_error() : "");
+    snprintf(what, sizeof what, "measure: status %s, %d dimensions, dtype %d.%d: %s", status_name(status), shape.ndim,
+             shape.dtype.code, shape.dtype.bits, status ? quern_last_error() : "");
     reduction_report(c, what);
     return 0;
   }
