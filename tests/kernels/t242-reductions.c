@@ -14,62 +14,90 @@ static int is_child, n_rounds = 1, first_round;
 
 /* ---- The law by itself ------------------------------------------------------------------------------------------- */
 
-/* One axis in the words of the law's padding: what is missing is 0, nodes of whole chunks wait on a stack. */
-static float sum_by_chunks(const float *x, int64_t n) {
-  float stack[64][16], total[16] = {0};
-  int64_t n_chunks = (n + 255) / 256;
-  int depth = 0;
-  for (int64_t c = 0; c < n_chunks; c++) {
-    float *node = stack[depth];
-    for (int lane = 0; lane < 16; lane++) node[lane] = c * 256 + lane < n ? x[c * 256 + lane] : 0;
-    for (int i = 1; i < 16; i++)
-      for (int lane = 0; lane < 16; lane++) {
-        const int64_t k = c * 256 + 16 * i + lane;
-        node[lane] += k < n ? x[k] : 0;
-      }
-    depth++;
-    for (int64_t m = c + 1; m % 2 == 0; m /= 2, depth--)
-      for (int lane = 0; lane < 16; lane++) stack[depth - 2][lane] += stack[depth - 1][lane];
+/* Nodes of 16 lanes that wait to be the left side of another. */
+typedef struct waiting {
+  float node[64][16];
+  int depth;
+} waiting;
+
+static void join_last_two(waiting *w) {
+  for (int lane = 0; lane < 16; lane++) w->node[w->depth - 2][lane] += w->node[w->depth - 1][lane];
+  w->depth--;
+}
+
+/* The node on top is that of this index: joined with those of which it is the right side. */
+static void arrived(waiting *w, int64_t index) {
+  w->depth++;
+  for (; index % 2 == 1; index /= 2) join_last_two(w);
+}
+
+static void ended(waiting *w) {
+  while (w->depth > 1) join_last_two(w);
+}
+
+/* An axis, and one of at least 256 elements, or one of any length alone, as kernels may do it: what is missing is 0. */
+static float sum_by_chunks(const float *x, int64_t n_outer, int64_t n) {
+  static waiting outer, inner;
+  float *total = outer.node[0];
+  memset(&outer, 0, sizeof outer);
+  for (int64_t i = 0; i < n_outer; i++, x += n) {
+    memset(&inner, 0, sizeof inner);
+    for (int64_t chunk = 0; chunk * 256 < n; chunk++) {
+      float *node = inner.node[inner.depth];
+      for (int lane = 0; lane < 16; lane++) node[lane] = chunk * 256 + lane < n ? x[chunk * 256 + lane] : 0;
+      for (int k = 16; k < 256; k++) node[k % 16] += chunk * 256 + k < n ? x[chunk * 256 + k] : 0;
+      arrived(&inner, chunk);
+    }
+    ended(&inner);
+    memcpy(outer.node[outer.depth], inner.node[0], sizeof inner.node[0]);
+    arrived(&outer, i);
   }
-  for (; depth > 1; depth--)
-    for (int lane = 0; lane < 16; lane++) stack[depth - 2][lane] += stack[depth - 1][lane];
-  if (depth) memcpy(total, stack[0], sizeof total);
+  ended(&outer);
   for (int half = 8; half >= 1; half /= 2)
     for (int lane = 0; lane < half; lane++) total[lane] += total[lane + half];
   return 0 + total[0];
 }
 
-/* Each element is combined once; and the sum is that of another way to write the law. */
+/* The law's sum is that of kernels, within the bound that goes with the law; each element is combined once. */
 static void test_law(void) {
   rng r;
   rng_seed(&r, 2400);
-  group_begin("the law: by nodes and by chunks; each element once");
-  for (int i = 0; i < 700; i++) {
-    const int64_t n = i < 600 ? i : (int64_t)rng_below(&r, 70000);
-    law_value *x = malloc((size_t)(n + 1) * sizeof *x), total = {.u64 = 0};
-    float *plain = malloc((size_t)(n + 1) * sizeof *plain);
-    for (int64_t k = 0; k < n; k++) {
-      const int kind = (int)rng_below(&r, 40);
-      x[k].f32 = plain[k] = kind == 0   ? -0.0f
-                            : kind == 1 ? 1e-45f
-                                        : (float)((rng_unit(&r) - 0.5) * ldexp(1, (int)rng_range(&r, -8, 8)));
+  group_begin("the law: by nodes and by chunks, its error, each element once");
+  for (int i = 0; i < 900; i++) {
+    const int64_t outer = i < 700 ? 1 : 1 + (int64_t)rng_below(&r, 40);
+    const int64_t n = i < 600 ? i : i < 700 ? (int64_t)rng_below(&r, 70000) : 256 + (int64_t)rng_below(&r, 1000);
+    const int64_t size = outer * n;
+    law_value *x = malloc((size_t)(size + 1) * sizeof *x), total = {.u64 = 0};
+    float *plain = malloc((size_t)(size + 1) * sizeof *plain);
+    double exact = 0, magnitude = 0;
+    for (int64_t k = 0; k < size; k++) {
+      const uint64_t kind = rng_below(&r, 40);
+      x[k].f32 = kind == 0 ? -0.0f : kind == 1 ? 1e-45f : (float)((rng_unit(&r) - 0.5) * ldexp(1, (int)rng_range(&r, -8, 8)));
+      plain[k] = x[k].f32;
+      exact += plain[k];
+      magnitude += fabs(plain[k]);
     }
-    law_tree(law_add_f32, 1, &n, x, &total);
-    const float a = 0 + total.f32, b = sum_by_chunks(plain, n);
+    /* axes of which the last one alone, or two together, have 256 elements */
+    const int64_t half = n % 2 == 0 && n / 2 < 256 ? 2 : 1, extents[3] = {outer, half, n / half};
+    const int64_t n_nodes = outer * ((n + 255) / 256);
+    law_tree(law_add_f32, 3, extents, x, &total);
+    const float a = 0 + total.f32, b = sum_by_chunks(plain, outer, n);
     group_count(1);
-    if (memcmp(&a, &b, sizeof a) != 0) group_fail("%" PRId64 " elements: %.9g and %.9g", n, a, b);
-    int64_t extents[4], left = n ? n : 1;
-    for (int k = 0; k < 4; k++) {
-      extents[k] = 1 + (int64_t)rng_below(&r, (uint64_t)(left < 300 ? left : 300));
-      left = left / extents[k] ? left / extents[k] : 1;
-    }
-    const int64_t size = extents[0] * extents[1] * extents[2] * extents[3];
+    if (memcmp(&a, &b, sizeof a) != 0) group_fail("%" PRId64 " times %" PRId64 " elements: %.9g and %.9g", outer, n, a, b);
+    if (fabs(a - exact) > (19 + ceil(log2((double)(n_nodes ? n_nodes : 1))) + (outer > 1)) * 0x1p-24 * magnitude)
+      group_fail("%" PRId64 " times %" PRId64 " elements: %.9g, exactly %.9g", outer, n, a, exact);
+
+    int64_t any[4], left = size ? size : 1;
     uint64_t sum = 0;
-    for (int64_t k = 0; k < size && k < n; k++) sum += x[k].u64 = rng_u64(&r);
+    for (int k = 0; k < 4; k++) {
+      any[k] = 1 + (int64_t)rng_below(&r, (uint64_t)(left < 300 ? left : 300));
+      left = left / any[k] ? left / any[k] : 1;
+    }
+    const int64_t n_any = any[0] * any[1] * any[2] * any[3];
+    for (int64_t k = 0; k < n_any && k < size; k++) sum += x[k].u64 = rng_u64(&r);
     group_count(1);
-    if (size <= n && (!law_tree(law_add_u64, 4, extents, x, &total) || total.u64 != sum))
-      group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]: an element is missing", extents[0], extents[1],
-                 extents[2], extents[3]);
+    if (n_any <= size && (!law_tree(law_add_u64, 4, any, x, &total) || total.u64 != sum))
+      group_fail("[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]: an element is missing", any[0], any[1], any[2], any[3]);
     free(x);
     free(plain);
   }
