@@ -7,34 +7,12 @@
 
 #include "core/base/status.h"
 #include "core/cpu/tiles.h"
+#include "core/row/row_columns.h"
 #include "core/row/row_load.h"
 
-/* Where a value is: an element of column i and row j at ptr + i * its size + j * step. */
-typedef struct value_place {
-  char *ptr;
-  int64_t step;
-} value_place;
+static char *take(row_frame *frame, int64_t bytes) { return qn_row_take(frame, bytes); }
 
-/* A slice's state. */
-typedef struct row_frame {
-  const qn_row_job *job;
-  const void *params;
-  char *ptr[QN_ROW_MAX_VALUES];     /* the operands at the tile's first row */
-  char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
-  value_place temp[QN_ROW_MAX_VALUES];
-  int64_t rows;
-  char *top; /* of the scratch */
-  _Alignas(64) char scratch[QN_ROW_SCRATCH];
-} row_frame;
-
-static char *take(row_frame *frame, int64_t bytes) {
-  char *made = frame->top;
-  frame->top += (bytes + 15) / 16 * 16;
-  qn_assert(frame->top <= frame->scratch + sizeof frame->scratch);
-  return made;
-}
-
-static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
 /* The stride of operand k from row to row of a tile. */
 static int64_t row_step(const qn_row_job *job, int32_t k) {
@@ -171,6 +149,17 @@ static void compute_rows(row_frame *frame, int32_t at) {
 
 /* ---- Tiles of whole rows ---- */
 
+/* Reduces the tile's rows of elements. */
+static void reduce_whole(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, value_place from) {
+  const qn_row_job *job = frame->job;
+  const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
+  char *to = frame->row_value[reduce->to];
+  if (qn_row_are_short(job))
+    qn_row_reduce_short(frame, reduce, job->both[reduction], from, to);
+  else
+    run_inner(job->inner[reduction], from, job->row, frame->rows, size, to, 1);
+}
+
 static void run_whole(row_frame *frame) {
   const qn_row_job *job = frame->job;
   const stage_part part = {.count = job->row};
@@ -186,42 +175,13 @@ static void run_whole(row_frame *frame) {
     if (stage->variant) compute(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
-      const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-      run_inner(job->inner[reduction], reduced_place(frame, reduce, &part), job->row, frame->rows, size, frame->row_value[reduce->to], 1);
+      reduce_whole(frame, reduction, reduce, reduced_place(frame, reduce, &part));
     }
   }
   frame->top = before;
 }
 
 /* ---- Rows in blocks ---- */
-
-/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
-typedef struct node_stack {
-  qn_kernel *both;
-  char *nodes;   /* the lowest */
-  int64_t bytes; /* of a node */
-  uint8_t size;  /* of an accumulator */
-  int32_t n;
-} node_stack;
-
-/* Joins the top node, of which `there` lanes are there, with the one below. */
-static void join(node_stack *stack, int64_t there) {
-  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
-  char *const ptr[3] = {left, right, left};
-  const int64_t stride[3][2] = {{stack->size, 0}, {stack->size, 0}, {stack->size, 0}}, extent[3] = {there, 1, 0};
-  stack->both(ptr, stride, extent, NULL);
-  stack->n--;
-}
-
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
-static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
-  const int is_last = index + 1 == count;
-  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
-    if (bits & 1) {
-      join(stack, there);
-      there = QN_ROW_LANES;
-    }
-}
 
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
@@ -239,7 +199,7 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
       node_stack *stack = &stacks[r];
       char *node = stack->nodes + stack->n++ * stack->bytes;
       run_inner(job->inner[first_reduction + r], reduced_place(frame, &stage->reduces[r], &part), part.count, 1, stack->size, node, 0);
-      settle(stack, b, n_blocks, lanes_of(part.count));
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
@@ -256,13 +216,14 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const uint8_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size, .size = size};
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size,
+                             .width = QN_ROW_LANES, .size = size};
     stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
     run_segment(frame, at, first_reduction, stacks, offset);
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
+      for (int32_t r = 0; r < stage->n_reduces; r++) qn_row_settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
       const int wraps = ++index[d] == nest->n[d];
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
       if (!wraps) break;
@@ -276,7 +237,8 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   frame->top = before;
 }
 
-static void run_blocks(row_frame *frame) {
+/* Of blocks and of columns. */
+static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
@@ -284,6 +246,8 @@ static void run_blocks(row_frame *frame) {
     if (is_skipped(job, s)) continue;
     if (stage->is_row)
       compute_rows(frame, s);
+    else if (job->path == QN_ROW_COLUMNS)
+      qn_row_columns(frame, s);
     else
       run_row_stage(frame, s, reduction);
     reduction += stage->n_reduces;
@@ -370,7 +334,7 @@ static void run_slice(void *arg, int64_t i) {
     else if (job->path == QN_ROW_WHOLE)
       run_whole(&frame);
     else
-      run_blocks(&frame);
+      run_stages(&frame);
   }
 }
 
