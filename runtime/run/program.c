@@ -20,8 +20,9 @@ static char *register_at(const qn_program *program, const qn_register *reg, cons
     case QN_REGISTER_OPERAND:
       operand = &job->operand[reg->index];
       return operand->packing == QN_PACKING_IN_PLACE ? at->first[reg->index] : at->scratch + operand->block;
-    case QN_REGISTER_TEMP: return at->scratch + job->temps + (int64_t)program->temp_before[reg->index] * job->items;
-    case QN_REGISTER_ONE: return at->scratch + job->ones + 8 * reg->index;
+    case QN_REGISTER_TEMP:
+      return at->scratch + job->temps + qn_program_ones_bytes(program) + (int64_t)program->temp_before[reg->index] * job->items;
+    case QN_REGISTER_ONE: return at->scratch + job->temps + 8 * reg->index;
     case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(program->constants + reg->index);
     default: return (char *)(uintptr_t)(at->params + reg->index);
   }

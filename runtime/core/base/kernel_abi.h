@@ -110,7 +110,14 @@ typedef struct qn_pack_table {
 
 extern const qn_pack_table qn_packs;
 
-/* The allocator of outputs where the caller of quern_op_call_alloc gives none; NULL: there is none. */
-extern const quern_allocator qn_allocator;
+/* Generated: what layers above the core add to it. All NULL in a tree, which has none. */
+typedef struct qn_above_table {
+  quern_allocator allocator; /* of outputs where the caller of quern_op_call_alloc gives none */
+  /* Data that these layers keep with each context: qn_registry_extension. create: NULL for lack of memory. */
+  void *(*create)(const quern_options *options);
+  void (*destroy)(void *extension);
+} qn_above_table;
+
+extern const qn_above_table qn_above;
 
 #endif
