@@ -487,7 +487,8 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
     .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"
-    .. string.format("const qn_above_table qn_above = {%s};\n\n", table.concat(options.is_library and LIBRARY_ABOVE or { "NULL" }, ", "))
+    .. string.format("const qn_above_table qn_above = {%s};\n\n",
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

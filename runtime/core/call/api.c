@@ -3,7 +3,7 @@
  * api.c: the public functions of the header, up to quern_op_register. Each checks its arguments and calls one function. */
 #include <string.h>
 
-#include "core/call/call.h"
+#include "core/call/calls.h"
 #include "core/op/kind.h"
 
 uint32_t quern_version(void) {

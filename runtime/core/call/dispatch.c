@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch.c: from a call to its implementation: the registered one, or the op's kind and the device's backend. See call.h. */
-#include "core/call/call.h"
+ * dispatch.c: from a call to its implementation: the registered one, or the op's kind and the device's backend. See calls.h. */
+#include "core/call/calls.h"
 
 #include "core/base/float_env.h"
 #include "core/op/backend.h"

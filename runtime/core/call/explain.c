@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * explain.c: the text that explains how a call would run. Computes nothing. See call.h. */
-#include "core/call/call.h"
+ * explain.c: the text that explains how a call would run. Computes nothing. See calls.h. */
+#include "core/call/calls.h"
 
 #include "core/base/float_env.h"
 #include "core/op/backend.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * infer.c: shapes and dtypes of an op's outputs, inferred from its inputs' descriptors or measured from their data. See
- * call.h. */
-#include "core/call/call.h"
+ * calls.h. */
+#include "core/call/calls.h"
 
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"

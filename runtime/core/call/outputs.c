@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outputs.c: a call with outputs made by the caller's allocator. See call.h.
+ * outputs.c: a call with outputs made by the caller's allocator. See calls.h.
  *
  * The allocator is foreign code. Its error texts are copied, its tensors are checked against the request, and on any failure
  * each tensor is deleted once. */
-#include "core/call/call.h"
+#include "core/call/calls.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan.c: calls prepared once and run many times. See call.h.
+ * plan.c: calls prepared once and run many times. See calls.h.
  *
  * A run checks only what depends on addresses: whether operands overlap. The plan keeps each operand's first and last byte,
  * relative to its data pointer; comparing these settles all but rare cases. */
-#include "core/call/call.h"
+#include "core/call/calls.h"
 
 #include <stdlib.h>
 #include <string.h>

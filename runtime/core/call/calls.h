@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * call.h: the functions of this folder, which the public ones of api.c call when their arguments are checked. Counts are those of
+ * calls.h: the functions of this folder, which the public ones of api.c call when their arguments are checked. Counts are those of
  * the op; `call` is of this library's size, or NULL. */
-#ifndef QN_CALL_H
-#define QN_CALL_H
+#ifndef QN_CALLS_H
+#define QN_CALLS_H
 
 #include "core/base/status.h"
 #include "core/op/registry.h"
