@@ -19,7 +19,7 @@
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
---   param_dtype(types, T) the dtype that parameters of a call are converted to, of a promoted or chosen dtype T
+--   param_dtypes(types, T)          the dtypes that parameters are converted to in a call of a promoted or chosen dtype T
 --   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
@@ -35,7 +35,7 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
            elementwise }
 
 local of_name = {}
@@ -45,7 +45,7 @@ for _, kind in ipairs(M.list) do
     local inputs, params = kind.own_inputs or {}, kind.own_params or {}
     kind.names = table.move(params, 1, #params, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
   end
-  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion", "param_dtype" } do -- flags are each kind's own
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion", "param_dtypes" } do -- flags are each kind's own
     kind[key] = kind[key] or elementwise[key]
   end
 end
@@ -56,7 +56,7 @@ function M.of(op) return of_name[op.kind] or elementwise end
 -- The kind of an op, by the fields of its spec.
 function M.of_fields(fields)
   for _, kind in ipairs(M.list) do
-    if not kind.mark or fields[kind.mark] then return kind end
+    if not kind.declarator and (not kind.mark or fields[kind.mark]) then return kind end
   end
 end
 
@@ -73,7 +73,7 @@ M.changes = require "gen.kinds.cast".changes
 -- What specs may have of the kinds' fields: name -> types.
 M.schema = {}
 for _, kind in ipairs(M.list) do
-  for field, types in pairs(kind.schema or {}) do M.schema[field] = types end
+  for field, types in pairs(not kind.declarator and kind.schema or {}) do M.schema[field] = types end
 end
 
 return M

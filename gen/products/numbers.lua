@@ -26,7 +26,9 @@ function M.needed(types, ops, wanted)
   local files = {}
   for _, op in ipairs(ops) do
     for _, t in ipairs(#op.params > 0 and types.list or {}) do
-      if wanted[t.name] and t.kind ~= "bits" then files[M.of(types.by_name[kinds.of(op).param_dtype(types, t.name)])] = true end
+      for _, name in ipairs(wanted[t.name] and t.kind ~= "bits" and kinds.of(op).param_dtypes(types, t.name) or {}) do
+        files[M.of(types.by_name[name])] = true
+      end
       files["op/params.c"] = true
     end
   end

@@ -28,6 +28,10 @@ typedef struct qn_decision {
   qn_signature own_signature;
   uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
+  /* Of the kind row: its program, the elements of a row, and the parameters that give the shape. */
+  const void *of_kind;
+  int64_t count;
+  int64_t shape_params[2];
 } qn_decision;
 
 #endif

@@ -160,6 +160,7 @@ __attribute__((noinline)) static qn_overlap meets_itself(const qn_nest *nest, in
   int32_t n = 0, steps = MAX_STEPS;
   for (int32_t d = 0; d < nest->rank; d++) {
     const term t = {qn_tensor_magnitude(nest->stride[k][d]), nest->n[d] - 1};
+    if (t.a == 0 && d < nest->n_reduced) continue; /* one element for all of a row */
     int32_t at = n++;
     if (t.a < size) return QN_OVERLAP_YES; /* two neighbours; extents are 2 or more */
     for (; at > 0 && dims[at - 1].a > t.a; at--) dims[at] = dims[at - 1];
@@ -194,7 +195,7 @@ __attribute__((noinline)) static qn_overlap meets_itself(const qn_nest *nest, in
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
-    if (nest->stride[a][d] != nest->stride[b][d]) return 0;
+    if (nest->stride[a][d] != nest->stride[b][d] || (d < nest->n_reduced && nest->stride[b][d] == 0)) return 0;
   }
   return 1;
 }
@@ -215,7 +216,7 @@ quern_status qn_tensor_refuse_overlap(const char *op, const quern_arg_info *args
 /* Checks output k against itself. */
 static inline quern_status check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                         const uint8_t *sizes, int32_t k) {
-  if (nest->rank == 0 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
+  if (nest->rank == 0 || (nest->rank == 1 && !nest->n_reduced && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
   const qn_overlap met = meets_itself(nest, k, sizes[k]);
   const int32_t first = nest->n_positions, n_in = nest->n_operands - n_out - first;
   return met == QN_OVERLAP_NO ? QUERN_OK : qn_tensor_refuse_overlap(op, args, n_in, k - first, k - first, met, "");
@@ -225,6 +226,7 @@ static inline quern_status check_itself(const char *op, const quern_arg_info *ar
 __attribute__((noinline)) static quern_status check_pair(const char *op, const quern_arg_info *args, const qn_nest *nest,
                                                          int32_t n_out, const uint8_t *sizes, int32_t k, int32_t j) {
   const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out;
+  if (sizes[j] == 0) return QUERN_OK; /* without elements */
   if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
   const qn_overlap met = qn_tensor_meet(nest, k, sizes[k], nest, j, sizes[j]);
   if (met == QN_OVERLAP_NO) return QUERN_OK;
