@@ -65,9 +65,6 @@ M.compute_type = elementwise.compute_type
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
 function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
 
--- Why it is no part of an expression.
-function M.refusal() return "it reduces; call it by itself" end
-
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
 -- Adds to the wanted dtypes those of accumulators and results.
@@ -143,7 +140,7 @@ function M.own_rows(types, op, records, context)
           reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type])
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                                   #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
