@@ -89,16 +89,16 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         start, stop = 0, start
     numbers = start, stop, step = tuple(map(_number_of, (start, stop, step)))
     if dtype is None:
-        dtype = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+        dtype = _builtins.max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     if step == 0:
         raise ValueError("arange: step is 0")
-    if all(isinstance(number, int) for number in numbers):
+    if _builtins.all(isinstance(number, int) for number in numbers):
         count = len(range(start, stop, step))
     else:
         length = (stop - start) / step
         if not _math.isfinite(length):
             raise ValueError("arange: from {} to {} by {} is no finite number of elements".format(*numbers))
-        count = max(0, _math.ceil(length))
+        count = _builtins.max(0, _math.ceil(length))
     result = empty(count, dtype=dtype, device=device)
     if result.dtype.kind in "iu" and count:
         limits, last = iinfo(result.dtype), start + (count - 1) * step
@@ -195,7 +195,7 @@ def _from_numbers(value, dtype):
     _flatten(value, shape, 0, numbers)
     if not numbers:
         return empty(shape, dtype=dtype)
-    widest = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    widest = _builtins.max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     dtype = widest if dtype is None else _quern.dtype(dtype)
     code, make = _ITEMS.get(dtype.name, _ITEMS["float64"])
     memory = memoryview(_array.array(code, map(make, numbers))).cast("B")
