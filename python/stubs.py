@@ -15,7 +15,8 @@ def signature(op, inputs, result, out=None):
     """One overload: the types of the inputs, and of `out` where it is given."""
     parameters = list(op.__signature__.parameters.values())[:len(op.inputs) + len(op.params)]
     words = ["self"]
-    for parameter, type in zip(parameters, inputs + [_TYPES.get(name, "float") if op._has_axis else "float" for name in op.params]):
+    types = [_TYPES.get(name, "float") if op._has_axis else "float" for name in op.params]
+    for parameter, type in zip(parameters, inputs + types):
         words.append("{}: {}{}".format(parameter.name, type, "" if parameter.default is parameter.empty else " = ..."))
     words += ["/"] if parameters[0].kind is parameters[0].POSITIONAL_ONLY else []
     words += ["*", "out: " + out if out else "dtype: Optional[_DType] = None"]

@@ -22,11 +22,12 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
            "complex64", "complex128")
 
 # The standard's functions that are ops of the same name, positional inputs and result.
-_OPS = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or
-bitwise_right_shift bitwise_xor ceil conj copysign cos cosh divide equal exp expm1 floor floor_divide greater greater_equal hypot
-imag isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
-minimum multiply negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh sqrt square
-subtract tan tanh trunc where""".split()
+_OPS = """abs acos acosh add all any argmax argmin asin asinh atan atan2 atanh bitwise_and bitwise_invert
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor ceil conj copysign cos cosh count_nonzero cumulative_prod
+cumulative_sum divide equal exp expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less
+less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor max maximum mean min minimum
+multiply negative nextafter not_equal positive pow prod real reciprocal remainder round sign signbit sin sinh sqrt
+square std subtract sum tan tanh trunc var where""".split()
 
 for _name in _DTYPES:
     globals()[_name] = getattr(_quern, _name)

@@ -127,8 +127,8 @@ static int32_t broadcast_ndim(const call *call) {
   return ndim;
 }
 
-/* Sets the parameter of a reducing op's axes. Those that are not given are all axes, the library's default, if the op has keepdims,
- * else the last one. */
+/* Sets the parameter of a reducing op's axes. Those that are not given are all axes, the library's default, if the op has
+ * keepdims, else the last one. */
 static int set_axes(call *call) {
   arguments *given = call->given;
   const int32_t ndim = broadcast_ndim(call), k = call->op->axes;
@@ -266,8 +266,8 @@ static int cast_each(call *call, int is_imagined) {
   return 0;
 }
 
-/* The array API's dtype=: values are converted before they are added. Where the op gives that dtype already nothing is to be done.
- * An op that cannot be called is refused later. */
+/* The array API's dtype=: values are converted before they are added. Where the op gives that dtype already nothing is to be
+ * done. An op that cannot be called is refused later. */
 static __attribute__((noinline)) int cast_inputs(call *call, int is_imagined) {
   quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
   int failed = !shapes || hold_tensors(call);
@@ -360,9 +360,10 @@ static int run(call *call) {
   quern_status status;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
   int small = is_small(call);
-  quern_plan *plan = small && is_writable(call) ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
-                                                             call->tensors + info->n_in, &call->how)
-                                                : NULL;
+  quern_plan *plan = small && is_writable(call)
+                         ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
+                                      call->tensors + info->n_in, &call->how)
+                         : NULL;
   if (plan) {
     status = run_plan(call, plan);
   } else if (small && !call->op->may_compile) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memo.h: caches one plan per op, for a layout and parameters that several calls in a row had: small calls become cheap. Called with the GIL,
- * which guards it. Knows no Python objects. */
+ * memo.h: caches one plan per op, for a layout and parameters that several calls in a row had: small calls become cheap. Called
+ * with the GIL, which guards it. Knows no Python objects. */
 #ifndef QUERN_PYTHON_MEMO_H
 #define QUERN_PYTHON_MEMO_H
 
