@@ -47,8 +47,8 @@ int axes_take(PyObject *value, const char *name, axis_request *request) {
 
 static int refuse(const char *name, PyObject *axis, int32_t ndim) {
   if (axis && ndim)
-    PyErr_Format(PyExc_ValueError, "%s: axis %.100R is out of bounds for %d dimension%s: expected %d to %d", name, axis, (int)ndim,
-                 ndim == 1 ? "" : "s", (int)-ndim, (int)ndim - 1);
+    PyErr_Format(PyExc_ValueError, "%s: axis %.100R is out of bounds for %d dimension%s: expected %d to %d", name, axis,
+                 (int)ndim, ndim == 1 ? "" : "s", (int)-ndim, (int)ndim - 1);
   else if (axis)
     PyErr_Format(PyExc_ValueError, "%s: axis %.100R is out of bounds for 0 dimensions: expected () or None", name, axis);
   return -1;

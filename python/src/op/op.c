@@ -48,8 +48,8 @@ static void find_axes(op_object *op) {
   op->axes = op->keepdims = -1;
   for (int32_t k = 0; k < info->n_params; k++) {
     const quern_param_info *param = &info->params[k];
-    if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = (int8_t)k;
-    if (strcmp(param->name, "keepdims") == 0) op->keepdims = (int8_t)k;
+    if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = k;
+    if (strcmp(param->name, "keepdims") == 0) op->keepdims = k;
   }
   if (op->axes < 0) op->keepdims = -1;
 }
