@@ -17,9 +17,9 @@ typedef struct arguments {
   const dtype_row *dtype;         /* of these; NULL: as the op infers it */
   void *stream;
   int32_t has_stream;
-  axis_request axis;              /* of a reducing op; its mask among params is set when the operands are known */
   int32_t n_params;               /* given, those before them filled up with their defaults */
   quern_scalar params[OP_MAX_PARAMS];
+  axis_request axis;              /* of a reducing op; its mask among params is set when the operands are known */
 } arguments;
 
 /* Binds the arguments of a vectorcall. -1: an exception. */

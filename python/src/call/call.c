@@ -191,7 +191,7 @@ static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
 
 /* Asks the library for the shapes, which depend on parameters, or on values of the inputs: these are read then. The operands are
  * held. */
-static quern_status measure(call *call, quern_shape *shapes) {
+static __attribute__((noinline)) quern_status measure(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
   const int may_last = info->op_class == QUERN_CLASS_DYNAMIC && (!is_small(call) || call->op->may_compile);
   PyThreadState *thread = may_last ? PyEval_SaveThread() : NULL;
