@@ -6,6 +6,7 @@ local fields_of = require "gen.front.fields"
 local kinds = require "gen.kinds.kinds"
 local names = require "gen.front.names"
 local positions = require "gen.front.positions"
+local row_shape = require "gen.front.row_shape"
 local source = require "gen.base.source"
 
 local M = {}
@@ -15,13 +16,13 @@ local check_fields, parse_names = fields_of.check_fields, fields_of.parse_names
 
 local BODY_KEYS = { floating = true, integer = true, bool = true }
 
--- body: a string, or a table from dtype or kind to string. Returns { key = { text, source } } with key "any" for a string
-local function parse_bodies(state, index, what, body, types)
-  if type(body) == "string" then return { any = text_of(state, index, "body", body) } end
+-- The bodies of a field: a string, or a table from dtype or kind to string. Returns { key = { text, source } } with key "any" for a string
+local function parse_bodies(state, index, what, field, body, types)
+  if type(body) == "string" then return { any = text_of(state, index, field, body) } end
   local bodies = {}
   for key, text in pairs(body) do
     if type(key) ~= "string" or type(text) ~= "string" or not (types[key] or BODY_KEYS[key]) then
-      fail(state, state.tokens[index].at, "%s: body: '%s' is no dtype or kind", what, source.shown(key))
+      fail(state, state.tokens[index].at, "%s: %s: '%s' is no dtype or kind", what, field, source.shown(key))
       return nil
     end
     bodies[key] = text_of(state, index, key, text)
@@ -57,7 +58,19 @@ local OP_SCHEMA = {
   params = "table", result = "string", outputs = "string", inputs = "string", grad = "string table boolean", grad_ulp = "table",
   notes = "string", counts = "string",
 }
-for field, field_types in pairs(kinds.schema) do OP_SCHEMA[field] = field_types end
+
+-- The fields of an op of a kind that is declared by a word of its own, or of all others.
+local schema_of = {}
+local function schema(declared)
+  local key = declared or M
+  if not schema_of[key] then
+    schema_of[key] = {}
+    for _, list in ipairs { OP_SCHEMA, declared and declared.schema or kinds.schema } do
+      for field, field_types in pairs(list) do schema_of[key][field] = field_types end
+    end
+  end
+  return schema_of[key]
+end
 
 -- What is wrong with a bound of an op: ulp is that of the dtype it computes in.
 local function bound_trouble(types, op, dtype, bound)
@@ -119,7 +132,7 @@ local function parse_outputs(state, at, name, fields, op)
     return outputs
   end
   local kind = kinds.of(op)
-  local result = kind.result and kind.result(fields) or fields.result
+  local result = kind.result and kind.result(fields) or not kind.result_dtype and fields.result or nil
   if result and not is_dtype(result) then
     return fail(state, at, "%s: result: unknown dtype '%s'%s", name, source.shown(result),
                 source.suggest(result, types.sets.all))
@@ -171,9 +184,10 @@ local function parse_grad(state, index, op, grad)
   return true
 end
 
-function M.declare(state, index, name, fields, default_inputs)
+-- default_inputs: those that the declarator gives; declared: the kind, if the declarator names it
+function M.declare(state, index, name, fields, default_inputs, declared)
   local at, model = state.tokens[index].at, state.model
-  if not check_fields(state, index, source.shown(name), fields, OP_SCHEMA) then return end
+  if not check_fields(state, index, source.shown(name), fields, schema(declared)) then return end
   local c_name, why = names.op_c_name(name, model.api_names)
   if not c_name then return fail(state, at, "%s", why) end
   if model.op_of_name[name] then
@@ -186,19 +200,27 @@ function M.declare(state, index, name, fields, default_inputs)
     return fail(state, at, "%s: its C name %s is that of op %s", name, c_name, model.op_of_c_name[c_name].name)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
-  local kind = kinds.of_fields(fields)
-  local trouble = kind.trouble and kind.trouble(fields, state.builtin)
+  local kind = declared or kinds.of_fields(fields)
+  local trouble = kind.trouble and kind.trouble(fields, state.builtin, model.types)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
-  if not fields.body and kind.has_body then return fail(state, at, "%s: body is missing", name) end
+  if not fields.body and kind.has_body and not kind.body then return fail(state, at, "%s: body is missing", name) end
   if not fields.dtypes then return fail(state, at, "%s: dtypes is missing", name) end
   if default_inputs and fields.inputs then return fail(state, at, "%s: inputs are given by the declarator", name) end
+  default_inputs = default_inputs or (not fields.inputs and kind.default_inputs) or nil
   if not default_inputs and not fields.inputs then return fail(state, at, "%s: inputs is missing", name) end
   local op = {
     name = name, c_name = c_name, doc = fields.doc, builtin = state.builtin, kind = kind.name, domain = fields.domain,
     examples = fields.examples or {}, ulp = fields.ulp or {}, grad_ulp = fields.grad_ulp, file = state.src.name, params = {},
     constants = state.constants, tables = state.tables,
   }
-  if kind.declare then kind.declare(op, fields) end
+  local is_sound = true
+  local function bodies_of(field)
+    local bodies = parse_bodies(state, index, name, field, fields[field], model.types.by_name)
+    is_sound = is_sound and bodies ~= nil
+    return bodies
+  end
+  if kind.declare then kind.declare(op, fields, bodies_of) end
+  if not is_sound then return end
   op.line = line_at(state, at)
   op.location = string.format("%s:%d", op.file, op.line)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
@@ -213,14 +235,24 @@ function M.declare(state, index, name, fields, default_inputs)
   op.assigns = fields.outputs ~= nil -- its body assigns its outputs
   op.dtypes = parse_dtypes(state, at, name, fields.dtypes, model.types)
   if not op.dtypes then return end
-  op.bodies = not kind.has_body and {} or parse_bodies(state, index, name, fields.body, model.types.by_name)
+  if kind.body then
+    op.bodies = { any = source.new(state.src.name, kind.body(op)) }
+  else
+    op.bodies = not kind.has_body and {} or bodies_of "body"
+  end
   if not op.bodies then return end
+  if kind.shape_params then
+    op.is_reduced = op.is_reduced or row_shape.is_reduced(model, op)
+    op.params = kind.shape_params(op)
+  end
+  local n_shape_params = #op.params
   if kind.served then op.dtypes = kind.served(model.types, op) end
   if #op.dtypes == 0 then return fail(state, at, "%s: it has a body for none of its dtypes", name) end
   local taken = {}
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
   for _, word in ipairs(kind.names or {}) do taken[word] = true end
+  for _, param in ipairs(op.params) do taken[param.name] = true end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then
@@ -240,7 +272,7 @@ function M.declare(state, index, name, fields, default_inputs)
     n_params = n_params + 1
     if type(key) ~= "string" then return fail(state, at, "%s: params need names", name) end
   end
-  if n_params ~= #op.params then
+  if n_params ~= #op.params - n_shape_params then
     return fail(state, at, "%s: write each parameter as name = number in params = { ... }", name)
   end
   if #op.params > 16 then return fail(state, at, "%s: at most 16 parameters", name) end

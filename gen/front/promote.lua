@@ -39,7 +39,7 @@ end
 -- dtypes: list of dtype tables in order, made by spec.lua. Returns the type system.
 function M.new(dtypes)
   local self = { list = dtypes, by_name = {}, sets = {} }
-  local sets = { floating = {}, integer = {}, integral = {}, numeric = {}, all = {} }
+  local sets = { floating = {}, integer = {}, integral = {}, numeric = {}, real = {}, all = {} }
   for index, t in ipairs(dtypes) do
     t.index = index - 1
     t.size = t.bits // 8
@@ -52,6 +52,7 @@ function M.new(dtypes)
     if t.kind == "integer" then table.insert(sets.integer, t.name) end
     if t.kind == "bool" or t.kind == "integer" then table.insert(sets.integral, t.name) end
     if t.kind == "float" or t.kind == "integer" then table.insert(sets.numeric, t.name) end
+    if t.kind ~= "bits" and t.kind ~= "complex" then table.insert(sets.real, t.name) end
     if t.kind ~= "bits" then table.insert(sets.all, t.name) end
   end
   self.sets = sets

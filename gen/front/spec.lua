@@ -6,6 +6,7 @@
 
 local declare_op = require "gen.front.declare_op"
 local fields_of = require "gen.front.fields"
+local kinds = require "gen.kinds.kinds"
 local names_of = require "gen.front.names"
 local positions = require "gen.front.positions"
 local promote = require "gen.front.promote"
@@ -145,6 +146,13 @@ local function environment(state, statements)
     constants = block(function(_, index, _, values) declare_constants(state, index, values) end, "constants"),
     tables = block(function(_, index, _, values) declare_tables(state, index, values) end, "tables"),
   }
+  for _, kind in ipairs(kinds.list) do
+    if kind.declarator then
+      env[kind.declarator] = declarator(function(_, index, name, fields)
+        declare_op.declare(state, index, name, fields, nil, kind)
+      end, kind.declarator)
+    end
+  end
   for set, names in pairs(model.types.sets) do env[set] = table.move(names, 1, #names, 1, {}) end
   return env
 end

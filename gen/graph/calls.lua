@@ -148,14 +148,14 @@ end
 
 -- An op used inside a body or an expression: its promotion, then its body. which: of its outputs
 function Scope:call_op(op, values, node, which)
-  local types = self.state.types
-  local n_in, n_params = #op.inputs, #op.params
+  local types, own_params = self.state.types, op_types.own_params(op)
+  local n_in, n_params = #op.inputs, #own_params
   if #values < n_in or #values > n_in + n_params then
     self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d", op.name, n_in, n_in == 1 and "" or "s",
               n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
   local kind = kinds.of(op)
-  if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  if kind.refusal and not (kind.has_stages and self.state.count) then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
@@ -193,23 +193,24 @@ function Scope:call_op(op, values, node, which)
   end
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
-  for k, param in ipairs(op.params) do
+  if kind.has_stages then env.count = self.state.count end
+  for k, param in ipairs(own_params) do
     nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
     env[param.name] = nodes[n_in + k]
   end
   if self.state.exact and self.state.exact[op.name] then
     return self:typed(self.state.dag:node("exact", K, nodes, { name = op.name }), D)
   end
-  return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op.outputs[which or 1].type or D)
+  return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op_types.result_of(types, op, which or 1, D))
 end
 
 -- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded.
 function Scope:call_body(op, K, env, nodes, which, node)
-  local body, output = op_types.body_of(self.state.types, op, K), op.outputs[which]
+  local body = op_types.body_of(self.state.types, op, K)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
-  local result = self:inline(op, body, env, nodes, K, node)
+  local result, dtype = self:inline(op, body, env, nodes, K, node), op_types.result_of(self.state.types, op, which, K)
   if op.assigns then result = result[which] end
-  return node_of(self:cast(self:given(op.name, result, output.type or K, node), output.type or K))
+  return node_of(self:cast(self:given(op.name, result, dtype, node), dtype))
 end
 
 -- The scope of a body: what its names mean (env), and its type.
@@ -273,6 +274,7 @@ function Scope:eval_call(node)
   end
   if func and not func.builtin and self.trusted then func = nil end
   if func then return self:call_func(func, values, node) end
+  if op and kinds.of(op).calls_itself then return self:call_reduction(op, values, node) end
   if op and op ~= self.owner then return self:call_op(op, values, node, which) end
   if op then self:fail(node, "%s calls itself", node.name) end
   local known = {}

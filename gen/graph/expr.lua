@@ -8,6 +8,7 @@ local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
+local reductions = require "gen.graph.reductions"
 local scope_of = require "gen.graph.scope"
 local source = require "gen.base.source"
 local weak_of = require "gen.graph.weak"
@@ -81,18 +82,20 @@ function M.op_dag(model, op, K, exact)
     inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
-  for k, param in ipairs(op.params) do
+  for k, param in ipairs(op_types.own_params(op)) do
     params[k] = state.dag:node("param", value_type, {}, { index = k, name = param.name })
     env[param.name] = params[k]
   end
+  local kind = kinds.of(op)
   local function add(list, node_op, names)
     for _, name in ipairs(names or {}) do
-      list[#list + 1] = state.dag:node(node_op, value_type, {}, { index = #list + 1, name = name })
+      list[#list + 1] = state.dag:node(node_op, kind.own_param_type or value_type, {}, { index = #list + 1, name = name })
       env[name] = list[#list]
     end
   end
-  add(inputs, "input", kinds.of(op).own_inputs)
-  add(params, "param", kinds.of(op).own_params)
+  add(inputs, "input", kind.own_inputs)
+  add(params, "param", kind.own_params)
+  if kind.has_stages then state.count = env.count end
   local body = M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.location, op.name, K), "syntax" end
   local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type
@@ -104,10 +107,11 @@ function M.op_dag(model, op, K, exact)
     for k, output in ipairs(op.outputs) do
       local owner = op.assigns and output.name .. ": " or ""
       if is_weak(values[k]) then values[k] = scope:strong(values[k], output.type or T, { at = 1 }) end
-      local wanted = output.type and types.by_name[output.type].compute or value_type
+      local fixed = output.type or kind.result_dtype and kind.result_dtype(types, op, K)
+      local wanted = fixed and types.by_name[fixed].compute or value_type
       if values[k].type ~= wanted then
-        scope:fail({ at = 1 }, output.type and "%sthe body gives %s, declared %s; write the cast" or "%sthe body gives %s for %s",
-                   owner, values[k].type, output.type or T)
+        scope:fail({ at = 1 }, fixed and "%sthe body gives %s, declared %s; write the cast" or "%sthe body gives %s for %s",
+                   owner, values[k].type, fixed or T)
       end
     end
     return values
@@ -120,5 +124,8 @@ function M.op_dag(model, op, K, exact)
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
            first_output = op.outputs[1].name }
 end
+
+-- The DAG of a reduction's combine: inputs a and b, numbers of A.
+function M.combine(model, op, A) return reductions.combine(M.new_state(model), op, A) end
 
 return M

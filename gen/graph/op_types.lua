@@ -23,6 +23,19 @@ M.is_listed, M.is_double, M.is_floating = elementwise.is_listed, elementwise.is_
 -- The compute dtype of an op's kernels for the promoted dtype T, or nil if it does not take T.
 function M.compute_type(types, op, T) return kinds.of(op).compute_type(types, op, T) end
 
+-- The dtype of an output for inputs that promote to T.
+function M.result_of(types, op, which, T)
+  local kind = kinds.of(op)
+  return op.outputs[which].type or (kind.result_dtype and kind.result_dtype(types, op, T)) or T
+end
+
+-- The parameters of an op that its kernels know: all but those that say only which shape results have.
+function M.own_params(op)
+  local list = {}
+  for _, param in ipairs(op.params) do list[#list + 1] = not param.is_shape and param or nil end
+  return list
+end
+
 -- The body of an op for a compute type: the dtype's own, its kind's, the one for all.
 function M.body_of(types, op, K)
   local t = types.by_name[K]

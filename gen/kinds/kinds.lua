@@ -33,7 +33,7 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
            elementwise }
 
 local of_name = {}
@@ -54,7 +54,7 @@ function M.of(op) return of_name[op.kind] or elementwise end
 -- The kind of an op, by the fields of its spec.
 function M.of_fields(fields)
   for _, kind in ipairs(M.list) do
-    if not kind.mark or fields[kind.mark] then return kind end
+    if not kind.declarator and (not kind.mark or fields[kind.mark]) then return kind end
   end
 end
 
@@ -71,7 +71,7 @@ M.changes = require "gen.kinds.cast".changes
 -- What specs may have of the kinds' fields: name -> types.
 M.schema = {}
 for _, kind in ipairs(M.list) do
-  for field, types in pairs(kind.schema or {}) do M.schema[field] = types end
+  for field, types in pairs(not kind.declarator and kind.schema or {}) do M.schema[field] = types end
 end
 
 return M

@@ -163,7 +163,7 @@ function M.plan(model, options)
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
   end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
-           packs = variants.of_packs(model.types, wanted, kept, records_of) }
+           packs = variants.of_packs(model, wanted, kept, records_of) }
 end
 
 -- Takes the ops out of a plan that a product has no kernels of. why_of(op): the reason, or nil. Sets and returns left_out: list

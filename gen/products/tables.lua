@@ -101,10 +101,14 @@ end
 -- it is the kind of ops that a host registers, and of compiled expressions.
 function M.kinds(ops)
   local set = { elementwise = true }
-  for _, kind in ipairs(ops and {} or kinds.list) do set[kind.name] = true end
-  for _, op in ipairs(ops or {}) do set[kinds.of(op).name] = true end
+  for _, kind in ipairs(ops and {} or kinds.list) do set[kind.runtime or kind.name] = true end
+  for _, op in ipairs(ops or {}) do set[kinds.of(op).runtime or kinds.of(op).name] = true end
   return set
 end
+
+-- The kinds with a folder of the core to themselves.
+M.kind_folders = {}
+for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.runtime ~= nil or nil end
 
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
 local function met_by_promotion(types, built)
@@ -274,10 +278,16 @@ function M.further_fields(op)
   return table.concat(out)
 end
 
+-- The class of an op: what the shapes of its results depend on.
+function M.class_of(op)
+  local kind = kinds.of(op)
+  return kind.class_of and kind.class_of(op) or kind.class
+end
+
 -- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
-local function builtin_row(types, op, built, records, bool_in, is_there, devices)
+local function builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
   local ahead = {}
   for _, device in ipairs(devices) do
     local rows = device.rows_of[op.name]
@@ -295,27 +305,41 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
              %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
     .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s
     .dtypes = %s,
-    .variants = %s, .n_variants = %d, .first = {%s},%s%s
+    .variants = %s, .n_variants = %d, .first = {%s},%s%s%s
   },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
-    "QUERN_CLASS_" .. kinds.of(op).class:upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
+    "QUERN_CLASS_" .. M.class_of(op):upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).name,
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).runtime or kinds.of(op).name,
     variants.promotion(types, op), table.concat(results, ", "),
     bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
     #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
     #mask > 0 and table.concat(mask, " | ") or "0",
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), M.further_fields(op),
+    of_kind and "\n    .of_kind = " .. of_kind .. "," or "",
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
-local function op_rows(types, ops, built, records_of, devices)
+local function op_rows(types, ops, built, records_of, devices, packs)
   local out, rows, is_there = {}, {}, {}
+  local context = { upper = upper, built = built, reducer_of = {} }
+  local n_reducers = 0
+  for _, record in ipairs(packs) do
+    if record.reducer and not context.reducer_of[record.reducer] then
+      context.reducer_of[record.reducer], n_reducers = n_reducers, n_reducers + 1
+    end
+  end
   for _, op in ipairs(ops) do is_there[op.name] = true end
   for k, op in ipairs(ops) do
     local records = records_of[op.name]
     local definitions, bool_in = op_definitions(types, op, built, records, devices)
     table.move(definitions, 1, #definitions, #out + 1, out)
-    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices)
+    local own_rows, of_kind = kinds.of(op).own_rows, nil
+    if own_rows and records.programs then
+      local own
+      own, of_kind = own_rows(types, op, records, context)
+      table.move(own, 1, #own, #out + 1, out)
+    end
+    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
@@ -359,17 +383,26 @@ end
 local function with_tables(kind_names)
   local list = {}
   for _, kind in ipairs(kinds.list) do
-    if kind.table and kind_names[kind.name] then list[#list + 1] = kind end
+    if kind.table and kind_names[kind.name] and (kind.runtime or kind.name) == kind.name then list[#list + 1] = kind end
   end
   table.sort(list, function(a, b) return order.less(a.name, b.name) end)
   return list
 end
 
+-- A number of a dtype as the bits of an initialiser.
+local function bits_of(types)
+  return function(dtype, value)
+    local t = types.by_name[dtype]
+    if t.kind ~= "float" then return string.format("0x%xu", value) end
+    return string.format("0x%xu", number.float_bits(value + 0.0, t))
+  end
+end
+
 -- The kinds' own tables. by_role: role -> list of { record, name }
-local function kind_rows(kind_names, by_role)
+local function kind_rows(types, kind_names, by_role)
   local out = {}
   for k, kind in ipairs(with_tables(kind_names)) do
-    out[k] = kind.table.text(function(role) return by_role[role] or {} end)
+    out[k] = kind.table.text(function(role) return by_role[role] or {} end, upper, bits_of(types))
   end
   return table.concat(out)
 end
@@ -377,7 +410,7 @@ end
 -- kind_names: the set of those that may have kernels among them
 local function pack_rows(types, packs, kind_names)
   if #packs == 0 then
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(kind_names, {})
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, {})
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -410,7 +443,7 @@ local function pack_rows(types, packs, kind_names)
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
-  out[#out + 1] = kind_rows(kind_names, by_role)
+  out[#out + 1] = kind_rows(types, kind_names, by_role)
   return table.concat(out, "\n")
 end
 
@@ -469,7 +502,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
     .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
-    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices, packs) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")

@@ -13,6 +13,8 @@
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
+local order = require "gen.base.order"
+local rows = require "gen.graph.rows"
 local saturate = require "gen.graph.saturate"
 
 local M = {}
@@ -112,7 +114,8 @@ local function lean_classes(op, heavy)
 end
 
 -- The functions that kinds of op use to make records of their own.
-local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag }
+local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag, stages = rows.stages,
+              sorted_keys = order.keys }
 
 -- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and further ones
 function kit.record(op, fields)
@@ -198,14 +201,18 @@ end
 -- these. They serve every op, and compute some ops themselves (pack_role of gen/kinds). `widen` and `narrow` convert a kernel's
 -- inputs and outputs between a storage dtype and its compute dtype, without a check for NaN. Then the kernels that the ops of a
 -- kind share. ops: those of the plan; records_of: op name -> their records
-function M.of_packs(types, wanted, ops, records_of)
+function M.of_packs(model, wanted, ops, records_of)
+  local types = model.types
+  function kit.combine(op, A) return expr.combine(model, op, A) end
   local records = {}
-  local function add(name, fields)
+  local is_added = {}
+  local function add(name, fields) -- ops of two kinds may need the same
+    if is_added[name] then return end
+    is_added[name] = true
     fields.name = name
     fields.K = fields.K or fields.dtypes[1]
     fields.heavy, fields.weight = false, 1
     records[#records + 1] = fields
-    return fields
   end
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
@@ -244,16 +251,16 @@ function M.of_packs(types, wanted, ops, records_of)
     end
   end
   for _, kind in ipairs(kinds.list) do
-    local is_met, dtypes = false, {}
+    local is_met, dtypes, of_kind = false, {}, {}
     for _, op in ipairs(kind.packs and ops or {}) do
       if kinds.of(op) == kind then
-        is_met = true
+        is_met, of_kind[#of_kind + 1] = true, op
         for _, record in ipairs(records_of[op.name]) do dtypes[record.K] = true end
       end
     end
     local Ks = {}
     for _, t in ipairs(types.list) do Ks[#Ks + 1] = dtypes[t.name] and t.name or nil end
-    if is_met then kind.packs(kit, add, Ks) end
+    if is_met then kind.packs(kit, add, Ks, of_kind, records_of) end
   end
   add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),
       { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })

@@ -138,7 +138,7 @@ QUERN_API void quern_op_release(quern_op *op);
 #define QUERN_CLASS_BASIC 0     /* shapes only; no workspace */
 #define QUERN_CLASS_WORKSPACE 1 /* shapes only; needs workspace */
 #define QUERN_CLASS_DYNAMIC 2   /* shapes and values of the inputs */
-#define QUERN_CLASS_REDUCTION 3 /* shapes and parameters */
+#define QUERN_CLASS_REDUCTION 3 /* shapes, and the parameters axes and keepdims: quern_op_measure */
 
 /* Kinds of a quern_scalar. NONE: no number, for parameters without a default. */
 #define QUERN_NONE (-1)

@@ -282,6 +282,15 @@ end
 local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
+-- The lines of a function's body that computes a DAG of one output, for arguments of these names, and the text of its result.
+function kit.body(types, dag, arguments)
+  local variable_of = {}
+  for k, node in ipairs(dag.inputs) do variable_of[node] = arguments[k] end
+  local locals = locals_of.new(template.parse("", ""), {}, arguments, dag.outputs)
+  local lines, emitter = target_c.emit(types, dag_of.order(dag.outputs), variable_of, { locals = locals })
+  return lines, emitter:argument(dag.outputs[1], dag.outputs[1].type == "bool" and 8 or nil)
+end
+
 local ROLE_TEXT = {
   convert = "each element cast", widen = "what a kernel computes on, from the dtype it is stored in",
   narrow = "what a kernel has computed, to the dtype it is stored in", gather = "strided source to contiguous rows",

@@ -40,7 +40,7 @@ local function files_of(plan, prefix)
                           banner = banner.c("kernels of " .. op.name, kernels.location(op)) }
   end
   local entries = {}
-  for k, record in ipairs(plan.packs) do entries[k] = { record = record } end
+  for k, record in ipairs(plan.packs) do entries[k] = { record = record, dag = record.dag } end
   files[#files + 1] = { name = names.pack_file(prefix), entries = entries, banner = banner.c "kernels that convert and move" }
   for _, file in ipairs(plan.primitive_files or {}) do
     files[#files + 1] = { name = file.name, entries = file.entries, banner = banner.c "kernels of one operation each, for expressions" }

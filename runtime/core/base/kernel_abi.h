@@ -73,6 +73,7 @@ typedef struct qn_builtin {
   uint16_t first[QN_DTYPE_COUNT + 1];
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype; other layouts go through blocks */
   const qn_ahead *ahead;  /* kernels for other targets; NULL: none */
+  const void *of_kind;    /* further data of its kind: row_program.h; NULL: there are none */
   const char *refusal;    /* the reason why it cannot be part of an expression, as a phrase; NULL: it can */
   /* Of a backward op. reads: for each of its inputs, the index of the forward op's input that it is, or QN_READS_*. by: for each
    * of its outputs, the index of the forward op's input of which it is the gradient. */

@@ -43,7 +43,7 @@ static quern_status check_measured(const quern_op_info *info, quern_shape *out) 
 quern_status qn_measure(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
   const quern_op_def *def = op->registered;
   const qn_kind *kind = qn_kind_of(op);
-  if (!qn_registry_is_measured(op->info)) return qn_infer(op, in, out);
+  if (!qn_registry_is_measured(op->info) && !kind->measure) return qn_infer(op, in, out);
   if (def && (def->measure || def->infer)) {
     qn_sentence kept;
     qn_status_keep(&kept);

@@ -29,6 +29,10 @@ typedef struct qn_decision {
   const qn_signature *signature;     /* of `specialised`, or own_signature */
   qn_signature own_signature;
   qn_params params;
+  /* Of the kind row: its program, the elements of a row, and the parameters that give the shape. */
+  const void *of_kind;
+  int64_t count;
+  int64_t shape_params[2];
 } qn_decision;
 
 #endif

@@ -34,6 +34,8 @@ typedef struct qn_kind {
                          qn_decision *decision);
   /* Appends the kind's own parameters, computed from the decision, to those of the call. NULL: there are none. */
   void (*bind)(const qn_decision *decision, qn_params *params);
+  /* Whether a run of a plan may have the parameters of `call`. NULL: it may have any. */
+  quern_status (*check_run)(const qn_decision *decision, const quern_call *call);
 
   /* For a kind that runs its calls itself: they replace `decide` and `bind`. Else NULL. */
   quern_status (*call)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call);

@@ -159,6 +159,7 @@ __attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_
   int32_t n = 0, steps = MAX_STEPS;
   for (int32_t d = 0; d < nest->rank; d++) {
     const term t = {qn_tensor_magnitude(nest->stride[k][d]), nest->n[d] - 1};
+    if (t.a == 0 && d < nest->n_reduced) continue; /* one element for all of a row */
     int32_t at = n++;
     if (t.a < size) return YES; /* two neighbours; extents are 2 or more */
     for (; at > 0 && dims[at - 1].a > t.a; at--) dims[at] = dims[at - 1];
@@ -200,7 +201,7 @@ static inline int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
-    if (nest->stride[a][d] != nest->stride[b][d]) return 0;
+    if (nest->stride[a][d] != nest->stride[b][d] || (d < nest->n_reduced && nest->stride[b][d] == 0)) return 0;
   }
   return 1;
 }
@@ -222,7 +223,7 @@ static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n
 /* Checks output k against itself. */
 static inline quern_status check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                         const uint8_t *sizes, int32_t k) {
-  if (nest->rank == 0 || (nest->rank == 1 && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
+  if (nest->rank == 0 || (nest->rank == 1 && !nest->n_reduced && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
   const answer met = meets_itself(nest, k, sizes[k]);
   const int32_t first = nest->n_positions;
   return met == NO ? QUERN_OK : refuse(op, args, nest->n_operands - n_out - first, k - first, k - first, met, "");

@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Reductions over axes, and row programs of them. The order of additions is that of docs/internals/reductions.md, whatever the layout of
+-- the operands, the number of threads and the machine.
+
+
+reduction "sum" {
+  doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
+  dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
+  finish = { integer = "a", floating = "a + 0" },
+}
+
+reduction "prod" {
+  doc = "The product. Integers are multiplied as 64 bits, modulo 2^64.",
+  dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
+}
+
+reduction "max" {
+  doc = "The largest. NaN if there is one; 0 is above -0.",
+  dtypes = numeric, combine = "maximum(a, b)", order = "free", empty = false,
+}
+
+reduction "min" {
+  doc = "The smallest. NaN if there is one; -0 is below 0.",
+  dtypes = numeric, combine = "minimum(a, b)", order = "free", empty = false,
+}
+
+reduction "any" {
+  doc = "Whether some element is not 0; NaN is not.",
+  dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a | b", finish = "a != 0", order = "free",
+  identity = 0, empty = 0,
+}
+
+reduction "all" {
+  doc = "Whether no element is 0; NaN is not.",
+  dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a & b", finish = "a != 0", order = "free",
+  identity = 1, empty = 1,
+}
+
+row "count_nonzero" {
+  doc = "The number of elements that are not 0; NaN is not.",
+  dtypes = real, result = "i64", body = "sum((i64)(bool)x)",
+}
+
+row "mean" {
+  doc = "The arithmetic mean. Of integers of up to 32 bits it is rounded once. NaN of no elements.",
+  dtypes = real, result = "floating",
+  body = {
+    floating = "sum(x) / (T)count",
+    bool = "(f32)((f64)sum(x) / (f64)count)",
+    i8 = "(f32)((f64)sum(x) / (f64)count)", u8 = "(f32)((f64)sum(x) / (f64)count)",
+    i16 = "(f32)((f64)sum(x) / (f64)count)", u16 = "(f32)((f64)sum(x) / (f64)count)",
+    i32 = "(f64)sum(x) / (f64)count", u32 = "(f64)sum(x) / (f64)count",
+    i64 = "sum((f64)x) / (f64)count", u64 = "sum((f64)x) / (f64)count",
+  },
+}
+
+row "softmax" {
+  doc = "exp(x - max(x)), divided by its sum.",
+  dtypes = floating,
+  body = [[
+    T e = exp(x - max(x));
+    T r = 1 / sum(e);
+    return e * r;
+  ]],
+}
+
+row "logsumexp" {
+  doc = "The logarithm of the sum of exp(x).",
+  dtypes = floating, result = "floating",
+  body = [[
+    T m = max(x);
+    T s = abs(m) < INFINITY ? m : 0;
+    return log(sum(exp(x - s))) + s;
+  ]],
+}

@@ -1,0 +1,220 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The DAG of a body that reduces -> its stages. A node is an element (it varies along the reduced axes) or a row value. Its level is the
+-- number of reductions below it. Stage p computes, element by element, what the reductions of level p add up; a stage of row values
+-- between two of elements computes what the elements need of a row; the last stage computes the outputs. Elements that several stages
+-- need are computed again by each, but for one: see `kept`. Knows no C.
+
+local dag_of = require "gen.graph.dag"
+
+local M = {}
+
+-- Whether a node is constant along the axes, and its level, for all nodes that `roots` need.
+local function levels(roots)
+  local level, is_row = {}, {}
+  local list = dag_of.order(roots)
+  for _, node in ipairs(list) do
+    local deepest, constant = 0, node.op ~= "input"
+    for _, arg in ipairs(node.args) do
+      deepest = math.max(deepest, level[arg])
+      constant = constant and is_row[arg]
+    end
+    if node.op == "reduce" then deepest, constant = deepest + 1, true end
+    level[node], is_row[node] = deepest, constant
+  end
+  return level, is_row, list
+end
+
+-- A DAG of `roots` in which the nodes of `cuts` are inputs. Returns it and the list of the nodes that its inputs stand for.
+local function extract(types, source, roots, cuts)
+  local dag, copy, inputs, ins = dag_of.new(types), {}, {}, {}
+  local params = {}
+  for k, node in ipairs(source.params) do
+    params[k] = dag:node("param", node.type, {}, { index = node.index, name = node.name })
+    copy[node] = params[k]
+  end
+  local cut_of = {}
+  for _, node in ipairs(cuts) do cut_of[node] = true end
+  local function visit(node)
+    if copy[node] then return copy[node] end
+    if cut_of[node] or node.op == "input" then
+      local name = node.op == "input" and node.name or "r" .. #inputs
+      copy[node] = dag:node("input", node.type, {}, { index = #inputs + 1, name = name })
+      inputs[#inputs + 1], ins[#ins + 1] = copy[node], node
+      return copy[node]
+    end
+    local args, extra = {}, { value = node.value, index = node.index, name = node.name, table = node.table }
+    for k, arg in ipairs(node.args) do args[k] = visit(arg) end
+    if #args == 0 then
+      copy[node] = dag:node(node.op, node.type, args, extra)
+    else
+      copy[node] = dag:make(node.op, node.type, args, next(extra) and extra)
+    end
+    copy[node].is_canonical = copy[node].is_canonical or node.is_canonical
+    if node.label and #copy[node].args > 0 then copy[node].label = node.label end
+    return copy[node]
+  end
+  local outputs = {}
+  for k, root in ipairs(roots) do outputs[k] = visit(root) end
+  return { dag = dag, inputs = inputs, params = params, outputs = outputs, type = source.type, files = source.files,
+           first_output = source.first_output }, ins
+end
+
+-- The stages of a DAG (of expr.op_dag). Returns { stages, reduces, n_rows, row_types }.
+--   stages   list of { is_row, dag or nil, ins, outs, reduces }: ins, outs are values { input = k } | { output = k } | { row = r } |
+--            { temp = t }, with is_element, in the order of the dag's inputs and outputs; no dag: the one value is an input as it is, for
+--            each of `reduces`: list of { from = value, type, to = row, op }
+--   reduces  all of these
+-- Of a program with `again`, the last stage reads a value that an earlier one has stored in place of the output; `again` is the same
+-- stage without it.
+function M.stages(types, source)
+  local level, is_row, list = levels(source.outputs)
+  local input_number, row_of, program = {}, {}, { stages = {}, reduces = {}, row_types = {}, n_temps = 0 }
+  for k, node in ipairs(source.inputs) do input_number[node] = k - 1 end
+  local function row_for(node)
+    if not row_of[node] then
+      row_of[node] = #program.row_types
+      program.row_types[#program.row_types + 1] = node.type
+    end
+    return row_of[node]
+  end
+  local function is_ready(node) return node.op == "param" or node.op == "const" end
+  local function value_of(node)
+    if node.op == "input" then return { input = input_number[node], is_element = true } end
+    return { row = row_of[node] }
+  end
+
+  -- The row values that a stage of elements reads, of `roots`.
+  local function frontier(roots)
+    local found, seen = {}, {}
+    local function visit(node)
+      if seen[node] then return end
+      seen[node] = true
+      for _, arg in ipairs(node.args) do
+        if is_row[arg] and not is_ready(arg) then
+          if not seen[arg] then found[#found + 1] = arg end
+          seen[arg] = true
+        else
+          visit(arg)
+        end
+      end
+    end
+    for _, root in ipairs(roots) do
+      if is_row[root] and not is_ready(root) then
+        if not seen[root] then found[#found + 1] = root end
+        seen[root] = true
+      else
+        visit(root)
+      end
+    end
+    return found
+  end
+  local function cuts_now() -- all row values that are known
+    local cuts = {}
+    for node in pairs(row_of) do cuts[#cuts + 1] = node end
+    return cuts
+  end
+  -- A stage that computes the row values `nodes` that are not known.
+  local function add_rows(nodes, outs)
+    local roots, values = {}, {}
+    for k, node in ipairs(nodes) do
+      if outs or not row_of[node] then
+        roots[#roots + 1] = node
+        values[#values + 1] = outs and outs[k] or node
+      end
+    end
+    if #roots == 0 then return end
+    local dag, ins = extract(types, source, roots, cuts_now())
+    local stage = { is_row = true, dag = dag, ins = {}, outs = values, reduces = {} }
+    for k, node in ipairs(ins) do stage.ins[k] = value_of(node) end
+    for k, value in ipairs(values) do
+      if value.op then stage.outs[k] = { row = row_for(value) } end
+    end
+    program.stages[#program.stages + 1] = stage
+  end
+  local function element_stage(roots, outs, kept)
+    local cuts = cuts_now()
+    if kept then cuts[#cuts + 1] = kept.node end
+    local dag, ins = extract(types, source, roots, cuts)
+    local stage = { dag = dag, ins = {}, outs = outs, reduces = {} }
+    for k, node in ipairs(ins) do stage.ins[k] = kept and node == kept.node and kept.value or value_of(node) end
+    return stage
+  end
+
+  local deepest, at_level = 0, {}
+  for _, node in ipairs(list) do
+    if node.op == "reduce" then
+      deepest = math.max(deepest, level[node])
+      at_level[level[node]] = at_level[level[node]] or {}
+      table.insert(at_level[level[node]], node)
+    end
+  end
+  local element_outputs, row_outputs = {}, {}
+  for k, node in ipairs(source.outputs) do
+    table.insert(is_row[node] and row_outputs or element_outputs, { node = node, value = { output = k - 1, is_element = not is_row[node] } })
+  end
+  local kept
+  for p = 1, deepest do
+    local roots, seen = {}, {}
+    for _, node in ipairs(at_level[p]) do
+      local arg = node.args[1]
+      if not seen[arg] then roots[#roots + 1] = arg end
+      seen[arg] = true
+    end
+    add_rows(frontier(roots))
+    local computed, value_for = {}, {}
+    for _, root in ipairs(roots) do
+      local plain = root.op == "cast" and root.args[1].op == "input" and root.args[1] or root
+      if plain.op == "input" then
+        value_for[root] = { input = input_number[plain], is_element = true }
+      else
+        computed[#computed + 1] = root
+      end
+    end
+    local outs = {}
+    for k, root in ipairs(computed) do
+      outs[k] = { temp = program.n_temps, is_element = true }
+      value_for[root] = outs[k]
+      program.n_temps = program.n_temps + 1
+    end
+    local stage = { ins = {}, outs = outs, reduces = {} }
+    if #computed > 0 then stage = element_stage(computed, outs) end
+    for _, node in ipairs(at_level[p]) do
+      local reduce = { from = value_for[node.args[1]], type = node.type, to = row_for(node), op = node.reducer }
+      stage.reduces[#stage.reduces + 1] = reduce
+      program.reduces[#program.reduces + 1] = reduce
+    end
+    program.stages[#program.stages + 1] = stage
+    -- the last stage may read a value of this one, kept in the only output's place
+    if p == deepest and #element_outputs == 1 and #computed == 1 and computed[1].type == source.outputs[1].type then
+      kept = { node = computed[1], value = outs[1] }
+    end
+  end
+  if #row_outputs > 0 then -- a row value that is an integer is stored as it is; a float's NaN becomes the one NaN
+    local nodes, values = {}, {}
+    for _, output in ipairs(row_outputs) do
+      if row_of[output.node] and types.by_name[output.node.type].kind == "integer" then
+        program.stages[#program.stages + 1] = { is_row = true, ins = { { row = row_of[output.node] } }, outs = { output.value }, reduces = {} }
+      else
+        nodes[#nodes + 1], values[#values + 1] = output.node, output.value
+      end
+    end
+    add_rows(nodes, values)
+  end
+  if #element_outputs > 0 then
+    local roots, values = {}, {}
+    for k, output in ipairs(element_outputs) do roots[k], values[k] = output.node, output.value end
+    add_rows(frontier(roots))
+    local is_read = false
+    for _, node in ipairs(dag_of.order(roots)) do is_read = is_read or (kept and node == kept.node) end
+    if is_read then
+      program.kept = kept.value
+      program.stages[#program.stages + 1] = element_stage(roots, values, kept)
+    end
+    program.stages[#program.stages + 1] = element_stage(roots, values)
+    program.stages[#program.stages].is_again = is_read
+  end
+  return program
+end
+
+return M

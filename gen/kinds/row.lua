@@ -1,0 +1,233 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kind row (declared by `row`): its body calls reductions, which run over some axes of the inputs. A value is an element, or
+-- constant along these axes: a row value. The output is reduced if the body's result is a row value; else it has the inputs' shape.
+-- A body has one more name, `count`: the number of elements along the axes. The kernels are those of the stages of gen/graph/rows.lua;
+-- what reduces is shared by all ops.
+
+local elementwise = require "gen.kinds.elementwise"
+local source = require "gen.base.source"
+
+local M = {}
+
+M.name, M.declarator, M.default_inputs = "row", "row", "x"
+M.has_body = true
+M.only_cpu = "reduces, which has no kernels for it yet"
+M.needs_runtime = "its kernels are stages, which the runtime puts together"
+M.own_params, M.own_param_type = { "count" }, "i64"
+M.has_stages = true
+M.runtime = "row" -- its qn_kind
+M.schema = { result = "string" }
+
+-- The parameters by which a call says what is reduced, before the op's own.
+local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
+
+-- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
+-- dtype is computed in.
+function M.accumulator(types, op, dtype)
+  local t, wanted = types.by_name[dtype], op.accumulate
+  if wanted ~= "wide" then return wanted or t.compute end
+  if t.kind == "float" then return t.compute end
+  return (t.kind == "bool" or t.signed) and "i64" or "u64"
+end
+
+-- The dtype of an output for inputs that promote to a dtype. result: "wide": of an integer 64 bits; "floating": of an integer a float;
+-- a dtype; nil: the inputs' own.
+function M.result_dtype(types, op, dtype)
+  local t, wanted = types.by_name[dtype], op.result
+  if wanted == "floating" then return t.floating end
+  if wanted ~= "wide" then return wanted or dtype end
+  if t.kind == "float" then return dtype end
+  return (t.kind == "bool" or t.signed) and "i64" or "u64"
+end
+
+local WORDS = { wide = true, floating = true }
+
+-- What is wrong with its fields, or nil.
+function M.trouble(fields, _, types)
+  for _, field in ipairs { "accumulate", "result" } do
+    local word = fields[field]
+    local t = types.by_name[word or ""]
+    if word and not WORDS[word] and not (t and t.kind ~= "bits" and t.compute == word) then
+      return string.format("%s: '%s', expected wide, floating or a dtype that is computed in itself", field, source.shown(word))
+    end
+  end
+end
+
+function M.declare(op, fields) op.accumulate, op.result = fields.accumulate, fields.result end
+
+-- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
+function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
+function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXES } end
+
+M.compute_type = elementwise.compute_type
+
+-- Why it is no part of an expression.
+function M.refusal() return "it reduces; call it by itself" end
+
+function M.promotion(types, op) return elementwise.promotion(types, op) end
+
+-- Adds to the wanted dtypes those of accumulators and results.
+function M.want(types, op, wanted, asked)
+  elementwise.want(types, op, wanted, asked)
+  for _, name in ipairs(asked) do
+    local t = types.by_name[name]
+    local K = M.compute_type(types, op, name)
+    if K then
+      wanted[K] = true
+      wanted[M.result_dtype(types, op, name)] = true
+      if t.kind ~= "float" then wanted[(t.kind == "bool" or t.signed) and "i64" or "u64"] = true end
+    end
+  end
+end
+
+-- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/rows.lua), with
+-- `record` in each stage that has a kernel.
+function M.blocks(kit, types, op, wanted, dag_for)
+  local records = { programs = {} }
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    local program = kit.stages(types, dag_for(op, K))
+    records.programs[K] = program
+    for number, stage in ipairs(program.stages) do
+      if stage.dag then
+        local dtypes, classes = {}, {}
+        for k, node in ipairs(stage.dag.inputs) do
+          dtypes[k], classes[k] = node.type, (stage.is_row or stage.ins[k].is_element) and "c" or "b"
+        end
+        for _, node in ipairs(stage.dag.outputs) do dtypes[#dtypes + 1], classes[#classes + 1] = node.type, "c" end
+        local rank, shape = stage.is_row and "1" or "2", table.concat(classes)
+        stage.record = { name = kit.name_of(string.format("%s_%s_stage%d", op.c_name, K, number), dtypes, rank, shape), op = op, K = K, D = K,
+                         dtypes = dtypes, rank = rank, classes = shape, weight = kit.weight(stage.dag), heavy = false,
+                         template = "elementwise", dag = stage.dag }
+        records[#records + 1] = stage.record
+      end
+    end
+  end
+  return records, true
+end
+
+---------------------------------------------------------------------------------------------------- tables
+
+-- A value's number. ORDER VALUE of runtime/core/row/row_program.h
+local function value_number(value)
+  return value.input or value.output and 0x20 + value.output or value.row and 0x40 + value.row or 0x80 + value.temp
+end
+
+local function numbers(...)
+  local list = {}
+  for _, values in ipairs { ... } do
+    for _, value in ipairs(values) do list[#list + 1] = tostring(value_number(value)) end
+  end
+  return #list > 0 and "(const uint8_t[]){" .. table.concat(list, ", ") .. "}" or "NULL"
+end
+
+-- The row of an op beside its qn_builtin, and the name of the field's value. context: upper (a dtype's constant), reducer_of (key ->
+-- its index), built (dtypes)
+function M.own_rows(types, op, records, context)
+  local out, variant_of = {}, {}
+  for k, record in ipairs(records) do variant_of[record] = string.format("&variants_%s[%d]", op.c_name, k - 1) end
+  local own = {}
+  for k, param in ipairs(op.params) do own[#own + 1] = not param.is_shape and k - 1 or nil end
+  for _, t in ipairs(types.list) do
+    local program = records.programs[t.name]
+    if program then
+      local stages, slots, row_types = {}, {}, {}
+      for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(t.name)) end
+      for k, name in ipairs(program.row_types) do row_types[k] = context.upper(name) end
+      for k, stage in ipairs(program.stages) do
+        local reduces = {}
+        for i, reduce in ipairs(stage.reduces) do
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
+                                     context.reducer_of[reduce.op.name .. " " .. reduce.type])
+        end
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+                                  numbers(stage.ins, stage.outs),
+                                  #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
+                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
+      end
+      out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
+                                    table.concat(stages, "\n"))
+      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %d, %d, %d, %d};", op.c_name, t.name,
+        op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
+        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", #stages, #row_types, #slots,
+        program.kept and value_number(program.kept) or 0)
+    end
+  end
+  local programs, results = {}, {}
+  for _, t in ipairs(types.list) do
+    local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    if K and records.programs[K] then
+      programs[#programs + 1] = string.format("[%s] = &program_%s_%s", context.upper(t.name), op.c_name, K)
+      local T = types.by_name[K].kind == "float" and t.kind ~= "float" and t.floating or t.name
+      results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, T)))
+    end
+  end
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,\n  .programs = {%s},\n  .results = {%s},\n};\n",
+                                op.c_name, op.is_reduced and 1 or 0, table.concat(programs, ", "), table.concat(results, ", "))
+  return out, "&row_" .. op.c_name
+end
+
+-- The runtime's table of what reduces. packs_of: see kinds.lua
+M.table = { header = "core/row/row_program.h" }
+function M.table.text(packs_of, upper, bits_of)
+  local rows, at = {}, {}
+  for _, pack in ipairs(packs_of "reduce") do
+    local record = pack.record
+    if not at[record.reducer] then
+      rows[#rows + 1] = { head = record }
+      at[record.reducer] = rows[#rows]
+    end
+    at[record.reducer][record.part] = "&" .. pack.name
+  end
+  for k, row in ipairs(rows) do
+    local empty = row.head.empty
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s},", row.head.op_name, row.inner, row.columns, row.both,
+                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, upper(row.head.K))
+  end
+  if #rows == 0 then return "" end
+  return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+end
+
+---------------------------------------------------------------------------------------------------- what reduces
+
+M.templates = { "reduce_inner", "reduce_columns" }
+
+local RUNS = { 8, 4, 2, 1 } -- a run of up to 16 elements, in parts without a loop
+
+local function reducer_values(c, types, record)
+  local lines, result = c.body(types, record.combine, { "a", "b" })
+  local counts = {}
+  for k, n in ipairs(RUNS) do
+    counts[k] = { n = n, steps = {} }
+    for step = 1, n - 1 do counts[k].steps[step] = step end
+  end
+  return { element = types.by_name[record.K].c, combine = lines, result = result, runs = counts }
+end
+
+-- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
+function M.packs(kit, add, _, ops, records_of)
+  local is_made = {}
+  for _, op in ipairs(ops) do
+    for _, program in pairs(records_of[op.name].programs or {}) do
+      for _, reduce in ipairs(program.reduces) do is_made[reduce.op.name .. " " .. reduce.type] = reduce end
+    end
+  end
+  for _, key in ipairs(kit.sorted_keys(is_made)) do
+    local op, A = is_made[key].op, is_made[key].type
+    local combine = kit.combine(op, A)
+    local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
+    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
+    local function put(part, dtypes, classes, template, says)
+      local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
+      for field, value in pairs(fields) do record[field] = value end
+      add(name(part, dtypes, classes), record)
+    end
+    put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+    put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+    add(name("both", { A, A, A }, "ccc"),
+        { role = "reduce", part = "both", reducer = key, op_name = op.name, dtypes = { A, A, A }, K = A, rank = "2", classes = "ccc",
+          template = "elementwise", dag = combine, says = op.name .. " of two rows, element by element" })
+  end
+end
+
+return M

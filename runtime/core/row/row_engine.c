@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_engine.c: see row_engine.h. */
+#include "core/row/row_engine.h"
+
+#include <string.h>
+
+#include "core/base/status.h"
+#include "core/cpu/tiles.h"
+#include "core/row/row_load.h"
+
+/* Where a value is: an element of column i and row j at ptr + i * its size + j * step. */
+typedef struct value_place {
+  char *ptr;
+  int64_t step;
+} value_place;
+
+/* A slice's state. */
+typedef struct row_frame {
+  const qn_row_job *job;
+  const void *params;
+  char *ptr[QN_ROW_MAX_VALUES];     /* the operands at the tile's first row */
+  char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
+  value_place temp[QN_ROW_MAX_VALUES];
+  int64_t rows;
+  char *top; /* of the scratch */
+  _Alignas(64) char scratch[QN_ROW_SCRATCH];
+} row_frame;
+
+static char *take(row_frame *frame, int64_t bytes) {
+  char *made = frame->top;
+  frame->top += (bytes + 15) / 16 * 16;
+  qn_assert(frame->top <= frame->scratch + sizeof frame->scratch);
+  return made;
+}
+
+static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+
+/* The stride of operand k from row to row of a tile. */
+static int64_t row_step(const qn_row_job *job, int32_t k) {
+  const qn_nest *nest = job->nest;
+  return nest->rank > nest->n_reduced ? nest->stride[k][nest->n_reduced] : 0;
+}
+
+static int is_skipped(const qn_row_job *job, int32_t i) {
+  const qn_row_program *program = job->program;
+  if (!program->kept || i + 2 < program->n_stages) return 0;
+  return program->stages[i].is_again ? job->is_kept != 0 : job->is_kept == 0;
+}
+
+/* ---- A stage of elements ---- */
+
+/* A part of the rows of a tile: elements [first, first + count), offset: of each operand to the segment in its row. */
+typedef struct stage_part {
+  const int64_t *offset; /* bytes, [operands]; NULL: 0 */
+  int64_t first, count;
+} stage_part;
+
+static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *part) {
+  return (qn_row_part){.at = moved(frame->ptr[k], part->offset ? part->offset[k] : 0), .step = row_step(frame->job, k),
+                       .first = part->first, .count = part->count, .rows = frame->rows};
+}
+
+/* An input as elements of a dtype. */
+static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_part rows = part_of(frame, k, part);
+  const uint8_t size = qn_dtype_infos[dtype].size;
+  if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
+  const int64_t items = part->count * frame->rows;
+  char *block = take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : take(frame, items * job->size[k]);
+  qn_row_load(job, k, dtype, &rows, block, staging);
+  return (value_place){block, part->count * size};
+}
+
+static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
+  const qn_row_part rows = part_of(frame, k, part);
+  const uint8_t size = qn_dtype_infos[dtype].size;
+  if (qn_row_is_direct(frame->job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
+  return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+}
+
+static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_part rows = part_of(frame, k, part);
+  if (qn_row_is_direct(job, k, dtype)) return;
+  char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
+  qn_row_store(job, k, dtype, &rows, from.ptr, staging);
+}
+
+/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
+static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_program *program = job->program;
+  const qn_row_stage *stage = &program->stages[at];
+  const uint8_t *dtypes = stage->variant->dtypes;
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t stride[QN_MAX_OPERANDS][2];
+  value_place place[QN_MAX_OPERANDS];
+  const int32_t n = stage->n_in + stage->n_out;
+  for (int32_t i = 0; i < n; i++) {
+    const uint8_t value = stage->values[i], size = qn_dtype_infos[dtypes[i]].size;
+    int64_t inner = size;
+    if (value < QN_ROW_OUTPUT) {
+      place[i] = load(frame, value, dtypes[i], part);
+    } else if (value < QN_ROW_VALUE) {
+      place[i] = output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part);
+    } else if (value < QN_ROW_TEMP) {
+      place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
+      inner = 0;
+    } else if (i >= stage->n_in) {
+      const int is_in_output = value == program->kept && job->is_kept == 1;
+      place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
+                              : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+      frame->temp[value - QN_ROW_TEMP] = place[i];
+    } else {
+      const int is_in_output = value == program->kept && job->is_kept == 1;
+      place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part) : frame->temp[value - QN_ROW_TEMP];
+    }
+    ptr[i] = place[i].ptr;
+    stride[i][0] = inner;
+    stride[i][1] = place[i].step;
+  }
+  const int64_t extent[3] = {part->count, frame->rows, 0};
+  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  for (int32_t i = stage->n_in; i < n; i++) {
+    const uint8_t value = stage->values[i];
+    if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
+      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part);
+  }
+}
+
+/* The elements that a reduction reads, after the stage's kernel. */
+static value_place reduced_place(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part) {
+  if (reduce->from >= QN_ROW_TEMP) return frame->temp[reduce->from - QN_ROW_TEMP];
+  return load(frame, reduce->from, reduce->by->dtype, part);
+}
+
+static void run_inner(qn_kernel *kernel, value_place from, int64_t count, int64_t rows, uint8_t size, char *to, int64_t is_whole) {
+  char *const ptr[2] = {from.ptr, to};
+  const int64_t stride[2][2] = {{size, from.step}, {size, size}}, extent[3] = {count, rows, 0};
+  kernel(ptr, stride, extent, &is_whole);
+}
+
+/* ---- Row values ---- */
+
+/* Runs a stage of row values over the tile's rows. */
+static void compute_rows(row_frame *frame, int32_t at) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  char *ptr[QN_MAX_OPERANDS], *const before = frame->top;
+  int64_t stride[QN_MAX_OPERANDS][2];
+  uint8_t dtypes[QN_MAX_OPERANDS];
+  const int32_t n = stage->n_in + stage->n_out;
+  for (int32_t i = 0; i < n; i++) {
+    const uint8_t value = stage->values[i];
+    dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
+    stride[i][0] = qn_dtype_infos[dtypes[i]].size;
+    stride[i][1] = 0;
+    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
+  }
+  const int64_t extent[3] = {frame->rows, 1, 0};
+  if (stage->variant) job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  for (int32_t i = stage->n_in; i < n; i++) {
+    if (stage->values[i] >= QN_ROW_VALUE) continue;
+    const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
+    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], take(frame, frame->rows * job->size[k]));
+  }
+  frame->top = before;
+}
+
+/* ---- Tiles of whole rows ---- */
+
+static void run_whole(row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  const stage_part part = {.count = job->row};
+  char *const before = frame->top;
+  int32_t reduction = 0;
+  for (int32_t s = 0; s < job->program->n_stages; s++) {
+    const qn_row_stage *stage = &job->program->stages[s];
+    if (is_skipped(job, s)) continue;
+    if (stage->is_row) {
+      compute_rows(frame, s);
+      continue;
+    }
+    if (stage->variant) compute(frame, s, &part);
+    for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
+      const qn_row_reduce *reduce = &stage->reduces[r];
+      const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
+      run_inner(job->inner[reduction], reduced_place(frame, reduce, &part), job->row, frame->rows, size, frame->row_value[reduce->to], 1);
+    }
+  }
+  frame->top = before;
+}
+
+/* ---- Rows in blocks ---- */
+
+/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
+typedef struct node_stack {
+  qn_kernel *both;
+  char *nodes;   /* the lowest */
+  int64_t bytes; /* of a node */
+  uint8_t size;  /* of an accumulator */
+  int32_t n;
+} node_stack;
+
+/* Joins the top node, of which `there` lanes are there, with the one below. */
+static void join(node_stack *stack, int64_t there) {
+  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
+  char *const ptr[3] = {left, right, left};
+  const int64_t stride[3][2] = {{stack->size, 0}, {stack->size, 0}, {stack->size, 0}}, extent[3] = {there, 1, 0};
+  stack->both(ptr, stride, extent, NULL);
+  stack->n--;
+}
+
+/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
+static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
+  const int is_last = index + 1 == count;
+  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
+    if (bits & 1) {
+      join(stack, there);
+      there = QN_ROW_LANES;
+    }
+}
+
+static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
+
+/* The node of a segment, the joined axes at one index of the further ones, becomes the top of each reduction's stack. */
+static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  const int64_t n_blocks = (job->row + job->block - 1) / job->block;
+  for (int64_t b = 0; b < n_blocks; b++) {
+    char *const before = frame->top;
+    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block};
+    if (part.first + part.count > job->row) part.count = job->row - part.first;
+    if (stage->variant) compute(frame, at, &part);
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      node_stack *stack = &stacks[r];
+      char *node = stack->nodes + stack->n++ * stack->bytes;
+      run_inner(job->inner[first_reduction + r], reduced_place(frame, &stage->reduces[r], &part), part.count, 1, stack->size, node, 0);
+      settle(stack, b, n_blocks, lanes_of(part.count));
+    }
+    frame->top = before;
+  }
+}
+
+/* Runs a stage of elements over one row, segment by segment, and its reductions. */
+static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction) {
+  const qn_row_job *job = frame->job;
+  const qn_nest *nest = job->nest;
+  const qn_row_stage *stage = &job->program->stages[at];
+  char *const before = frame->top;
+  node_stack stacks[QN_ROW_MAX_REDUCES];
+  int64_t index[QUERN_MAX_NDIM], offset[QN_ROW_MAX_VALUES] = {0};
+  for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const uint8_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size, .size = size};
+    stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
+  }
+  for (int64_t segment = 0; segment < job->n_further; segment++) {
+    run_segment(frame, at, first_reduction, stacks, offset);
+    for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
+      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
+      const int wraps = ++index[d] == nest->n[d];
+      for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
+      if (!wraps) break;
+      index[d] = 0;
+    }
+  }
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const value_place node = {stacks[r].nodes, 0};
+    run_inner(job->inner[first_reduction + r], node, lanes_of(job->row), 1, stacks[r].size, frame->row_value[stage->reduces[r].to], 1);
+  }
+  frame->top = before;
+}
+
+static void run_blocks(row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  int32_t reduction = 0;
+  for (int32_t s = 0; s < job->program->n_stages; s++) {
+    const qn_row_stage *stage = &job->program->stages[s];
+    if (is_skipped(job, s)) continue;
+    if (stage->is_row)
+      compute_rows(frame, s);
+    else
+      run_row_stage(frame, s, reduction);
+    reduction += stage->n_reduces;
+  }
+}
+
+/* ---- No elements ---- */
+
+static void run_empty(row_frame *frame) {
+  const qn_row_program *program = frame->job->program;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      const qn_reducer *by = stage->reduces[r].by;
+      const uint8_t size = qn_dtype_infos[by->dtype].size;
+      for (int64_t j = 0; j < frame->rows; j++) memcpy(frame->row_value[stage->reduces[r].to] + j * size, &by->empty, size);
+    }
+    if (stage->is_row) compute_rows(frame, s);
+  }
+}
+
+/* ---- Slices ---- */
+
+typedef struct row_run {
+  const qn_row_job *job;
+  const qn_ref *ref;
+  const void *params;
+  int64_t n_tiles;
+  int32_t n_slices;
+} row_run;
+
+static int64_t tiles_along(const qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int64_t n = nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1;
+  return (n + job->rows - 1) / job->rows;
+}
+
+/* Sets the frame to a tile. */
+static void set_tile(row_frame *frame, const qn_ref *ref, int64_t tile) {
+  const qn_row_job *job = frame->job;
+  const qn_nest *nest = job->nest;
+  const int32_t first = nest->n_reduced;
+  const int64_t along = tiles_along(job), n = nest->rank > first ? nest->n[first] : 1, begin = tile % along * job->rows;
+  frame->rows = n - begin < job->rows ? n - begin : job->rows;
+  for (int32_t k = 0; k < nest->n_operands; k++) frame->ptr[k] = moved(qn_ref_address(ref[k]), begin * row_step(job, k));
+  tile /= along;
+  for (int32_t d = first + 1; d < nest->rank; d++) {
+    const int64_t index = tile % nest->n[d];
+    tile /= nest->n[d];
+    for (int32_t k = 0; k < nest->n_operands; k++) frame->ptr[k] = moved(frame->ptr[k], index * nest->stride[k][d]);
+  }
+}
+
+static void run_slice(void *arg, int64_t i) {
+  const row_run *run = arg;
+  const qn_row_job *job = run->job;
+  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  row_frame frame;
+  frame.job = job;
+  frame.params = run->params;
+  frame.top = frame.scratch;
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = take(&frame, job->rows * 8);
+  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
+    set_tile(&frame, run->ref, tile);
+    if (job->count == 0)
+      run_empty(&frame);
+    else if (job->path == QN_ROW_WHOLE)
+      run_whole(&frame);
+    else
+      run_blocks(&frame);
+  }
+}
+
+int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
+  const int32_t limit = qn_slices_limit(slices);
+  return job->most_slices < limit ? job->most_slices : limit;
+}
+
+void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
+  const qn_nest *nest = job->nest;
+  row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = tiles_along(job)};
+  for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run.n_tiles *= nest->n[d];
+  run.n_slices = qn_row_slices(job, slices);
+  if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
+  if (run.n_slices > 1)
+    qn_slices_run(slices, run.n_slices, run_slice, &run);
+  else {
+    run.n_slices = 1;
+    run_slice(&run, 0);
+  }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_job.c: see row_job.h. */
+#include "core/row/row_job.h"
+
+#include "core/base/status.h"
+#include "core/row/row_load.h"
+
+/* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
+#define TILE 1024
+#define TILE_DIRECT 8192
+#define MAX_ROWS 64 /* of a tile: a row value takes 8 bytes of scratch for each */
+#define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
+
+/* Elements along dimensions [first, last) of the nest. */
+static int64_t product(const qn_nest *nest, int32_t first, int32_t last) {
+  int64_t n = 1;
+  for (int32_t d = first; d < last; d++) n *= nest->n[d];
+  return n;
+}
+
+static int32_t log2_up(int64_t n) {
+  int32_t bits = 0;
+  while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
+  return bits;
+}
+
+/* Whether an output holds one value for each row. */
+static int is_value(const qn_row_program *program, int32_t output) {
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    for (int32_t k = 0; k < stage->n_out && stage->is_row; k++)
+      if (stage->values[stage->n_in + k] == QN_ROW_OUTPUT + output) return 1;
+  }
+  return 0;
+}
+
+static void set_direct(const qn_row_program *program, qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    const int64_t size = job->size[k];
+    job->direct[k] = nest->n_joined == 0 || (nest->n_joined == 1 && nest->stride[k][0] == size);
+    if (k >= job->n_in && is_value(program, k - job->n_in))
+      job->direct[k] = nest->rank == nest->n_reduced || nest->stride[k][nest->n_reduced] == size;
+  }
+}
+
+/* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
+static uint8_t dtype_of(const qn_row_stage *stage, int32_t i) {
+  return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
+}
+
+/* Whether the last stage may read the kept value where the output will be. */
+static int may_keep(const qn_row_program *program, const qn_row_job *job) {
+  if (!program->kept) return 0;
+  const qn_row_stage *last = &program->stages[program->n_stages - 1];
+  return qn_row_is_direct(job, job->n_in, last->variant->dtypes[last->n_in]);
+}
+
+static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i) {
+  if (!program->kept || i + 2 < program->n_stages) return 1;
+  return program->stages[i].is_again ? !job->is_kept : job->is_kept;
+}
+
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries. */
+static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job) {
+  int32_t bytes = 0;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    if (stage->is_row || !runs(program, job, s)) continue;
+    for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
+      const uint8_t value = stage->values[i];
+      if (value < QN_ROW_OUTPUT)
+        bytes += qn_row_bytes(job, value, dtype_of(stage, i));
+      else if (value < QN_ROW_VALUE)
+        bytes += qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+      else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
+        bytes += qn_dtype_infos[dtype_of(stage, i)].size;
+    }
+    for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
+      bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+  }
+  return bytes;
+}
+
+static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
+  int32_t at = 0;
+  qn_assert(program->n_stages <= QN_ROW_MAX_STAGES);
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    job->kernel[i] = stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
+    for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
+      qn_assert(at < QN_ROW_MAX_REDUCES);
+      job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
+      job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
+    }
+  }
+  return QUERN_OK;
+}
+
+/* The most reductions of a stage. */
+static int32_t most_reduces(const qn_row_program *program) {
+  int32_t most = 0;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (program->stages[i].n_reduces > most) most = program->stages[i].n_reduces;
+  return most;
+}
+
+quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
+                         int64_t count, qn_row_job *job) {
+  *job = (qn_row_job){.program = program, .nest = nest, .n_in = n_in, .n_out = nest->n_operands - n_in, .count = count};
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    job->dtype[k] = dtypes[k];
+    job->size[k] = qn_dtype_infos[dtypes[k]].size;
+  }
+  set_direct(program, job);
+  set_kernels(program, job);
+  job->row = product(nest, 0, nest->n_joined);
+  job->n_further = product(nest, nest->n_joined, nest->n_reduced);
+  const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
+  const int32_t values_bytes = 8 * program->n_rows + 16 * job->n_out;
+  job->is_kept = program->kept != 0;
+  job->path = QN_ROW_WHOLE;
+  if (may_keep(program, job)) {
+    job->is_kept = 1;
+  } else if (program->kept) {
+    job->is_kept = 2; /* in a block */
+  }
+  int32_t bytes = bytes_an_element(program, job);
+  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64), most = bytes ? room / bytes : INT64_MAX;
+  if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
+    const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
+    job->rows = wanted < 1 ? 1 : wanted;
+    if (job->rows * job->row > most) job->rows = most / job->row;
+    if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
+  } else {
+    job->path = QN_ROW_BLOCKS;
+    job->rows = 1;
+    job->is_kept = may_keep(program, job) ? 1 : 0;
+    bytes = bytes_an_element(program, job);
+    job->n_levels = 2;
+    for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
+    job->block = job->row;
+    for (int32_t levels = job->n_levels;;) {
+      const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      if (chunks < 1)
+        return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
+      if (!bytes) {
+        if (most_reduces(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
+        chunks = TILE_DIRECT / QN_ROW_CHUNK;
+      }
+      int64_t block = QN_ROW_CHUNK;
+      while (block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      if (block < job->row) job->block = block;
+      job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
+      break;
+    }
+  }
+  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
+  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
+  return QUERN_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_job.h: the plan of a call that reduces, on the CPU: how rows are cut, which kernels run. A job is constant after it is made. */
+#ifndef QN_ROW_JOB_H
+#define QN_ROW_JOB_H
+
+#include "core/cpu/job.h"
+#include "core/row/row_program.h"
+
+/* Bytes of a slice's scratch, which is on its stack. */
+#define QN_ROW_SCRATCH 15360
+#define QN_ROW_MAX_REDUCES 16
+
+typedef enum qn_row_path {
+  QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
+  QN_ROW_BLOCKS, /* one row at a time, in blocks of chunks; nodes are joined on a stack */
+  QN_ROW_COLUMNS /* one reduction of an input as it lies, its kept dimension contiguous: lane by lane over many rows */
+} qn_row_path;
+
+typedef struct qn_row_job {
+  const qn_row_program *program;
+  const qn_nest *nest; /* borrowed; n_reduced, n_joined are set */
+  int32_t n_in, n_out;
+  uint8_t path;        /* qn_row_path */
+  uint8_t is_kept;     /* the program's kept value is used: the stage `is_again` does not run, else the one before */
+  uint8_t dtype[QN_ROW_MAX_VALUES], size[QN_ROW_MAX_VALUES]; /* of the tensors */
+  uint8_t direct[QN_ROW_MAX_VALUES]; /* the tensor's elements are contiguous along the joined axes; of a reduced output, along the rows */
+  int64_t count;       /* elements of a result */
+  int64_t row;         /* elements of the joined axes */
+  int64_t n_further;   /* elements of the further axes */
+  int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
+  int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
+  int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
+  int32_t most_slices;
+  qn_kernel *kernel[QN_ROW_MAX_STAGES];
+  qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES], *columns; /* in the order of the stages' reductions */
+} qn_row_job;
+
+/* Plans a nest of row_nest.h with elements to write. dtypes: of the inputs, then of the outputs. The nest must outlive the job. */
+quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
+                         int64_t count, qn_row_job *job);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_load.h: parts of rows between tensors and blocks in L1, where they are contiguous and in the dtype that kernels compute in. */
+#ifndef QN_ROW_LOAD_H
+#define QN_ROW_LOAD_H
+
+#include "core/row/row_job.h"
+
+/* Part of some rows of a tensor: elements [first, first + count) of the joined axes. */
+typedef struct qn_row_part {
+  char *at;       /* element 0 of the first row */
+  int64_t step;   /* bytes from row to row */
+  int64_t first, count, rows;
+} qn_row_part;
+
+/* Whether operand k lies as a block of `dtype`: then no block is needed. */
+int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dtype);
+
+/* Bytes of scratch that qn_row_load and qn_row_store take for each element. */
+int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype);
+
+/* Copies a part into `block`, [rows][count] elements of `dtype`. staging: room for as many of the tensor's, if its dtype differs. */
+void qn_row_load(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_part *part, char *block, char *staging);
+
+/* Copies a block to a part of an output. */
+void qn_row_store(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_part *part, char *block, char *staging);
+
+/* Stores a value of each of `rows` rows in a reduced output. */
+void qn_row_store_values(const qn_row_job *job, int32_t k, uint8_t dtype, char *at, int64_t step, int64_t rows, char *values,
+                         char *staging);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_nest.h: operands and axes -> a loop nest with the reduced dimensions first. */
+#ifndef QN_ROW_NEST_H
+#define QN_ROW_NEST_H
+
+#include "core/tensor/tensor.h"
+
+/* The axes as bits over `ndim` dimensions: the parameter `axes`, where -1 is all of them. ARGUMENT for a bit beyond. */
+quern_status qn_row_axes(const char *op, int64_t given, int32_t ndim, uint32_t *axes);
+
+/* The shape of a reduced output. Returns its rank. */
+int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keepdims, int64_t *reduced);
+
+/* Builds a nest whose first nest->n_joined dimensions are the joined axes, innermost first, the dimensions up to nest->n_reduced the
+ * further axes, and the rest those that are kept. Dimensions of extent 1 are dropped, adjacent ones merged where order and every
+ * operand allow it. *count: the elements of a row. If that is 0, the nest has only the dimensions that are kept. nest->n_elements:
+ * 0 if there is no output element. Outputs have stride 0 along reduced dimensions if is_reduced. */
+void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, int is_reduced, int32_t n_in, const qn_tensor *in,
+                      int32_t n_out, const qn_tensor *out, qn_nest *nest, int64_t *count);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_program.h: the program of an op that reduces over axes: stages of kernels, and the reductions between them. A row is all
+ * elements that one result is made of. Immutable; knows no shapes. The tables are generated (op_table.c). */
+#ifndef QN_ROW_PROGRAM_H
+#define QN_ROW_PROGRAM_H
+
+#include "core/op/params.h"
+
+/* The lanes of a node, and the elements of a chunk: docs/internals/reductions.md. */
+#define QN_ROW_LANES 16
+#define QN_ROW_CHUNK 256
+
+/* A reduction for one accumulator dtype. A node is QN_ROW_LANES accumulators, of which the first ones are there. */
+typedef struct qn_reducer {
+  const char *name;
+  /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
+  const qn_variant *inner;
+  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. */
+  const qn_variant *columns;
+  const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
+  uint64_t empty;         /* the bits of the result of no elements */
+  uint8_t has_empty;      /* 0: no elements are an error */
+  uint8_t dtype;          /* of accumulators */
+} qn_reducer;
+
+extern const qn_reducer qn_reducers[];
+
+/* Values of a program. ORDER VALUE of gen/kinds/row.lua */
+#define QN_ROW_INPUT 0x00  /* + the index of an input */
+#define QN_ROW_OUTPUT 0x20 /* + the index of an output */
+#define QN_ROW_VALUE 0x40  /* + the number of a row value */
+#define QN_ROW_TEMP 0x80   /* + the number of a temporary: an element */
+
+typedef struct qn_row_reduce {
+  uint8_t from; /* a value of elements */
+  uint8_t to;   /* the number of a row value */
+  const qn_reducer *by;
+} qn_row_reduce;
+
+typedef struct qn_row_stage {
+  const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
+  const uint8_t *values;     /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other */
+  const qn_row_reduce *reduces;
+  uint8_t n_in, n_out, n_reduces;
+  uint8_t is_row;   /* it computes row values */
+  uint8_t is_again; /* the last stage once more, without the value that is kept */
+} qn_row_stage;
+
+#define QN_ROW_MAX_STAGES 12
+#define QN_ROW_MAX_VALUES 16
+
+typedef struct qn_row_program {
+  const qn_row_stage *stages;
+  const uint8_t *row_types; /* qn_dtype of each row value */
+  const qn_slot *slots;     /* the parameters of its kernels; the number of elements of a row, an i64, follows */
+  uint8_t n_stages, n_rows, n_slots;
+  uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
+} qn_row_program;
+
+/* The row of an op beside its qn_builtin. By the dtype that its inputs promote to. */
+typedef struct qn_row_op {
+  uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
+  const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
+  uint8_t results[QN_DTYPE_COUNT];                /* the dtype of its outputs */
+} qn_row_op;
+
+#endif
