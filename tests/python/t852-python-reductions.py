@@ -313,10 +313,9 @@ is_((type(quern.sum(np.ones(3))), quern.sum(np.ones(3)).shape), (np.ndarray, ())
 is_(quern.sum(np.ones((2, 3)), axis=np.int64(1)).tolist(), [3.0, 3.0], "an int of NumPy's")
 is_(quern.sum(np.ones((2, 3)), axis=np.array(-1)).tolist(), [3.0, 3.0], "0-d as an axis")
 is_(quern.sum(np.ones((2, 3)), keepdims=np.bool_(True)).shape, (1, 1), "a bool of NumPy's")
-raises(TypeError, lambda: quern.sum(np.ones(2), axis=np.bool_(True)), "which is no axis")
-raises(TypeError, lambda: quern.sum(np.ones(2), axis=np.float32(0)), "nor is a float")
+raises(TypeError, lambda: quern.sum(np.ones(2), axis=np.float32(0)), "a float of NumPy's is no axis")
 big = np.arange(300 * 400, dtype="i4").reshape(300, 400)
-ok((quern.sum(big, axis=0) == big.sum(0)).all() and (quern.sum(big, axis=0, dtype="f8") == big.sum(0)).all(), "many items")
+ok((quern.sum(big, axis=0) == big.sum(0)).all() and (quern.sum(big, axis=0, dtype="f64") == big.sum(0)).all(), "many items")
 
 
 
