@@ -19,7 +19,8 @@ def signature(op, inputs, result, out=None):
     for parameter, type in zip(parameters, inputs + types):
         words.append("{}: {}{}".format(parameter.name, type, "" if parameter.default is parameter.empty else " = ..."))
     words += ["/"] if parameters[0].kind is parameters[0].POSITIONAL_ONLY else []
-    words += ["*", "out: " + out if out else "dtype: Optional[_DType] = None"]
+    words += ["*"] + (["out: " + out] if out else [])
+    words += ["dtype: Optional[_DType] = None"] if op._has_axis or not out else []
     return "    @overload\n    def __call__({}, stream: Optional[int] = None) -> {}: ...\n".format(", ".join(words), result)
 
 
