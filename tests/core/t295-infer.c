@@ -18,8 +18,9 @@ static void test_listing(void) {
     snprintf(last, sizeof last, "%s", info->name);
     n_seen += ref_op_find(info->name) != REF_N_OPS;
     const int is_dynamic = info->op_class == QUERN_CLASS_DYNAMIC; /* then no formula says what it does */
-    whole &= info->size == sizeof *info && info->doc && *info->doc && info->formula && (*info->formula == 0) == is_dynamic &&
-             info->n_in >= 0 && info->n_out >= 1 && info->args && (is_dynamic || info->op_class == QUERN_CLASS_BASIC) &&
+    whole &= info->size == sizeof *info && info->doc && *info->doc && info->formula &&
+             (has_axes(info) || (*info->formula == 0) == is_dynamic) && info->n_in >= 0 && info->n_out >= 1 && info->args &&
+             (is_dynamic || has_axes(info) || info->op_class == QUERN_CLASS_BASIC) &&
              (info->n_params == 0 || info->params) && info->preferred_alignment >= 1 &&
              (info->preferred_alignment & (info->preferred_alignment - 1)) == 0;
     for (int k = 0; k < info->n_in + info->n_out; k++) {

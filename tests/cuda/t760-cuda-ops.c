@@ -465,7 +465,8 @@ int main(void) {
   const int all = quern_op_count(NULL);
   for (int i = 0; i < all && n_ops < MOST_OPS; i++)
     if (quern_op_at(NULL, i, &ops[n_ops]) == QUERN_OK) {
-      if (quern_op_describe(ops[n_ops])->op_class == QUERN_CLASS_BASIC) n_ops++; /* dynamic ones run on the CPU */
+      const quern_op_info *info = quern_op_describe(ops[n_ops]);
+      if (info->op_class == QUERN_CLASS_BASIC && !has_axes(info)) n_ops++; /* others run on the CPU */
       else quern_op_release(ops[n_ops]);
     }
   group_begin("%d ops on CUDA tensors: the bytes of the CPU", n_ops);

@@ -781,7 +781,7 @@ static void add_rows(int index, ref_dtype d) {
   r.info = quern_op_describe(r.op);
   r.n_in = r.info->n_in;
   r.n_out = r.info->n_out;
-  if (only && strcmp(only, r.info->name) != 0) {
+  if ((only && strcmp(only, r.info->name) != 0) || has_axes(r.info)) { /* t242 has those, at each level */
     quern_op_release(r.op);
     return;
   }
@@ -927,7 +927,7 @@ static void try_mixed(ref_dtype d, ref_dtype other, int is_wider, const char *wa
       r->n_in = r->info->n_in, r->n_out = r->info->n_out;
       n_rows++;
       int is_taken = r->info->op_class != QUERN_CLASS_DYNAMIC && r->n_in >= (d == other ? 1 : 2);
-      is_taken &= !only || strcmp(only, r->info->name) == 0;
+      is_taken &= (!only || strcmp(only, r->info->name) == 0) && !has_axes(r->info);
       for (int k = 0; k < r->info->n_params; k++) r->has_params |= r->info->params[k].value.kind == QUERN_NONE;
       for (int k = 0; k < r->n_in && is_taken; k++) is_taken &= takes(&r->info->args[k], r->in[k] = k % 2 ? other : d);
       if (!is_taken || infer(r, REF_F32) || is_cast(r) || !is_part(r)) continue;

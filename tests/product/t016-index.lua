@@ -54,7 +54,8 @@ none("scripts run on one build, and have no sanitizer's tag", function(test)
   end
 end)
 none("a test with threads is tagged `threads` or `threads-full`, no other is", function(test)
-  local THREADS = { "pthread_create", "pthread_mutex", "%.threads = [2-9]", "parallel_for", "QUERN_JIT_ASYNC", "import threading" }
+  local THREADS = { "pthread_create", "pthread_mutex", "%.threads = [2-9]", "parallel_for", "QUERN_JIT_ASYNC", "import threading",
+                    '#include "reductions%.h"' }
   local found
   for _, word in ipairs(THREADS) do
     if is_on_builds(test) then found = found or test.text:match(word) end

@@ -220,6 +220,14 @@ UNUSED static int is_backward(const char *name) {
   return found;
 }
 
+/* Whether elements of an op's output depend on more than their own place: a reduction, or an op on rows such as softmax. Both have
+ * the parameter axes. t242 has them. */
+UNUSED static int has_axes(const quern_op_info *info) {
+  for (int k = 0; k < info->n_params; k++)
+    if (strcmp(info->params[k].name, "axes") == 0) return 1;
+  return 0;
+}
+
 /* Was the library built with some ops only, as sanitised builds are? QUERN_TEST_SUBSET=1, or CMake's cache, says so. */
 UNUSED static int is_subset(void) {
   const char *subset = getenv("QUERN_TEST_SUBSET"), *build = getenv("QUERN_BUILD_DIR");
