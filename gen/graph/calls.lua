@@ -155,7 +155,7 @@ function Scope:call_op(op, values, node, which)
               n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
   local kind = kinds.of(op)
-  if kind.refusal and not (kind.has_stages and self.state.count) then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
@@ -210,6 +210,7 @@ function Scope:call_body(op, K, env, nodes, which, node)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
   local result, dtype = self:inline(op, body, env, nodes, K, node), op_types.result_of(self.state.types, op, which, K)
   if op.assigns then result = result[which] end
+  if kinds.of(op).has_stages then result = self:cast(result, dtype) end
   return node_of(self:cast(self:given(op.name, result, dtype, node), dtype))
 end
 

@@ -12,6 +12,7 @@
 #include "core/tensor/tensor.h"
 #include "lang/typing.h"
 #include "run/op_text.h"
+#include "run/row_stages.h"
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
@@ -88,6 +89,7 @@ static quern_status check_outputs(const qn_fused_op *fused, const qn_specialisat
 void qn_specialisation_free(qn_specialisation *specialisation) {
   if (!specialisation) return;
   qn_interpreter_free(specialisation->interpreted);
+  qn_row_stages_free(specialisation->rows);
   free(specialisation);
 }
 
@@ -100,6 +102,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   if (status) return status;
   specialised->dtypes = own->dtypes;
   specialised->n_nodes = typed->n_values;
+  if (expression->n_axes) return qn_row_stages_build(expression, typed, fused->generator, &own->rows);
   const qn_builtin *builtin = moving_builtin(expression, own->dtypes);
   if (!builtin) builtin = single_builtin(expression, typed);
   if (builtin) {
@@ -197,5 +200,19 @@ quern_status qn_specialise_infer(const quern_op *op, const uint8_t *in_dtypes, u
   if (status) return status;
   memcpy(out_dtypes, typed->out_dtypes, (size_t)info->n_out);
   qn_typing_free(typed);
+  return QUERN_OK;
+}
+
+quern_status qn_specialise_infer_rows(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes,
+                                      const qn_row_stages **stages) {
+  const quern_op_info *info = op->info;
+  uint8_t dtypes[QN_MAX_OPERANDS];
+  const qn_specialised *specialised;
+  quern_status status = qn_specialise_infer(op, in_dtypes, out_dtypes);
+  if (status) return status;
+  memcpy(dtypes, in_dtypes, (size_t)info->n_in);
+  memcpy(dtypes + info->n_in, out_dtypes, (size_t)info->n_out);
+  if ((status = qn_specialise(op, dtypes, &specialised))) return status;
+  *stages = qn_specialisation_of(specialised)->rows;
   return QUERN_OK;
 }

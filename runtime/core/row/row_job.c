@@ -62,25 +62,29 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries. */
-static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job) {
-  int32_t bytes = 0;
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. */
+static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
+  int32_t bytes = 0, most = 0;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
+    if (is_each) bytes = 0;
+    if (stage->steps) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
         bytes += qn_row_bytes(job, value, dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+        bytes += stage->steps ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
+                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
         bytes += qn_dtype_infos[dtype_of(stage, i)].size;
     }
     for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
       bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    if (bytes > most) most = bytes;
   }
-  return bytes;
+  return most;
 }
 
 static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
@@ -88,7 +92,7 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
   qn_assert(program->n_stages <= QN_ROW_MAX_STAGES);
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
-    job->kernel[i] = stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
+    job->kernel[i] = stage->variant && !stage->steps ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
@@ -96,6 +100,16 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     }
   }
   return QUERN_OK;
+}
+
+/* Scratch bytes for the single values of interpreted stages, and for their temporaries over a tile's rows. */
+static int32_t bytes_of_steps(const qn_row_program *program) {
+  int32_t bytes = 0;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    if (stage->steps) bytes += 8 * stage->steps->n_ones + (stage->is_row ? stage->steps->temp_bytes * MAX_ROWS : 0);
+  }
+  return bytes;
 }
 
 /* The most reductions of a stage. */
@@ -126,8 +140,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   } else if (program->kept) {
     job->is_kept = 2; /* in a block */
   }
-  int32_t bytes = bytes_an_element(program, job);
-  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64), most = bytes ? room / bytes : INT64_MAX;
+  int32_t bytes = bytes_an_element(program, job, 0);
+  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program), most = bytes ? room / bytes : INT64_MAX;
   if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
@@ -137,13 +151,13 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->path = QN_ROW_BLOCKS;
     job->rows = 1;
     job->is_kept = may_keep(program, job) ? 1 : 0;
-    bytes = bytes_an_element(program, job);
+    bytes = bytes_an_element(program, job, 1);
     job->n_levels = 2;
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
