@@ -9,12 +9,19 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "run/stage_text.h"
+#include "toolchain/cpu_target.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
 
 /* A stage's program and the memory that it points to. */
 typedef struct stage_memory {
   qn_row_steps steps; /* first: the engine's view */
+  qn_jit *jit;
+  qn_digest specs;
+  char *text;               /* what is compiled: stage_text.h */
+  _Atomic(qn_code *) code;  /* NULL: not requested yet */
+  int32_t n_in, n_out;
   qn_interpreted *interpreted;
   qn_variant variant; /* only its dtypes */
   uint8_t dtypes[QN_MAX_OPERANDS], classes[QN_MAX_OPERANDS];
@@ -35,6 +42,8 @@ typedef struct builder {
   const qn_expression *expression;
   const qn_typed *typed;
   qn_generator *generator;
+  qn_jit *jit;
+  qn_digest specs;
   qn_row_stages *made;
   uint8_t *level, *is_row; /* [n_values] */
   int16_t *row_of;         /* the number of a reduction's result, or -1 */
@@ -133,6 +142,49 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
   return typed;
 }
 
+/* The stage's kernel, where it has been compiled. */
+static qn_kernel *compiled_kernel(const qn_row_steps *steps) {
+  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
+  qn_code *code = atomic_load_explicit(&memory->code, memory_order_acquire), *none = NULL;
+  if (!code) {
+    const qn_code_request request = {.target = &qn_cpu_target, .canonical = memory->text, .specs = memory->specs, .n_in = memory->n_in,
+                                     .n_out = memory->n_out, .dtypes = memory->dtypes, .classes = memory->classes, .rank = 2};
+    code = qn_jit_acquire(memory->jit, &request);
+    if (!code) return NULL; /* out of memory */
+    if (!atomic_compare_exchange_strong(&memory->code, &none, code)) { /* another thread was quicker */
+      qn_code_release(code);
+      code = none;
+    }
+  }
+  qn_code_ask(code);
+  return atomic_load_explicit(&code->kernel, memory_order_acquire);
+}
+
+static void describe(const qn_row_steps *steps, qn_code_info *info) {
+  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
+  qn_code *code = atomic_load(&memory->code);
+  *info = (qn_code_info){.tier = "", .name = "", .reason = "there is no memory for compiled code"};
+  if (code) qn_code_describe(code, info);
+}
+
+static const char *stage_tier(const qn_row_steps *steps, char reason[256]) {
+  qn_code_info info;
+  describe(steps, &info);
+  memcpy(reason, info.reason, sizeof info.reason);
+  return info.tier;
+}
+
+static void explain_stage(const qn_row_steps *steps, qn_strbuf *buf) {
+  const qn_program *program = &((const stage_memory *)steps)->interpreted->program;
+  qn_code_info info;
+  describe(steps, &info);
+  if (info.tier[0]) {
+    qn_strbuf_add(buf, "variant: %s\n", info.name);
+    return;
+  }
+  for (int32_t i = 0; i < program->n_steps; i++) qn_strbuf_add(buf, "step: %s\n", program->steps[i].variant->name);
+}
+
 static void compute_steps(const qn_row_steps *steps, char *const *ptr, const int64_t *stride, int64_t count, char *scratch,
                           const void *params) {
   const stage_memory *memory = (const stage_memory *)steps;
@@ -161,6 +213,8 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
     status = qn_status_fail(QUERN_E_LIMIT, "%s: more than %d inputs, outputs and values of a row", b->expression->name, QN_MAX_OPERANDS);
   else
     status = qn_interpreter_build(&whole, typed, b->generator, &memory->interpreted);
+  if (status == QUERN_OK && !(memory->text = qn_stage_text(typed)))
+    status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   free(typed);
   if (status) return status;
   for (int32_t k = 0; k < n; k++) {
@@ -170,7 +224,16 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   stage->n_out = (uint8_t)n;
   memory->variant = (qn_variant){.name = "interpreter", .dtypes = memory->dtypes, .classes = memory->classes, .rank = 1};
   const qn_tile_program *head = &memory->interpreted->program.head;
-  memory->steps = (qn_row_steps){.compute = compute_steps, .n_ones = head->n_ones, .temp_bytes = head->temp_bytes, .in_place = head->in_place};
+  for (int32_t i = 0; i < stage->n_in + n; i++)
+    memory->classes[i] = memory->values[i] >= QN_ROW_VALUE && memory->values[i] < QN_ROW_TEMP && !is_row ? QN_CLASS_BROADCAST
+                                                                                                          : QN_CLASS_CONTIGUOUS;
+  memory->n_in = stage->n_in;
+  memory->n_out = n;
+  memory->jit = b->jit;
+  memory->specs = b->specs;
+  memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
+                                 .explain = explain_stage,
+                                 .n_ones = head->n_ones, .temp_bytes = head->temp_bytes, .in_place = head->in_place};
   stage->variant = &memory->variant;
   stage->steps = &memory->steps;
   return QUERN_OK;
@@ -237,9 +300,11 @@ static quern_status build(builder *b) {
   return status;
 }
 
-quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_row_stages **made) {
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
+                                 qn_digest specs, qn_row_stages **made) {
   const size_t n = (size_t)typed->n_values + 1;
-  builder b = {.expression = expression, .typed = typed, .generator = generator, .made = calloc(1, sizeof *b.made)};
+  builder b = {.expression = expression, .typed = typed, .generator = generator, .jit = jit, .specs = specs,
+               .made = calloc(1, sizeof *b.made)};
   b.number = malloc(n * (sizeof *b.number + sizeof *b.row_of + sizeof *b.temp_of + 2));
   quern_status status = b.made && b.number ? QUERN_OK : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
   if (status == QUERN_OK) {
@@ -272,7 +337,12 @@ quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed
 
 void qn_row_stages_free(qn_row_stages *stages) {
   if (!stages) return;
-  for (int32_t i = 0; i < QN_ROW_MAX_STAGES; i++) qn_interpreter_free(stages->memory[i].interpreted);
+  for (int32_t i = 0; i < QN_ROW_MAX_STAGES; i++) {
+    stage_memory *memory = &stages->memory[i];
+    qn_code_release(atomic_load(&memory->code));
+    qn_interpreter_free(memory->interpreted);
+    free(memory->text);
+  }
   free(stages);
 }
 

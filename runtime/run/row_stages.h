@@ -5,6 +5,7 @@
 #define QN_ROW_STAGES_H
 
 #include "core/row/row_program.h"
+#include "jit/jit.h"
 #include "run/interpreter.h"
 
 /* A reduction of the expression, for the checks of its axes. */
@@ -15,8 +16,9 @@ typedef struct qn_row_reduction {
 
 typedef struct qn_row_stages qn_row_stages;
 
-/* Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
-quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_row_stages **made);
+/* specs: of the specs of the expression's ops. Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
+                                 qn_digest specs, qn_row_stages **made);
 void qn_row_stages_free(qn_row_stages *stages); /* NULL is allowed */
 
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages);

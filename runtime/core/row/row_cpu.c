@@ -46,6 +46,23 @@ static quern_status row_launch(const qn_decision *decision, const qn_run *prepar
 
 static const char *const path_words[] = {"rows as a whole", "rows in blocks", "columns"};
 
+/* The tier is the interpreter's as long as one stage is interpreted. */
+static void explain_tier(const qn_row_program *program, const char *path, qn_strbuf *buf) {
+  const char *tier = "built";
+  char reason[256] = "";
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_steps *steps = program->stages[i].steps;
+    if (!steps) continue;
+    tier = steps->tier(steps, reason);
+    if (!tier[0]) break;
+  }
+  if (reason[0])
+    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
+  else
+    qn_strbuf_add(buf, "tier: %s\nreason: built kernels reduce %s\n", tier, path);
+  qn_strbuf_add(buf, "passes: %d\n", program->n_stages);
+}
+
 static quern_status row_explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
   const qn_row_program *program = decision->of_kind;
   qn_row_job job;
@@ -56,12 +73,14 @@ static quern_status row_explain(const qn_decision *decision, const quern_call *c
   }
   quern_status status = plan_rows(decision, &job);
   if (status) return status;
-  const int is_built = !decision->specialised;
-  qn_strbuf_add(buf, "tier: %s\nreason: %s reduce %s\npasses: %d\n", is_built ? "built" : "interpreter",
-                is_built ? "built kernels" : "steps of built kernels", path_words[job.path], program->n_stages);
+  explain_tier(program, path_words[job.path], buf);
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
-    if (stage->variant) qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
+    qn_strbuf_add(buf, "pass: %d\n", i + 1);
+    if (stage->steps)
+      stage->steps->explain(stage->steps, buf);
+    else if (stage->variant)
+      qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
     for (int32_t r = 0; r < stage->n_reduces; r++) qn_strbuf_add(buf, "variant: %s\n", stage->reduces[r].by->inner->name);
   }
   qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&job, qn_registry_slices(decision->op)));

@@ -104,8 +104,8 @@ static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *
 }
 
 /* Whether a stage may write its output number `index` where it lies: interpreted steps may read inputs after that. */
-static int is_written_last(const qn_row_stage *stage, int32_t index) {
-  return !stage->steps || stage->steps->in_place >> index & 1;
+static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
+  return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
@@ -124,7 +124,7 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     if (value < QN_ROW_OUTPUT) {
       place[i] = load(frame, value, dtypes[i], part);
     } else if (value < QN_ROW_VALUE) {
-      place[i] = is_written_last(stage, i - stage->n_in)
+      place[i] = is_written_last(job, at, i - stage->n_in)
                      ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
                      : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
@@ -144,14 +144,14 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     stride[i][1] = place[i].step;
   }
   const int64_t extent[3] = {part->count, frame->rows, 0};
-  if (stage->steps)
+  if (!job->kernel[at])
     run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, part->count, frame->rows);
   else
     job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(stage, i - stage->n_in));
+      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
@@ -185,7 +185,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
     ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
-  if (stage->steps)
+  if (stage->steps && !job->kernel[at])
     run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, frame->rows, 1);
   else if (stage->variant)
     job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);

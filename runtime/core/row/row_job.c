@@ -69,13 +69,13 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
     if (is_each) bytes = 0;
-    if (stage->steps) bytes += stage->steps->temp_bytes;
+    if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
         bytes += qn_row_bytes(job, value, dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += stage->steps ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
+        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
                               : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
         bytes += qn_dtype_infos[dtype_of(stage, i)].size;
@@ -92,7 +92,7 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
   qn_assert(program->n_stages <= QN_ROW_MAX_STAGES);
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
-    job->kernel[i] = stage->variant && !stage->steps ? qn_job_kernel(stage->variant, NULL) : NULL;
+    job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);

@@ -5,6 +5,7 @@
 #ifndef QN_ROW_PROGRAM_H
 #define QN_ROW_PROGRAM_H
 
+#include "core/base/strbuf.h"
 #include "core/op/params.h"
 
 /* The lanes of a node, and the elements of a chunk: docs/internals/reductions.md. */
@@ -58,6 +59,11 @@ typedef struct qn_row_steps {
                   const void *params);
   int32_t n_ones, temp_bytes; /* as in qn_tile_program: 8 bytes each at the beginning of the scratch; bytes an element behind them */
   uint32_t in_place;          /* likewise: bit k: output k of the stage is written after the last read of inputs */
+  /* The compiled kernel of the stage, as `variant` describes it; requests it. NULL: there is none yet. */
+  qn_kernel *(*kernel)(const struct qn_row_steps *steps);
+  /* For explain: the tier of the compiled kernel, "" while there is none, with the reason; and the lines of the stage. */
+  const char *(*tier)(const struct qn_row_steps *steps, char reason[256]);
+  void (*explain)(const struct qn_row_steps *steps, qn_strbuf *buf);
 } qn_row_steps;
 
 #define QN_ROW_MAX_STAGES 12
