@@ -259,9 +259,27 @@ raises(RuntimeError, lambda: quern.sum(x, axis=Raises()), "an exception of forei
 raises(RuntimeError, lambda: quern.sum(x, axis=(0, Raises())), "in a tuple", "not now")
 is_(quern.sum(quern.asarray(numbers((1,) * 32, lambda: 2.0)), axis=(31, -32, 7)).shape, (1,) * 29, "32 dimensions")
 
-# An expression's own parameter of that name is a number as any other.
+# ---- Expressions: the axes are part of the text ----
+
+f = quern.compile("s = sum(x * x, axis=-1)")
+for turn in range(8):  # interpreted, then by a plan, then maybe compiled
+    is_(f(y).tolist(), [5.0, 80.0], "an expression that reduces, call {}".format(turn + 1))
+out = quern.empty(2)
+ok(f(y, out=out) is out and out.tolist() == [5.0, 80.0], "with out")
+raises(ValueError, lambda: f(y, out=quern.empty(3)), "of another shape", "output 1 (s)")
+raises(TypeError, lambda: f(y, axis=0), "axis is none of its arguments", "no argument axis")
+is_(f(quern.empty((3, 0))).tolist(), [0.0] * 3, "of nothing")
+is_(quern.compile("s = sum(x, axis=0, keepdims=1)")(y).tolist(), [[5.0, 10.0]], "keepdims")
+total, rest = quern.compile("a = sum(x); b = x - max(x)")(y)
+is_((total.tolist(), rest.tolist()), (15.0, [[-7.0, -6.0], [-4.0, 0.0]]), "outputs of several shapes")
+is_(quern.compile("param k; s = k * sum(x)")(y, k=2).tolist(), 30.0, "a parameter")
+is_(quern.compile("s = sum(x + 1)")(small).tolist(), 207, "integers")
+is_(quern.compile("s = sum(a * b, axis=-1)")(y, quern.asarray([1.0, 10.0])).tolist(), [21.0, 84.0], "inputs broadcast")
+ok("tier" in f.explain(y), "explain")
+
+# A parameter of this name is a number as any other.
 f = quern.compile("param axes; y = axes * x")
-is_((f.params, f(y, axes=2.0).tolist()), ({"axes": None}, [[2.0, 4.0], [8.0, 16.0]]), "a parameter of an expression")
+is_((f.params, f(y, axes=2.0).tolist()), ({"axes": None}, [[2.0, 4.0], [8.0, 16.0]]), "a parameter called axes")
 
 # ---- Attributes ----
 
