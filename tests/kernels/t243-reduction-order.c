@@ -15,10 +15,10 @@ static const char *const kinds[N_KINDS] = {"16 binades", "all -0", "zeros and th
 
 static uint64_t draw(rng *r, ref_dtype d, int kind) {
   const uint64_t minus = (rng_u64(r) & 1) << (8 * ref_dtype_size(d) - 1);
-  if (kind == NEGATIVE_ZEROS) return ref_from_double(d, -0.0);
+  if (kind == NEGATIVE_ZEROS) return bits_of(d, -0.0);
   if (kind == ZEROS) return minus | rng_below(r, 2);
   const double x = (1 + rng_unit(r)) * ldexp(1, (int)rng_range(r, -8, 8));
-  return ref_from_double(d, minus ? -x : x);
+  return bits_of(d, minus ? -x : x);
 }
 
 /* n numbers, malloc'd. */
@@ -233,6 +233,7 @@ int main(void) {
   test_counts();
   test_layouts();
   test_rows();
+  ok(n_host_slices > 0, "hosts ran %" PRId64 " slices", n_host_slices);
   release_contexts();
   return done_testing();
 }

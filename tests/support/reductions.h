@@ -17,7 +17,9 @@
 /* ---- Contexts --------------------------------------------------------------------------------------------------- */
 
 /* A host that runs slices one by one, from the last to the first or from the middle: what depends on their order is seen. */
+static int64_t n_host_slices;
 UNUSED static void backwards_for(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
+  n_host_slices += n;
   for (int64_t i = n - 1; i >= 0; i--) slice(arg, (i + (host ? n / 2 : 0)) % n);
 }
 
@@ -79,6 +81,16 @@ UNUSED static void map_by_library(const char *name, law_type type, int64_t n, co
   if (quern_op_call(*op, 1, &in, 1, &in, NULL)) bail("%s", quern_last_error());
   for (int64_t k = 0; k < n; k++) memcpy(&y[k], memory + (size_t)k * size, size);
   free(memory);
+}
+
+/* ref_from_double, faster for the wide floats. */
+UNUSED static uint64_t bits_of(ref_dtype d, double x) {
+  const float narrow = (float)x;
+  uint64_t bits = 0;
+  if (d == REF_F64) memcpy(&bits, &x, sizeof x);
+  else if (d == REF_F32) memcpy(&bits, &narrow, sizeof narrow);
+  else return ref_from_double(d, x);
+  return bits;
 }
 
 /* ---- Parameters ------------------------------------------------------------------------------------------------- */
