@@ -47,10 +47,7 @@ row "mean" {
   dtypes = real, result = "floating",
   body = {
     floating = "sum(x) / (T)count",
-    bool = "(f32)((f64)sum(x) / (f64)count)",
-    i8 = "(f32)((f64)sum(x) / (f64)count)", u8 = "(f32)((f64)sum(x) / (f64)count)",
-    i16 = "(f32)((f64)sum(x) / (f64)count)", u16 = "(f32)((f64)sum(x) / (f64)count)",
-    i32 = "(f64)sum(x) / (f64)count", u32 = "(f64)sum(x) / (f64)count",
+    integer = "(f64)sum(x) / (f64)count", bool = "(f64)sum(x) / (f64)count",
     i64 = "sum((f64)x) / (f64)count", u64 = "sum((f64)x) / (f64)count",
   },
 }
@@ -67,7 +64,7 @@ row "softmax" {
 
 row "logsumexp" {
   doc = "The logarithm of the sum of exp(x).",
-  dtypes = floating, result = "floating",
+  dtypes = floating, empty = -INFINITY,
   body = [[
     T m = max(x);
     T s = abs(m) < INFINITY ? m : 0;

@@ -210,6 +210,7 @@ function Scope:call_body(op, K, env, nodes, which, node)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
   local result, dtype = self:inline(op, body, env, nodes, K, node), op_types.result_of(self.state.types, op, which, K)
   if op.assigns then result = result[which] end
+  if kinds.of(op).has_stages then result = self:cast(result, dtype) end
   return node_of(self:cast(self:given(op.name, result, dtype, node), dtype))
 end
 

@@ -109,7 +109,8 @@ function M.op_dag(model, op, K, exact)
       if is_weak(values[k]) then values[k] = scope:strong(values[k], output.type or T, { at = 1 }) end
       local fixed = output.type or kind.result_dtype and kind.result_dtype(types, op, K)
       local wanted = fixed and types.by_name[fixed].compute or value_type
-      if values[k].type ~= wanted then
+      local is_finer = kind.has_stages and types.by_name[wanted].kind == "float" and types.by_name[values[k].type].kind == "float"
+      if values[k].type ~= wanted and not is_finer then -- a row value is rounded where it is stored
         scope:fail({ at = 1 }, fixed and "%sthe body gives %s, declared %s; write the cast" or "%sthe body gives %s for %s",
                    owner, values[k].type, fixed or T)
       end

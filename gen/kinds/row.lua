@@ -17,7 +17,7 @@ M.needs_runtime = "its kernels are stages, which the runtime puts together"
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.has_stages = true
 M.runtime = "row" -- its qn_kind
-M.schema = { result = "string" }
+M.schema = { result = "string", empty = "number" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
@@ -54,7 +54,7 @@ function M.trouble(fields, _, types)
   end
 end
 
-function M.declare(op, fields) op.accumulate, op.result = fields.accumulate, fields.result end
+function M.declare(op, fields) op.result, op.empty = fields.result, fields.empty end
 
 -- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
@@ -147,9 +147,10 @@ function M.own_rows(types, op, records, context)
       end
       out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
                                     table.concat(stages, "\n"))
-      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %d, %d, %d, %d};", op.c_name, t.name,
+      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %d};", op.c_name, t.name,
         op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
-        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", #stages, #row_types, #slots,
+        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(op.empty or 0), #stages, #row_types,
+        #slots, op.empty and 1 or 0,
         program.kept and value_number(program.kept) or 0)
     end
   end

@@ -185,6 +185,12 @@ function M.variant_row(record)
   return string.format("%s, QN_FN(%s)}", M.row_head(record, record.name, record.dtypes), M.function_name(record))
 end
 
+-- A number as a double in C.
+local function float_text(value)
+  if value == math.huge or value == -math.huge then return (value < 0 and "-" or "") .. "__builtin_inf()" end
+  return c.literal("f64", number.f64_bits(value + 0.0))
+end
+
 -- A parameter's default as a quern_scalar.
 local function scalar(value)
   if math.type(value) == "integer" then return string.format("{QUERN_I64, {.i = %s}}", c.literal("i64", value)) end
@@ -321,7 +327,7 @@ end
 
 local function op_rows(types, ops, built, records_of, devices, packs)
   local out, rows, is_there = {}, {}, {}
-  local context = { upper = upper, built = built, reducer_of = {} }
+  local context = { upper = upper, built = built, reducer_of = {}, number = float_text }
   local n_reducers = 0
   for _, record in ipairs(packs) do
     if record.reducer and not context.reducer_of[record.reducer] then

@@ -86,6 +86,7 @@ static int32_t output_shape(const qn_row_op *row, const row_operands *operands, 
 /* Refuses a row of no elements for reductions without a result for it, unless there is no row. */
 static quern_status check_empty(const quern_op_info *info, const qn_row_program *program, const row_operands *operands) {
   int32_t empty = -1;
+  if (program->has_empty) return QUERN_OK;
   for (int32_t d = 0; d < operands->ndim; d++) {
     if (operands->shape[d]) continue;
     if (!(operands->axes >> d & 1)) return QUERN_OK;
@@ -168,7 +169,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   if ((status = check_device(info, &operands, decision))) return status;
   if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   const qn_row_program *program = row->programs[promoted];
-  if ((status = check_empty(info, program, &operands))) return status;
+  if (row->is_reduced && (status = check_empty(info, program, &operands))) return status;
   decision->called = decision->op = op;
   decision->of_kind = program;
   decision->specialised = NULL;
@@ -186,6 +187,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   }
   qn_row_normalise(operands.ndim, operands.shape, operands.axes, row->is_reduced, info->n_in, operands.tensor, info->n_out,
                    operands.tensor + info->n_in, &decision->nest, &decision->count);
+  for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if (decision->nest.n_elements == 0 || !operands.has_data) return QUERN_OK;
   return qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);

@@ -292,8 +292,25 @@ static void run_blocks(row_frame *frame) {
 
 /* ---- No elements ---- */
 
+static void fill_outputs(row_frame *frame, double value) {
+  const qn_row_job *job = frame->job;
+  char *const before = frame->top, *values = take(frame, frame->rows * 8);
+  uint64_t bits;
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
+  for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++) {
+    qn_params_number(&scalar, job->dtype[k], &bits);
+    for (int64_t j = 0; j < frame->rows; j++) memcpy(values + j * job->size[k], &bits, job->size[k]);
+    qn_row_store_values(job, k, job->dtype[k], frame->ptr[k], row_step(job, k), frame->rows, values, NULL);
+  }
+  frame->top = before;
+}
+
 static void run_empty(row_frame *frame) {
   const qn_row_program *program = frame->job->program;
+  if (program->has_empty) {
+    fill_outputs(frame, program->empty);
+    return;
+  }
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     for (int32_t r = 0; r < stage->n_reduces; r++) {

@@ -62,12 +62,13 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries. */
-static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job) {
-  int32_t bytes = 0;
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. */
+static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
+  int32_t bytes = 0, most = 0;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
+    if (is_each) bytes = 0;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
@@ -79,8 +80,9 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     }
     for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
       bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    if (bytes > most) most = bytes;
   }
-  return bytes;
+  return most;
 }
 
 static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
@@ -126,7 +128,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   } else if (program->kept) {
     job->is_kept = 2; /* in a block */
   }
-  int32_t bytes = bytes_an_element(program, job);
+  int32_t bytes = bytes_an_element(program, job, 0);
   const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64), most = bytes ? room / bytes : INT64_MAX;
   if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
@@ -137,7 +139,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->path = QN_ROW_BLOCKS;
     job->rows = 1;
     job->is_kept = may_keep(program, job) ? 1 : 0;
-    bytes = bytes_an_element(program, job);
+    bytes = bytes_an_element(program, job, 1);
     job->n_levels = 2;
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;

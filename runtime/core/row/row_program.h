@@ -54,7 +54,8 @@ typedef struct qn_row_program {
   const qn_row_stage *stages;
   const uint8_t *row_types; /* qn_dtype of each row value */
   const qn_slot *slots;     /* the parameters of its kernels; the number of elements of a row, an i64, follows */
-  uint8_t n_stages, n_rows, n_slots;
+  double empty;      /* the result of no elements, if has_empty; else the stages give it */
+  uint8_t n_stages, n_rows, n_slots, has_empty;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
 } qn_row_program;
 

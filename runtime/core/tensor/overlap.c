@@ -234,6 +234,7 @@ __attribute__((noinline)) static quern_status check_pair(const char *op, const q
                                                          int32_t n_out, const uint8_t *sizes, const span *spans, int32_t k,
                                                          int32_t j) {
   const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out;
+  if (sizes[j] == 0) return QUERN_OK; /* without elements */
   if (are_apart(nest, k, spans[k], nest, j, spans[j])) return QUERN_OK;
   if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
   const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
