@@ -62,9 +62,6 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
--- Why it is no part of an expression.
-function M.refusal() return "it reduces; call it by itself" end
-
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
 -- Adds to the wanted dtypes those of accumulators and results.
@@ -140,7 +137,7 @@ function M.own_rows(types, op, records, context)
           reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type])
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                                   #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)

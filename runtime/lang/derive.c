@@ -191,6 +191,13 @@ static int32_t of_op(walk *w, int32_t value) {
   return sum;
 }
 
+/* A reduction, or a kernel of an op that reduces: no rule here. */
+static int32_t of_row(walk *w, int32_t value) {
+  for (int32_t k = 0; k < value_of(w, value)->n_args; k++)
+    if (w->grads[argument(w, value, k)] >= 0) w->wrong = "an expression that reduces";
+  return -1;
+}
+
 /* ---- The whole ---- */
 
 /* Marks with -2 the values that `of` depends on; the others are skipped. */
@@ -215,6 +222,7 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
     w.grads[i] = i == by                      ? constant(&w, type_of(&w, i), 1)
                  : kind == QN_VALUE_PRIMITIVE ? of_primitive(&w, i)
                  : kind == QN_VALUE_OP        ? of_op(&w, i)
+                 : kind == QN_VALUE_REDUCE || kind == QN_VALUE_KERNEL ? of_row(&w, i)
                                               : -1;
   }
   *derivative = w.grads[of];

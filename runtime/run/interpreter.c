@@ -243,7 +243,7 @@ static void assign_all(builder *b) {
     uint8_t size = size_of(node->type);
     switch (node->kind) {
       case QN_NODE_INPUT:
-        b->of_node[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size, .index = node->index};
+        b->of_node[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = node->uniform ? 0 : size, .index = node->index};
         break;
       case QN_NODE_SLOT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
       case QN_NODE_CONSTANT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;

@@ -40,6 +40,11 @@ typedef struct qn_program {
   const uint64_t *constants;
 } qn_program;
 
+/* Runs the steps over `count` elements. operand: each operand's items; ones, temps: the registers of one value, and the temporaries,
+ * which have room for `items` elements. */
+void qn_program_run(const qn_program *program, char *const *operand, int64_t count, char *ones, char *temps, int64_t items,
+                    const void *params);
+
 /* As qn_tile_program.compute: the steps over one tile. */
 void qn_program_compute(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);
 
