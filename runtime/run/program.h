@@ -40,13 +40,13 @@ typedef struct qn_program {
   const uint64_t *constants;
 } qn_program;
 
-/* Bytes of the ONEs of a program, which lie before a tile's temporaries: whole cache lines. */
-static inline int32_t qn_program_ones_bytes(const qn_program *program) { return (8 * program->n_ones + 63) / 64 * 64; }
-
 /* Runs the steps over `count` elements. operand: each operand's items; ones, temps: the registers of one value, and the temporaries,
  * which have room for `items` elements. */
 void qn_program_run(const qn_program *program, char *const *operand, int64_t count, char *ones, char *temps, int64_t items,
                     const void *params);
+
+/* Bytes of the ONEs of a program, which lie before a tile's temporaries: whole cache lines. */
+static inline int32_t qn_program_ones_bytes(const qn_program *program) { return (8 * program->n_ones + 63) / 64 * 64; }
 
 /* As qn_tile_program.compute: the steps over one tile. */
 void qn_program_compute(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);
