@@ -62,6 +62,9 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
+-- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
+
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
 -- Adds to the wanted dtypes those of accumulators and results.
