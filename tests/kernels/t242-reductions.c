@@ -508,7 +508,7 @@ static void random_case(law_op op, ref_dtype d, int64_t most, rng *r) {
   if (good && (n > 200000 || (n > 60000 && rng_below(r, 4) == 0)) && c.form != IN_PLACE && !is_child)
     for (c.context = 0; c.context < N_CONTEXTS && good; c.context++) good = reduction_run(&c, wanted, count);
   const int turn = (int)rng_below(r, SANITIZED ? 6 : 60);
-  /* Open: logsumexp of no elements is -inf, but in an expression an error of max. A mean of narrow integers that is stored as another
+  /* Open: logsumexp of no elements is -inf, but in an expression an error of max. A mean of narrow integers stored as another
    * float than f32 is rounded from f64, but in an expression from f32. */
   const int is_open = (op == LAW_LOGSUMEXP && row == 0) || (op == LAW_MEAN && result == REF_F32 && d != REF_F32 && out != result);
   if (good && c.form != IN_PLACE && c.correction == 0 && turn < 12 && !law_is_refused(op, &c.in.t, mask_of(&c)) && !is_open) {
