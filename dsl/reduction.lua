@@ -62,6 +62,20 @@ row "softmax" {
   ]],
 }
 
+row "softmin" {
+  doc = "softmax(-x).",
+  dtypes = floating, body = "softmax(-x)",
+}
+
+row "log_softmax" {
+  doc = "The logarithm of softmax(x): x - max(x), less the logarithm of the sum of its exponentials.",
+  dtypes = floating,
+  body = [[
+    T d = x - max(x);
+    return d - log(sum(exp(d)));
+  ]],
+}
+
 row "logsumexp" {
   doc = "The logarithm of the sum of exp(x).",
   dtypes = floating, empty = -INFINITY,

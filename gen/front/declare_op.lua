@@ -103,6 +103,7 @@ local function parse_counts(state, at, name, text, op)
 end
 
 M.MAX_OUTPUTS = 8
+local INPUT_TYPES = { bool = true }
 
 -- The outputs of an op: list of { name, type }. type: its dtype if that does not depend on the inputs', or nil. Returns nil after
 -- an error.
@@ -219,11 +220,11 @@ function M.declare(state, index, name, fields, default_inputs, declared)
     is_sound = is_sound and bodies ~= nil
     return bodies
   end
-  if kind.declare then kind.declare(op, fields, bodies_of) end
+  if kind.declare then kind.declare(op, fields, bodies_of, model.types) end
   if not is_sound then return end
   op.line = line_at(state, at)
   op.location = string.format("%s:%d", op.file, op.line)
-  op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
+  op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, kind.input_types or INPUT_TYPES)
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
   trouble = kind.check and kind.check(op, fields)

@@ -21,12 +21,16 @@ static const qn_row_op *row_op(const qn_builtin *builtin) { return builtin->of_k
 /* ---- Dtypes ---- */
 
 /* The dtype of the outputs before they are stored. */
+static uint8_t result_of(const qn_builtin *builtin, uint8_t promoted, int32_t k) {
+  return builtin->results[k] != QN_DTYPE_NONE ? builtin->results[k] : row_op(builtin)->results[promoted];
+}
+
 static quern_status row_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
   uint8_t promoted;
-  (void)k, (void)chosen;
+  (void)chosen;
   quern_status status = qn_resolve_promoted(builtin, in_dtypes, &promoted);
   if (status) return status;
-  *dtype = row_op(builtin)->results[promoted];
+  *dtype = result_of(builtin, promoted, k);
   return QUERN_OK;
 }
 
@@ -64,6 +68,18 @@ static quern_status shape_param(const quern_op_info *info, int32_t k, const quer
   return status;
 }
 
+/* Refuses an input that is declared constant along the axes, and is not. */
+static quern_status check_row_inputs(const quern_op_info *info, const qn_row_op *row, const row_operands *operands) {
+  for (int32_t k = 0; k < info->n_in; k++) {
+    const qn_tensor *in = &operands->tensor[k];
+    for (int32_t d = 0; d < in->ndim && row->row_in >> k & 1; d++)
+      if (operands->axes >> (operands->ndim - in->ndim + d) & 1 && in->shape[d] != 1)
+        return qn_tensor_fail(QUERN_E_SHAPE, info->name, &info->args[k], k, "%lld elements along axis %d, which is reduced; expected 1",
+                              (long long)in->shape[d], operands->ndim - in->ndim + d);
+  }
+  return QUERN_OK;
+}
+
 /* Reads axes and keepdims. */
 static quern_status read_axes(const quern_op_info *info, const qn_row_op *row, const quern_call *call, int64_t given[2],
                               row_operands *operands) {
@@ -75,7 +91,7 @@ static quern_status read_axes(const quern_op_info *info, const qn_row_op *row, c
   if (given[1] != 0 && given[1] != 1)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: keepdims is %lld, expected 0 or 1", info->name, (long long)given[1]);
   operands->keepdims = (uint8_t)given[1];
-  return QUERN_OK;
+  return check_row_inputs(info, row, operands);
 }
 
 /* The shape of the outputs. Returns its rank. */
@@ -113,6 +129,7 @@ static quern_status measure_row(const quern_op *op, DLTensor *const *in, quern_s
   if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands.tensor, 0, NULL, &device))) return status;
   for (int32_t k = 0; k < info->n_out; k++) {
     quern_shape *result = qn_shape_at(out, k);
+    if ((status = row_result(op->builtin, operands.dtype, k, (DLDataType){0}, &dtype))) return status;
     const qn_dtype_info *of = &qn_dtype_infos[dtype];
     result->dtype = (DLDataType){.code = of->code, .bits = of->bits, .lanes = 1};
     result->device = device;
@@ -125,8 +142,10 @@ static quern_status infer_row(const quern_op *op, DLTensor *const *in, quern_sha
 
 /* ---- Decided ---- */
 
-static quern_status read_outputs(const quern_op_info *info, const qn_row_op *row, DLTensor *const *out, int needs_data, uint8_t result,
+static quern_status read_outputs(const qn_builtin *builtin, DLTensor *const *out, int needs_data, uint8_t promoted,
                                  row_operands *operands) {
+  const quern_op_info *info = &builtin->info;
+  const qn_row_op *row = row_op(builtin);
   int64_t shape[QUERN_MAX_NDIM];
   const int32_t ndim = output_shape(row, operands, shape);
   for (int32_t k = 0; k < info->n_out; k++) {
@@ -135,7 +154,7 @@ static quern_status read_outputs(const quern_op_info *info, const qn_row_op *row
     if (status) return status;
     operands->dtype[info->n_in + k] = read->dtype;
     operands->has_data &= read->ref.base != NULL || read->n_elements == 0;
-    if ((status = qn_resolve_stored(info, k, result, read->dtype))) return status;
+    if ((status = qn_resolve_stored(info, k, result_of(builtin, promoted, k), read->dtype))) return status;
     if ((status = qn_tensor_check_shape(info->name, &info->args[info->n_in + k], k, read, ndim, shape))) return status;
   }
   return QUERN_OK;
@@ -165,7 +184,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   quern_status status = read_inputs(info, in, needs_data, &operands);
   if (status || (status = qn_resolve_promoted(op->builtin, operands.dtype, &promoted))) return status;
   if ((status = read_axes(info, row, call, decision->shape_params, &operands))) return status;
-  if ((status = read_outputs(info, row, out, needs_data, row->results[promoted], &operands))) return status;
+  if ((status = read_outputs(op->builtin, out, needs_data, promoted, &operands))) return status;
   if ((status = check_device(info, &operands, decision))) return status;
   if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   const qn_row_program *program = row->programs[promoted];
