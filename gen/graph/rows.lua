@@ -220,11 +220,12 @@ function M.stages(types, source)
     local roots, values = {}, {}
     for k, output in ipairs(element_outputs) do roots[k], values[k] = output.node, output.value end
     add_rows(frontier(roots))
-    local is_read = false
-    for _, node in ipairs(dag_of.order(roots)) do is_read = is_read or (kept and node == kept.node) end
+    local is_read, by_kept = false, kept and element_stage(roots, values, kept)
+    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read or value == kept.value end
+    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read and not value.input end -- it may be the output's memory
     if is_read then
       program.kept = kept.value
-      program.stages[#program.stages + 1] = element_stage(roots, values, kept)
+      program.stages[#program.stages + 1] = by_kept
     end
     program.stages[#program.stages + 1] = element_stage(roots, values)
     program.stages[#program.stages].is_again = is_read
