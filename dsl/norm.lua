@@ -14,6 +14,7 @@ row "reduce_l2" {
       return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : m;
     ]],
   },
+  examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
 }
 
 row "reduce_l1" {
@@ -23,6 +24,7 @@ row "reduce_l1" {
     floating = "sum(abs(x))", integer = "sum(abs((i64)x))",
     bool = "sum(x)", u8 = "sum(x)", u16 = "sum(x)", u32 = "sum(x)", u64 = "sum(x)",
   },
+  examples = { { x = { 3, 4 }, out = 7 } },
 }
 
 row "reduce_sum_square" {
@@ -31,11 +33,13 @@ row "reduce_sum_square" {
     floating = "sum(x * x)", integer = "sum((i64)x * (i64)x)", bool = "sum(x)",
     u8 = "sum((u64)x * (u64)x)", u16 = "sum((u64)x * (u64)x)", u32 = "sum((u64)x * (u64)x)", u64 = "sum(x * x)",
   },
+  examples = { { x = { 3, 4 }, out = 25 } },
 }
 
 row "reduce_log_sum" {
   doc = "The logarithm of the sum.",
   dtypes = floating, empty = -INFINITY, body = "log(sum(x))",
+  examples = { { x = { 0.5, 0.5 }, out = 0.0 } },
 }
 
 row "vector_norm" {
@@ -52,12 +56,15 @@ row "vector_norm" {
     f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
     return p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
+  examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
+    { x = { 3, -4 }, ord = INFINITY, out = 4 }, { x = { 3, -4 }, ord = -INFINITY, out = 3 } },
 }
 
 row "normalize" {
   doc = "x divided by its Euclidean norm, or by eps where that is larger.",
   dtypes = floating, params = { eps = 1e-12 },
   body = "x / maximum((T)reduce_l2(x), eps)",
+  examples = { { x = { 0, -4 }, out = { 0, -1 } } },
 }
 
 row "cosine_similarity" {
@@ -71,6 +78,7 @@ row "cosine_similarity" {
     ]],
     f64 = "sum((x / maximum(reduce_l2(x), eps)) * (y / maximum(reduce_l2(y), eps)))",
   },
+  examples = { { x = { 2, 0 }, y = { 3, 0 }, out = 1 } },
 }
 
 row "rms_norm" {
@@ -80,6 +88,7 @@ row "rms_norm" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r;
   ]],
+  examples = { { x = { 2, -2 }, eps = 0, out = { 1, -1 } } },
 }
 
 row "rms_norm_affine" {
@@ -89,6 +98,7 @@ row "rms_norm_affine" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r * weight;
   ]],
+  examples = { { x = { 2, -2 }, weight = { 3, 5 }, eps = 0, out = { 3, -5 } } },
 }
 
 row "layer_norm" {
@@ -99,6 +109,7 @@ row "layer_norm" {
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r;
   ]],
+  examples = { { x = { 1, 5 }, eps = 0, out = { -1, 1 } } },
 }
 
 row "layer_norm_affine" {
@@ -109,4 +120,5 @@ row "layer_norm_affine" {
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r * weight + bias;
   ]],
+  examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
 }

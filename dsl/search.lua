@@ -20,6 +20,7 @@ reduction "argmax" {
     ]],
   },
   finish = "a.i",
+  examples = { { x = { 1, 3, 3 }, out = 1 }, { x = { 1, NAN, NAN }, out = 1 }, { x = { -0.0, 0.0 }, out = 0 } },
 }
 
 reduction "argmin" {
@@ -40,6 +41,7 @@ reduction "argmin" {
     ]],
   },
   finish = "a.i",
+  examples = { { x = { 3, 1, 1 }, out = 1 }, { x = { 1, NAN, NAN }, out = 1 }, { x = { 0.0, -0.0 }, out = 0 } },
 }
 
 reduction "nanargmax" {
@@ -52,6 +54,7 @@ reduction "nanargmax" {
     i = take ? b.i : a.i;
   ]],
   finish = "a.i",
+  examples = { { x = { NAN, 1, 3, 3 }, out = 2 }, { x = { NAN }, out = -1 } },
 }
 
 reduction "nanargmin" {
@@ -64,16 +67,19 @@ reduction "nanargmin" {
     i = take ? b.i : a.i;
   ]],
   finish = "a.i",
+  examples = { { x = { NAN, 3, 1, 1 }, out = 2 }, { x = { NAN }, out = -1 } },
 }
 
 row "nll_loss" {
   doc = "-x at the class t, of logarithms of probabilities x: an integer, constant along the axes. NaN where there is no such class.",
   inputs = "x, row i64 t", dtypes = floating,
   body = "sum((i64)(index == t)) == 1 ? -sum(index == t ? x : 0) : NAN",
+  examples = { { x = { -1, -2 }, t = 1, out = 2 }, { x = { -1, -2 }, t = 2, out = NAN } },
 }
 
 row "cross_entropy" {
   doc = "-log_softmax(x) at the class t: an integer, constant along the axes. NaN where there is no such class.",
   inputs = "x, row i64 t", dtypes = floating,
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
+  examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
 }

@@ -185,6 +185,16 @@ local function parse_grad(state, index, op, grad)
   return true
 end
 
+-- Whether a value is a list of numbers.
+local function is_list(value)
+  local n = 0
+  for key, item in pairs(type(value) == "table" and value or { 0, false }) do
+    if math.type(key) ~= "integer" or math.type(item) == nil then return false end
+    n = n + 1
+  end
+  return type(value) == "table" and n == #value
+end
+
 -- default_inputs: those that the declarator gives; declared: the kind, if the declarator names it
 function M.declare(state, index, name, fields, default_inputs, declared)
   local at, model = state.tokens[index].at, state.model
@@ -292,7 +302,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
       example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
-      if type(key) ~= "string" or not taken[key] or math.type(value) == nil then
+      local is_number = math.type(value) ~= nil or (kind.has_stages and is_list(value))
+      if type(key) ~= "string" or not taken[key] or not is_number then
         return fail(state, at, "%s: examples: '%s' is no operand, or its value no number", name, source.shown(key))
       end
     end

@@ -135,4 +135,7 @@ end
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.
 function M.combine(model, op, A) return reductions.combine(M.new_state(model), op, A) end
 
+-- The DAG of its lift: see reductions.lua.
+function M.lift(model, op, dtype) return reductions.lift(M.new_state(model), op, dtype) end
+
 return M

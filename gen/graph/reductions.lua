@@ -41,7 +41,7 @@ end
 function Scope:call_reduction(op, values, node)
   local types = self.state.types
   if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", op.name, #values) end
-  if not self.state.count then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kinds.of(op).refusal(op)) end
+  if not self.state.count then self:fail_as("syntax", node, "%s reduces, which only the body of a row does", op.name) end
   local value = self:settle(values[1], node)
   local D = dtype_of(value)
   local K = op_types.compute_type(types, op, D)
@@ -74,6 +74,23 @@ function Scope:call_reduction(op, values, node)
     state = self:reduction_body(op, "finish", A, read, node)
   end
   return self:typed(node_of(self:cast(state, types.by_name[result].compute)), result)
+end
+
+-- The DAG of the state of an element of a dtype that is computed in itself: inputs x and index, numbers of these; with `accumulator`. nil:
+-- the reduction does not take it.
+function M.lift(state, op, dtype)
+  local A = kinds.of(op).accumulator(state.types, op, dtype)
+  local x = state.dag:node("input", dtype, {}, { index = 1, name = "x" })
+  local index = state.dag:node("input", "i64", {}, { index = 2, name = "index" })
+  local root = setmetatable({ state = state, env = {}, T = dtype, default_type = dtype, trusted = op.builtin }, Scope)
+  local outputs, parts = { x }, parts_of(op, A)
+  if op.reducer.lift then
+    if not body_for(state.types, op.reducer.lift, dtype) then return nil end
+    local lifted = root:reduction_body(op, "lift", dtype, { x = x, index = index }, { at = 1 }, parts)
+    outputs = parts and lifted or { lifted }
+  end
+  for k, value in ipairs(outputs) do outputs[k] = node_of(root:cast(node_of(value), parts and parts[k].type or A)) end
+  return { dag = state.dag, inputs = { x, index }, params = {}, outputs = outputs, accumulator = A }
 end
 
 -- The DAG of a reduction's combine for an accumulator: inputs a and b.

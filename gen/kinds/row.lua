@@ -65,8 +65,8 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
--- Why it is no part of an expression.
-function M.refusal() return "it reduces; call it by itself" end
+-- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
@@ -146,7 +146,7 @@ function M.own_rows(types, op, records, context)
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type],
                                      #others > 0 and table.concat(others, ", ") or "0")
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                                   #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
@@ -225,7 +225,8 @@ local function parts_values(c, types, record)
   table.move({ "a", "b", "both" }, 1, 3, #arguments + 1, arguments) -- no names of values
   local lines, _, results = c.body(types, record.combine, arguments)
   for k, part in ipairs(record.combine.parts) do
-    parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c, result = results[k] }
+    parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
+                 result = results[k] }
   end
   return { combine = lines, parts = parts }
 end

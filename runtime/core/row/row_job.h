@@ -9,7 +9,6 @@
 
 /* Bytes of a slice's scratch, which is on its stack. */
 #define QN_ROW_SCRATCH 15360
-#define QN_ROW_MAX_REDUCES 16
 
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
