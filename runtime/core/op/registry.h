@@ -19,7 +19,7 @@ struct qn_fused;
 struct quern_op {
   quern_ctx *ctx;
   const quern_op_info *info;
-  const struct qn_kind *kind;     /* of an expression that reduces; NULL: the row's, or elementwise */
+  const struct qn_kind *own_kind; /* of an expression that reduces; NULL: that of `builtin`, or elementwise */
   const qn_builtin *builtin;      /* the row of a built-in op, or the dtype rules of an op of a spec; NULL: neither */
   const quern_op_def *registered; /* the host's implementation, tried before a built-in one; NULL: none */
   const struct qn_fused *fused;   /* of an expression or an op of a spec: kind.h; NULL: it has kernels of its own */
