@@ -2,8 +2,9 @@
 --
 -- The kind row (declared by `row`): its body calls reductions, which run over some axes of the inputs. A value is an element, or
 -- constant along these axes: a row value. The output is reduced if the body's result is a row value; else it has the inputs' shape.
--- A body has one more name, `count`: the number of elements along the axes. The kernels are those of the stages of gen/graph/rows.lua;
--- what reduces is shared by all ops.
+-- A body has two more names, `count`, the number of elements along the axes, and `index`, the place of an element among them in row-major
+-- order. An input may be `i64`: an integer of any dtype, outside promotion; and `row`: of extent 1 along the axes. The kernels are those of
+-- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
 local source = require "gen.base.source"
@@ -14,7 +15,9 @@ M.name, M.declarator, M.default_inputs = "row", "row", "x"
 M.has_body = true
 M.only_cpu = "reduces, which has no kernels for it yet"
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
+M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
+M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
 M.runtime = "row" -- its qn_kind
 M.schema = { result = "string", empty = "number" }
@@ -137,8 +140,11 @@ function M.own_rows(types, op, records, context)
       for k, stage in ipairs(program.stages) do
         local reduces = {}
         for i, reduce in ipairs(stage.reduces) do
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
-                                     context.reducer_of[reduce.op.name .. " " .. reduce.type])
+          local others = {}
+          for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}}", value_number(reduce.from), reduce.to,
+                                     context.reducer_of[reduce.op.name .. " " .. reduce.type],
+                                     #others > 0 and table.concat(others, ", ") or "0")
         end
         stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
@@ -163,8 +169,11 @@ function M.own_rows(types, op, records, context)
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, T)))
     end
   end
-  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,\n  .programs = {%s},\n  .results = {%s},\n};\n",
-                                op.c_name, op.is_reduced and 1 or 0, table.concat(programs, ", "), table.concat(results, ", "))
+  local row_in = 0
+  for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
+                                op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
+                                table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end
 
@@ -181,9 +190,11 @@ function M.table.text(packs_of, upper, bits_of)
     at[record.reducer][record.part] = "&" .. pack.name
   end
   for k, row in ipairs(rows) do
-    local empty = row.head.empty
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s},", row.head.op_name, row.inner, row.columns, row.both,
-                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, upper(row.head.K))
+    local empty, parts = row.head.empty, {}
+    for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
+                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0")
   end
   if #rows == 0 then return "" end
   return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
@@ -191,7 +202,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_columns" }
+M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
 
 local RUNS = { 8, 4, 2, 1 } -- a run of up to 16 elements, in parts without a loop
 
@@ -203,6 +214,21 @@ local function reducer_values(c, types, record)
     for step = 1, n - 1 do counts[k].steps[step] = step end
   end
   return { element = types.by_name[record.K].c, combine = lines, result = result, runs = counts }
+end
+
+-- Of a state with several parts.
+local function parts_values(c, types, record)
+  local arguments, parts = {}, {}
+  for _, name in ipairs { "a", "b" } do
+    for k in ipairs(record.combine.parts) do arguments[#arguments + 1] = name .. ".part" .. k - 1 end
+  end
+  table.move({ "a", "b", "both" }, 1, 3, #arguments + 1, arguments) -- no names of values
+  local lines, _, results = c.body(types, record.combine, arguments)
+  for k, part in ipairs(record.combine.parts) do
+    parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
+                 result = results[k] }
+  end
+  return { combine = lines, parts = parts }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
@@ -224,11 +250,20 @@ function M.packs(kit, add, _, ops, records_of)
       for field, value in pairs(fields) do record[field] = value end
       add(name(part, dtypes, classes), record)
     end
-    put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
-    put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
-    add(name("both", { A, A, A }, "ccc"),
-        { role = "reduce", part = "both", reducer = key, op_name = op.name, dtypes = { A, A, A }, K = A, rank = "2", classes = "ccc",
-          template = "elementwise", dag = combine, says = op.name .. " of two rows, element by element" })
+    local both = { A, A, A }
+    if combine.parts then
+      local n, dtypes = #combine.parts, {}
+      for k, part in ipairs(combine.parts) do dtypes[k], dtypes[n + k], dtypes[2 * n + k] = part.type, part.type, part.type end
+      both, fields.values = dtypes, parts_values
+      put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
+    else
+      put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+      put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+    end
+    add(name("both", both, ("c"):rep(#both)),
+        { role = "reduce", part = "both", reducer = key, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
+          says = op.name .. " of two rows, element by element" })
   end
 end
 

@@ -480,6 +480,18 @@ static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, co
   return 1;
 }
 
+/* Whether its states have one part each and no value depends on its place. */
+static int is_placeless(const qn_row_program *program) {
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    for (int32_t k = 0; k < stage->n_in; k++)
+      if (stage->values[k] == QN_ROW_INDEX) return 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++)
+      if (stage->reduces[r].by->n_parts > 1) return 0;
+  }
+  return 1;
+}
+
 /* A call of an op that reduces, for inputs of the promoted dtype: its stages as values. */
 static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operand *x, operand *made) {
   const quern_op_info *info = &t->at->v.op->builtin->info;
@@ -487,6 +499,7 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
   const int32_t first = qn_row_n_shape_params(row);
   int32_t params[QN_MAX_PARAMS + 1];
   row_values values;
+  if (!is_placeless(program)) return FAIL(t, "%.64s is no part of an expression yet: it depends on the places of elements", info->name);
   for (int32_t k = 0; k < info->n_in; k++)
     if ((values.input[k] = promoted(t, &x[k], dtype)) < 0) return 0;
   for (int32_t k = 0; k < program->n_slots; k++) {
@@ -508,7 +521,7 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
       if ((values.row[reduce->to] = add(t, result, &arg)) < 0) return 0;
     }
   }
-  const uint8_t result = row->results[dtype];
+  const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
   return gives(converted(t, values.output[t->at->what], compute_of(result)), result, made);
 }
 
@@ -519,7 +532,7 @@ static int type_op(typing *t, const operand *x, operand *made) {
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   uint8_t dtype;
   dtype = QN_F64;
-  if (builtin->promotion != QN_PROMOTION_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in, &dtype)) return 0;
+  if (builtin->promotion != QN_PROMOTION_DOUBLE && !unify_arguments(t, info->n_in, x, builtin->bool_in | builtin->whole_in, &dtype)) return 0;
   if (builtin->promotion == QN_PROMOTION_FLOATING) dtype = floating_of(dtype);
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),

@@ -270,7 +270,7 @@ static quern_status add_reductions(builder *b, int32_t level) {
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
     const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg);
     const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
-    reduces[stage->n_reduces++] = (qn_row_reduce){from, (uint8_t)b->row_of[i], value->reducer};
+    reduces[stage->n_reduces++] = (qn_row_reduce){from, (uint8_t)b->row_of[i], value->reducer, {0}};
   }
   return QUERN_OK;
 }

@@ -183,7 +183,7 @@ UNUSED static void set_params(const reduction *c, named_params *p) {
   if (!params_set(p, info, "axes", whole(c->axes))) group_fail("%s has no parameter axes", info->name);
   if (!law_is_full(c->op) && !params_set(p, info, "keepdims", whole(c->keepdims)))
     group_fail("%s has no parameter keepdims", info->name);
-  if ((c->op == LAW_VAR || c->op == LAW_STD) && !params_set(p, info, "correction", real(c->correction)))
+  if (law_has_correction(c->op) && !params_set(p, info, "correction", real(c->correction)))
     group_fail("%s has no parameter correction", info->name);
 }
 

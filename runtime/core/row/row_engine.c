@@ -54,6 +54,7 @@ static int is_skipped(const qn_row_job *job, int32_t i) {
 typedef struct stage_part {
   const int64_t *offset; /* bytes, [operands]; NULL: 0 */
   int64_t first, count;
+  int64_t place; /* of the segment's first element in the row */
 } stage_part;
 
 static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *part) {
@@ -61,9 +62,18 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
+/* The places of a part's elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part) {
+  char *block = take(frame, part->count * 8);
+  int64_t *place = (int64_t *)(void *)block;
+  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  return (value_place){block, 0};
+}
+
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
+  if (k == QN_ROW_INDEX) return load_index(frame, part);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
@@ -155,16 +165,42 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
-/* The elements that a reduction reads, after the stage's kernel. */
-static value_place reduced_place(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part) {
-  if (reduce->from >= QN_ROW_TEMP) return frame->temp[reduce->from - QN_ROW_TEMP];
-  return load(frame, reduce->from, reduce->by->dtype, part);
+/* The elements that a reduction reads, after the stage's kernel: of each part. */
+static void reduced_places(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
+  for (int32_t p = 0; p < reduce->by->n_parts; p++) {
+    const uint8_t value = qn_row_from(reduce, p);
+    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+  }
 }
 
-static void run_inner(qn_kernel *kernel, value_place from, int64_t count, int64_t rows, uint8_t size, char *to, int64_t is_whole) {
-  char *const ptr[2] = {from.ptr, to};
-  const int64_t stride[2][2] = {{size, from.step}, {size, size}}, extent[3] = {count, rows, 0};
-  kernel(ptr, stride, extent, &is_whole);
+/* from, to: of each part. */
+static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
+                      int64_t is_whole) {
+  char *ptr[2 * QN_ROW_MAX_PARTS];
+  int64_t stride[2 * QN_ROW_MAX_PARTS][2];
+  const int64_t extent[3] = {count, rows, 0};
+  for (int32_t p = 0, n = by->n_parts; p < n; p++) {
+    const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+    ptr[p] = from[p].ptr;
+    ptr[n + p] = to[p];
+    stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
+    stride[p][1] = from[p].step;
+  }
+  kernel(ptr, (const int64_t(*)[2])stride, extent, &is_whole);
+}
+
+static int64_t node_bytes(const qn_reducer *by) {
+  int64_t bytes = 0;
+  for (int32_t p = 0; p < by->n_parts; p++) bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+  return bytes;
+}
+
+/* The accumulators of each part of a node. */
+static void node_parts(const qn_reducer *by, char *node, char **parts) {
+  for (int32_t p = 0; p < by->n_parts; p++) {
+    parts[p] = node;
+    node += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+  }
 }
 
 /* ---- Row values ---- */
@@ -214,8 +250,9 @@ static void run_whole(row_frame *frame) {
     if (stage->variant) compute(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
-      const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-      run_inner(job->inner[reduction], reduced_place(frame, reduce, &part), job->row, frame->rows, size, frame->row_value[reduce->to], 1);
+      value_place from[QN_ROW_MAX_PARTS];
+      reduced_places(frame, reduce, &part, from);
+      run_inner(job->inner[reduction], reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
     }
   }
   frame->top = before;
@@ -226,18 +263,27 @@ static void run_whole(row_frame *frame) {
 /* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
 typedef struct node_stack {
   qn_kernel *both;
+  const qn_reducer *by;
   char *nodes;   /* the lowest */
   int64_t bytes; /* of a node */
-  uint8_t size;  /* of an accumulator */
   int32_t n;
 } node_stack;
 
 /* Joins the top node, of which `there` lanes are there, with the one below. */
 static void join(node_stack *stack, int64_t there) {
   char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
-  char *const ptr[3] = {left, right, left};
-  const int64_t stride[3][2] = {{stack->size, 0}, {stack->size, 0}, {stack->size, 0}}, extent[3] = {there, 1, 0};
-  stack->both(ptr, stride, extent, NULL);
+  char *ptr[3 * QN_ROW_MAX_PARTS];
+  int64_t stride[3 * QN_ROW_MAX_PARTS][2];
+  const int64_t extent[3] = {there, 1, 0};
+  const int32_t n = stack->by->n_parts;
+  node_parts(stack->by, left, ptr);
+  node_parts(stack->by, right, ptr + n);
+  node_parts(stack->by, left, ptr + 2 * n);
+  for (int32_t k = 0; k < 3 * n; k++) {
+    stride[k][0] = qn_dtype_infos[qn_reducer_dtype(stack->by, k % n)].size;
+    stride[k][1] = 0;
+  }
+  stack->both(ptr, (const int64_t(*)[2])stride, extent, NULL);
   stack->n--;
 }
 
@@ -254,19 +300,22 @@ static void settle(node_stack *stack, int64_t index, int64_t count, int64_t ther
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
 /* The node of a segment, the joined axes at one index of the further ones, becomes the top of each reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset) {
+static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   const int64_t n_blocks = (job->row + job->block - 1) / job->block;
   for (int64_t b = 0; b < n_blocks; b++) {
     char *const before = frame->top;
-    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block};
+    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > job->row) part.count = job->row - part.first;
     if (stage->variant) compute(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
-      char *node = stack->nodes + stack->n++ * stack->bytes;
-      run_inner(job->inner[first_reduction + r], reduced_place(frame, &stage->reduces[r], &part), part.count, 1, stack->size, node, 0);
+      value_place from[QN_ROW_MAX_PARTS];
+      char *node[QN_ROW_MAX_PARTS];
+      node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
+      reduced_places(frame, &stage->reduces[r], &part, from);
+      run_inner(job->inner[first_reduction + r], stack->by, from, part.count, 1, node, 0);
       settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
@@ -283,12 +332,12 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   int64_t index[QUERN_MAX_NDIM], offset[QN_ROW_MAX_VALUES] = {0};
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const uint8_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size, .size = size};
+    const qn_reducer *by = stage->reduces[r].by;
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by)};
     stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
-    run_segment(frame, at, first_reduction, stacks, offset);
+    run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
       for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
       const int wraps = ++index[d] == nest->n[d];
@@ -298,8 +347,11 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
     }
   }
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const value_place node = {stacks[r].nodes, 0};
-    run_inner(job->inner[first_reduction + r], node, lanes_of(job->row), 1, stacks[r].size, frame->row_value[stage->reduces[r].to], 1);
+    char *node[QN_ROW_MAX_PARTS];
+    value_place from[QN_ROW_MAX_PARTS];
+    node_parts(stacks[r].by, stacks[r].nodes, node);
+    for (int32_t p = 0; p < stacks[r].by->n_parts; p++) from[p] = (value_place){node[p], 0};
+    run_inner(job->inner[first_reduction + r], stacks[r].by, from, lanes_of(job->row), 1, &frame->row_value[stage->reduces[r].to], 1);
   }
   frame->top = before;
 }

@@ -79,8 +79,11 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
         bytes += qn_dtype_infos[dtype_of(stage, i)].size;
     }
-    for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
-      bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    for (int32_t i = 0; i < stage->n_reduces; i++)
+      for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
+        const uint8_t value = qn_row_from(&stage->reduces[i], p);
+        if (value < QN_ROW_OUTPUT) bytes += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
+      }
     if (bytes > most) most = bytes;
   }
   return most;
@@ -111,11 +114,14 @@ static int32_t bytes_of_steps(const qn_row_program *program) {
   return bytes;
 }
 
-/* The most reductions of a stage. */
+/* The most accumulators of a stage. */
 static int32_t most_reduces(const qn_row_program *program) {
   int32_t most = 0;
-  for (int32_t i = 0; i < program->n_stages; i++)
-    if (program->stages[i].n_reduces > most) most = program->stages[i].n_reduces;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    int32_t n = 0;
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) n += program->stages[i].reduces[r].by->n_parts;
+    if (n > most) most = n;
+  }
   return most;
 }
 

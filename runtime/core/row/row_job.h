@@ -42,6 +42,7 @@ static inline int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dty
 
 /* Bytes of scratch that its block takes for each element. */
 static inline int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype) {
+  if (k == QN_ROW_INDEX) return 8;
   if (qn_row_is_direct(job, k, dtype)) return 0;
   return qn_dtype_infos[dtype].size + (job->dtype[k] == dtype ? 0 : job->size[k]);
 }
