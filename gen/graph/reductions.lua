@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Calls of reductions: scope.lua's method for NAME(x) in the body of a row op. The value of a reduction is a node "reduce", with `reducer`,
--- the op of the reduction, over the element's state; the reduction's finish is inlined on it.
+-- the op of the reduction, over the element's state; the reduction's finish is inlined on it. index: in a host's expression, which axes.
 
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -45,7 +45,7 @@ function Scope:call_reduction(op, values, node)
   else
     state = node_of(self:cast(node_of(value), A))
   end
-  state = self.state.dag:node("reduce", A, { state }, { name = op.name, reducer = op })
+  state = self.state.dag:node("reduce", A, { state }, { index = self.state.axes, name = op.name, reducer = op })
   local result = kinds.of(op).result_dtype(types, op, D)
   if op.reducer.finish then
     state = self:reduction_body(op, "finish", A, { a = state, count = self.state.count }, node)

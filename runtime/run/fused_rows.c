@@ -51,6 +51,7 @@ static quern_status common_axes(const quern_op_info *info, const qn_expression *
                                 qn_row_operands *operands) {
   const qn_row_reduction *reductions;
   const int32_t n = qn_row_stages_reductions(stages, &reductions);
+  operands->axes = 0; /* where no output needs a reduction */
   for (int32_t i = 0; i < n; i++) {
     uint32_t bits;
     quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], reductions[i].inputs, operands, &bits);
