@@ -187,7 +187,7 @@ function Parser:axis(axes)
   axes[#axes + 1] = axis
 end
 
-function Parser:keyword(axes)
+function Parser:keyword(name, axes)
   local token = self:take()
   local word = token.text
   token.is_keyword = true
@@ -195,6 +195,7 @@ function Parser:keyword(axes)
   if word ~= "axis" and word ~= "keepdims" then
     fail(token.at, "unknown keyword '%s': expected axis or keepdims", word:sub(1, M.MAX_SHOWN))
   end
+  if word == "keepdims" and not axes.is_reduced then fail(token.at, "keepdims: %s keeps all dimensions", name:sub(1, M.MAX_SHOWN)) end
   if axes["has_" .. word] then fail(token.at, "%s is given twice", word) end
   axes["has_" .. word] = true
   if word == "keepdims" then
@@ -216,7 +217,7 @@ end
 function Parser:keywords(name, axes)
   repeat
     if not self:is_keyword() then fail(self:peek().at, "an argument after axis or keepdims") end
-    self:keyword(axes)
+    self:keyword(name, axes)
   until not self:accept ","
   self:expect(")", "after the arguments of " .. name)
 end
@@ -254,7 +255,7 @@ function Parser:primary()
       if self.reads then self.reads[#self.reads + 1] = name end
       return name
     end
-    local axes = self.reduces and self.reduces(token.text) and {} or nil
+    local axes = self.reduces and self.reduces(token.text)
     if axes then self.axes[#self.axes + 1] = axes end
     local call = { kind = "call", at = token.at, name = token.text, axes = axes,
                    args = self:deeper(token.at, self.arguments, token.text, axes) }
@@ -383,7 +384,8 @@ end
 
 -- The same of a host's expression: { [name], statements, [result], tokens, first = index of the token after the name,
 -- calls, axes }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order. A call that
--- reduces, reduces(name), has axes = { [has_axis], [keepdims], axis ... }; those of all calls are in body.axes, as they begin.
+-- reduces has axes = { is_reduced, [has_axis], [keepdims], axis ... }, those of all calls are in body.axes, as they begin. reduces(name):
+-- new axes with is_reduced, whether the op's results are; nil: the call does not reduce
 function M.parse_host(text, types, max_bytes, reduces)
   local tokens = scan(text, max_bytes or M.MAX_BYTES)
   local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {}, axes = {},

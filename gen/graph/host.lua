@@ -98,10 +98,10 @@ local function guarded(src, f, ...)
   return nil, source.message(src, result.at or 1, result.message), kind
 end
 
--- Whether a call of this name reduces.
+-- For parse_host.
 local function reduces(model, name)
   local op = expr.op_called(model, name)
-  return op and kinds.of(op).has_stages or false
+  return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
 local function read(src, model, max_bytes)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/row/row_program.h"
 #include "lang/callee.h"
 #include "lang/dtype_name.h"
 
@@ -300,6 +301,8 @@ static int keyword(parser *p, open_nest *nest) {
   if (!is_axis && !is_word(p, name, "keepdims"))
     return WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", SHOWN(p, name));
   if (!is_axis) {
+    if (!qn_row_op_of(nest->call.v.op->builtin)->is_reduced)
+      return WRONG(p, name->at, "keepdims: %.*s keeps all dimensions", SHOWN(p, nest->token));
     if (nest->has_keepdims) return WRONG(p, name->at, "keepdims is given twice");
     nest->has_keepdims = 1;
     if (!axis_number(p, 1, "0 or 1", &value)) return 0;
