@@ -62,6 +62,9 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
+-- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
+
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
 -- Adds to the wanted dtypes those of accumulators and results.
@@ -214,7 +217,8 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
+    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
+                     K = A, rank = "2", values = reducer_values }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/op_traits.h"
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
 #include "core/row/row_program.h"
@@ -44,9 +45,10 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
                           "it by itself",
                           SHOWN(source, token));
-  if (!op->builtin->refusal) return QUERN_OK;
+  const qn_op_traits *traits = op->builtin->traits;
+  if (!traits || !traits->refusal) return QUERN_OK;
   return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
-                        op->builtin->refusal);
+                        traits->refusal);
 }
 
 /* The op and the index of the output of NAME.OUTPUT; NULL: there is none. Cuts ".OUTPUT" off the name. */

@@ -96,7 +96,7 @@ static int describe(qn_fused_op *fused, const qn_expression *expression) {
                                 .op_class = expression->reduced ? QUERN_CLASS_REDUCTION : QUERN_CLASS_BASIC, .n_in = expression->n_in, .n_out = expression->n_out,
                                 .n_params = expression->n_params, .args = args, .params = params, .preferred_alignment = 64};
   fused->op.info = &fused->info;
-  if (expression->n_axes) fused->op.kind = &qn_kind_fused_rows;
+  fused->op.own_kind = qn_fused_rows_kind(expression);
   return 1;
 }
 

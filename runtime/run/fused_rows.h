@@ -5,7 +5,9 @@
 #define QN_FUSED_ROWS_H
 
 #include "core/op/kind.h"
+#include "lang/expression.h"
 
-extern const qn_kind qn_kind_fused_rows;
+/* The kind of an expression's op; NULL: it works element by element. */
+const qn_kind *qn_fused_rows_kind(const qn_expression *expression);
 
 #endif

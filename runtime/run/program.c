@@ -44,5 +44,7 @@ void qn_program_compute(const qn_job *job, char *const *first, int64_t count, ch
   char *operand[QN_MAX_OPERANDS];
   for (int32_t k = 0; k < job->n_operands; k++)
     operand[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? first[k] : scratch + job->operand[k].block;
-  qn_program_run((const qn_program *)job->program, operand, count, scratch + job->ones, scratch + job->temps, job->items, params);
+  const qn_program *program = (const qn_program *)job->program;
+  char *const ones = scratch + job->temps;
+  qn_program_run(program, operand, count, ones, ones + qn_program_ones_bytes(program), job->items, params);
 }

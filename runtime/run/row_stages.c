@@ -226,7 +226,7 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   }
   stage->n_out = (uint8_t)n;
   memory->variant = (qn_variant){.name = "interpreter", .dtypes = memory->dtypes, .classes = memory->classes, .rank = 1};
-  const qn_tile_program *head = &memory->interpreted->program.head;
+  const qn_program *of = &memory->interpreted->program;
   for (int32_t i = 0; i < stage->n_in + n; i++)
     memory->classes[i] = memory->values[i] >= QN_ROW_VALUE && memory->values[i] < QN_ROW_TEMP && !is_row ? QN_CLASS_BROADCAST
                                                                                                           : QN_CLASS_CONTIGUOUS;
@@ -236,7 +236,7 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   memory->specs = b->specs;
   memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
                                  .explain = explain_stage,
-                                 .n_ones = head->n_ones, .temp_bytes = head->temp_bytes, .in_place = head->in_place};
+                                 .n_ones = of->n_ones, .temp_bytes = of->temp_before[of->n_temps], .in_place = ~(of->head.to_blocks >> stage->n_in)};
   stage->variant = &memory->variant;
   stage->steps = &memory->steps;
   return QUERN_OK;

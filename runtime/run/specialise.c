@@ -129,7 +129,9 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   specialised->heavy = interpreted->heavy;
   specialised->n_slots = interpreted->n_slots;
   specialised->slots = interpreted->slots;
-  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program.head};
+  const qn_program *program = &interpreted->program;
+  specialised->signature = (qn_signature){.program = &program->head, .temp_bytes = program->temp_before[program->n_temps],
+                                          .fixed_bytes = qn_program_ones_bytes(program)};
   memcpy(specialised->signature.compute_dtypes, interpreted->value, sizeof interpreted->value);
   return QUERN_OK;
 }

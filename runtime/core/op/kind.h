@@ -54,7 +54,7 @@ typedef struct qn_fused {
 extern const qn_kind qn_kind_elementwise;
 
 static inline const qn_kind *qn_kind_of(const quern_op *op) {
-  return op->builtin ? op->builtin->kind : op->kind ? op->kind : &qn_kind_elementwise;
+  return op->builtin ? op->builtin->kind : op->own_kind ? op->own_kind : &qn_kind_elementwise;
 }
 
 /* Whether the library itself implements the op, apart from a registered implementation. */

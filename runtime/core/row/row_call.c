@@ -92,10 +92,10 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
   decision->of_kind = program;
   decision->n_in = info->n_in;
   decision->n_operands = info->n_in + info->n_out;
-  decision->values = decision->pinned = 0;
   for (int32_t k = 0; k < decision->n_operands; k++) {
     decision->dtypes[k] = operands->dtype[k];
     decision->sizes[k] = operands->tensor[k].size;
+    decision->device_types[k] = (uint8_t)operands->tensor[k].device.device_type;
     decision->byte_offset[k] = operands->tensor[k].ref.offset;
   }
   qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,

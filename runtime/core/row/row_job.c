@@ -4,7 +4,6 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
-#include "core/row/row_load.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
 #define TILE 1024

@@ -57,8 +57,8 @@ typedef struct qn_row_steps {
   /* One row of `count` elements. ptr: of the stage's values; stride: bytes from element to element. */
   void (*compute)(const struct qn_row_steps *steps, char *const *ptr, const int64_t *stride, int64_t count, char *scratch,
                   const void *params);
-  int32_t n_ones, temp_bytes; /* as in qn_tile_program: 8 bytes each at the beginning of the scratch; bytes an element behind them */
-  uint32_t in_place;          /* likewise: bit k: output k of the stage is written after the last read of inputs */
+  int32_t n_ones, temp_bytes; /* 8 bytes each at the beginning of the scratch; bytes an element behind them */
+  uint32_t in_place;          /* bit k: output k of the stage is written after the last read of inputs */
   /* The compiled kernel of the stage, as `variant` describes it; requests it. NULL: there is none yet. */
   qn_kernel *(*kernel)(const struct qn_row_steps *steps);
   /* For explain: the tier of the compiled kernel, "" while there is none, with the reason; and the lines of the stage. */
