@@ -378,37 +378,6 @@ static int draw_shape(rng *r, int64_t most, int64_t *shape) {
   return ndim;
 }
 
-/* C or F order, or any other, with gaps, walked up or down; an input may be broadcast. */
-static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
-  int64_t strides[QUERN_MAX_NDIM], step = 1, n = 1; /* n: elements so far */
-  int order[QUERN_MAX_NDIM];
-  const int kind = (int)rng_below(r, is_output ? 7 : 8);
-  for (int k = 0; k < ndim; k++) order[k] = k;
-  if (kind == 3)
-    for (int k = 0; k < ndim; k++) order[k] = ndim - 1 - k;
-  for (int k = ndim - 1; k > 0 && kind >= 4; k--) {
-    const int at = (int)rng_below(r, (uint64_t)k + 1), was = order[k];
-    if (kind == 7 && rng_below(r, 2)) continue;
-    order[k] = order[at];
-    order[at] = was;
-  }
-  for (int k = ndim - 1; k >= 0; k--) {
-    const int at = order[k], is_repeated = kind == 7 && rng_below(r, 2);
-    if (kind >= 5 && rng_below(r, 3) == 0 && step < 4 * n) step = rng_below(r, 2) ? 2 * step : step + (int64_t)rng_below(r, 5);
-    strides[at] = is_repeated ? 0 : kind >= 5 && rng_below(r, 4) == 0 ? -step : step;
-    if (!is_repeated) step *= shape[at] ? shape[at] : 1, n *= shape[at] ? shape[at] : 1;
-  }
-  operand_describe(o, d, ndim, shape, strides);
-  if (kind == 0) o->t.strides = NULL;
-  const int item = ref_dtype_size(d),
-            offset = kind < 2 ? 0 : item * (int)rng_below(r, 9) + (rng_below(r, 8) == 0 ? (int)rng_below(r, 8) : 0);
-  if (rng_below(r, 12) == 0) operand_allocate(o, 0, rng_below(r, 2) ? GUARD_FRONT : GUARD_BACK);
-  else operand_allocate(o, offset, GUARD_NONE);
-  const int64_t moved = kind % 2 ? item * (int64_t)rng_below(r, 300) : 0;
-  o->t.data = (char *)o->t.data - moved;
-  o->t.byte_offset = (uint64_t)moved;
-}
-
 /* ---- Random cases ------------------------------------------------------------------------------------------------ */
 
 static int takes(law_op op, ref_dtype d) {
