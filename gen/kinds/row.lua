@@ -2,8 +2,9 @@
 --
 -- The kind row (declared by `row`): its body calls reductions, which run over some axes of the inputs. A value is an element, or
 -- constant along these axes: a row value. The output is reduced if the body's result is a row value; else it has the inputs' shape.
--- A body has one more name, `count`: the number of elements along the axes. The kernels are those of the stages of gen/graph/rows.lua;
--- what reduces is shared by all ops.
+-- A body has two more names, `count`, the number of elements along the axes, and `index`, the place of an element among them in row-major
+-- order. An input may be `i64`: an integer of any dtype, outside promotion; and `row`: of extent 1 along the axes. The kernels are those of
+-- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
 local source = require "gen.base.source"
@@ -14,7 +15,9 @@ M.name, M.declarator, M.default_inputs = "row", "row", "x"
 M.has_body = true
 M.only_cpu = "reduces, which has no kernels for it yet"
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
+M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
+M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
 M.runtime = "row" -- its qn_kind
 M.schema = { result = "string", empty = "number" }
@@ -62,8 +65,8 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
--- Why it is no part of an expression.
-function M.refusal() return "it reduces; call it by itself" end
+-- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
@@ -137,10 +140,13 @@ function M.own_rows(types, op, records, context)
       for k, stage in ipairs(program.stages) do
         local reduces = {}
         for i, reduce in ipairs(stage.reduces) do
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
-                                     context.reducer_of[reduce.op.name .. " " .. reduce.type])
+          local others = {}
+          for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}}", value_number(reduce.from), reduce.to,
+                                     context.reducer_of[reduce.op.name .. " " .. reduce.type],
+                                     #others > 0 and table.concat(others, ", ") or "0")
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                                   #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
@@ -163,8 +169,11 @@ function M.own_rows(types, op, records, context)
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, T)))
     end
   end
-  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,\n  .programs = {%s},\n  .results = {%s},\n};\n",
-                                op.c_name, op.is_reduced and 1 or 0, table.concat(programs, ", "), table.concat(results, ", "))
+  local row_in = 0
+  for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
+                                op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
+                                table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end
 
@@ -178,12 +187,21 @@ function M.table.text(packs_of, upper, bits_of)
       rows[#rows + 1] = { head = record }
       at[record.reducer] = rows[#rows]
     end
-    at[record.reducer][record.part] = "&" .. pack.name
+    local row = at[record.reducer]
+    if record.part == "narrow" then
+      row.narrow = row.narrow or {}
+      table.insert(row.narrow, string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
+    else
+      row[record.part] = "&" .. pack.name
+    end
   end
   for k, row in ipairs(rows) do
-    local empty = row.head.empty
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s},", row.head.op_name, row.inner, row.columns, row.both,
-                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, upper(row.head.K))
+    local empty, parts = row.head.empty, {}
+    for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
+                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0",
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL")
   end
   if #rows == 0 then return "" end
   return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
@@ -191,7 +209,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_columns" }
+M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
 
 -- A run in parts without a loop; `above`: the greater ones below 16
 local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
@@ -201,26 +219,27 @@ local function run_lines(form, n, at, first)
   local lines = {}
   local function put(...) lines[#lines + 1] = string.format(...) end
   if form.is_maximum and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
-    local F, U, M = form.element, form.unsigned, form.mask
+    local F, U, MASK = form.element, form.unsigned, form.mask
     put("const %s v0 = %s;", F, at(0))
-    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, M)
+    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, MASK)
     for k = 0, n - 1, 2 do
       local a, b = "v" .. k, "v" .. k + 1
       if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
       put("const %s %s = %s;", F, b, at(k + 1))
-      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", M, a, b)
+      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", MASK, a, b)
       put("sign &= q_raw_%s(%s) & q_raw_%s(%s);", F, a, F, b)
       if k > 0 then put("top = %s > top ? %s : top;", a, a) end
       put("top = %s > top ? %s : top;", b, b)
     end
     put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
-    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, M, F)
+    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, MASK, F)
     local t = string.format("q_from_%s(q_sel_%s(is_nan, Q_CANON_NAN_%s, bits))", F, U, F)
     put("const %s t = %s;", F, first and string.format("%s(%s, %s)", form.both, first, t) or t)
   elseif form.part then -- a sum of narrow integers, in a dtype that holds 16 of them
-    put("%s part = %s%s;", form.part, form.lift, at(0))
-    for k = 1, n - 1 do put("part = (%s)(part + %s%s);", form.part, form.lift, at(k)) end
-    put("const %s t = (%s)part%s;", form.element, form.element, first and " + " .. first or "")
+    put("%s part = %s;", form.part, at(0))
+    for k = 1, n - 1 do put("part = (%s)(part + (%s)(%s));", form.part, form.part, at(k)) end
+    local t = string.format("(%s)part", form.element)
+    put("const %s t = %s;", form.element, first and string.format("%s(%s, %s)", form.both, first, t) or t)
   else
     put("%s t = %s;", form.element, first or at(0))
     for k = first and 0 or 1, n - 1 do put("t = %s(t, %s);", form.both, at(k)) end
@@ -232,7 +251,14 @@ local function run_lines(form, n, at, first)
   return split
 end
 
+-- The dtype in which a run of elements of a narrow one is added
 local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", u32 = "u64", i32 = "i64" }
+
+-- Whether a reduction to A has a kernel of its own for elements of K.
+local function is_narrow(types, combine, K, A)
+  local sums = combine.outputs[1].op == "add" and types.by_name[A].kind == "integer" and NARROW[K] ~= nil
+  return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
+end
 
 local function reducer_values(c, types, record, name)
   local lines, result = c.body(types, record.combine, { "a", "b" })
@@ -240,12 +266,12 @@ local function reducer_values(c, types, record, name)
   local from = types.by_name[record.dtypes[1]]
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
-                 lift = from == t and "" or from.kind == "bool" and "0 != " or "", part = from ~= t and NARROW[from.name] or nil }
+                 lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
   local rows, columns = {}, {}
   for k, run in ipairs(RUNS) do
     local n, steps = run.n, {}
     for step = 1, n - 1 do steps[step] = step end
-    local function in_lane(i) return i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i) end
+    local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
     if n < 16 then
@@ -255,29 +281,63 @@ local function reducer_values(c, types, record, name)
   return { element = t.c, from = from.c, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
 end
 
+-- Of a state with several parts.
+local function parts_values(c, types, record)
+  local arguments, parts = {}, {}
+  for _, name in ipairs { "a", "b" } do
+    for k in ipairs(record.combine.parts) do arguments[#arguments + 1] = name .. ".part" .. k - 1 end
+  end
+  table.move({ "a", "b", "both" }, 1, 3, #arguments + 1, arguments) -- no names of values
+  local lines, _, results = c.body(types, record.combine, arguments)
+  for k, part in ipairs(record.combine.parts) do
+    parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
+                 result = results[k] }
+  end
+  return { combine = lines, parts = parts }
+end
+
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
 function M.packs(kit, add, _, ops, records_of)
-  local is_made = {}
+  local is_made, plain = {}, {}
   for _, op in ipairs(ops) do
-    for _, program in pairs(records_of[op.name].programs or {}) do
-      for _, reduce in ipairs(program.reduces) do is_made[reduce.op.name .. " " .. reduce.type] = reduce end
+    for K, program in pairs(records_of[op.name].programs or {}) do
+      for _, reduce in ipairs(program.reduces) do
+        local key = reduce.op.name .. " " .. reduce.type
+        is_made[key], plain[key] = reduce, plain[key] or {}
+        if reduce.from.input then plain[key][K] = true end -- an input's elements as they are
+      end
     end
   end
   for _, key in ipairs(kit.sorted_keys(is_made)) do
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty,
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
       add(name(part, dtypes, classes), record)
     end
-    put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
-    put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
-    add(name("both", { A, A, A }, "ccc"),
-        { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = { A, A, A }, K = A, rank = "2", classes = "ccc",
-          template = "elementwise", dag = combine, says = op.name .. " of two rows, element by element" })
+    local both = { A, A, A }
+    if combine.parts then
+      local n, dtypes = #combine.parts, {}
+      for k, part in ipairs(combine.parts) do dtypes[k], dtypes[n + k], dtypes[2 * n + k] = part.type, part.type, part.type end
+      both, fields.values = dtypes, parts_values
+      put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
+    else
+      put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+      put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+      for _, K in ipairs(kit.sorted_keys(plain[key])) do
+        if is_narrow(kit.types, combine, K, A) then
+          put("narrow", { K, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+        end
+      end
+    end
+    add(name("both", both, ("c"):rep(#both)),
+        { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
+          says = op.name .. " of two rows, element by element" })
   end
 end
 

@@ -11,6 +11,7 @@ local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
+local numbers = require "gen.products.numbers"
 
 local M = {}
 
@@ -74,6 +75,11 @@ typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KI
 #define QN_DTYPE_N_SIZES %d /* elements have 1, 2, 4 ... bytes: so many sizes */
 
 ]], n_codes(types), n_sizes(types)) .. [[
+/* Converts a number to a dtype: see qn_params_number. */
+struct quern_scalar;
+struct qn_dtype_info;
+typedef const char *qn_from_number(const struct quern_scalar *scalar, const struct qn_dtype_info *info, uint64_t *slot);
+
 typedef struct qn_dtype_info {
   const char *name;
   uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
@@ -86,6 +92,7 @@ typedef struct qn_dtype_info {
   uint8_t built;      /* 1: kernels exist in this build */
   uint8_t exponent, digits; /* bits of a float's exponent and significand, the implicit one included; 0: it is no float */
   uint8_t is_finite;  /* 1: a float without infinity; its NaN is all ones, which is also what is too large */
+  qn_from_number *from_number; /* NULL: no parameter of this build's ops needs it */
 } qn_dtype_info;
 
 extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
@@ -126,16 +133,19 @@ local function met_by_promotion(types, built)
   return set
 end
 
--- promotes: the set of the dtypes with a row in the table of promotion
-local function dtype_tables(types, built, promotes)
+-- promotes: the set of the dtypes with a row in the table of promotion; conversions: the set of the files of conversions of
+-- parameters, or nil for all
+local function dtype_tables(types, built, promotes, conversions)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
     local is_float = t.kind == "float"
-    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %s, %d, %d, %d, %d},", upper(t.name),
+    local file, convert = numbers.of(t)
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %s, %d, %d, %d, %d, %s},", upper(t.name),
       t.name, bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, t.kind:upper(), upper(t.compute), upper(t.floating),
       upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
-      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
+      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0,
+      file and (not conversions or conversions[file]) and convert or "NULL")
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
@@ -209,6 +219,8 @@ function M.accepted(types, op, built)
       if K and types.by_name[K].kind ~= "bits" and not built[K] then is_listed, K = false, nil end
       if is_listed or K then inputs[#inputs + 1] = name end
       local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and types.by_name[name].floating)
+      local kind = kinds.of(op)
+      if result and kind.result_dtype then result = kind.result_dtype(types, op, result) end
       if result then is_result[result] = true end
     end
   end
@@ -219,16 +231,24 @@ function M.accepted(types, op, built)
   return inputs, outputs
 end
 
+-- The integer dtypes that are built.
+function M.integers(types, built)
+  local list = {}
+  for _, name in ipairs(types.sets.integer) do list[#list + 1] = built[name] and name or nil end
+  return list
+end
+
 -- Whether a body is keyed by a dtype that is computed in another: there are kernels of that dtype itself.
 function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
 
--- The definitions that an op's row refers to; and the set of inputs that are conditions, as bits.
+-- The definitions that an op's row refers to; and the sets of inputs that are conditions, and that are integers of any dtype, as bits.
 local function op_definitions(types, op, built, records, devices)
-  local out, rows, bool_in = {}, {}, 0
+  local out, rows, bool_in, whole_in = {}, {}, 0, 0
   local inputs, outputs = M.accepted(types, op, built)
   local alias = not kinds.of(op).may_alias and 0 or (1 << #op.inputs) - 1
   for k, input in ipairs(op.inputs) do
-    local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
+    local dtypes = input.type == "bool" and "bool" or table.concat(input.type and M.integers(types, built) or inputs, " ")
+    if input.type and input.type ~= "bool" then whole_in = whole_in | 1 << (k - 1) end
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
     rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
   end
@@ -253,7 +273,7 @@ local function op_definitions(types, op, built, records, devices)
     end
     define(device.row_type, device.list, lines, "\n")
   end
-  return out, bool_in
+  return out, bool_in, whole_in
 end
 
 -- Where the variants of each kernel dtype begin, in the order of dtypes, and whether any is heavy.
@@ -272,16 +292,16 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
--- The fields of a row that most ops do not have: the reason why the op is no part of an expression; the meaning of a backward
--- op's inputs and outputs.
-function M.further_fields(op)
+-- The traits of the library's row that most ops do not have: the reason why the op is no part of an expression; the meaning of a
+-- backward op's inputs and outputs.
+local function traits_of(op)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = "\n    .refusal = " .. c.string(refusal(op)) .. "," end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) end
   if op.backward_of then
-    out[#out + 1] = string.format("\n    .is_backward = 1,\n    .reads = {%s},\n    .by = {%s},", table.concat(op.reads, ", "),
+    out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))
   end
-  return table.concat(out)
+  return #out > 0 and "\n    .traits = &(const qn_op_traits){" .. table.concat(out, ",\n      ") .. "}," or ""
 end
 
 -- The class of an op: what the shapes of its results depend on.
@@ -293,7 +313,7 @@ end
 -- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
-local function builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
+local function builtin_row(types, op, built, records, bool_in, whole_in, is_there, devices, of_kind, is_library)
   local ahead = {}
   for _, device in ipairs(devices) do
     local rows = device.rows_of[op.name]
@@ -317,15 +337,16 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).runtime or kinds.of(op).name,
     variants.promotion(types, op), table.concat(results, ", "),
-    bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
+    (bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "")
+      .. (whole_in > 0 and string.format(" .whole_in = 0x%xu,", whole_in) or ""), heavy and " .heavy = 1," or "",
     #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
     #mask > 0 and table.concat(mask, " | ") or "0",
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), M.further_fields(op),
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), is_library and traits_of(op) or "",
     of_kind and "\n    .of_kind = " .. of_kind .. "," or "",
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
-local function op_rows(types, ops, built, records_of, devices, packs)
+local function op_rows(types, ops, built, records_of, devices, packs, is_library)
   local out, rows, is_there = {}, {}, {}
   local context = { upper = upper, built = built, reducer_of = {}, number = float_text }
   local n_reducers = 0
@@ -337,15 +358,15 @@ local function op_rows(types, ops, built, records_of, devices, packs)
   for _, op in ipairs(ops) do is_there[op.name] = true end
   for k, op in ipairs(ops) do
     local records = records_of[op.name]
-    local definitions, bool_in = op_definitions(types, op, built, records, devices)
+    local definitions, bool_in, whole_in = op_definitions(types, op, built, records, devices)
     table.move(definitions, 1, #definitions, #out + 1, out)
     local own_rows, of_kind = kinds.of(op).own_rows, nil
-    if own_rows and records.programs then
+    if own_rows then
       local own
       own, of_kind = own_rows(types, op, records, context)
       table.move(own, 1, #own, #out + 1, out)
     end
-    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
+    rows[k] = builtin_row(types, op, built, records, bool_in, whole_in, is_there, devices, of_kind, is_library)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
@@ -465,16 +486,20 @@ M.KERNEL_MACROS = [[
 #endif
 ]]
 
+-- What the library has above the core: the fields of qn_above_table.
+local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy" }
+
 -- op_table.c.
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
 -- devices: the device_tables of other targets (gen/targets/all.lua).
 -- options.kinds: set of the names of the kinds of op that are compiled; options.is_library: whether the text has a table of them
--- (qn_kinds) and one of the library's own ops, and all dtypes promote; options.allocator: the public C function that allocates
--- outputs, or nil.
+-- (qn_kinds), one of the library's own ops and what the layers above the core add to it, and all dtypes promote.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
-  local allocator, kind_names = options.allocator, options.kinds
+  local kind_names = options.kinds
   local backends, headers, declared = {}, {}, {}
-  if options.is_library then headers[1] = '#include "base/own_ops.h"\n' end
+  if options.is_library then
+    headers[1] = '#include <quern/dlpack_exchange.h>\n#include "base/op_traits.h"\n#include "base/own_ops.h"\n#include "run/extension.h"\n'
+  end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
   for _, device in ipairs(devices) do
@@ -496,6 +521,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
   local promotes = not options.is_library and met_by_promotion(types, built) or nil
+  local conversions = not options.is_library and numbers.needed(types, ops, built) or nil
   local declared_text = #declared > 0 and table.concat(declared, "\n") .. "\n" or ""
   local typed = {}
   for index, op in ipairs(ops) do
@@ -507,12 +533,13 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
-    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices, packs) .. "\n"
+    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n"
+    .. op_rows(types, ops, built, records_of, devices, packs, options.is_library) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names) .. "\n"
-    .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
-    .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
+    .. string.format("const qn_above_table qn_above = {%s};\n\n",
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

@@ -62,7 +62,7 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
   const qn_nest *nest = &decision->nest;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
   int32_t n;
-  qn_launch_choose(nest, decision->sizes, n_out, decision->values, &choice->form);
+  qn_launch_choose(nest, decision->sizes, n_out, qn_cuda_values(decision), &choice->form);
   choice->built = NULL;
   choice->is_exact = 0;
   choice->why = "no built op computes all of it";
@@ -71,15 +71,16 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
       qn_cuda_built_find(builtin, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
   if (!n) return;
   choice->why = "none takes operands that lie so";
-  choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, decision->values, &choice->built_form);
+  choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, qn_cuda_values(decision),
+                                 &choice->built_form);
   choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
 }
 
 /* Packs the launch, without code. */
 static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
-  qn_launch_pack(&decision->nest, decision->sizes, op->info->n_out, decision->values, form, decision->specialised->n_slots,
-                 &run->launch);
+  qn_launch_pack(&decision->nest, decision->sizes, op->info->n_out, qn_cuda_values(decision), form,
+                 decision->specialised->n_slots, &run->launch);
 }
 
 /* ---- Preparing ----
@@ -239,7 +240,7 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
                                      const qn_ref *ref, uint64_t *args) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < decision->n_operands && !status; k++)
-    if (decision->pinned >> k & 1) status = device_address(info, k, scope, ref[k], &args[k]);
+    if (qn_cuda_is_pinned(decision, k)) status = device_address(info, k, scope, ref[k], &args[k]);
   return status;
 }
 
@@ -291,7 +292,8 @@ __attribute__((noinline)) static quern_status launch_built(const attempt *at, co
   const qn_nest *nest = &at->decision->nest;
   qn_launch_form form;
   qn_cuda_run run;
-  if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, at->decision->values, &form))
+  if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, qn_cuda_values(at->decision),
+                      &form))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
   plan_launch(at->op, at->decision, &form, &run);
   return launch_image(at, &run, qn_cuda_built_image(built));
@@ -370,21 +372,22 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
   return launch(decision, (const qn_cuda_run *)run, ref, params, call);
 }
 
-static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  const quern_op *op = decision->op;
+static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                              size_t *bytes) {
   const qn_cuda_facts *facts;
+  qn_decision decision;
   qn_sentence kept;
   kernel_choice choice;
-  (void)call;
-  *bytes = 0;
+  quern_status status = qn_cuda_decide(op, in, out, call, &decision);
+  if (status || decision.nest.n_elements == 0) return status;
   qn_status_keep(&kept);
-  if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
+  if (qn_cuda_device_facts(decision.device.device_id, &facts)) {
     qn_status_restore(&kept); /* the call reports it */
     return QUERN_OK;
   }
-  choose(op, decision, facts, &choice);
-  const qn_code *code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 0);
-  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
+  choose(decision.op, &decision, facts, &choice);
+  const qn_code *code = qn_cuda_code_of(decision.op, decision.specialised, &choice.form, facts->capability, 0);
+  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(&decision, facts->capability);
   return QUERN_OK;
 }
 

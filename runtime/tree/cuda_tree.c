@@ -157,7 +157,8 @@ static quern_status pick(const quern_op *op, const qn_decision *decision, const 
   const qn_cuda_variant *first =
       ahead ? qn_launch_of_dtypes(ahead->kernels, ahead->n_kernels, decision->dtypes, decision->n_operands, &n) : NULL;
   if (!n) return refuse_dtypes(op, decision);
-  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->nest, decision->sizes, info->n_out, decision->values, form);
+  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->nest, decision->sizes, info->n_out, qn_cuda_values(decision),
+                           form);
   if (*kernel) return QUERN_OK;
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: none of its CUDA kernels takes operands that lie so (rank %d after dimensions "
                         "were merged); generate them with --rank n and --class s", info->name, decision->nest.rank);
@@ -174,7 +175,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
   quern_status status = pick(op, decision, &kernel, &form);
   if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
   if (status) return status;
-  qn_launch_pack(&decision->nest, decision->sizes, info->n_out, decision->values, &form,
+  qn_launch_pack(&decision->nest, decision->sizes, info->n_out, qn_cuda_values(decision), &form,
                  info->n_params + qn_kind_of(op)->n_own_params, &run->launch);
   run->kernel = kernel;
   run->detail = (const void *)(uintptr_t)resident;
@@ -185,7 +186,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
 static cudaError_t translate_pinned(const qn_decision *decision, const qn_ref *ref, uint64_t *args) {
   for (int32_t k = 0; k < decision->n_operands; k++) {
     void *address;
-    if (!(decision->pinned >> k & 1)) continue;
+    if (!qn_cuda_is_pinned(decision, k)) continue;
     const cudaError_t error = cudaHostGetDevicePointer(&address, qn_ref_address(ref[k]), 0);
     if (error) return error;
     args[k] = (uint64_t)(uintptr_t)address;
@@ -238,10 +239,12 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
   return launch(decision, (const qn_cuda_run *)run, ref, params, call);
 }
 
-static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  (void)decision, (void)call;
-  *bytes = 0;
-  return QUERN_OK;
+/* None; the call is checked. */
+static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                              size_t *bytes) {
+  qn_decision decision;
+  (void)bytes;
+  return qn_cuda_decide(op, in, out, call, &decision);
 }
 
 static quern_status explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {

@@ -12,11 +12,6 @@
 
 #include "core/row/row_load.h"
 
-#define SHORT_ROW 16
-#define LEAST_ROWS 8     /* of a tile of short rows */
-#define NARROW 512       /* columns of groups of lanes */
-#define MOST_COLUMNS 4096
-
 static int32_t log2_up(int64_t n) {
   int32_t bits = 0;
   while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
@@ -25,76 +20,43 @@ static int32_t log2_up(int64_t n) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* ---- The plan ---- */
-
-/* The one stage of elements of a program that has one reduction, of one input; else -1. */
-static int32_t only_stage(const qn_row_program *program) {
-  int32_t found = -1;
-  if (program->kept) return -1;
-  for (int32_t s = 0; s < program->n_stages; s++) {
-    const qn_row_stage *stage = &program->stages[s];
-    if (stage->is_row) continue;
-    if (found >= 0 || stage->n_reduces != 1) return -1;
-    if (stage->variant && (stage->n_in != 1 || stage->n_out != 1 || stage->values[0] >= QN_ROW_OUTPUT)) return -1;
-    found = s;
-  }
-  return found;
-}
-
-/* Waiting nodes of the further axes [n_joined, last). */
-static int32_t further_levels(const qn_nest *nest, int32_t last) {
-  int32_t levels = 0;
-  for (int32_t d = nest->n_joined; d < last; d++) levels += log2_up(nest->n[d]) + 1;
-  return levels;
-}
-
 static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
 
-int qn_row_columns_plan(const qn_row_program *program, qn_row_job *job) {
-  const qn_nest *nest = job->nest;
-  const int32_t at = only_stage(program), kept = nest->n_reduced;
-  if (at < 0 || job->n_in != 1 || nest->n_joined != 1 || job->count == 0) return 0;
-  const int64_t size = job->size[0], step = nest->stride[0][0];
-  if (step == size || step == 0) return 0;
-  const qn_row_stage *stage = &program->stages[at];
-  const qn_reducer *by = stage->reduces[0].by;
-  const int64_t width = qn_dtype_infos[by->dtype].size;
-  const uint8_t in_dtype = stage->variant ? stage->variant->dtypes[0] : by->dtype;
-  const int has_kept = nest->rank > kept && nest->stride[0][kept] == size;
-  const int32_t fold = kept - 1;
-  const int has_fold = !has_kept && fold >= nest->n_joined && nest->stride[0][fold] == size;
-  if (!has_kept && !has_fold) return 0;
-  const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
-  const int64_t values = 8 * program->n_rows + 16 * job->n_out, room = QN_ROW_SCRATCH - 512;
-  const int32_t levels = log2_up(chunks_of(job)) + 2 + further_levels(nest, has_kept ? kept : fold);
-  job->piece = loaded ? 4 : QN_ROW_LANES;
-  job->lanes = 1;
-  job->n_levels = levels + 5;
-  int64_t bytes = width * job->n_levels + job->piece * loaded;
-  if (has_kept) {
-    const int64_t n = nest->n[kept];
-    int64_t columns = room / (bytes + values);
-    for (int32_t lanes = QN_ROW_LANES, n_levels = levels + 1; lanes > 1 && step == n * size && n < NARROW; lanes /= 2, n_levels++) {
-      bytes = width * n_levels + job->piece * loaded;
-      if (n * (lanes * bytes + values) > room || n * lanes > MOST_COLUMNS) continue;
-      job->lanes = (uint8_t)lanes;
-      job->n_levels = n_levels;
-      columns = n;
-      break;
+/* ---- Nodes ---- */
+
+/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. A node is an array of
+ * accumulators: those of some lanes for each of some columns. */
+typedef struct column_stack {
+  qn_kernel *both;
+  char *nodes;   /* the lowest */
+  int64_t bytes; /* of a node */
+  int64_t width; /* accumulators of one that has all its lanes */
+  uint8_t size;  /* of an accumulator */
+  int32_t n;
+} column_stack;
+
+/* to = a combined with b, `count` accumulators each; to may be a. */
+static void combine(qn_kernel *both, uint8_t size, char *a, char *b, char *to, int64_t count) {
+  char *const ptr[3] = {a, b, to};
+  const int64_t stride[3][2] = {{size, 0}, {size, 0}, {size, 0}}, extent[3] = {count, 1, 0};
+  both(ptr, stride, extent, NULL);
+}
+
+/* Joins the top node, of which the first `there` accumulators are there, with the one below. */
+static void join(column_stack *stack, int64_t there) {
+  char *left = stack->nodes + (stack->n - 2) * stack->bytes;
+  combine(stack->both, stack->size, left, left + stack->bytes, left, there);
+  stack->n--;
+}
+
+/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
+static void settle(column_stack *stack, int64_t index, int64_t count, int64_t there) {
+  const int is_last = index + 1 == count;
+  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
+    if (bits & 1) {
+      join(stack, there);
+      there = stack->width;
     }
-    if (columns > 64 && columns < n) columns -= columns % 64;
-    if (columns < 16 && columns < n) return 0;
-    job->rows = least(least(n, columns), MOST_COLUMNS);
-  } else {
-    const int64_t stack = (log2_up(nest->n[fold]) + 2) * QN_ROW_LANES * width + values, columns = (room - stack) / (bytes + width);
-    job->rows = 1;
-    job->block = 1;
-    while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
-    if (columns < 16) return 0;
-    job->lanes = 0;
-  }
-  job->path = QN_ROW_COLUMNS;
-  return 1;
 }
 
 /* ---- Runs of rows ---- */
@@ -108,7 +70,7 @@ typedef struct column_run {
   int64_t step;       /* from row to row */
   uint8_t in_dtype;   /* what elements are converted to */
   char *block, *temp; /* of job->piece rows */
-  node_stack stack;
+  column_stack stack;
   int64_t n_columns;
 } column_run;
 
@@ -146,7 +108,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
 static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t there) {
   const qn_nest *nest = run->frame->job->nest;
   for (int32_t d = nest->n_joined; d < last; d++) {
-    qn_row_settle(&run->stack, index[d], nest->n[d], there);
+    settle(&run->stack, index[d], nest->n[d], there);
     const int wraps = ++index[d] == nest->n[d];
     run->at = qn_row_moved(run->at, (wraps ? 1 - nest->n[d] : 1) * nest->stride[0][d]);
     if (!wraps) return 1;
@@ -170,7 +132,7 @@ static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first,
       combine_rows(run, tail, 0, 1, there, node + run->stack.bytes);
       tail = node + run->stack.bytes;
     }
-    qn_row_both(run->stack.both, run->stack.size, node, tail, node, there);
+    combine(run->stack.both, run->stack.size, node, tail, node, there);
   } else if (there) {
     combine_rows(run, from, 0, 1, there, node);
   }
@@ -189,7 +151,7 @@ static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lan
       char *from = qn_row_moved(run->at, m * QN_ROW_CHUNK * run->step);
       const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes);
       run->stack.n++;
-      qn_row_settle(&run->stack, m, n_nodes, n);
+      settle(&run->stack, m, n_nodes, n);
     }
   } while (next_segment(run, last, index, there));
 }
@@ -205,7 +167,7 @@ static void push_groups(column_run *run, int64_t group, int64_t step) {
   push_groups(run, group, 2 * step);
   if (right <= 0) return;
   push_groups(run, group + step, 2 * step);
-  qn_row_join(&run->stack, least(right, lanes) * run->n_columns);
+  join(&run->stack, least(right, lanes) * run->n_columns);
 }
 
 /* The lanes of each of n_columns columns combined, at the node. */
@@ -213,7 +175,7 @@ static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int
   for (int64_t half = QN_ROW_LANES / 2; half; half /= 2) {
     const int64_t pairs = least(half, lanes - half);
     if (pairs <= 0) continue;
-    qn_row_both(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
+    combine(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
     lanes = half;
   }
 }
@@ -231,7 +193,7 @@ static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *r
       gather(ptr, stride, extent, NULL);
     }
     if (n & 1) memmove(values + half * size, values + (n - 1) * size, size);
-    qn_row_both(both, size, room, odd, values, half);
+    combine(both, size, room, odd, values, half);
   }
 }
 
@@ -242,8 +204,8 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   const int64_t extent = job->nest->n[last], n_tiles = (extent + job->block - 1) / job->block, lanes = least(job->row, QN_ROW_LANES);
   const uint8_t size = run->stack.size;
   char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
-  node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
-  nodes.nodes = qn_row_take(frame, (log2_up(extent) + 2) * nodes.bytes);
+  column_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
+  nodes.nodes = qn_row_take(frame, (log2_up(n_tiles) + 1) * nodes.bytes);
   for (int64_t tile = 0; tile < n_tiles; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
@@ -254,7 +216,7 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
       memcpy(node + lane * size, run->stack.nodes, size);
       run->stack.n = 0;
     }
-    qn_row_settle(&nodes, tile, n_tiles, lanes);
+    settle(&nodes, tile, n_tiles, lanes);
   }
   const int64_t is_whole = 1, stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {lanes, 1, 0};
   char *const ptr[2] = {nodes.nodes, to};
@@ -273,7 +235,7 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
                     .step = job->nest->stride[0][0], .n_columns = columns};
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
-  run.stack = (node_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
+  run.stack = (column_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
   run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
   if (job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
@@ -290,11 +252,9 @@ void qn_row_columns(row_frame *frame, int32_t at) {
 
 /* ---- Short rows ---- */
 
-int qn_row_are_short(const qn_row_job *job) { return job->row > 1 && job->row < SHORT_ROW && job->rows >= LEAST_ROWS; }
-
-void qn_row_reduce_short(row_frame *frame, const qn_row_reduce *by, qn_kernel *both, value_place from, char *to) {
+void qn_row_reduce_short(row_frame *frame, const qn_reducer *by, qn_kernel *both, value_place from, char *to) {
   const qn_row_job *job = frame->job;
-  const uint8_t size = qn_dtype_infos[by->by->dtype].size;
+  const uint8_t size = qn_dtype_infos[by->dtype].size;
   const int64_t rows = frame->rows, row = least(job->row, QN_ROW_LANES);
   char *const before = frame->top, *block = qn_row_take(frame, job->row * rows * size);
   qn_kernel *turn = qn_job_kernel(qn_packs.transpose[__builtin_ctz(size)], NULL);

@@ -32,6 +32,7 @@ static int is_skipped(const qn_row_job *job, int32_t i) {
 typedef struct stage_part {
   const int64_t *offset; /* bytes, [operands]; NULL: 0 */
   int64_t first, count;
+  int64_t place; /* of the segment's first element in the row */
 } stage_part;
 
 static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *part) {
@@ -39,9 +40,18 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
+/* The places of a part's elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part) {
+  char *block = take(frame, part->count * 8);
+  int64_t *place = (int64_t *)(void *)block;
+  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  return (value_place){block, 0};
+}
+
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
+  if (k == QN_ROW_INDEX) return load_index(frame, part);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
@@ -58,12 +68,32 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
 }
 
-static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part) {
+/* is_forced: `from` is a block although the output lies as one. */
+static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
-  if (qn_row_is_direct(job, k, dtype)) return;
+  if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
   char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
   qn_row_store(job, k, dtype, &rows, from.ptr, staging);
+}
+
+/* Runs the steps of an interpreted stage, row by row. */
+static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *ptr, const int64_t (*stride)[2], int64_t count,
+                      int64_t rows) {
+  const qn_row_steps *steps = stage->steps;
+  char *const before = frame->top, *scratch = take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
+  const int32_t n = stage->n_in + stage->n_out;
+  char *at[QN_MAX_OPERANDS];
+  for (int64_t j = 0; j < rows; j++) {
+    for (int32_t i = 0; i < n; i++) at[i] = moved(ptr[i], j * stride[i][1]);
+    steps->compute(steps, at, NULL, count, scratch, frame->params);
+  }
+  frame->top = before;
+}
+
+/* Whether a stage may write its output number `index` where it lies: interpreted steps may read inputs after that. */
+static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
+  return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
@@ -82,7 +112,9 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     if (value < QN_ROW_OUTPUT) {
       place[i] = load(frame, value, dtypes[i], part);
     } else if (value < QN_ROW_VALUE) {
-      place[i] = output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part);
+      place[i] = is_written_last(job, at, i - stage->n_in)
+                     ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
+                     : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
@@ -100,24 +132,62 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     stride[i][1] = place[i].step;
   }
   const int64_t extent[3] = {part->count, frame->rows, 0};
-  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  if (!job->kernel[at])
+    run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, part->count, frame->rows);
+  else
+    job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part);
+      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
-/* The elements that a reduction reads, after the stage's kernel. */
-static value_place reduced_place(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part) {
-  if (reduce->from >= QN_ROW_TEMP) return frame->temp[reduce->from - QN_ROW_TEMP];
-  return load(frame, reduce->from, reduce->by->dtype, part);
+/* The elements that a reduction reads, after the stage's kernel: of each part. */
+static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
+  if (frame->job->narrow[reduction]) {
+    const qn_row_part rows = part_of(frame, reduce->from, part);
+    from[0] = (value_place){moved(rows.at, part->first * frame->job->size[reduce->from]), rows.step};
+    return;
+  }
+  for (int32_t p = 0; p < reduce->by->n_parts; p++) {
+    const uint8_t value = qn_row_from(reduce, p);
+    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+  }
 }
 
-static void run_inner(qn_kernel *kernel, value_place from, int64_t count, int64_t rows, uint8_t size, char *to, int64_t is_whole) {
-  char *const ptr[2] = {from.ptr, to};
-  const int64_t stride[2][2] = {{size, from.step}, {size, size}}, extent[3] = {count, rows, 0};
-  kernel(ptr, stride, extent, &is_whole);
+static qn_kernel *elements_kernel(const qn_row_job *job, int32_t reduction) {
+  return job->narrow[reduction] ? job->narrow[reduction] : job->inner[reduction];
+}
+
+/* from, to: of each part. */
+static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
+                      int64_t is_whole) {
+  char *ptr[2 * QN_ROW_MAX_PARTS];
+  int64_t stride[2 * QN_ROW_MAX_PARTS][2];
+  const int64_t extent[3] = {count, rows, 0};
+  for (int32_t p = 0, n = by->n_parts; p < n; p++) {
+    const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+    ptr[p] = from[p].ptr;
+    ptr[n + p] = to[p];
+    stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
+    stride[p][1] = from[p].step;
+  }
+  kernel(ptr, (const int64_t(*)[2])stride, extent, &is_whole);
+}
+
+static int64_t node_bytes(const qn_reducer *by) {
+  int64_t bytes = 0;
+  for (int32_t p = 0; p < by->n_parts; p++) bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+  return bytes;
+}
+
+/* The accumulators of each part of a node. */
+static void node_parts(const qn_reducer *by, char *node, char **parts) {
+  for (int32_t p = 0; p < by->n_parts; p++) {
+    parts[p] = node;
+    node += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+  }
 }
 
 /* ---- Row values ---- */
@@ -138,7 +208,10 @@ static void compute_rows(row_frame *frame, int32_t at) {
     ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
-  if (stage->variant) job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  if (stage->steps && !job->kernel[at])
+    run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, frame->rows, 1);
+  else if (stage->variant)
+    job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
     if (stage->values[i] >= QN_ROW_VALUE) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
@@ -148,17 +221,6 @@ static void compute_rows(row_frame *frame, int32_t at) {
 }
 
 /* ---- Tiles of whole rows ---- */
-
-/* Reduces the tile's rows of elements. */
-static void reduce_whole(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, value_place from) {
-  const qn_row_job *job = frame->job;
-  const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-  char *to = frame->row_value[reduce->to];
-  if (qn_row_are_short(job))
-    qn_row_reduce_short(frame, reduce, job->both[reduction], from, to);
-  else
-    run_inner(job->inner[reduction], from, job->row, frame->rows, size, to, 1);
-}
 
 static void run_whole(row_frame *frame) {
   const qn_row_job *job = frame->job;
@@ -175,7 +237,12 @@ static void run_whole(row_frame *frame) {
     if (stage->variant) compute(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
-      reduce_whole(frame, reduction, reduce, reduced_place(frame, reduce, &part));
+      value_place from[QN_ROW_MAX_PARTS];
+      reduced_places(frame, reduction, reduce, &part, from);
+      if (reduce->by->n_parts == 1 && !job->narrow[reduction] && qn_row_are_short(job))
+        qn_row_reduce_short(frame, reduce->by, job->both[reduction], from[0], frame->row_value[reduce->to]);
+      else
+        run_inner(elements_kernel(job, reduction), reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
     }
   }
   frame->top = before;
@@ -183,23 +250,63 @@ static void run_whole(row_frame *frame) {
 
 /* ---- Rows in blocks ---- */
 
+/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
+typedef struct node_stack {
+  qn_kernel *both;
+  const qn_reducer *by;
+  char *nodes;   /* the lowest */
+  int64_t bytes; /* of a node */
+  int32_t n;
+} node_stack;
+
+/* Joins the top node, of which `there` lanes are there, with the one below. */
+static void join(node_stack *stack, int64_t there) {
+  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
+  char *ptr[3 * QN_ROW_MAX_PARTS];
+  int64_t stride[3 * QN_ROW_MAX_PARTS][2];
+  const int64_t extent[3] = {there, 1, 0};
+  const int32_t n = stack->by->n_parts;
+  node_parts(stack->by, left, ptr);
+  node_parts(stack->by, right, ptr + n);
+  node_parts(stack->by, left, ptr + 2 * n);
+  for (int32_t k = 0; k < 3 * n; k++) {
+    stride[k][0] = qn_dtype_infos[qn_reducer_dtype(stack->by, k % n)].size;
+    stride[k][1] = 0;
+  }
+  stack->both(ptr, (const int64_t(*)[2])stride, extent, NULL);
+  stack->n--;
+}
+
+/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
+static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
+  const int is_last = index + 1 == count;
+  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
+    if (bits & 1) {
+      join(stack, there);
+      there = QN_ROW_LANES;
+    }
+}
+
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
 /* The node of a segment, the joined axes at one index of the further ones, becomes the top of each reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset) {
+static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   const int64_t n_blocks = (job->row + job->block - 1) / job->block;
   for (int64_t b = 0; b < n_blocks; b++) {
     char *const before = frame->top;
-    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block};
+    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > job->row) part.count = job->row - part.first;
     if (stage->variant) compute(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
-      char *node = stack->nodes + stack->n++ * stack->bytes;
-      run_inner(job->inner[first_reduction + r], reduced_place(frame, &stage->reduces[r], &part), part.count, 1, stack->size, node, 0);
-      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
+      value_place from[QN_ROW_MAX_PARTS];
+      char *node[QN_ROW_MAX_PARTS];
+      node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
+      reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
+      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, 1, node, 0);
+      settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
@@ -215,15 +322,14 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   int64_t index[QUERN_MAX_NDIM], offset[QN_ROW_MAX_VALUES] = {0};
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const uint8_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size,
-                             .width = QN_ROW_LANES, .size = size};
+    const qn_reducer *by = stage->reduces[r].by;
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by)};
     stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
-    run_segment(frame, at, first_reduction, stacks, offset);
+    run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      for (int32_t r = 0; r < stage->n_reduces; r++) qn_row_settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
+      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
       const int wraps = ++index[d] == nest->n[d];
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
       if (!wraps) break;
@@ -231,8 +337,11 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
     }
   }
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const value_place node = {stacks[r].nodes, 0};
-    run_inner(job->inner[first_reduction + r], node, lanes_of(job->row), 1, stacks[r].size, frame->row_value[stage->reduces[r].to], 1);
+    char *node[QN_ROW_MAX_PARTS];
+    value_place from[QN_ROW_MAX_PARTS];
+    node_parts(stacks[r].by, stacks[r].nodes, node);
+    for (int32_t p = 0; p < stacks[r].by->n_parts; p++) from[p] = (value_place){node[p], 0};
+    run_inner(job->inner[first_reduction + r], stacks[r].by, from, lanes_of(job->row), 1, &frame->row_value[stage->reduces[r].to], 1);
   }
   frame->top = before;
 }

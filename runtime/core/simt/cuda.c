@@ -7,9 +7,16 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/op/kind.h"
 #include "core/tensor/device.h"
 
-static int is_value(const qn_decision *decision, int32_t k) { return decision->values >> k & 1; }
+static int is_value(const qn_decision *decision, int32_t k) { return decision->device_types[k] == kDLCPU; }
+
+uint32_t qn_cuda_values(const qn_decision *decision) {
+  uint32_t values = 0;
+  for (int32_t k = 0; k < decision->n_operands; k++) values |= (uint32_t)is_value(decision, k) << k;
+  return values;
+}
 
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref) {
   const quern_op_info *info = decision->op->info;
@@ -49,6 +56,13 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
     at[d] = 0;
   }
   return 0;
+}
+
+quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                            qn_decision *decision) {
+  const qn_kind *kind = qn_kind_of(op);
+  decision->nest.n_elements = 0;
+  return kind->call ? QUERN_OK : kind->decide(op, in, out, call, 0, decision);
 }
 
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf) {
