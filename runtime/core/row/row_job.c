@@ -248,9 +248,14 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
+    if (bytes == 0) {
+      job->has_parts = 1;
+      job->block = job->row;
+      job->n_levels = 2;
+    }
   } else {
     job->path = QN_ROW_BLOCKS;
-    job->rows = 1;
+    job->rows = job->has_parts = 1;
     job->is_kept = may_keep(program, job) ? 1 : 0;
     bytes = bytes_an_element(program, job, 1);
     job->n_levels = 2;
