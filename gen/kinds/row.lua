@@ -254,8 +254,10 @@ end
 -- The dtype in which a run of elements of a narrow one is added
 local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", u32 = "u64", i32 = "i64" }
 
--- Whether a reduction to A has a kernel of its own for elements of K.
-local function is_narrow(types, combine, K, A)
+-- Whether a reduction to A has a kernel of its own for elements of K: integers and bool, or floats that compute in A.
+local function is_narrow(types, combine, K, A, is_free)
+  local t = types.by_name[K]
+  if t.kind == "float" and t.compute == A and K ~= A then return not combine.parts and (is_free or combine.outputs[1].op == "add") end
   local sums = combine.outputs[1].op == "add" and types.by_name[A].kind == "integer" and NARROW[K] ~= nil
   return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
 end
@@ -264,6 +266,7 @@ local function reducer_values(c, types, record, name)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
   local from = types.by_name[record.dtypes[1]]
+  local is_widened = from ~= t and from.kind == "float"
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
@@ -278,7 +281,7 @@ local function reducer_values(c, types, record, name)
       columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
     end
   end
-  return { element = t.c, from = from.c, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
 end
 
 -- Of a state with several parts.
@@ -328,8 +331,11 @@ function M.packs(kit, add, _, ops, records_of)
     else
       put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
       put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+      for _, t in ipairs(kit.types.list) do
+        if plain[key][t.compute] and t.kind == "float" and kit.wanted[t.name] then plain[key][t.name] = true end
+      end
       for _, K in ipairs(kit.sorted_keys(plain[key])) do
-        if is_narrow(kit.types, combine, K, A) then
+        if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
           put("narrow", { K, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
         end
       end

@@ -323,6 +323,38 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
   }
 }
 
+/* Segments along the first further axis that are reduced by one call, a power of two. */
+#define BATCH 16
+
+/* Whether all reductions of a stage read tensors as they lie: then segments may be reduced together. */
+static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction) {
+  const qn_row_stage *stage = &job->program->stages[at];
+  if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 0;
+  const qn_row_reduce *reduce = &stage->reduces[0];
+  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in) return 0;
+  return job->narrow[first_reduction] || qn_row_is_direct(job, reduce->from, reduce->by->dtype);
+}
+
+/* The node of `count` segments, up to BATCH of them, from one on whose index is a multiple of BATCH, becomes the top of the stack. */
+static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stack, const int64_t *offset, int64_t count) {
+  const qn_row_job *job = frame->job;
+  const qn_nest *nest = job->nest;
+  const int32_t k = job->program->stages[at].reduces[0].from;
+  const int64_t size = qn_dtype_infos[stack->by->dtype].size, is_whole = 0;
+  char *const before = frame->top, *nodes = take(frame, BATCH * stack->bytes);
+  char *const ptr[2] = {moved(frame->ptr[k], offset[k]), nodes};
+  const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
+  elements_kernel(job, first_reduction)(ptr, stride, extent, &is_whole);
+  for (int64_t apart = 1; apart < count; apart *= 2) {
+    char *const pair[3] = {nodes, nodes + apart * stack->bytes, nodes};
+    const int64_t step = 2 * apart * stack->bytes, steps[3][2] = {{size, step}, {size, step}, {size, step}};
+    const int64_t pairs[3] = {QN_ROW_LANES, (count + apart - 1) / (2 * apart), 0};
+    stack->both(pair, steps, pairs, NULL);
+  }
+  memcpy(stack->nodes + stack->n++ * stack->bytes, nodes, (size_t)stack->bytes);
+  frame->top = before;
+}
+
 /* The lanes of a node combined: a row value. */
 static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, char **to) {
   char *parts[QN_ROW_MAX_PARTS];
@@ -351,14 +383,24 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
     stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by)};
     stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
   }
-  for (int64_t segment = 0; segment < n_segments; segment++) {
+  const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
+  for (int64_t segment = 0, count; segment < n_segments; segment += count) {
     const int64_t place = last >= 0 ? (range.begin * inner + segment) * job->row : 0;
-    run_segment(frame, at, first_reduction, stacks, offset, place, elements);
+    count = 1;
+    if (batch > 1) {
+      const int64_t n = nest->n_joined == last ? range.end - range.begin : nest->n[nest->n_joined];
+      count = n - index[nest->n_joined] < batch ? n - index[nest->n_joined] : batch;
+      run_batch(frame, at, first_reduction, stacks, offset, count);
+    } else {
+      run_segment(frame, at, first_reduction, stacks, offset, place, elements);
+    }
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      const int64_t n = d == last ? range.end - range.begin : nest->n[d];
-      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], n, lanes_of(job->row));
-      const int wraps = ++index[d] == n;
-      for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - n : 1) * nest->stride[k][d];
+      const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
+      const int64_t more = d == nest->n_joined ? count : 1;
+      for (int32_t r = 0; r < stage->n_reduces; r++)
+        settle(&stacks[r], index[d] / of_batch, (n + of_batch - 1) / of_batch, lanes_of(job->row));
+      const int wraps = (index[d] += more) == n;
+      for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? more - n : more) * nest->stride[k][d];
       if (!wraps) break;
       index[d] = 0;
     }

@@ -92,7 +92,7 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
 
 /* The variant that reduces the elements of a tensor as they are, of a narrower dtype; NULL: there is none. */
 static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_reduce *reduce) {
-  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from]) return NULL;
+  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from] || job->row < QN_ROW_LANES) return NULL;
   return reduce->by->narrow[job->dtype[reduce->from]];
 }
 
@@ -225,9 +225,9 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->dtype[k] = dtypes[k];
     job->size[k] = qn_dtype_infos[dtypes[k]].size;
   }
+  job->row = product(nest, 0, nest->n_joined);
   set_direct(program, job);
   set_kernels(program, job);
-  job->row = product(nest, 0, nest->n_joined);
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
