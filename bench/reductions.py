@@ -193,7 +193,8 @@ def main():
     np.seterr(all="ignore")
     torch, read = load_torch(), reader()
     one = np.zeros(8)
-    read_call = median_ns(lambda: read(one.ctypes.data, 1))
+    at = one.ctypes.data
+    read_call = median_ns(lambda: read(at, 1))
     out = [f"{cpu_name()}; {platform.system()}; NumPy {np.__version__}"
            + (f"; PyTorch {torch.__version__}" if torch else "") + f". Medians of {OPTIONS.rounds} turns, one thread.",
            "ns an element; read/: of the loop that reads, both without the time of a call; NumPy/, PyTorch/: with calls.", "",

@@ -520,7 +520,7 @@ static void run_slice(void *arg, int64_t i) {
 /* ---- Few rows: slices of each ---- */
 
 #define MOST_PARTS 16     /* of a row */
-#define PARTS_BYTES 4096  /* of their nodes */
+#define PARTS_BYTES 2048  /* of their nodes */
 
 /* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
 typedef struct split_row {
@@ -588,35 +588,36 @@ static int plan_split(const qn_row_job *job, int32_t n_slices, split_row *row) {
     for (int32_t r = 0; r < job->program->stages[s].n_reduces; r++) of_stage += node_bytes(job->program->stages[s].reduces[r].by);
     if (of_stage > bytes) bytes = of_stage;
   }
+  const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
   row->part = unit;
-  while ((whole + row->part - 1) / row->part > MOST_PARTS) row->part *= 2;
+  while (most > 0 && (whole + row->part - 1) / row->part > most) row->part *= 2;
   row->n_parts = (int32_t)((whole + row->part - 1) / row->part);
-  return row->n_parts > 1 && bytes * row->n_parts <= PARTS_BYTES;
+  return most > 1 && row->n_parts > 1;
 }
 
-static void run_split(split_row *row, qn_slices *slices) {
-  const qn_row_job *job = row->run->job;
-  for (row->tile = 0; row->tile < row->run->n_tiles; row->tile++) {
-    row->reduction = 0;
-    for (row->stage = 0; row->stage < job->program->n_stages; row->stage++) {
-      const qn_row_stage *stage = &job->program->stages[row->stage];
-      if (is_skipped(job, row->stage)) continue;
+/* Runs all tiles in parts. Returns 0 if that is not possible. Not inlined, so that its stack is free when they are not. */
+__attribute__((noinline)) static int run_split(const row_run *run, qn_slices *slices) {
+  const qn_row_job *job = run->job;
+  split_row row;
+  row.run = run;
+  if (!plan_split(job, run->n_slices, &row)) return 0;
+  for (row.tile = 0; row.tile < run->n_tiles; row.tile++) {
+    row.reduction = 0;
+    for (row.stage = 0; row.stage < job->program->n_stages; row.stage++) {
+      const qn_row_stage *stage = &job->program->stages[row.stage];
+      if (is_skipped(job, row.stage)) continue;
       if (stage->is_row) {
-        run_values(row);
+        run_values(&row);
         continue;
       }
-      row->node_bytes = 0;
-      for (int32_t r = 0; r < stage->n_reduces; r++) row->node_bytes += node_bytes(stage->reduces[r].by);
-      qn_slices_run(slices, row->n_parts, run_part, row);
-      join_parts(row);
-      row->reduction += stage->n_reduces;
+      row.node_bytes = 0;
+      for (int32_t r = 0; r < stage->n_reduces; r++) row.node_bytes += node_bytes(stage->reduces[r].by);
+      qn_slices_run(slices, row.n_parts, run_part, &row);
+      join_parts(&row);
+      row.reduction += stage->n_reduces;
     }
   }
-}
-
-int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
-  const int32_t limit = qn_slices_limit(slices);
-  return job->most_slices < limit ? job->most_slices : limit;
+  return 1;
 }
 
 void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
@@ -624,13 +625,7 @@ void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn
   row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = tiles_along(job)};
   for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run.n_tiles *= nest->n[d];
   run.n_slices = qn_row_slices(job, slices);
-  if (run.n_slices > 1) {
-    split_row row = {.run = &run};
-    if (plan_split(job, run.n_slices, &row)) {
-      run_split(&row, slices);
-      return;
-    }
-  }
+  if (run.n_slices > 1 && run_split(&run, slices)) return;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)
     qn_slices_run(slices, run.n_slices, run_slice, &run);

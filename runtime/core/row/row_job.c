@@ -182,20 +182,22 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
   const uint8_t in_dtype = stage->variant ? stage->variant->dtypes[0] : by->dtype;
   const int64_t width = qn_dtype_infos[by->dtype].size;
   const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
-  const int64_t values = bytes_a_row(program, job), room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
-  int32_t levels = 2 + waiting((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK);
+  const int64_t kept_values = 8 * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
+  int32_t levels = 1 + (loaded > 0) + waiting((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK);
   for (int32_t d = nest->n_joined; d < (has_kept ? kept : fold); d++) levels += waiting(nest->n[d]);
   job->piece = loaded ? 4 : QN_ROW_LANES;
   job->lanes = 1;
   job->n_levels = levels + 4;
-  int64_t bytes = width * job->n_levels + job->piece * loaded;
   if (has_kept) {
+    int64_t bytes = width * job->n_levels + job->piece * loaded;
     const int64_t n = nest->n[kept];
-    int64_t columns = room / (bytes + values);
+    int64_t columns = room / ((bytes > stored ? bytes : stored) + kept_values);
     int32_t lanes = QN_ROW_LANES, n_levels = levels;
     for (; lanes > 1 && step == n * size; lanes /= 2, n_levels++) {
       bytes = width * n_levels + job->piece * loaded;
-      if (n * (lanes * bytes + values) > room || n * lanes > MOST_COLUMNS) continue;
+      const int64_t of_lanes = lanes * bytes > stored ? lanes * bytes : stored;
+      if (n * (of_lanes + kept_values) > room || n * lanes > MOST_COLUMNS) continue;
       job->lanes = (uint8_t)lanes;
       job->n_levels = n_levels;
       columns = n;
@@ -206,9 +208,11 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
     const int64_t tiles = (n + columns - 1) / columns, even = (n + tiles - 1) / tiles;
     job->rows = tiles == 1 ? n : even + 15 <= columns ? (even + 15) / 16 * 16 : columns;
   } else {
-    const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + values, columns = (room - nodes) / (bytes + width);
+    const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + kept_values + stored;
+    const int64_t columns = (room - nodes) / (width * (levels + 1) + job->piece * loaded);
     if (columns < FEWEST_COLUMNS) return 0;
     job->lanes = 0;
+    job->n_levels = levels;
     job->rows = job->block = 1;
     while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
   }
