@@ -204,16 +204,66 @@ end
 
 M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
 
-local RUNS = { 8, 4, 2, 1 } -- a run of up to 16 elements, in parts without a loop
+-- A run in parts without a loop; `above`: the greater ones below 16
+local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
 
-local function reducer_values(c, types, record)
-  local lines, result = c.body(types, record.combine, { "a", "b" })
-  local counts = {}
-  for k, n in ipairs(RUNS) do
-    counts[k] = { n = n, steps = {} }
-    for step = 1, n - 1 do counts[k].steps[step] = step end
+-- The lines that combine n elements to `t`, after what is in `first`, if any. at(k): the text of element k
+local function run_lines(form, n, at, first)
+  local lines = {}
+  local function put(...) lines[#lines + 1] = string.format(...) end
+  if form.is_maximum and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
+    local F, U, M = form.element, form.unsigned, form.mask
+    put("const %s v0 = %s;", F, at(0))
+    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, M)
+    for k = 0, n - 1, 2 do
+      local a, b = "v" .. k, "v" .. k + 1
+      if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
+      put("const %s %s = %s;", F, b, at(k + 1))
+      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", M, a, b)
+      put("sign &= q_raw_%s(%s) & q_raw_%s(%s);", F, a, F, b)
+      if k > 0 then put("top = %s > top ? %s : top;", a, a) end
+      put("top = %s > top ? %s : top;", b, b)
+    end
+    put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
+    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, M, F)
+    local t = string.format("q_from_%s(q_sel_%s(is_nan, Q_CANON_NAN_%s, bits))", F, U, F)
+    put("const %s t = %s;", F, first and string.format("%s(%s, %s)", form.both, first, t) or t)
+  elseif form.part then -- a sum of narrow integers, in a dtype that holds 16 of them
+    put("%s part = %s%s;", form.part, form.lift, at(0))
+    for k = 1, n - 1 do put("part = (%s)(part + %s%s);", form.part, form.lift, at(k)) end
+    put("const %s t = (%s)part%s;", form.element, form.element, first and " + " .. first or "")
+  else
+    put("%s t = %s;", form.element, first or at(0))
+    for k = first and 0 or 1, n - 1 do put("t = %s(t, %s);", form.both, at(k)) end
   end
-  return { element = types.by_name[record.K].c, combine = lines, result = result, runs = counts }
+  local split = {}
+  for _, line in ipairs(lines) do
+    for text in line:gmatch "[^\n]+" do split[#split + 1] = text end
+  end
+  return split
+end
+
+local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", u32 = "u64", i32 = "i64" }
+
+local function reducer_values(c, types, record, name)
+  local lines, result = c.body(types, record.combine, { "a", "b" })
+  local t, root = types.by_name[record.K], record.combine.outputs[1]
+  local from = types.by_name[record.dtypes[1]]
+  local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
+                 is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
+                 lift = from == t and "" or from.kind == "bool" and "0 != " or "", part = from ~= t and NARROW[from.name] or nil }
+  local rows, columns = {}, {}
+  for k, run in ipairs(RUNS) do
+    local n, steps = run.n, {}
+    for step = 1, n - 1 do steps[step] = step end
+    local function in_lane(i) return i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i) end
+    local function in_column(i) return string.format("x%d[i]", i) end
+    rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
+    if n < 16 then
+      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
+    end
+  end
+  return { element = t.c, from = from.c, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
 end
 
 -- Of a state with several parts.
@@ -243,7 +293,7 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
                      K = A, rank = "2", values = reducer_values }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
@@ -261,7 +311,7 @@ function M.packs(kit, add, _, ops, records_of)
       put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
     end
     add(name("both", both, ("c"):rep(#both)),
-        { role = "reduce", part = "both", reducer = key, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
+        { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
           template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
           says = op.name .. " of two rows, element by element" })
   end

@@ -321,7 +321,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then
-    values = record.values(kit, types, record)
+    values = record.values(kit, types, record, names.kernel(record.name, prefix or names.LIBRARY))
   elseif record.primitive then
     values = lookup_values(types, record)
   else

@@ -7,34 +7,12 @@
 
 #include "core/base/status.h"
 #include "core/cpu/tiles.h"
+#include "core/row/row_columns.h"
 #include "core/row/row_load.h"
 
-/* Where a value is: an element of column i and row j at ptr + i * its size + j * step. */
-typedef struct value_place {
-  char *ptr;
-  int64_t step;
-} value_place;
+static char *take(row_frame *frame, int64_t bytes) { return qn_row_take(frame, bytes); }
 
-/* A slice's state. */
-typedef struct row_frame {
-  const qn_row_job *job;
-  const void *params;
-  char *ptr[QN_ROW_MAX_VALUES];     /* the operands at the tile's first row */
-  char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
-  value_place temp[QN_ROW_MAX_VALUES];
-  int64_t rows;
-  char *top; /* of the scratch */
-  _Alignas(64) char scratch[QN_ROW_SCRATCH];
-} row_frame;
-
-static char *take(row_frame *frame, int64_t bytes) {
-  char *made = frame->top;
-  frame->top += (bytes + 15) / 16 * 16;
-  qn_assert(frame->top <= frame->scratch + sizeof frame->scratch);
-  return made;
-}
-
-static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
 /* The stride of operand k from row to row of a tile. */
 static int64_t row_step(const qn_row_job *job, int32_t k) {
@@ -195,14 +173,6 @@ static int64_t node_bytes(const qn_reducer *by) {
   return bytes;
 }
 
-/* The accumulators of each part of a node. */
-static void node_parts(const qn_reducer *by, char *node, char **parts) {
-  for (int32_t p = 0; p < by->n_parts; p++) {
-    parts[p] = node;
-    node += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
-  }
-}
-
 /* ---- Row values ---- */
 
 /* Runs a stage of row values over the tile's rows. */
@@ -235,6 +205,15 @@ static void compute_rows(row_frame *frame, int32_t at) {
 
 /* ---- Tiles of whole rows ---- */
 
+/* Reduces the tile's rows of elements. */
+static void reduce_whole(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const value_place *from) {
+  const qn_row_job *job = frame->job;
+  if (qn_row_are_short(job) && reduce->by->n_parts == 1)
+    qn_row_reduce_short(frame, reduce, job->both[reduction], from[0], frame->row_value[reduce->to]);
+  else
+    run_inner(job->inner[reduction], reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
+}
+
 static void run_whole(row_frame *frame) {
   const qn_row_job *job = frame->job;
   const stage_part part = {.count = job->row};
@@ -252,50 +231,13 @@ static void run_whole(row_frame *frame) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
       reduced_places(frame, reduce, &part, from);
-      run_inner(job->inner[reduction], reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
+      reduce_whole(frame, reduction, reduce, from);
     }
   }
   frame->top = before;
 }
 
 /* ---- Rows in blocks ---- */
-
-/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
-typedef struct node_stack {
-  qn_kernel *both;
-  const qn_reducer *by;
-  char *nodes;   /* the lowest */
-  int64_t bytes; /* of a node */
-  int32_t n;
-} node_stack;
-
-/* Joins the top node, of which `there` lanes are there, with the one below. */
-static void join(node_stack *stack, int64_t there) {
-  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
-  char *ptr[3 * QN_ROW_MAX_PARTS];
-  int64_t stride[3 * QN_ROW_MAX_PARTS][2];
-  const int64_t extent[3] = {there, 1, 0};
-  const int32_t n = stack->by->n_parts;
-  node_parts(stack->by, left, ptr);
-  node_parts(stack->by, right, ptr + n);
-  node_parts(stack->by, left, ptr + 2 * n);
-  for (int32_t k = 0; k < 3 * n; k++) {
-    stride[k][0] = qn_dtype_infos[qn_reducer_dtype(stack->by, k % n)].size;
-    stride[k][1] = 0;
-  }
-  stack->both(ptr, (const int64_t(*)[2])stride, extent, NULL);
-  stack->n--;
-}
-
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
-static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
-  const int is_last = index + 1 == count;
-  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
-    if (bits & 1) {
-      join(stack, there);
-      there = QN_ROW_LANES;
-    }
-}
 
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
@@ -313,10 +255,10 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
       node_stack *stack = &stacks[r];
       value_place from[QN_ROW_MAX_PARTS];
       char *node[QN_ROW_MAX_PARTS];
-      node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
+      qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
       reduced_places(frame, &stage->reduces[r], &part, from);
       run_inner(job->inner[first_reduction + r], stack->by, from, part.count, 1, node, 0);
-      settle(stack, b, n_blocks, lanes_of(part.count));
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
@@ -333,13 +275,14 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by)};
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
+                             .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
     run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
+      for (int32_t r = 0; r < stage->n_reduces; r++) qn_row_settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
       const int wraps = ++index[d] == nest->n[d];
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
       if (!wraps) break;
@@ -349,14 +292,15 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     char *node[QN_ROW_MAX_PARTS];
     value_place from[QN_ROW_MAX_PARTS];
-    node_parts(stacks[r].by, stacks[r].nodes, node);
+    qn_row_node_parts(stacks[r].by, stacks[r].nodes, node);
     for (int32_t p = 0; p < stacks[r].by->n_parts; p++) from[p] = (value_place){node[p], 0};
     run_inner(job->inner[first_reduction + r], stacks[r].by, from, lanes_of(job->row), 1, &frame->row_value[stage->reduces[r].to], 1);
   }
   frame->top = before;
 }
 
-static void run_blocks(row_frame *frame) {
+/* Of blocks and of columns. */
+static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
@@ -364,6 +308,8 @@ static void run_blocks(row_frame *frame) {
     if (is_skipped(job, s)) continue;
     if (stage->is_row)
       compute_rows(frame, s);
+    else if (job->path == QN_ROW_COLUMNS)
+      qn_row_columns(frame, s);
     else
       run_row_stage(frame, s, reduction);
     reduction += stage->n_reduces;
@@ -450,7 +396,7 @@ static void run_slice(void *arg, int64_t i) {
     else if (job->path == QN_ROW_WHOLE)
       run_whole(&frame);
     else
-      run_blocks(&frame);
+      run_stages(&frame);
   }
 }
 
