@@ -233,7 +233,8 @@ end
 -- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
 function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
-  if state.has_units then
+  local is_row = kinds.of(owner).has_stages -- inlined at once: its reductions are seen by derivatives
+  if state.has_units and not is_row then
     local list = {}
     for k, output in ipairs(owner.outputs or { { type = owner.result } }) do
       local unit = { owner = owner, body = body, env = env, T = T, at = node, which = k }
@@ -242,7 +243,7 @@ function Scope:inline(owner, body, env, values, T, node)
     end
     return owner.assigns and list or list[1]
   end
-  local key = { tostring(owner), T or "" }
+  local key = { tostring(owner), T or "", is_row and state.axes or nil }
   for _, value in ipairs(values) do key[#key + 1] = value.id end
   key = table.concat(key, " ")
   if state.inlined[key] then return state.inlined[key] end

@@ -45,7 +45,9 @@ function M.lower(state, scope, roots, of_node)
   for _, node in ipairs(state.dag.nodes) do -- in the order in which they were made
     if needed[node] and not of_node[node] then
       local args, extra = {}, nil
-      if node.op ~= "call" then extra = { value = node.value, index = node.index, name = node.name, table = node.table } end
+      if node.op ~= "call" then
+        extra = { value = node.value, index = node.index, name = node.name, table = node.table, reducer = node.reducer }
+      end
       for k, arg in ipairs(node.args) do args[k] = of_node[arg] end
       if #args == 0 and node.op ~= "call" then
         of_node[node] = dag:node(node.op, node.type, args, extra)

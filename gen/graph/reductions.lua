@@ -2,7 +2,8 @@
 --
 -- Calls of reductions: scope.lua's method for NAME(x) in the body of a row op. The value of a reduction is a node "reduce", with `reducer`,
 -- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts is as many nodes over
--- the same arguments, with `group`, the list of them all.
+-- the same arguments, with `group`, the list of them all. index: in a host's
+-- expression, which axes.
 
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -66,7 +67,7 @@ function Scope:call_reduction(op, values, node)
     state = node_of(self:cast(node_of(value), A))
   end
   if not parts then
-    state = self.state.dag:node("reduce", A, { state }, { name = op.name, reducer = op })
+    state = self.state.dag:node("reduce", A, { state }, { index = self.state.axes, name = op.name, reducer = op })
     read.a = state
   end
   local result = kinds.of(op).result_dtype(types, op, D)

@@ -12,11 +12,12 @@ local source = require "gen.base.source"
 local M = {}
 
 M.MARK = "rows: "
+M.COUNT = 1 << 20 -- the index of the number of elements, as a param: it is behind all others
 
 local function fail(...) error({ kind = "bug", at = 1, message = "bug: a stage: " .. string.format(...) }, 0) end
 
 -- The DAG of a built op's stage, by its kernel's name: qk_OP_DTYPE_stageN_...
-local function stage_of(model, name)
+function M.stage_of(model, name)
   local c_name, K, number = name:match "^qk_(.+)_(%w+)_stage(%d+)_"
   local op = c_name and model.op_of_c_name[c_name]
   if not op then fail("no kernel %s", name) end
@@ -51,7 +52,7 @@ function items.param(self, words)
 end
 
 function items.count(self)
-  self.count = self.dag:node("param", "i64", {}, { index = 1 << 20, name = "count" }) -- behind all others
+  self.count = self.dag:node("param", "i64", {}, { index = M.COUNT, name = "count" })
   return self.count
 end
 
@@ -78,7 +79,7 @@ function items.op(self, words)
 end
 
 function items.kernel(self, words)
-  return rows.graft(self.dag, stage_of(self.model, words[2]), self:args(words, 4), tonumber(words[3]) + 1)
+  return rows.graft(self.dag, M.stage_of(self.model, words[2]), self:args(words, 4), tonumber(words[3]) + 1)
 end
 
 -- text: with the mark. Returns { dag, files, inputs, params = param nodes in the order of the kernel's, outputs }

@@ -361,7 +361,7 @@ local function op_rows(types, ops, built, records_of, devices, packs, is_library
     local definitions, bool_in, whole_in = op_definitions(types, op, built, records, devices)
     table.move(definitions, 1, #definitions, #out + 1, out)
     local own_rows, of_kind = kinds.of(op).own_rows, nil
-    if own_rows and records.programs then
+    if own_rows then
       local own
       own, of_kind = own_rows(types, op, records, context)
       table.move(own, 1, #own, #out + 1, out)

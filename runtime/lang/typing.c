@@ -492,11 +492,19 @@ static int is_placeless(const qn_row_program *program) {
   return 1;
 }
 
+/* The number of the first axes that are written alike: equal reductions are one value, however their results are stored. */
+static int32_t first_axes(const typing *t) {
+  const qn_axes *axes = t->expression->axes, *own = &axes[t->at->axes];
+  int32_t i = 0;
+  while (axes[i].is_all != own->is_all || axes[i].n != own->n || memcmp(axes[i].axis, own->axis, own->n) != 0) i++;
+  return i;
+}
+
 /* A call of an op that reduces, for inputs of the promoted dtype: its stages as values. */
 static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operand *x, operand *made) {
   const quern_op_info *info = &t->at->v.op->builtin->info;
   const qn_row_program *program = row->programs[dtype];
-  const int32_t first = qn_row_n_shape_params(row);
+  const int32_t first = qn_row_n_shape_params(row), axes = first_axes(t);
   int32_t params[QN_MAX_PARAMS + 1];
   row_values values;
   if (!is_placeless(program)) return FAIL(t, "%.64s is no part of an expression yet: it depends on the places of elements", info->name);
@@ -517,7 +525,8 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
       const qn_row_reduce *reduce = &stage->reduces[r];
       const int32_t arg = converted(t, *row_value(&values, reduce->from), reduce->by->dtype);
       if (arg < 0) return 0;
-      const qn_value result = {.kind = QN_VALUE_REDUCE, .type = reduce->by->dtype, .index = t->at->axes, .reducer = reduce->by, .n_args = 1};
+      const qn_value result = {.kind = QN_VALUE_REDUCE, .type = reduce->by->dtype, .index = axes, .reducer = reduce->by,
+                               .n_args = 1};
       if ((values.row[reduce->to] = add(t, result, &arg)) < 0) return 0;
     }
   }

@@ -64,7 +64,8 @@ static quern_status too_many(const builder *b) {
 /* ---- Levels ---- */
 
 static quern_status find_levels(builder *b) {
-  uint32_t *inputs = calloc((size_t)b->typed->n_values + 1, sizeof *inputs);
+  const size_t n = (size_t)b->typed->n_values + 1;
+  uint32_t *inputs = calloc(2 * n, sizeof *inputs), *elements = inputs + n; /* elements: behind no reduction */
   quern_status status = QUERN_OK;
   if (!inputs) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++) {
@@ -72,12 +73,13 @@ static quern_status find_levels(builder *b) {
     b->row_of[i] = b->temp_of[i] = -1;
     b->is_row[i] = value->kind != QN_VALUE_INPUT;
     b->level[i] = 0;
-    if (value->kind == QN_VALUE_INPUT) inputs[i] = 1u << value->index;
+    if (value->kind == QN_VALUE_INPUT) inputs[i] = elements[i] = 1u << value->index;
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (b->level[arg] > b->level[i]) b->level[i] = b->level[arg];
       b->is_row[i] &= b->is_row[arg];
       inputs[i] |= inputs[arg];
+      elements[i] |= elements[arg];
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
     qn_row_stages *made = b->made;
@@ -91,7 +93,8 @@ static quern_status find_levels(builder *b) {
       b->is_row[i] = 1;
       b->row_of[i] = made->program.n_rows;
       made->row_types[made->program.n_rows++] = value->type;
-      made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i]};
+      made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i], elements[i]};
+      elements[i] = 0;
     }
   }
   free(inputs);

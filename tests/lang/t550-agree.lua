@@ -13,6 +13,8 @@ local main = require "gen.main"
 local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
 local expr = require "gen.graph.expr"
+local rows = require "gen.graph.rows"
+local stage_text = require "gen.graph.stage_text"
 local number = require "gen.base.number"
 
 local build = os.getenv "QUERN_BUILD_DIR" or root .. "/build"
@@ -352,7 +354,7 @@ local function rebuild(said_by_c, dag, result, folds)
   end
   for k, value in ipairs(said_by_c.values) do
     local kind, args = value[1], {}
-    for j = kind == "op" and 5 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
+    for j = (kind == "op" or kind == "reduce") and 5 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
     if kind == "input" then
       nodes[k] = result.inputs[tonumber(value[3]) + 1]
       if nodes[k].type ~= value[2] then error("an input of another type", 0) end
@@ -369,6 +371,13 @@ local function rebuild(said_by_c, dag, result, folds)
         local chosen = constant_condition(args[1])
         if chosen ~= nil then nodes[k] = chosen and args[2] or args[3] end
       end
+    elseif kind == "count" then
+      nodes[k] = dag.count
+    elseif kind == "reduce" then
+      local op = model.op_of_name[value[2]]
+      nodes[k] = dag:node("reduce", value[3], args, { index = tonumber(value[4]), name = op.name, reducer = op })
+    elseif kind == "kernel" then
+      nodes[k] = rows.graft(dag, stage_text.stage_of(model, value[2]), args, tonumber(value[3]) + 1)
     else
       local op, env = model.op_of_name[value[2]], {}
       for j, input in ipairs(op.inputs) do env[input.name] = args[j] end

@@ -282,6 +282,9 @@ end
 local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
+-- A number of a dtype as it is stored: a NaN becomes the one NaN.
+function kit.stored(types, dtype, value) return cast_text(types, dtype, dtype, value) end
+
 -- The lines of a function's body that computes a DAG, for arguments of these names, the text of its first result, and of all of them.
 function kit.body(types, dag, arguments)
   local variable_of = {}
