@@ -22,6 +22,8 @@ static const struct {
     {"nanstd", 1, 1, 0, "f32 f64", "sqrt(nanvar(x, 1, @))", 1},
     {"aminmax", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
     {"aminmax", 1, 2, 1, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
+    {"max_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
+    {"min_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
     {"vecdot", 2, 1, 0, "f32 f64 i64 u64", "sum(x * y, @)", NO_VALUE},
     {"vecdot", 2, 1, 0, "i8 i16 i32 bool", "sum((i64)x * (i64)y, @)", NO_VALUE},
     {"average", 2, 1, 0, "f32 f64", "sum(x * y, @) / sum(y, @)", NO_VALUE},
