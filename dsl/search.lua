@@ -83,3 +83,21 @@ row "cross_entropy" {
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
   examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
 }
+
+row "max_with_indices" {
+  doc = "The largest, and its place: max and argmax.",
+  dtypes = numeric, outputs = "values, i64 indices", examples = { { x = { 1, 3, 3 }, values = 3, indices = 1 } },
+  body = [[
+    values = max(x);
+    indices = argmax(x);
+  ]],
+}
+
+row "min_with_indices" {
+  doc = "The smallest, and its place: min and argmin.",
+  dtypes = numeric, outputs = "values, i64 indices", examples = { { x = { 3, 1, 1 }, values = 1, indices = 1 } },
+  body = [[
+    values = min(x);
+    indices = argmin(x);
+  ]],
+}

@@ -69,7 +69,7 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
 }
 
 /* is_forced: `from` is a block although the output lies as one. */
-static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
+static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
   if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
@@ -97,7 +97,7 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -139,7 +139,7 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
+      store_part(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
@@ -226,7 +226,7 @@ static void run_whole(row_frame *frame) {
       compute_rows(frame, s);
       continue;
     }
-    if (stage->variant) compute(frame, s, &part);
+    if (stage->variant) compute_part(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
@@ -250,7 +250,7 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
     char *const before = frame->top;
     stage_part part = {.offset = offset, .first = b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > job->row) part.count = job->row - part.first;
-    if (stage->variant) compute(frame, at, &part);
+    if (stage->variant) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
       value_place from[QN_ROW_MAX_PARTS];
@@ -380,7 +380,7 @@ static void set_tile(row_frame *frame, const qn_ref *ref, int64_t tile) {
   }
 }
 
-static void run_slice(void *arg, int64_t i) {
+static void run_row_slice(void *arg, int64_t i) {
   const row_run *run = arg;
   const qn_row_job *job = run->job;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
@@ -412,9 +412,9 @@ void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn
   run.n_slices = qn_row_slices(job, slices);
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, run_slice, &run);
+    qn_slices_run(slices, run.n_slices, run_row_slice, &run);
   else {
     run.n_slices = 1;
-    run_slice(&run, 0);
+    run_row_slice(&run, 0);
   }
 }
