@@ -452,7 +452,7 @@ static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
 
 /* The values of a row op's program while its stages are typed. */
 typedef struct row_values {
-  int32_t input[QN_MAX_OPERANDS], output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES];
+  int32_t input[QN_MAX_OPERANDS], output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES]; /* input: and QN_ROW_INDEX */
 } row_values;
 
 static int32_t *row_value(row_values *values, uint8_t code) {
@@ -480,14 +480,39 @@ static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, co
   return 1;
 }
 
-/* Whether its states have one part each and no value depends on its place. */
-static int is_placeless(const qn_row_program *program) {
+/* Whether a value depends on its place. */
+static int has_places(const qn_row_program *program) {
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
     for (int32_t k = 0; k < stage->n_in; k++)
-      if (stage->values[k] == QN_ROW_INDEX) return 0;
+      if (stage->values[k] == QN_ROW_INDEX) return 1;
     for (int32_t r = 0; r < stage->n_reduces; r++)
-      if (stage->reduces[r].by->n_parts > 1) return 0;
+      for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++)
+        if (qn_row_from(&stage->reduces[r], p) == QN_ROW_INDEX) return 1;
+  }
+  return 0;
+}
+
+/* An input of an op that reduces. */
+static int32_t row_input(typing *t, int32_t k, const operand *x, uint8_t dtype) {
+  const qn_builtin *builtin = t->at->v.op->builtin;
+  if (builtin->bool_in >> k & 1) return condition(t, x);
+  if (!(builtin->whole_in >> k & 1)) return promoted(t, x, dtype);
+  if (!is_weak(x) && qn_dtype_infos[x->dtype].kind != QN_KIND_INTEGER)
+    return NO_VALUE(t, "%.64s: %s is %s, expected an integer", builtin->info.name, builtin->info.args[k].name, dtype_name(x->dtype));
+  return promoted(t, x, QN_I64);
+}
+
+/* A reduction of a stage: a value for each part. */
+static int type_reduce(typing *t, const qn_row_reduce *reduce, int32_t axes, row_values *values) {
+  const qn_reducer *by = reduce->by;
+  int32_t args[QN_ROW_MAX_PARTS];
+  for (int32_t p = 0; p < by->n_parts; p++)
+    if ((args[p] = converted(t, *row_value(values, qn_row_from(reduce, p)), qn_reducer_dtype(by, p))) < 0) return 0;
+  for (int32_t p = 0; p < by->n_parts; p++) {
+    const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(by, p), .index = axes, .bits = (uint64_t)p, .reducer = by,
+                             .n_args = by->n_parts};
+    if ((values->row[reduce->to + p] = add(t, result, args)) < 0) return 0;
   }
   return 1;
 }
@@ -507,9 +532,10 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
   const int32_t first = qn_row_n_shape_params(row), axes = first_axes(t);
   int32_t params[QN_MAX_PARAMS + 1];
   row_values values;
-  if (!is_placeless(program)) return FAIL(t, "%.64s is no part of an expression yet: it depends on the places of elements", info->name);
+  const qn_value index = {.kind = QN_VALUE_INPUT, .type = QN_I64, .dtype = QN_I64, .index = QN_ROW_INDEX};
+  if (has_places(program) && (values.input[QN_ROW_INDEX] = add(t, index, NULL)) < 0) return 0;
   for (int32_t k = 0; k < info->n_in; k++)
-    if ((values.input[k] = promoted(t, &x[k], dtype)) < 0) return 0;
+    if ((values.input[k] = row_input(t, k, &x[k], dtype)) < 0) return 0;
   for (int32_t k = 0; k < program->n_slots; k++) {
     const int32_t given = info->n_in + program->slots[k].param - first;
     params[k] = parameter(t, info, program->slots[k].param, given < t->at->n_args ? &x[given] : NULL, program->slots[k].dtype);
@@ -521,14 +547,8 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
     const qn_row_stage *stage = &program->stages[i];
     if (stage->is_again) continue; /* the stage before has its results */
     if (!type_stage(t, stage, program->n_slots + 1, params, &values)) return 0;
-    for (int32_t r = 0; r < stage->n_reduces; r++) {
-      const qn_row_reduce *reduce = &stage->reduces[r];
-      const int32_t arg = converted(t, *row_value(&values, reduce->from), reduce->by->dtype);
-      if (arg < 0) return 0;
-      const qn_value result = {.kind = QN_VALUE_REDUCE, .type = reduce->by->dtype, .index = axes, .reducer = reduce->by,
-                               .n_args = 1};
-      if ((values.row[reduce->to] = add(t, result, &arg)) < 0) return 0;
-    }
+    for (int32_t r = 0; r < stage->n_reduces; r++)
+      if (!type_reduce(t, &stage->reduces[r], axes, &values)) return 0;
   }
   const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
   return gives(converted(t, values.output[t->at->what], compute_of(result)), result, made);

@@ -56,6 +56,18 @@ static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed-
 
 static int32_t arg_at(const builder *b, const qn_value *value, int32_t k) { return b->typed->args[value->first_arg + k]; }
 
+/* An earlier value that is another part of the same reduction, or -1. */
+static int32_t other_part(const builder *b, int32_t i) {
+  const qn_value *value = value_at(b, i);
+  for (int32_t k = 0; k < i && value->reducer->n_parts > 1; k++) {
+    const qn_value *other = value_at(b, k);
+    int is_same = other->kind == QN_VALUE_REDUCE && other->reducer == value->reducer && other->index == value->index;
+    for (int32_t p = 0; p < value->n_args && is_same; p++) is_same = arg_at(b, other, p) == arg_at(b, value, p);
+    if (is_same) return k;
+  }
+  return -1;
+}
+
 static quern_status too_many(const builder *b) {
   return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages or values of a row", b->expression->name,
                         QN_ROW_MAX_REDUCES);
@@ -73,7 +85,7 @@ static quern_status find_levels(builder *b) {
     b->row_of[i] = b->temp_of[i] = -1;
     b->is_row[i] = value->kind != QN_VALUE_INPUT;
     b->level[i] = 0;
-    if (value->kind == QN_VALUE_INPUT) inputs[i] = elements[i] = 1u << value->index;
+    if (value->kind == QN_VALUE_INPUT && value->index != QN_ROW_INDEX) inputs[i] = elements[i] = 1u << value->index;
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (b->level[arg] > b->level[i]) b->level[i] = b->level[arg];
@@ -83,16 +95,22 @@ static quern_status find_levels(builder *b) {
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
     qn_row_stages *made = b->made;
-    if (b->is_row[arg_at(b, value, 0)]) {
+    const int32_t other = other_part(b, i), n_parts = value->reducer->n_parts;
+    if (other >= 0) {
+      b->level[i]++;
+      b->is_row[i] = 1;
+      b->row_of[i] = (int16_t)(b->row_of[other] - (int32_t)value_at(b, other)->bits + (int32_t)value->bits);
+      elements[i] = 0;
+    } else if (b->is_row[arg_at(b, value, 0)]) {
       status = qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
                               b->expression->name, value->reducer->name);
-    } else if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows == QN_ROW_MAX_VALUES) {
+    } else if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows + n_parts > QN_ROW_MAX_VALUES) {
       status = too_many(b);
     } else {
       b->level[i]++;
       b->is_row[i] = 1;
-      b->row_of[i] = made->program.n_rows;
-      made->row_types[made->program.n_rows++] = value->type;
+      b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
+      for (int32_t p = 0; p < n_parts; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
       made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i], elements[i]};
       elements[i] = 0;
     }
@@ -245,9 +263,10 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
 /* The input that a reduction takes as it lies, converted to its accumulators' dtype; -1: its argument is computed. */
 static int32_t plain_input(const builder *b, int32_t i) {
   const qn_value *value = value_at(b, i);
+  if (value->kind == QN_VALUE_INPUT) return value->index;
   if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT && strcmp(value->primitive->op, "cast") == 0)
     value = value_at(b, arg_at(b, value, 0));
-  return value->kind == QN_VALUE_INPUT ? value->index : -1;
+  return value->kind == QN_VALUE_INPUT && value->index != QN_ROW_INDEX ? value->index : -1;
 }
 
 /* The stage of the reductions of a level. */
@@ -258,12 +277,14 @@ static quern_status add_reductions(builder *b, int32_t level) {
   for (int32_t i = 0; i < b->typed->n_values; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    const int32_t arg = arg_at(b, value, 0);
-    if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-    if (b->n_temps == QN_ROW_MAX_VALUES - 1) return too_many(b);
-    b->temp_of[arg] = (int16_t)b->n_temps++;
-    codes[n] = (uint8_t)(QN_ROW_TEMP + b->temp_of[arg]);
-    roots[n++] = arg;
+    for (int32_t p = 0; p < value->n_args; p++) {
+      const int32_t arg = arg_at(b, value, p);
+      if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
+      if (b->n_temps == QN_ROW_MAX_VALUES - 1) return too_many(b);
+      b->temp_of[arg] = (int16_t)b->n_temps++;
+      codes[n] = (uint8_t)(QN_ROW_TEMP + b->temp_of[arg]);
+      roots[n++] = arg;
+    }
   }
   quern_status status = add_stage(b, n, roots, codes, 0, &stage);
   if (status) return status;
@@ -271,9 +292,15 @@ static quern_status add_reductions(builder *b, int32_t level) {
   for (int32_t i = 0; i < b->typed->n_values; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg);
-    const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
-    reduces[stage->n_reduces++] = (qn_row_reduce){from, (uint8_t)b->row_of[i], value->reducer, {0}};
+    if (other_part(b, i) >= 0) continue;
+    qn_row_reduce *reduce = &reduces[stage->n_reduces++];
+    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
+    for (int32_t p = 0; p < value->n_args; p++) {
+      const int32_t arg = arg_at(b, value, p), plain = plain_input(b, arg);
+      const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
+      if (p) reduce->others[p - 1] = from;
+      else reduce->from = from;
+    }
   }
   return QUERN_OK;
 }

@@ -27,13 +27,13 @@ static void convert_block(qn_kernel *kernel, uint8_t from_size, uint8_t to_size,
 }
 
 void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t count, int64_t rows) {
-  qn_kernel *kernel = conversion(from, to);
+  qn_kernel *kernel = block_conversion(from, to);
   const uint8_t from_size = qn_dtype_infos[from].size, to_size = qn_dtype_infos[to].size;
   if (step == count * from_size) {
-    convert(kernel, from_size, to_size, at, block, count * rows);
+    convert_block(kernel, from_size, to_size, at, block, count * rows);
     return;
   }
-  for (int64_t r = 0; r < rows; r++) convert(kernel, from_size, to_size, moved(at, r * step), block + r * count * to_size, count);
+  for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, row_moved(at, r * step), block + r * count * to_size, count);
 }
 
 /* Moves n[0] x n[1] items. step: of the tensor; the block is dense in the order of dimensions. */
@@ -42,7 +42,7 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
   const int64_t dense[2] = {size, size * extent[0]};
   if (step[0] == size) {
     for (int64_t j = 0; j < extent[1]; j++) {
-      char *at = moved(tensor, j * step[1]), *row = block + j * dense[1];
+      char *at = row_moved(tensor, j * step[1]), *row = block + j * dense[1];
       memcpy(is_load ? row : at, is_load ? at : row, (size_t)dense[1]);
     }
     return;
