@@ -4,7 +4,7 @@
 
 reduction "argmax" {
   doc = "The place of the largest: the first of equals, in row-major order of the axes; of the first NaN if there is one.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "max",
   lift = "v = x; i = index;",
   combine = {
     floating = [[
@@ -25,7 +25,7 @@ reduction "argmax" {
 
 reduction "argmin" {
   doc = "The place of the smallest: the first of equals, in row-major order of the axes; of the first NaN if there is one.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "min",
   lift = "v = x; i = index;",
   combine = {
     floating = [[

@@ -508,8 +508,8 @@ static int32_t row_input(typing *t, const qn_builtin *builtin, int32_t k, const 
   if (builtin->bool_in >> k & 1) return condition(t, x);
   if (!(builtin->whole_in >> k & 1)) return promoted(t, x, dtype);
   if (is_weak(x)) return weak_value(t, x, QN_I64);
-  if (kind_of(x->dtype) >= QN_KIND_FLOAT)
-    return NO_VALUE(t, "%.64s: input %d is a %s, expected integers", builtin->info.name, k + 1, dtype_name(x->dtype));
+  if (kind_of(x->dtype) != QN_KIND_INTEGER)
+    return NO_VALUE(t, "%.64s: %s is %s, expected an integer", builtin->info.name, builtin->info.args[k].name, dtype_name(x->dtype));
   return converted(t, x->value, QN_I64);
 }
 

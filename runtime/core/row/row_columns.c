@@ -35,7 +35,8 @@ static int32_t only_stage(const qn_row_program *program) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row) continue;
     if (found >= 0 || stage->n_reduces != 1) return -1;
-    if (stage->variant && (stage->n_in != 1 || stage->n_out != 1 || stage->values[0] >= QN_ROW_OUTPUT)) return -1;
+    if (stage->variant && (stage->n_in != 1 || stage->n_out != 1 || stage->values[0] >= QN_ROW_INDEX)) return -1;
+    if (!stage->variant && stage->reduces[0].from == QN_ROW_INDEX) return -1;
     found = s;
   }
   return found;
