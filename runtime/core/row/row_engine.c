@@ -108,8 +108,8 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+/* Runs the kernel of a stage of elements over a piece of a part, which begins at element `begin` of the temporaries. */
+static void compute_piece(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -131,13 +131,12 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
     } else if (i >= stage->n_in) {
-      const int is_in_output = value == program->kept && job->is_kept == 1;
-      place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
-                              : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
-      frame->temp[value - QN_ROW_TEMP] = place[i];
+      place[i] = frame->temp[value - QN_ROW_TEMP];
+      place[i].ptr += begin * size;
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part) : frame->temp[value - QN_ROW_TEMP];
+      if (!is_in_output) place[i].ptr += begin * size;
     }
     ptr[i] = place[i].ptr;
     stride[i][0] = inner;
@@ -152,6 +151,30 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
       store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
+  }
+}
+
+/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
+static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  for (int32_t i = stage->n_in; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i], dtype = stage->variant->dtypes[i], size = qn_dtype_infos[dtype].size;
+    if (value < QN_ROW_TEMP) continue;
+    const int is_in_output = value == job->program->kept && job->is_kept == 1;
+    frame->temp[value - QN_ROW_TEMP] = is_in_output ? output_place(frame, job->n_in, dtype, part)
+                                                    : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+  }
+  if (!job->piece) {
+    compute_piece(frame, at, part, 0);
+    return;
+  }
+  char *const before = frame->top;
+  for (int64_t begin = 0; begin < part->count; begin += job->piece) {
+    stage_part piece = {.offset = part->offset, .first = part->first + begin, .count = part->count - begin};
+    if (piece.count > job->piece) piece.count = job->piece;
+    compute_piece(frame, at, &piece, begin);
+    frame->top = before;
   }
 }
 

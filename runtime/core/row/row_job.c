@@ -61,13 +61,16 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a piece,
+ * what is not reduced: its part of a chunk's. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0;
+  const int32_t pieces = job->piece ? (int32_t)(QN_ROW_CHUNK / job->piece) : 1;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
     if (is_each) bytes = 0;
+    int32_t reduced = 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
@@ -77,10 +80,11 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
         bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
                               : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        bytes += qn_dtype_infos[dtype_of(stage, i)].size;
+        reduced += qn_dtype_infos[dtype_of(stage, i)].size;
     }
-    for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
-      bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    for (int32_t i = 0; i < stage->n_reduces; i++)
+      if (stage->reduces[i].from < QN_ROW_OUTPUT) reduced += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    bytes = (bytes + pieces - 1) / pieces + reduced;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -101,12 +105,12 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
   return QUERN_OK;
 }
 
-/* Scratch bytes for the single values of interpreted stages, and for their temporaries over a tile's rows. */
-static int32_t bytes_of_steps(const qn_row_program *program) {
+/* Scratch bytes for the single values of interpreted stages, and for their temporaries over so many rows of a tile. */
+static int32_t bytes_of_steps(const qn_row_program *program, int32_t rows) {
   int32_t bytes = 0;
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
-    if (stage->steps) bytes += 8 * stage->steps->n_ones + (stage->is_row ? stage->steps->temp_bytes * MAX_ROWS : 0);
+    if (stage->steps) bytes += 8 * stage->steps->n_ones + (stage->is_row ? stage->steps->temp_bytes * rows : 0);
   }
   return bytes;
 }
@@ -140,7 +144,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->is_kept = 2; /* in a block */
   }
   int32_t bytes = bytes_an_element(program, job, 0);
-  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program), most = bytes ? room / bytes : INT64_MAX;
+  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program, MAX_ROWS), most = bytes ? room / bytes : INT64_MAX;
   if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
@@ -156,7 +160,12 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program, 1) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      if (chunks < 1 && job->piece != QN_ROW_CHUNK / 8) {
+        job->piece = job->piece ? job->piece / 2 : QN_ROW_CHUNK / 2;
+        bytes = bytes_an_element(program, job, 1);
+        continue;
+      }
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
@@ -164,7 +173,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->piece && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;

@@ -29,6 +29,7 @@ typedef struct qn_row_job {
   int64_t n_further;   /* elements of the further axes */
   int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
+  int64_t piece;       /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
