@@ -219,7 +219,7 @@ function Host:check_reductions(walk, value, node)
   for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
   for _, call in ipairs(self.row_calls) do
     for _, arg in pairs(needed[call.result] and call.args or {}) do
-      if walk:of(arg, node) then self:fail(node, "an expression that reduces has no derivative") end
+      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
     end
   end
 end
