@@ -115,11 +115,15 @@ static int32_t bytes_of_steps(const qn_row_program *program, int32_t rows) {
   return bytes;
 }
 
-/* The most reductions of a stage. */
-static int32_t most_reduces(const qn_row_program *program) {
+/* The most bytes that the nodes of a stage's reductions have, one node of each. */
+static int32_t bytes_of_nodes(const qn_row_program *program) {
   int32_t most = 0;
-  for (int32_t i = 0; i < program->n_stages; i++)
-    if (program->stages[i].n_reduces > most) most = program->stages[i].n_reduces;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    int32_t bytes = 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++) bytes += QN_ROW_LANES * qn_dtype_infos[stage->reduces[r].by->dtype].size;
+    if (bytes > most) most = bytes;
+  }
   return most;
 }
 
@@ -159,7 +163,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
-      const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
+      const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
       int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program, 1) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
       if (chunks < 1 && job->piece != QN_ROW_CHUNK / 8) {
         job->piece = job->piece ? job->piece / 2 : QN_ROW_CHUNK / 2;
@@ -169,7 +173,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
-        if (most_reduces(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
+        if (bytes_of_nodes(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
