@@ -13,6 +13,7 @@
 #include "toolchain/cpu_target.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
+#define STAGE_BYTES 16 /* of the accumulators of a stage's reductions, together */
 
 /* A stage's program and the memory that it points to. */
 typedef struct stage_memory {
@@ -43,13 +44,12 @@ typedef struct builder {
   const qn_typed *typed;
   qn_generator *generator;
   qn_jit *jit;
-  qn_digest specs;
+  qn_row_specs *specs;
   qn_row_stages *made;
   uint8_t *level, *is_row; /* [n_values] */
   int16_t *row_of;         /* the number of a reduction's result, or -1 */
   int16_t *temp_of;        /* the temporary with a value, or -1 */
   int32_t *number;         /* of a value in the stage that is being made */
-  int32_t n_temps;
 } builder;
 
 static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed->values[i]; }
@@ -102,7 +102,7 @@ static quern_status find_levels(builder *b) {
   if (!inputs) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++) {
     const qn_value *value = value_at(b, i);
-    b->row_of[i] = b->temp_of[i] = -1;
+    b->row_of[i] = -1;
     b->is_row[i] = value->kind != QN_VALUE_INPUT && value->kind != QN_VALUE_INDEX;
     b->level[i] = 0;
     if (value->kind == QN_VALUE_INPUT) inputs[i] = elements[i] = 1u << value->index;
@@ -221,6 +221,23 @@ static void compute_steps(const qn_row_steps *steps, char *const *ptr, const int
   qn_program_run(&memory->interpreted->program, ptr, count, scratch, scratch + 8 * steps->n_ones, count, params);
 }
 
+/* Sets the digest of the specs of a stage's ops, each once, as its text calls them. 0: out of memory. */
+static int set_specs(const builder *b, const qn_typed *typed, stage_memory *memory) {
+  const quern_op **ops = malloc(((size_t)b->expression->n_ops + 1) * sizeof *ops);
+  int32_t n = 0;
+  if (!ops) return 0;
+  for (int32_t i = 0; i < typed->n_values; i++) {
+    const qn_value *value = &typed->values[i];
+    int32_t k = 0;
+    if (value->kind != QN_VALUE_OP) continue;
+    while (k < n && ops[k] != value->op) k++;
+    if (k == n) ops[n++] = value->op;
+  }
+  memory->specs = b->specs(n, ops);
+  free(ops);
+  return 1;
+}
+
 /* A stage that computes `roots` as the values `codes`. */
 static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const uint8_t *codes, int is_row, qn_row_stage **made) {
   qn_row_program *program = &b->made->program;
@@ -242,7 +259,7 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
     status = qn_status_fail(QUERN_E_LIMIT, "%s: more than %d inputs, outputs and values of a row", b->expression->name, QN_MAX_OPERANDS);
   else
     status = qn_interpreter_build(&whole, typed, b->generator, &memory->interpreted);
-  if (status == QUERN_OK && !(memory->text = qn_stage_text(typed)))
+  if (status == QUERN_OK && (!(memory->text = qn_stage_text(typed)) || !set_specs(b, typed, memory)))
     status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   free(typed);
   if (status) return status;
@@ -259,7 +276,6 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   memory->n_in = stage->n_in;
   memory->n_out = n;
   memory->jit = b->jit;
-  memory->specs = b->specs;
   memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
                                  .explain = explain_stage,
                                  .n_ones = of->n_ones, .temp_bytes = of->temp_before[of->n_temps], .in_place = ~(of->head.to_blocks >> stage->n_in)};
@@ -277,27 +293,43 @@ static int32_t plain_input(const builder *b, int32_t i) {
   return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
 }
 
-/* The stage of the reductions of a level. */
-static quern_status add_reductions(builder *b, int32_t level) {
+/* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
+ * reduced, is certain to hold. n: how many. */
+static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
+  int32_t bytes = 0, i = first;
+  for (*n = 0; i < b->typed->n_values; i++) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
+    bytes += qn_dtype_infos[value->type].size;
+    if (*n && bytes > STAGE_BYTES) break;
+    ++*n;
+  }
+  return i;
+}
+
+/* The stage of the reductions of a level among values [first, end). */
+static quern_status add_reductions(builder *b, int32_t level, int32_t first, int32_t end) {
   int32_t roots[QN_ROW_MAX_VALUES], n = 0;
   uint8_t codes[QN_ROW_MAX_VALUES];
   qn_row_stage *stage;
-  for (int32_t i = 0; i < b->typed->n_values; i++) {
+  for (int32_t i = 0; i < b->typed->n_values; i++) b->temp_of[i] = -1; /* of this stage */
+  for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
+    if (first_of_reduction(b, i) < i) continue;
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-      if (b->n_temps == QN_ROW_MAX_VALUES - 1) return too_many(b);
-      b->temp_of[arg] = (int16_t)b->n_temps++;
-      codes[n] = (uint8_t)(QN_ROW_TEMP + b->temp_of[arg]);
+      if (n == QN_ROW_MAX_VALUES - 1) return too_many(b);
+      b->temp_of[arg] = (int16_t)n;
+      codes[n] = (uint8_t)(QN_ROW_TEMP + n);
       roots[n++] = arg;
     }
   }
   quern_status status = add_stage(b, n, roots, codes, 0, &stage);
   if (status) return status;
   qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
-  for (int32_t i = 0; i < b->typed->n_values; i++) {
+  for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
     if (first_of_reduction(b, i) < i) continue;
@@ -331,14 +363,16 @@ static quern_status build(builder *b) {
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
     if (b->level[i] > deepest) deepest = b->level[i];
   if (deepest > MAX_STAGES) return too_many(b);
-  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++) status = add_reductions(b, level);
+  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++)
+    for (int32_t first = 0, end, n; status == QUERN_OK && (end = together(b, level, first, &n), n); first = end)
+      status = add_reductions(b, level, first, end);
   if (status == QUERN_OK) status = add_outputs(b, 1);
   if (status == QUERN_OK) status = add_outputs(b, 0);
   return status;
 }
 
 quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
-                                 qn_digest specs, qn_row_stages **made) {
+                                 qn_row_specs *specs, qn_row_stages **made) {
   const size_t n = (size_t)typed->n_values + 1;
   builder b = {.expression = expression, .typed = typed, .generator = generator, .jit = jit, .specs = specs,
                .made = calloc(1, sizeof *b.made)};
