@@ -4,7 +4,7 @@
 
 reduction "argmax" {
   doc = "The place of the largest: the first of equals, in row-major order of the axes; of the first NaN if there is one.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "max",
   lift = "v = x; i = index;",
   combine = {
     floating = [[
@@ -25,7 +25,7 @@ reduction "argmax" {
 
 reduction "argmin" {
   doc = "The place of the smallest: the first of equals, in row-major order of the axes; of the first NaN if there is one.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "min",
   lift = "v = x; i = index;",
   combine = {
     floating = [[
@@ -82,4 +82,22 @@ row "cross_entropy" {
   inputs = "x, row i64 t", dtypes = floating,
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
   examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
+}
+
+row "max_with_indices" {
+  doc = "The largest, and its place: max and argmax.",
+  dtypes = numeric, outputs = "values, i64 indices", examples = { { x = { 1, 3, 3 }, values = 3, indices = 1 } },
+  body = [[
+    values = max(x);
+    indices = argmax(x);
+  ]],
+}
+
+row "min_with_indices" {
+  doc = "The smallest, and its place: min and argmin.",
+  dtypes = numeric, outputs = "values, i64 indices", examples = { { x = { 3, 1, 1 }, values = 1, indices = 1 } },
+  body = [[
+    values = min(x);
+    indices = argmin(x);
+  ]],
 }

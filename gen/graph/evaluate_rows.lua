@@ -36,9 +36,13 @@ local function combined(states, both)
   return lanes[1]
 end
 
+local dags = setmetatable({}, { __mode = "k" }) -- op -> accumulator -> the DAG of its combine
+
 -- The function of two states, lists of numbers, of a reduction's combine for an accumulator.
 function M.combine(model, op, A)
-  local dag = expr.combine(model, op, A)
+  dags[op] = dags[op] or {}
+  local dag = dags[op][A] or expr.combine(model, op, A)
+  dags[op][A] = dag
   local n = #dag.inputs // 2
   return function(a, b)
     local values = {}

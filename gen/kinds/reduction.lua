@@ -5,6 +5,7 @@
 -- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
+-- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -17,7 +18,7 @@ M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
 M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string", state = "string" }
+             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
@@ -55,6 +56,9 @@ function M.trouble(fields, is_builtin, types)
     end
     if fields.empty then return "empty: a reduction with a state has no result of no elements: expected false" end
   end
+  if fields.finds and not (is_builtin and fields.state and (fields.finds == "max" or fields.finds == "min")) then
+    return "finds: only the library's own reductions may have a kernel that searches"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
@@ -64,7 +68,7 @@ function M.declare(op, fields, bodies, types)
   op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  is_free = fields.order == "free", empty = fields.empty,
-                 parts = fields.state and parse_state(fields.state, types) }
+                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.

@@ -296,7 +296,9 @@ local function parts_values(c, types, record)
     parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
                  result = results[k] }
   end
-  return { combine = lines, parts = parts }
+  local t = types.by_name[record.combine.parts[1].type]
+  return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
+           is_float = t.kind == "float" and "1" or "0" }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
@@ -316,7 +318,7 @@ function M.packs(kit, add, _, ops, records_of)
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
     local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty,
-                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end

@@ -12,7 +12,7 @@
 
 #include "core/row/row_load.h"
 
-static int32_t log2_up(int64_t n) {
+static int32_t levels_of(int64_t n) {
   int32_t bits = 0;
   while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
   return bits;
@@ -21,43 +21,6 @@ static int32_t log2_up(int64_t n) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
-
-/* ---- Nodes ---- */
-
-/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. A node is an array of
- * accumulators: those of some lanes for each of some columns. */
-typedef struct column_stack {
-  qn_kernel *both;
-  char *nodes;   /* the lowest */
-  int64_t bytes; /* of a node */
-  int64_t width; /* accumulators of one that has all its lanes */
-  uint8_t size;  /* of an accumulator */
-  int32_t n;
-} column_stack;
-
-/* to = a combined with b, `count` accumulators each; to may be a. */
-static void combine(qn_kernel *both, uint8_t size, char *a, char *b, char *to, int64_t count) {
-  char *const ptr[3] = {a, b, to};
-  const int64_t stride[3][2] = {{size, 0}, {size, 0}, {size, 0}}, extent[3] = {count, 1, 0};
-  both(ptr, stride, extent, NULL);
-}
-
-/* Joins the top node, of which the first `there` accumulators are there, with the one below. */
-static void join(column_stack *stack, int64_t there) {
-  char *left = stack->nodes + (stack->n - 2) * stack->bytes;
-  combine(stack->both, stack->size, left, left + stack->bytes, left, there);
-  stack->n--;
-}
-
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
-static void settle(column_stack *stack, int64_t index, int64_t count, int64_t there) {
-  const int is_last = index + 1 == count;
-  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
-    if (bits & 1) {
-      join(stack, there);
-      there = stack->width;
-    }
-}
 
 /* ---- Runs of rows ---- */
 
@@ -70,7 +33,7 @@ typedef struct column_run {
   int64_t step;       /* from row to row */
   uint8_t in_dtype;   /* what elements are converted to */
   char *block, *temp; /* of job->piece rows */
-  column_stack stack;
+  node_stack stack;
   int64_t n_columns;
 } column_run;
 
@@ -108,7 +71,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
 static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t there) {
   const qn_nest *nest = run->frame->job->nest;
   for (int32_t d = nest->n_joined; d < last; d++) {
-    settle(&run->stack, index[d], nest->n[d], there);
+    qn_row_settle(&run->stack, index[d], nest->n[d], there);
     const int wraps = ++index[d] == nest->n[d];
     run->at = qn_row_moved(run->at, (wraps ? 1 - nest->n[d] : 1) * nest->stride[0][d]);
     if (!wraps) return 1;
@@ -132,7 +95,7 @@ static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first,
       combine_rows(run, tail, 0, 1, there, node + run->stack.bytes);
       tail = node + run->stack.bytes;
     }
-    combine(run->stack.both, run->stack.size, node, tail, node, there);
+    qn_row_both(run->stack.both, run->stack.size, node, tail, node, there);
   } else if (there) {
     combine_rows(run, from, 0, 1, there, node);
   }
@@ -151,7 +114,7 @@ static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lan
       char *from = qn_row_moved(run->at, m * QN_ROW_CHUNK * run->step);
       const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes);
       run->stack.n++;
-      settle(&run->stack, m, n_nodes, n);
+      qn_row_settle(&run->stack, m, n_nodes, n);
     }
   } while (next_segment(run, last, index, there));
 }
@@ -167,7 +130,7 @@ static void push_groups(column_run *run, int64_t group, int64_t step) {
   push_groups(run, group, 2 * step);
   if (right <= 0) return;
   push_groups(run, group + step, 2 * step);
-  join(&run->stack, least(right, lanes) * run->n_columns);
+  qn_row_join(&run->stack, least(right, lanes) * run->n_columns);
 }
 
 /* The lanes of each of n_columns columns combined, at the node. */
@@ -175,7 +138,7 @@ static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int
   for (int64_t half = QN_ROW_LANES / 2; half; half /= 2) {
     const int64_t pairs = least(half, lanes - half);
     if (pairs <= 0) continue;
-    combine(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
+    qn_row_both(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
     lanes = half;
   }
 }
@@ -193,7 +156,7 @@ static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *r
       gather(ptr, stride, extent, NULL);
     }
     if (n & 1) memmove(values + half * size, values + (n - 1) * size, size);
-    combine(both, size, room, odd, values, half);
+    qn_row_both(both, size, room, odd, values, half);
   }
 }
 
@@ -204,8 +167,8 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   const int64_t extent = job->nest->n[last], n_tiles = (extent + job->block - 1) / job->block, lanes = least(job->row, QN_ROW_LANES);
   const uint8_t size = run->stack.size;
   char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
-  column_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
-  nodes.nodes = qn_row_take(frame, (log2_up(n_tiles) + 1) * nodes.bytes);
+  node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
+  nodes.nodes = qn_row_take(frame, (levels_of(n_tiles) + 1) * nodes.bytes);
   for (int64_t tile = 0; tile < n_tiles; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
@@ -216,7 +179,7 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
       memcpy(node + lane * size, run->stack.nodes, size);
       run->stack.n = 0;
     }
-    settle(&nodes, tile, n_tiles, lanes);
+    qn_row_settle(&nodes, tile, n_tiles, lanes);
   }
   const int64_t is_whole = 1, stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {lanes, 1, 0};
   char *const ptr[2] = {nodes.nodes, to};
@@ -235,7 +198,7 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
                     .step = job->nest->stride[0][0], .n_columns = columns};
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
-  run.stack = (column_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
+  run.stack = (node_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
   run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
   if (job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);

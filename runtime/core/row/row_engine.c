@@ -10,8 +10,6 @@
 #include "core/row/row_columns.h"
 #include "core/row/row_load.h"
 
-static char *take(row_frame *frame, int64_t bytes) { return qn_row_take(frame, bytes); }
-
 static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
 /* The stride of operand k from row to row of a tile. */
@@ -42,7 +40,7 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
 
 /* The places of a part's elements, alike in all rows. */
 static value_place load_index(row_frame *frame, const stage_part *part) {
-  char *block = take(frame, part->count * 8);
+  char *block = qn_row_take(frame, part->count * 8);
   int64_t *place = (int64_t *)(void *)block;
   for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
   return (value_place){block, 0};
@@ -56,7 +54,7 @@ static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
   const int64_t items = part->count * frame->rows;
-  char *block = take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : take(frame, items * job->size[k]);
+  char *block = qn_row_take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, items * job->size[k]);
   qn_row_load(job, k, dtype, &rows, block, staging);
   return (value_place){block, part->count * size};
 }
@@ -65,15 +63,15 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(frame->job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
-  return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+  return (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
 }
 
 /* is_forced: `from` is a block although the output lies as one. */
-static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
+static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
   if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
-  char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
+  char *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, part->count * frame->rows * job->size[k]);
   qn_row_store(job, k, dtype, &rows, from.ptr, staging);
 }
 
@@ -81,7 +79,7 @@ static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, 
 static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *ptr, const int64_t (*stride)[2], int64_t count,
                       int64_t rows) {
   const qn_row_steps *steps = stage->steps;
-  char *const before = frame->top, *scratch = take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
+  char *const before = frame->top, *scratch = qn_row_take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
   const int32_t n = stage->n_in + stage->n_out;
   char *at[QN_MAX_OPERANDS];
   for (int64_t j = 0; j < rows; j++) {
@@ -97,7 +95,7 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -114,14 +112,14 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     } else if (value < QN_ROW_VALUE) {
       place[i] = is_written_last(job, at, i - stage->n_in)
                      ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
-                     : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
     } else if (i >= stage->n_in) {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
-                              : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+                              : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
       frame->temp[value - QN_ROW_TEMP] = place[i];
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
@@ -139,7 +137,7 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
+      store_part(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
@@ -182,14 +180,6 @@ static int64_t node_bytes(const qn_reducer *by) {
   return bytes;
 }
 
-/* The accumulators of each part of a node. */
-static void node_parts(const qn_reducer *by, char *node, char **parts) {
-  for (int32_t p = 0; p < by->n_parts; p++) {
-    parts[p] = node;
-    node += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
-  }
-}
-
 /* ---- Row values ---- */
 
 /* Runs a stage of row values over the tile's rows. */
@@ -205,7 +195,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
     dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
     stride[i][0] = qn_dtype_infos[dtypes[i]].size;
     stride[i][1] = 0;
-    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
+    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? qn_row_take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
   if (stage->steps && !job->kernel[at])
@@ -215,7 +205,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
   for (int32_t i = stage->n_in; i < n; i++) {
     if (stage->values[i] >= QN_ROW_VALUE) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
-    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], take(frame, frame->rows * job->size[k]));
+    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], qn_row_take(frame, frame->rows * job->size[k]));
   }
   frame->top = before;
 }
@@ -234,7 +224,7 @@ static void run_whole(row_frame *frame) {
       compute_rows(frame, s);
       continue;
     }
-    if (stage->variant) compute(frame, s, &part);
+    if (stage->variant) compute_part(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
@@ -249,43 +239,6 @@ static void run_whole(row_frame *frame) {
 }
 
 /* ---- Rows in blocks ---- */
-
-/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
-typedef struct node_stack {
-  qn_kernel *both;
-  const qn_reducer *by;
-  char *nodes;   /* the lowest */
-  int64_t bytes; /* of a node */
-  int32_t n;
-} node_stack;
-
-/* Joins the top node, of which `there` lanes are there, with the one below. */
-static void join(node_stack *stack, int64_t there) {
-  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
-  char *ptr[3 * QN_ROW_MAX_PARTS];
-  int64_t stride[3 * QN_ROW_MAX_PARTS][2];
-  const int64_t extent[3] = {there, 1, 0};
-  const int32_t n = stack->by->n_parts;
-  node_parts(stack->by, left, ptr);
-  node_parts(stack->by, right, ptr + n);
-  node_parts(stack->by, left, ptr + 2 * n);
-  for (int32_t k = 0; k < 3 * n; k++) {
-    stride[k][0] = qn_dtype_infos[qn_reducer_dtype(stack->by, k % n)].size;
-    stride[k][1] = 0;
-  }
-  stack->both(ptr, (const int64_t(*)[2])stride, extent, NULL);
-  stack->n--;
-}
-
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
-static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
-  const int is_last = index + 1 == count;
-  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
-    if (bits & 1) {
-      join(stack, there);
-      there = QN_ROW_LANES;
-    }
-}
 
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
@@ -309,15 +262,15 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
     char *const before = frame->top;
     stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > range.end) part.count = range.end - part.first;
-    if (stage->variant) compute(frame, at, &part);
+    if (stage->variant) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
       value_place from[QN_ROW_MAX_PARTS];
       char *node[QN_ROW_MAX_PARTS];
-      node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
+      qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
       reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
       run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, 1, node, 0);
-      settle(stack, b, n_blocks, lanes_of(part.count));
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
@@ -341,8 +294,8 @@ static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, nod
   const qn_nest *nest = job->nest;
   const int32_t k = job->program->stages[at].reduces[0].from;
   const int64_t size = qn_dtype_infos[stack->by->dtype].size, is_whole = 0;
-  char *const before = frame->top, *nodes = take(frame, BATCH * stack->bytes);
-  char *const ptr[2] = {moved(frame->ptr[k], offset[k]), nodes};
+  char *const before = frame->top, *nodes = qn_row_take(frame, BATCH * stack->bytes);
+  char *const ptr[2] = {qn_row_moved(frame->ptr[k], offset[k]), nodes};
   const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
   elements_kernel(job, first_reduction)(ptr, stride, extent, &is_whole);
   for (int64_t apart = 1; apart < count; apart *= 2) {
@@ -359,7 +312,7 @@ static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, nod
 static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, char **to) {
   char *parts[QN_ROW_MAX_PARTS];
   value_place from[QN_ROW_MAX_PARTS];
-  node_parts(by, node, parts);
+  qn_row_node_parts(by, node, parts);
   for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], 0};
   run_inner(job->inner[reduction], by, from, lanes_of(job->row), 1, to, 1);
 }
@@ -380,8 +333,9 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
   for (int32_t k = 0; k < nest->n_operands && last >= 0; k++) offset[k] = range.begin * nest->stride[k][last];
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by)};
-    stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
+                             .size = qn_dtype_infos[by->dtype].size};
+    stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
   for (int64_t segment = 0, count; segment < n_segments; segment += count) {
@@ -398,7 +352,7 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
       const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
       const int64_t more = d == nest->n_joined ? count : 1;
       for (int32_t r = 0; r < stage->n_reduces; r++)
-        settle(&stacks[r], index[d] / of_batch, (n + of_batch - 1) / of_batch, lanes_of(job->row));
+        qn_row_settle(&stacks[r], index[d] / of_batch, (n + of_batch - 1) / of_batch, lanes_of(job->row));
       const int wraps = (index[d] += more) == n;
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? more - n : more) * nest->stride[k][d];
       if (!wraps) break;
@@ -437,7 +391,7 @@ static void run_stages(row_frame *frame) {
 
 static void fill_outputs(row_frame *frame, double value) {
   const qn_row_job *job = frame->job;
-  char *const before = frame->top, *values = take(frame, frame->rows * 8);
+  char *const before = frame->top, *values = qn_row_take(frame, frame->rows * 8);
   uint64_t bits;
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++) {
@@ -497,7 +451,7 @@ static void set_tile(row_frame *frame, const qn_ref *ref, int64_t tile) {
   }
 }
 
-static void run_slice(void *arg, int64_t i) {
+static void run_row_slice(void *arg, int64_t i) {
   const row_run *run = arg;
   const qn_row_job *job = run->job;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
@@ -505,7 +459,7 @@ static void run_slice(void *arg, int64_t i) {
   frame.job = job;
   frame.params = run->params;
   frame.top = frame.scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = take(&frame, job->rows * 8);
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = qn_row_take(&frame, job->rows * 8);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     set_tile(&frame, run->ref, tile);
     if (job->count == 0)
@@ -566,11 +520,12 @@ static void join_parts(split_row *row) {
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
     _Alignas(64) char waiting[6 * QN_ROW_LANES * 8 * QN_ROW_MAX_PARTS];
-    node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = node_bytes(by)};
+    node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = node_bytes(by), .width = QN_ROW_LANES,
+                        .size = qn_dtype_infos[by->dtype].size};
     char *to[QN_ROW_MAX_PARTS];
     for (int32_t i = 0; i < row->n_parts; i++) {
       memcpy(stack.nodes + stack.n++ * stack.bytes, row->nodes + i * row->node_bytes + at, (size_t)stack.bytes);
-      settle(&stack, i, row->n_parts, lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
+      qn_row_settle(&stack, i, row->n_parts, lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
     }
     for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
     finish_node(job, row->reduction + r, by, stack.nodes, to);
@@ -628,9 +583,9 @@ void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn
   if (run.n_slices > 1 && run_split(&run, slices)) return;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, run_slice, &run);
+    qn_slices_run(slices, run.n_slices, run_row_slice, &run);
   else {
     run.n_slices = 1;
-    run_slice(&run, 0);
+    run_row_slice(&run, 0);
   }
 }

@@ -46,7 +46,7 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
 }
 
 /* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
-static uint8_t dtype_of(const qn_row_stage *stage, int32_t i) {
+static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
@@ -73,12 +73,12 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
-        bytes += qn_row_bytes(job, value, dtype_of(stage, i));
+        bytes += qn_row_bytes(job, value, kernel_dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
-                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[kernel_dtype_of(stage, i)].size
+                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, kernel_dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        bytes += qn_dtype_infos[dtype_of(stage, i)].size;
+        bytes += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
     }
     for (int32_t i = 0; i < stage->n_reduces; i++, reduction++)
       for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
