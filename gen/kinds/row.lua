@@ -281,7 +281,8 @@ local function reducer_values(c, types, record, name)
       columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
     end
   end
-  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
 end
 
 -- Of a state with several parts.
