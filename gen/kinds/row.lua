@@ -12,10 +12,10 @@ local M = {}
 
 M.name, M.declarator, M.default_inputs = "row", "row", "x"
 M.has_body = true
-M.only_cpu = "reduces, which has no kernels for it yet"
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.has_stages = true
+M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.schema = { result = "string", empty = "number" }
 
@@ -106,6 +106,25 @@ function M.blocks(kit, types, op, wanted, dag_for)
   return records, true
 end
 
+-- Its kernels for CUDA: one for each dtype of the inputs, in both widths; and that these are all.
+function M.cuda_records(kit, types, op, wanted, _, dag_for)
+  local records, is_made = {}, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
+  for _, t in ipairs(types.list) do
+    local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    if K and is_made[K] then
+      local T, dtypes = types.by_name[K].kind == "float" and t.kind ~= "float" and t.floating or t.name, {}
+      for k, input in ipairs(op.inputs) do dtypes[k] = input.type or t.name end
+      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or M.result_dtype(types, op, T) end
+      for _, is_wide in ipairs { false, true } do
+        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+        records[#records + 1] = kit.rows_record(types, fields, dag_for(op, K), function(given) return kit.record(op.c_name, given) end)
+      end
+    end
+  end
+  return records, true
+end
+
 ---------------------------------------------------------------------------------------------------- tables
 
 -- A value's number. ORDER VALUE of runtime/core/row/row_program.h
@@ -178,7 +197,7 @@ function M.table.text(packs_of, upper, bits_of)
       rows[#rows + 1] = { head = record }
       at[record.reducer] = rows[#rows]
     end
-    at[record.reducer][record.part] = "&" .. pack.name
+    at[record.reducer][record.part] = pack.name and "&" .. pack.name or "NULL"
   end
   for k, row in ipairs(rows) do
     local empty = row.head.empty

@@ -413,10 +413,16 @@ local function kind_rows(types, kind_names, by_role)
   return table.concat(out)
 end
 
--- kind_names: the set of those that may have kernels among them
-local function pack_rows(types, packs, kind_names)
+-- kind_names: the set of those that may have kernels among them; unbuilt: what reduces, where there are no kernels for the CPU
+local function pack_rows(types, packs, kind_names, unbuilt)
   if #packs == 0 then
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, {})
+    local by_role = {}
+    for k, record in ipairs(unbuilt) do
+      by_role.reduce = by_role.reduce or {}
+      by_role.reduce[k] = { record = record }
+    end
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n"
+      .. kind_rows(types, kind_names, by_role)
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -470,7 +476,7 @@ M.KERNEL_MACROS = [[
 -- devices: the device_tables of other targets (gen/targets/all.lua).
 -- options.kinds: set of the names of the kinds of op that are compiled; options.is_library: whether the text has a table of them
 -- (qn_kinds) and one of the library's own ops, and all dtypes promote; options.allocator: the public C function that allocates
--- outputs, or nil.
+-- outputs, or nil; options.unbuilt: of what reduces the records, which have no kernels where packs is empty.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local allocator, kind_names = options.allocator, options.kinds
   local backends, headers, declared = {}, {}, {}
@@ -508,9 +514,10 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
     .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
-    .. declarations(kind_names, backends, options.is_library) .. "\n" .. op_rows(types, ops, built, records_of, devices, packs) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n" 
+    .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
-    .. pack_rows(types, packs, kind_names) .. "\n"
+    .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
     .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
     .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
     .. table.concat(typed, "\n") .. "\n"

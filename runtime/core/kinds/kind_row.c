@@ -143,16 +143,20 @@ static quern_status read_outputs(const quern_op_info *info, const qn_row_op *row
 
 extern const qn_backend qn_row_cpu;
 
+/* Chooses the device and its backend, and notes what is in host memory of another device's call. */
 static quern_status check_device(const quern_op_info *info, const row_operands *operands, qn_decision *decision) {
-  char text[QN_DEVICE_CHARS];
+  DLDevice device;
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
-                                                operands->tensor + info->n_in, &decision->device);
-  if (status) return status;
-  if (decision->device.device_type != kDLCPU)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
-  decision->backend = &qn_row_cpu;
-  return qn_cpu_check(info);
+                                                operands->tensor + info->n_in, &device);
+  decision->values = decision->pinned = 0;
+  if (status || (status = qn_decide_choose_backend(info, device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
+  if (device.device_type == kDLCPU) decision->backend = &qn_row_cpu;
+  for (int32_t k = 0; k < info->n_in + info->n_out && device.device_type != kDLCPU; k++) {
+    decision->values |= (uint32_t)(operands->tensor[k].device.device_type == kDLCPU) << k;
+    decision->pinned |= (uint32_t)qn_device_is_pinned(operands->tensor[k].device) << k;
+  }
+  return QUERN_OK;
 }
 
 /* Not inlined, so that its stack is free when the op runs. */
@@ -179,7 +183,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   decision->slots = program->slots;
   decision->n_in = info->n_in;
   decision->n_operands = info->n_in + info->n_out;
-  decision->values = decision->pinned = 0;
+  if (decision->backend->stand_in && (status = decision->backend->stand_in(op, operands.dtype, decision))) return status;
   for (int32_t k = 0; k < decision->n_operands; k++) {
     decision->dtypes[k] = operands.dtype[k];
     decision->sizes[k] = operands.tensor[k].size;
@@ -187,6 +191,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   }
   qn_row_normalise(operands.ndim, operands.shape, operands.axes, row->is_reduced, info->n_in, operands.tensor, info->n_out,
                    operands.tensor + info->n_in, &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
   for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if (decision->nest.n_elements == 0 || !operands.has_data) return QUERN_OK;
@@ -196,7 +201,7 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
 static void bind_count(const qn_decision *decision, qn_params *params) {
   int32_t words = 0;
   for (int32_t k = 0; k < decision->n_slots; k++) words += qn_dtype_words(decision->slots[k].dtype);
-  params->slot[words] = (uint64_t)decision->count;
+  params->slot[words] = (uint64_t)decision->count; /* on each device: an i64 */
 }
 
 /* A run of a plan may not have another shape than was prepared. */
@@ -213,7 +218,7 @@ static quern_status check_run(const qn_decision *decision, const quern_call *cal
   return QUERN_OK;
 }
 
-const qn_kind qn_kind_row = {.name = "row", .result = row_result, .infer = infer_row, .measure = measure_row,
+const qn_kind qn_kind_row = {.name = "row", .has_rows = 1, .n_own_params = 1, .result = row_result, .infer = infer_row, .measure = measure_row,
                              .decide = decide_row, .bind = bind_count, .check_run = check_run};
 
 /* ---- On the CPU ---- */

@@ -7,7 +7,31 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/op/kind.h"
 #include "core/tensor/device.h"
+
+void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
+  if (qn_kind_of(decision->called)->has_rows)
+    qn_rows_choose(&decision->nest, decision->count, form);
+  else
+    qn_launch_choose(&decision->nest, decision->sizes, decision->op->info->n_out, decision->values, form);
+}
+
+const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
+                                    qn_launch_form *form) {
+  if (qn_kind_of(decision->called)->has_rows) return qn_rows_pick(variants, n_variants, &decision->nest, decision->count, form);
+  return qn_launch_pick(variants, n_variants, decision->dtypes, &decision->nest, decision->sizes, decision->op->info->n_out,
+                        decision->values, form);
+}
+
+void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
+  const qn_kind *kind = qn_kind_of(decision->called);
+  const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
+  if (kind->has_rows)
+    qn_rows_pack(&decision->nest, decision->sizes, n_out, decision->values, decision->count, form, n_params, launch);
+  else
+    qn_launch_pack(&decision->nest, decision->sizes, n_out, decision->values, form, n_params, launch);
+}
 
 static int is_value(const qn_decision *decision, int32_t k) { return decision->values >> k & 1; }
 
