@@ -13,8 +13,8 @@ ignore = {
 -- Specs: their globals are what the sandbox gives them, see the environments in gen/front/spec.lua and the sets of dsl/types.lua.
 local SPEC = {
   std = { read_globals = {
-    "format", "unary", "binary", "op", "func", "constants", "tables", "dtype",
-    "all", "floating", "integer", "integral", "numeric", "INFINITY", "NAN", "PI",
+    "format", "unary", "binary", "op", "reduction", "row", "func", "constants", "tables", "dtype",
+    "all", "floating", "integer", "integral", "numeric", "real", "INFINITY", "NAN", "PI",
   } },
 }
 files["dsl"] = SPEC

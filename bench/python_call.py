@@ -16,18 +16,22 @@ import timeit
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import quern  # noqa: E402
 
-# Name, Quern's statement, the peer's. a, b, c, d are arrays of the peer's, of 8 items; s and z 2x2 ones, s transposed.
+# Name, Quern's statement, the peer's. a, b, c, d are arrays of the peer's, of 8 items; s and z of 2x2, s transposed; r of 2.
 NUMPY = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "numpy.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "numpy.add(a, b)"),
     ("add(a, 2.0, out=c)", "quern.add(a, 2.0, out=c)", "numpy.add(a, 2.0, out=c)"),
     ("exp(s, out=z), transposed", "quern.exp(s, out=z)", "numpy.exp(s, out=z)"),
+    ("sum(a)", "quern.sum(a)", "numpy.sum(a)"),
+    ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "numpy.sum(s, axis=0, out=r)"),
     ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "numpy.add(numpy.multiply(a, b, out=d), c, out=d)"),
 ]
 TORCH = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "torch.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "torch.add(a, b)"),
     ("gelu(a)", "quern.gelu(a)", "gelu(a)"),
+    ("sum(a)", "quern.sum(a)", "torch.sum(a)"),
+    ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "torch.sum(s, dim=0, out=r)"),
     ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "torch.addcmul(c, a, b, out=d)"),
 ]
 ARRAY = [
@@ -47,7 +51,8 @@ def peers():
     except ImportError:
         pass
     else:
-        arrays = dict(zip("abcd", numpy.float32(memory)), s=numpy.ones((2, 2), "f4").T, z=numpy.empty((2, 2), "f4"))
+        arrays = dict(zip("abcd", numpy.float32(memory)), s=numpy.ones((2, 2), "f4").T, z=numpy.empty((2, 2), "f4"),
+                      r=numpy.empty(2, "f4"))
         yield "NumPy " + numpy.__version__, NUMPY, dict(names, numpy=numpy, **arrays)
     try:
         import torch
@@ -55,7 +60,7 @@ def peers():
         pass
     else:
         torch.set_num_threads(1)
-        tensors = dict(zip("abcd", torch.tensor(memory).unbind()))
+        tensors = dict(zip("abcd", torch.tensor(memory).unbind()), s=torch.ones(2, 2).T, r=torch.empty(2))
         yield "PyTorch " + torch.__version__, TORCH, dict(names, torch=torch, gelu=torch.nn.functional.gelu, **tensors)
 
 

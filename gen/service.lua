@@ -266,6 +266,9 @@ local function kernel_source(self, request)
   local targets = require "gen.targets.all"
   local target = targets.by_name[request.target or targets.cpu.name]
   if not target then refuse("bug", "bug: no target '%s'", request.target) end
+  for k, name in ipairs(request.out_dtypes) do -- a library with dtypes in preview has some that the generator has not
+    if not self:get_model().types.by_name[name] then refuse("dtype", "output %d: unknown dtype '%s'", k, name) end
+  end
   self.kept[target] = self.kept[target] or target.sources(self.sources.read, self:get_model().types)
   local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])
   if not text then refuse(kind, "%s", items) end

@@ -8,14 +8,19 @@ import textwrap
 from pathlib import Path
 
 
+_TYPES = {"axis": "_Axis", "keepdims": "builtins.bool"}  # of a reducing op's parameters
+
+
 def signature(op, inputs, result, out=None):
     """One overload: the types of the inputs, and of `out` where it is given."""
     parameters = list(op.__signature__.parameters.values())[:len(op.inputs) + len(op.params)]
     words = ["self"]
-    for parameter, type in zip(parameters, inputs + ["float"] * len(op.params)):
+    types = [_TYPES.get(name, "float") if op._has_axis else "float" for name in op.params]
+    for parameter, type in zip(parameters, inputs + types):
         words.append("{}: {}{}".format(parameter.name, type, "" if parameter.default is parameter.empty else " = ..."))
     words += ["/"] if parameters[0].kind is parameters[0].POSITIONAL_ONLY else []
-    words += ["*", "out: " + out if out else "dtype: Optional[_DType] = None"]
+    words += ["*"] + (["out: " + out] if out else [])
+    words += ["dtype: Optional[_DType] = None"] if op._has_axis or not out else []
     return "    @overload\n    def __call__({}, stream: Optional[int] = None) -> {}: ...\n".format(", ".join(words), result)
 
 

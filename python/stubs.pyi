@@ -19,6 +19,7 @@ class _DLPack(Protocol):
 _Tensor = Union[_DLPack, Buffer]
 _Operand = Union[_DLPack, Buffer, float]
 _Shape = Union[int, Sequence[int]]
+_Axis = Union[int, tuple[int, ...], None]
 _DType = Union["dtype", str, Any]
 _Device = Union[tuple[int, int], str, Any]
 _T = TypeVar("_T", bound=_Tensor)

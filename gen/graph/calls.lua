@@ -155,7 +155,7 @@ function Scope:call_op(op, values, node, which)
               n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
   end
   local kind = kinds.of(op)
-  if kind.refusal and not (kind.has_stages and self.state.count) then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then

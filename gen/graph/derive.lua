@@ -24,7 +24,7 @@ for _, row in ipairs(primitives.list) do
   if type(row.derive) == "table" then M.RULES[row.name] = row.derive end
 end
 
--- A backward op's inputs that are no inputs of its op: grad, the op's output. ORDER QN_READS of kernel_abi.h
+-- A backward op's inputs that are no inputs of its op: grad, the op's output. ORDER QN_READS of runtime/base/op_traits.h
 M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
 
 -- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.

@@ -120,8 +120,8 @@ function M.op_dag(model, op, K, exact)
   end)
   if not ok then
     if type(result) ~= "table" then error(result, 0) end
-    local kind = (result.limit or result.kind == "limit") and "limit" or "syntax"
-    return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), kind
+    local failure = (result.limit or result.kind == "limit") and "limit" or "syntax"
+    return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), failure
   end
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
            first_output = op.outputs[1].name, combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }

@@ -10,6 +10,7 @@ local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
+local stage_text = require "gen.graph.stage_text"
 
 local M = {}
 
@@ -309,7 +310,14 @@ end
 function M.entry(model, request)
   local src = source_of(request.canonical)
   return guarded(src, function()
-    local host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+    local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
+    local host
+    if is_stage then
+      host = stage_text.read(model, request.canonical, src)
+      host.slots, host.names = slots_of(host.dag, model.types), { name = "a stage of a row" }
+    else
+      host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+    end
     local types, outputs, dtypes = model.types, {}, {}
     for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end
     for k, dtype in ipairs(request.out_dtypes) do

@@ -31,7 +31,7 @@ end
 function Scope:call_reduction(op, values, node)
   local types = self.state.types
   if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", op.name, #values) end
-  if not self.state.count then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kinds.of(op).refusal(op)) end
+  if not self.state.count then self:fail_as("syntax", node, "%s reduces, which only the body of a row does", op.name) end
   local value = self:settle(values[1], node)
   local D = dtype_of(value)
   local K = op_types.compute_type(types, op, D)

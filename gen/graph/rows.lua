@@ -60,6 +60,22 @@ local function extract(types, source, roots, cuts)
            first_output = source.first_output }, ins
 end
 
+-- The value of output `which` of a stage's DAG in another graph. args: nodes there, for its inputs, then its parameters
+function M.graft(dag, stage, args, which)
+  local copy = {}
+  for k, node in ipairs(stage.inputs) do copy[node] = args[k] end
+  for k, node in ipairs(stage.params) do copy[node] = args[#stage.inputs + k] end
+  for _, node in ipairs(dag_of.order { stage.outputs[which] }) do
+    if not copy[node] then
+      local inner, extra = {}, { value = node.value, index = node.index, name = node.name, table = node.table }
+      for k, arg in ipairs(node.args) do inner[k] = copy[arg] end
+      copy[node] = #inner == 0 and dag:node(node.op, node.type, inner, extra) or dag:make(node.op, node.type, inner, next(extra) and extra)
+      if node.label and #inner > 0 then copy[node].label = copy[node].label or node.label end
+    end
+  end
+  return copy[stage.outputs[which]]
+end
+
 -- The stages of a DAG (of expr.op_dag). Returns { stages, reduces, n_rows, row_types }.
 --   stages   list of { is_row, dag or nil, ins, outs, reduces }: ins, outs are values { input = k } | { output = k } | { row = r } |
 --            { temp = t }, with is_element, in the order of the dag's inputs and outputs; no dag: the one value is an input as it is, for

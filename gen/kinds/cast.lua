@@ -91,4 +91,6 @@ function M.cuda_records(kit, types, op, wanted, shapes)
   return records
 end
 
+function M.param_dtypes(_, T) return { T } end
+
 return M

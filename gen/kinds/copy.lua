@@ -27,4 +27,6 @@ function M.pack_role(op) return #op.inputs == 1 and "gather" or nil end
 
 function M.promotion() return "COMMON" end
 
+function M.param_dtypes(_, T) return { T } end
+
 return M

@@ -62,6 +62,8 @@ function M.compute_type(types, op, T)
   return op.bodies[T] and T or t.compute
 end
 
+function M.param_dtypes(types, T) return { types.by_name[T].compute } end
+
 -- The kernel dtypes of an op for the wanted dtypes (set of names), as a set.
 function M.kernel_dtypes(types, op, wanted, kind)
   local set = {}

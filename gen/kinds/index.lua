@@ -35,6 +35,8 @@ function M.compute_type(types, op, T)
   return elementwise.is_listed(op, T) and (types.by_name[T].kind == "float" and "f64" or "i64") or nil
 end
 
+function M.param_dtypes(types, T) return { types.by_name[T].kind == "float" and "f64" or "b64" } end
+
 function M.promotion() return "COMMON" end
 
 function M.want(types, op, wanted)

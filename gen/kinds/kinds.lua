@@ -13,11 +13,13 @@
 --   pack_role(op)         the role of the packing kernels that compute the op over contiguous elements; nil: there are none
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
 --   has_indices, promotes           its operands: see index.lua, copy.lua
+--   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
+--   param_dtypes(types, T)          the dtypes that parameters are converted to in a call of a promoted or chosen dtype T
 --   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
@@ -33,8 +35,8 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.index", require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy",
-           elementwise }
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.index", require "gen.kinds.compact",
+           require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
 
 local of_name = {}
 for _, kind in ipairs(M.list) do
@@ -43,7 +45,7 @@ for _, kind in ipairs(M.list) do
     local inputs, params = kind.own_inputs or {}, kind.own_params or {}
     kind.names = table.move(params, 1, #params, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
   end
-  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion" } do -- flags are each kind's own
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion", "param_dtypes" } do -- flags are each kind's own
     kind[key] = kind[key] or elementwise[key]
   end
 end

@@ -62,8 +62,8 @@ function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXE
 
 M.compute_type = elementwise.compute_type
 
--- Why it is no part of an expression.
-function M.refusal() return "it reduces; call it by itself" end
+-- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
@@ -159,7 +159,7 @@ function M.own_rows(types, op, records, context)
           reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type])
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                                   #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
@@ -236,7 +236,8 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values }
+    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
+                     K = A, rank = "2", values = reducer_values }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end

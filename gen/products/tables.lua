@@ -11,6 +11,7 @@ local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
+local numbers = require "gen.products.numbers"
 
 local M = {}
 
@@ -74,6 +75,11 @@ typedef enum qn_dtype_kind { QN_KIND_BOOL, QN_KIND_INTEGER, QN_KIND_FLOAT, QN_KI
 #define QN_DTYPE_N_SIZES %d /* elements have 1, 2, 4 ... bytes: so many sizes */
 
 ]], n_codes(types), n_sizes(types)) .. [[
+/* Converts a number to a dtype: see qn_params_number. */
+struct quern_scalar;
+struct qn_dtype_info;
+typedef const char *qn_from_number(const struct quern_scalar *scalar, const struct qn_dtype_info *info, uint64_t *slot);
+
 typedef struct qn_dtype_info {
   const char *name;
   uint8_t code;       /* DLPack type code; QN_DTYPE_NONE for bits */
@@ -86,6 +92,7 @@ typedef struct qn_dtype_info {
   uint8_t built;      /* 1: kernels exist in this build */
   uint8_t exponent, digits; /* bits of a float's exponent and significand, the implicit one included; 0: it is no float */
   uint8_t is_finite;  /* 1: a float without infinity; its NaN is all ones, which is also what is too large */
+  qn_from_number *from_number; /* NULL: no parameter of this build's ops needs it */
 } qn_dtype_info;
 
 extern const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT];
@@ -126,16 +133,19 @@ local function met_by_promotion(types, built)
   return set
 end
 
--- promotes: the set of the dtypes with a row in the table of promotion
-local function dtype_tables(types, built, promotes)
+-- promotes: the set of the dtypes with a row in the table of promotion; conversions: the set of the files of conversions of
+-- parameters, or nil for all
+local function dtype_tables(types, built, promotes, conversions)
   local out = { "const qn_dtype_info qn_dtype_infos[QN_DTYPE_COUNT] = {" }
   for _, t in ipairs(types.list) do
     local bits = t.kind == "bits"
     local is_float = t.kind == "float"
-    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %s, %d, %d, %d, %d},", upper(t.name),
+    local file, convert = numbers.of(t)
+    out[#out + 1] = string.format("  [%s] = {\"%s\", %s, %d, %d, QN_KIND_%s, %s, %s, %s, %d, %d, %d, %d, %s},", upper(t.name),
       t.name, bits and "QN_DTYPE_NONE" or tostring(t.code), t.bits, t.size, t.kind:upper(), upper(t.compute), upper(t.floating),
       upper(bits and t.name or promote.bits_dtype(t)), (bits or built[t.name]) and 1 or 0,
-      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0)
+      is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0,
+      file and (not conversions or conversions[file]) and convert or "NULL")
   end
   out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
@@ -272,16 +282,16 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
--- The fields of a row that most ops do not have: the reason why the op is no part of an expression; the meaning of a backward
--- op's inputs and outputs.
-function M.further_fields(op)
+-- The traits of the library's row that most ops do not have: the reason why the op is no part of an expression; the meaning of a
+-- backward op's inputs and outputs.
+local function traits_of(op)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = "\n    .refusal = " .. c.string(refusal(op)) .. "," end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) end
   if op.backward_of then
-    out[#out + 1] = string.format("\n    .is_backward = 1,\n    .reads = {%s},\n    .by = {%s},", table.concat(op.reads, ", "),
+    out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))
   end
-  return table.concat(out)
+  return #out > 0 and "\n    .traits = &(const qn_op_traits){" .. table.concat(out, ",\n      ") .. "}," or ""
 end
 
 -- The class of an op: what the shapes of its results depend on.
@@ -293,7 +303,7 @@ end
 -- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
-local function builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
+local function builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind, is_library)
   local ahead = {}
   for _, device in ipairs(devices) do
     local rows = device.rows_of[op.name]
@@ -320,12 +330,12 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
     bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
     #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
     #mask > 0 and table.concat(mask, " | ") or "0",
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), M.further_fields(op),
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), is_library and traits_of(op) or "",
     of_kind and "\n    .of_kind = " .. of_kind .. "," or "",
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end
 
-local function op_rows(types, ops, built, records_of, devices, packs)
+local function op_rows(types, ops, built, records_of, devices, packs, is_library)
   local out, rows, is_there = {}, {}, {}
   local context = { upper = upper, built = built, reducer_of = {}, number = float_text }
   local n_reducers = 0
@@ -345,7 +355,7 @@ local function op_rows(types, ops, built, records_of, devices, packs)
       own, of_kind = own_rows(types, op, records, context)
       table.move(own, 1, #own, #out + 1, out)
     end
-    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind)
+    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind, is_library)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)
@@ -413,7 +423,7 @@ local function kind_rows(types, kind_names, by_role)
   return table.concat(out)
 end
 
--- kind_names: the set of those that may have kernels among them; unbuilt: what reduces, where there are no kernels for the CPU
+-- kind_names: the set of those that may have kernels among them; unbuilt: as op_table has it
 local function pack_rows(types, packs, kind_names, unbuilt)
   if #packs == 0 then
     local by_role = {}
@@ -421,8 +431,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
       by_role.reduce = by_role.reduce or {}
       by_role.reduce[k] = { record = record }
     end
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n"
-      .. kind_rows(types, kind_names, by_role)
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, by_role)
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -471,16 +480,21 @@ M.KERNEL_MACROS = [[
 #endif
 ]]
 
+-- What the library has above the core: the fields of qn_above_table.
+local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy" }
+
 -- op_table.c.
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
 -- devices: the device_tables of other targets (gen/targets/all.lua).
 -- options.kinds: set of the names of the kinds of op that are compiled; options.is_library: whether the text has a table of them
--- (qn_kinds) and one of the library's own ops, and all dtypes promote; options.allocator: the public C function that allocates
--- outputs, or nil; options.unbuilt: of what reduces the records, which have no kernels where packs is empty.
+-- (qn_kinds), one of the library's own ops and what the layers above the core add to it, and all dtypes promote;
+-- options.unbuilt: the records of what reduces, which have no kernels where packs is empty.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
-  local allocator, kind_names = options.allocator, options.kinds
+  local kind_names = options.kinds
   local backends, headers, declared = {}, {}, {}
-  if options.is_library then headers[1] = '#include "base/own_ops.h"\n' end
+  if options.is_library then
+    headers[1] = '#include <quern/dlpack_exchange.h>\n#include "base/op_traits.h"\n#include "base/own_ops.h"\n#include "run/extension.h"\n'
+  end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
   for _, device in ipairs(devices) do
@@ -502,6 +516,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   for _, record in ipairs(packs) do declare(record) end
   order.sort(names)
   local promotes = not options.is_library and met_by_promotion(types, built) or nil
+  local conversions = not options.is_library and numbers.needed(types, ops, built) or nil
   local declared_text = #declared > 0 and table.concat(declared, "\n") .. "\n" or ""
   local typed = {}
   for index, op in ipairs(ops) do
@@ -513,13 +528,13 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes) .. "\n"
-    .. declarations(kind_names, backends, options.is_library) .. "\n" 
-    .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt) .. "\n"
+    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
+    .. declarations(kind_names, backends, options.is_library) .. "\n"
+    .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt, options.is_library) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
-    .. (allocator and "#include <quern/dlpack_exchange.h>\n" or "")
-    .. "const quern_allocator qn_allocator = " .. (allocator or "NULL") .. ";\n\n"
+    .. string.format("const qn_above_table qn_above = {%s};\n\n",
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

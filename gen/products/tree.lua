@@ -85,8 +85,7 @@ local function add_core(job, parts)
     devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   devices, { kinds = kinds, is_library = job.is_library, unbuilt = reducers,
-                                              allocator = job.is_library and "quern_managed_alloc" })
+                                   devices, { kinds = kinds, is_library = job.is_library, unbuilt = reducers })
   local function path_of(name) return job.is_library and "core/" .. name or core_path(prefix, name) end
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
   job.put(nil, path_of "dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))

@@ -3,12 +3,20 @@
 -- What a tree is generated without: on request (`--no-threads`, `--no-environment`), and what none of its ops needs. Each leaves files
 -- of the core out and has a small one in their place. Pure.
 
+local kinds = require "gen.kinds.kinds"
+local numbers = require "gen.products.numbers"
+
 local M = {}
+
+-- Whether no parameter of a plan's ops needs a file of conversions.
+local function needs_none(path)
+  return function(plan) return not numbers.needed(plan.model.types, plan.ops, plan.wanted)[path] end
+end
 
 -- option: what asks for it; else is_unneeded(plan). files: of runtime/core; instead: what takes their place, of runtime/tree;
 -- note: what the public header says of it
 M.list = {
-  { option = "no-threads", files = { "base/workers.c", "base/thread.c", "base/thread.h" }, instead = { "workers_none.c" },
+  { option = "no-threads", files = { "base/workers.c", "base/thread.h" }, instead = { "workers_none.c" },
     note = {
       "Without threads (--no-threads): a call runs on the thread that makes it, or on the host's threads where parallel_for and",
       "threads of quern_options are given. Without parallel_for, threads has no effect. Calls may come from several threads.",
@@ -17,13 +25,20 @@ M.list = {
     note = {
       "Without environment (--no-environment): no environment variable is read. Those that are named below count as unset.",
     } },
-  { is_unneeded = function(plan)
-      for _, op in ipairs(plan.ops) do
-        if #op.params > 0 then return false end
-      end
-      return true
-    end, files = { "op/params.c" }, instead = { "params_none.c" }, note = {} },
+  { is_unneeded = needs_none "op/params.c", files = { "op/params.c" }, instead = { "params_none.c" }, note = {} },
 }
+
+-- The law of overlaps for outputs with loops of their own.
+table.insert(M.list, { files = { "tensor/apart.c" }, instead = {}, note = {}, is_unneeded = function(plan)
+  for _, op in ipairs(plan.ops) do
+    if kinds.of(op).has_own_nest then return false end
+  end
+  return true
+end })
+
+for _, path in ipairs(numbers.FILES) do
+  if path ~= "op/params.c" then M.list[#M.list + 1] = { is_unneeded = needs_none(path), files = { path }, instead = {}, note = {} } end
+end
 
 -- Of a run's options and a tree's plan: { files = set of paths, sources = list of paths, notes = list of lines }
 function M.of(options, plan)

@@ -23,9 +23,10 @@ def signature(op):
     names, are_real = _names(op)
     kind = Parameter.POSITIONAL_OR_KEYWORD if are_real else Parameter.POSITIONAL_ONLY
     defaults = [Parameter.empty] * len(op.inputs)
-    for value in op.params.values():
+    for name, value in op.params.items():
         is_behind_default = defaults and defaults[-1] is not Parameter.empty
-        defaults.append(Parameter.empty if value is None and not is_behind_default else value)
+        is_default = value is not None or is_behind_default or (op._has_axis and name == "axis")
+        defaults.append(value if is_default else Parameter.empty)
     parameters = [Parameter(name, kind, default=default) for name, default in zip(names, defaults)]
     parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _OPTIONS]
     return Signature(parameters)

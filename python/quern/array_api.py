@@ -22,11 +22,12 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
            "complex64", "complex128")
 
 # The standard's functions that are ops of the same name, positional inputs and result.
-_OPS = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or
-bitwise_right_shift bitwise_xor ceil conj copysign cos cosh divide equal exp expm1 floor floor_divide greater greater_equal hypot
-imag isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
-minimum multiply negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh sqrt square
-subtract tan tanh trunc where""".split()
+_OPS = """abs acos acosh add all any argmax argmin asin asinh atan atan2 atanh bitwise_and bitwise_invert
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor ceil conj copysign cos cosh count_nonzero cumulative_prod
+cumulative_sum divide equal exp expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less
+less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor max maximum mean min minimum
+multiply negative nextafter not_equal positive pow prod real reciprocal remainder round sign signbit sin sinh sqrt
+square std subtract sum tan tanh trunc var where""".split()
 
 for _name in _DTYPES:
     globals()[_name] = getattr(_quern, _name)
@@ -89,16 +90,16 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         start, stop = 0, start
     numbers = start, stop, step = tuple(map(_number_of, (start, stop, step)))
     if dtype is None:
-        dtype = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+        dtype = _builtins.max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     if step == 0:
         raise ValueError("arange: step is 0")
-    if all(isinstance(number, int) for number in numbers):
+    if _builtins.all(isinstance(number, int) for number in numbers):
         count = len(range(start, stop, step))
     else:
         length = (stop - start) / step
         if not _math.isfinite(length):
             raise ValueError("arange: from {} to {} by {} is no finite number of elements".format(*numbers))
-        count = max(0, _math.ceil(length))
+        count = _builtins.max(0, _math.ceil(length))
     result = empty(count, dtype=dtype, device=device)
     if result.dtype.kind in "iu" and count:
         limits, last = iinfo(result.dtype), start + (count - 1) * step
@@ -195,7 +196,7 @@ def _from_numbers(value, dtype):
     _flatten(value, shape, 0, numbers)
     if not numbers:
         return empty(shape, dtype=dtype)
-    widest = max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    widest = _builtins.max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
     dtype = widest if dtype is None else _quern.dtype(dtype)
     code, make = _ITEMS.get(dtype.name, _ITEMS["float64"])
     memory = memoryview(_array.array(code, map(make, numbers))).cast("B")

@@ -237,7 +237,7 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
                                      const qn_ref *ref, uint64_t *args) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < decision->n_operands && !status; k++)
-    if (decision->pinned >> k & 1) status = device_address(info, k, scope, ref[k], &args[k]);
+    if (qn_cuda_is_pinned(decision, k)) status = device_address(info, k, scope, ref[k], &args[k]);
   return status;
 }
 
@@ -367,21 +367,22 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
   return launch(decision, (const qn_cuda_run *)run, ref, params, call);
 }
 
-static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  const quern_op *op = decision->op;
+static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                              size_t *bytes) {
   const qn_cuda_facts *facts;
+  qn_decision decision;
   qn_sentence kept;
   kernel_choice choice;
-  (void)call;
-  *bytes = 0;
+  quern_status status = qn_cuda_decide(op, in, out, call, &decision);
+  if (status || decision.nest.n_elements == 0) return status;
   qn_status_keep(&kept);
-  if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
+  if (qn_cuda_device_facts(decision.device.device_id, &facts)) {
     qn_status_restore(&kept); /* the call reports it */
     return QUERN_OK;
   }
-  choose(op, decision, facts, &choice);
-  const qn_code *code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 0);
-  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
+  choose(decision.op, &decision, facts, &choice);
+  const qn_code *code = qn_cuda_code_of(decision.op, decision.specialised, &choice.form, facts->capability, 0);
+  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(&decision, facts->capability);
   return QUERN_OK;
 }
 

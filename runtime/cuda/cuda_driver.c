@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/thread.h"
 #include "base/jit_environment.h"
 #include "base/module.h"
+#include "base/thread_shield.h"
 
 #define DRIVER_FILE "libcuda.so.1"
 #define OLDEST 11000 /* of drivers and, by its major version, of compilers */

@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/thread.h"
 #include "base/digest.h"
+#include "base/thread_shield.h"
 
 /* ---- The format ---- */
 

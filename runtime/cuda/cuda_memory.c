@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/base/status.h"
-#include "core/base/thread.h"
+#include "base/thread_shield.h"
 #include "cuda/cuda_context.h"
 
 /* ---- Allocation ---- */

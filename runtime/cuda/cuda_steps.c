@@ -13,7 +13,7 @@
 
 #include "base/own_ops.h"
 #include "core/base/status.h"
-#include "core/simt/launch.h"
+#include "core/simt/cuda.h"
 #include "cuda/cuda_built.h"
 #include "run/program.h"
 #include "run/specialised.h"
@@ -36,13 +36,12 @@ static uint8_t compute_size_of(const qn_decision *decision, int32_t k) {
   return qn_dtype_infos[compute_dtype_of(decision, k)].size;
 }
 
-/* Whether the steps use the operand's own memory: it is contiguous and in the program's dtype; for an output also in_place. */
+/* Whether the steps use the operand's own memory: it is contiguous and in the program's dtype; an output is not in to_blocks. */
 static int is_direct(const qn_decision *decision, int32_t k) {
   const qn_nest *nest = &decision->nest;
-  const int32_t output = k - decision->n_in;
   int64_t step = decision->sizes[k];
-  if (compute_dtype_of(decision, k) != decision->dtypes[k] || decision->values >> k & 1) return 0;
-  if (output >= 0 && !(program_of(decision)->head.in_place >> output & 1)) return 0;
+  if (compute_dtype_of(decision, k) != decision->dtypes[k] || qn_cuda_values(decision) >> k & 1) return 0;
+  if (program_of(decision)->head.to_blocks >> k & 1) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
     if (nest->stride[k][d] != step) return 0;
     step *= nest->n[d];
@@ -227,7 +226,7 @@ static quern_status move(walk *w, int32_t k) {
   const int is_input = k < decision->n_in;
   const uint8_t own = decision->sizes[k], compute = compute_size_of(decision, k);
   const uint8_t sizes[2] = {is_input ? own : compute, is_input ? compute : own};
-  const uint32_t values = decision->values >> k & 1;
+  const uint32_t values = qn_cuda_values(decision) >> k & 1;
   const char *why;
   qn_launch_form form;
   int32_t n;
@@ -352,7 +351,7 @@ static quern_status run_chunks(walk *w, const uint64_t *args, int64_t rows) {
     w->rows = left < rows ? left : rows;
     w->count = inner * w->rows;
     for (int32_t k = 0; k < nest->n_operands; k++) {
-      const int is_value = w->decision->values >> k & 1;
+      const int is_value = qn_cuda_values(w->decision) >> k & 1;
       w->operand[k] = args ? args[k] : 0;
       for (int32_t d = w->split; d < nest->rank && !is_value; d++) w->operand[k] += (uint64_t)(at[d] * nest->stride[k][d]);
       if (is_direct(w->decision, k)) w->chunk[k] = w->operand[k];
@@ -378,7 +377,7 @@ quern_status qn_cuda_steps_run(const qn_decision *decision, const qn_cuda_facts 
   int64_t rows;
   const char *why = qn_cuda_steps_refuse(decision, facts->capability, bytes, &chunks);
   if (why) return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s", name, why);
-  const size_t n_words = (size_t)(program->n_temps + program->head.n_ones);
+  const size_t n_words = (size_t)(program->n_temps + program->n_ones);
   walk *w = calloc(1, sizeof *w + n_words * sizeof(uint64_t));
   errno = kept_errno;
   if (!w) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", name);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/device_memory.h"
+#include "base/thread_shield.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
-#include "core/base/thread.h"
 #include "exchange/descriptor.h"
 #include "exchange/managed.h"
 #include "exchange/managed_copy.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/base/thread.h"
+#include "base/thread_shield.h"
 #include "base/jit_environment.h"
 #include "jit/jit_queue.h"
 #include "jit/jit_work.h"

@@ -16,6 +16,7 @@
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/thread_shield.h"
 
 /* The generator and the host's log run on it; compilers have stacks of their own. */
 #define STACK_BYTES (512 << 10)

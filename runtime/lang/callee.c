@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include "base/op_traits.h"
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
+#include "core/row/row_program.h"
 
 #define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* namespace.name.output and a 0 */
 
@@ -43,9 +45,10 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "%.*s is an op that the host registered: nothing is known of it that an expression could use; call "
                           "it by itself",
                           SHOWN(source, token));
-  if (!op->builtin->refusal) return QUERN_OK;
+  const qn_op_traits *traits = op->builtin->traits;
+  if (!traits || !traits->refusal) return QUERN_OK;
   return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
-                        op->builtin->refusal);
+                        traits->refusal);
 }
 
 /* The op and the index of the output of NAME.OUTPUT; NULL: there is none. Cuts ".OUTPUT" off the name. */
@@ -104,9 +107,24 @@ quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_to
   return call->v.function ? QUERN_OK : refuse_unknown(ctx, source, token, name);
 }
 
+int qn_callee_reduces(const qn_instruction *call) { return call->kind == QN_CODE_OP && qn_row_op_of(call->v.op->builtin) != NULL; }
+
+/* The name of the op of two operands for a call of a reduction such as max(x, y); NULL: there is none. */
+static const char *elementwise_twin(const quern_op *op, char name[2 * QN_SYNTAX_MAX_NAME]) {
+  qn_strbuf buf = {name, 2 * QN_SYNTAX_MAX_NAME, 0};
+  qn_strbuf_add(&buf, "%.64simum", op->info->name);
+  return qn_registry_find(op->ctx, name) ? name : NULL;
+}
+
 quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n) {
   const quern_op_info *info = call->kind == QN_CODE_OP ? &call->v.op->builtin->info : NULL;
+  const qn_row_op *row = info ? qn_row_op_of(call->v.op->builtin) : NULL;
   int32_t n_in = info ? info->n_in : call->kind == QN_CODE_GRAD ? 2 : call->v.function->n_args, n_params = info ? info->n_params : 0;
+  if (row) n_params -= qn_row_n_shape_params(row);
+  char twin[2 * QN_SYNTAX_MAX_NAME];
+  if (row && n == 2 && n_in == 1 && elementwise_twin(call->v.op, twin))
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes 1 argument and axis=, got 2: of two operands write %s(x, y)",
+                          SHOWN(source, token), twin);
   if (n < n_in || n > n_in + n_params) {
     if (n_params == 0)
       return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d", SHOWN(source, token), n_in,

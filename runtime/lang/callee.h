@@ -10,6 +10,9 @@
  * name, SYNTAX, UNSUPPORTED. */
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
 
+/* Whether a call is of an op with axes. */
+int qn_callee_reduces(const qn_instruction *call);
+
 /* Whether it takes `n` arguments. Errors: SYNTAX. */
 quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n);
 

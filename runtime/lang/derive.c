@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/op_traits.h"
 #include "core/base/status.h"
 
 #define MAX_STACK 8
@@ -154,7 +155,7 @@ static const quern_op *backward_of(const walk *w, const quern_op_info *info, int
     const quern_op_info *found = &w->ops[k]->builtin->info;
     if (strcmp(found->name, info->backward) != 0) continue;
     for (*which = 0; *which < found->n_out; ++*which)
-      if (w->ops[k]->builtin->by[*which] == input) return w->ops[k];
+      if (w->ops[k]->builtin->traits->by[*which] == input) return w->ops[k];
   }
   return NULL;
 }
@@ -166,13 +167,14 @@ static int32_t by_backward(walk *w, int32_t value, int32_t k, int32_t grad) {
   int32_t which;
   const quern_op *backward = backward_of(w, info, k, &which);
   if (!backward) {
-    w->is_twice = call->op->builtin->is_backward;
+    const qn_op_traits *traits = call->op->builtin->traits;
+    w->is_twice = traits && traits->is_backward;
     return refuse(w, info->name);
   }
   const quern_op_info *of_backward = &backward->builtin->info;
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   for (int32_t i = 0; i < of_backward->n_in; i++) {
-    const uint8_t read = backward->builtin->reads[i];
+    const uint8_t read = backward->builtin->traits->reads[i];
     args[i] = read == QN_READS_GRAD ? grad : read == QN_READS_OUTPUT ? value : argument(w, value, read);
   }
   for (int32_t j = 0; j < info->n_params; j++) args[of_backward->n_in + j] = argument(w, value, info->n_in + j);
@@ -189,6 +191,13 @@ static int32_t of_op(walk *w, int32_t value) {
     if (grad >= 0) sum = plus(w, sum, by_backward(w, value, k, grad));
   }
   return sum;
+}
+
+/* A reduction, or a kernel of an op that reduces: no rule here. */
+static int32_t of_row(walk *w, int32_t value) {
+  for (int32_t k = 0; k < value_of(w, value)->n_args; k++)
+    if (w->grads[argument(w, value, k)] >= 0) w->wrong = "an expression that reduces";
+  return -1;
 }
 
 /* ---- The whole ---- */
@@ -215,6 +224,7 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
     w.grads[i] = i == by                      ? constant(&w, type_of(&w, i), 1)
                  : kind == QN_VALUE_PRIMITIVE ? of_primitive(&w, i)
                  : kind == QN_VALUE_OP        ? of_op(&w, i)
+                 : kind == QN_VALUE_REDUCE || kind == QN_VALUE_KERNEL ? of_row(&w, i)
                                               : -1;
   }
   *derivative = w.grads[of];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/row/row_program.h"
+#include "lang/callee.h"
 #include "lang/parse.h"
 
 /* ---- Canonical text ---- */
@@ -70,25 +72,74 @@ static quern_status no_memory(const qn_parsed *p) {
   return qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)p->source.name_size, p->source.name);
 }
 
+/* ---- Reduced outputs ---- */
+
+/* Whether the values on a stack, and of variables, are one for each row; and whether that keeps the reduced dimensions. */
+typedef struct row_flags {
+  uint8_t is_element, keeps;
+} row_flags;
+
+/* Sets which outputs are values of a row. flags: room for the stack and the variables. */
+static void find_reduced(const qn_parsed *p, row_flags *flags, qn_expression *e) {
+  row_flags *variables = flags + p->stack;
+  int32_t n = 0;
+  for (int32_t i = 0; i < p->n_code; i++) {
+    const qn_instruction *at = &p->code[i];
+    row_flags made = {0, 0};
+    for (int32_t k = n - at->n_args; k < n; k++) {
+      made.is_element |= flags[k].is_element;
+      made.keeps |= flags[k].keeps;
+    }
+    n -= at->n_args;
+    if (at->kind == QN_CODE_INPUT) made.is_element = 1;
+    if (at->kind == QN_CODE_VARIABLE) made = variables[at->v.index];
+    if (qn_callee_reduces(at)) {
+      made.keeps |= p->axes[at->axes].keepdims;
+      if (qn_row_op_of(at->v.op->builtin)->is_reduced) made.is_element = 0;
+    }
+    if (at->kind == QN_CODE_ASSIGN) {
+      variables[at->v.index] = made;
+      n = 0;
+    } else {
+      flags[n++] = made;
+    }
+  }
+  for (int32_t k = 0; k < p->n_out; k++) {
+    const row_flags out = variables[p->out_variables[k]];
+    if (p->n_axes && !out.is_element) e->reduced |= 1u << k;
+    if (out.keeps) e->keepdims |= 1u << k;
+  }
+}
+
 /* Makes the expression, in one allocation. */
 static quern_status keep(const qn_parsed *p, qn_expression **expression) {
   const size_t canonical = write_canonical(p, NULL), n_names = (size_t)(p->n_in + p->n_out + p->n_params);
   const size_t code_bytes = (size_t)p->n_code * sizeof p->code[0], ops_bytes = (size_t)p->n_ops * sizeof p->ops[0];
-  const size_t out_bytes = (size_t)p->n_out * sizeof(int32_t);
-  qn_expression *e = malloc(sizeof *e + code_bytes + ops_bytes + n_names * sizeof(char *) + out_bytes + p->source.name_size +
+  const size_t out_bytes = (size_t)p->n_out * sizeof(int32_t), axes_bytes = (size_t)p->n_axes * sizeof(qn_axes);
+  row_flags *flags = malloc(((size_t)p->stack + (size_t)p->n_variables) * sizeof *flags + 1);
+  if (!flags) return no_memory(p);
+  qn_expression *e = malloc(sizeof *e + axes_bytes + code_bytes + ops_bytes + n_names * sizeof(char *) + out_bytes + p->source.name_size +
                             p->source.size + canonical + 3 + names_bytes(p, p->n_in, p->in) +
                             names_bytes(p, p->n_out, p->out) + names_bytes(p, p->n_params, p->params));
-  if (!e) return no_memory(p);
+  if (!e) {
+    free(flags);
+    return no_memory(p);
+  }
   qn_instruction *code = (qn_instruction *)(e + 1);
   const quern_op **ops = (const quern_op **)(code + p->n_code);
   const char **names = (const char **)(ops + p->n_ops);
   int32_t *out_variables = (int32_t *)(names + n_names);
-  char *text = (char *)(out_variables + p->n_out);
+  qn_axes *axes = (qn_axes *)(void *)(out_variables + p->n_out);
+  char *text = (char *)(axes + p->n_axes);
+  if (p->n_axes) memcpy(axes, p->axes, axes_bytes);
   memcpy(code, p->code, code_bytes);
   if (p->n_ops) memcpy(ops, p->ops, ops_bytes);
   memcpy(out_variables, p->out_variables, out_bytes);
   *e = (qn_expression){.n_in = p->n_in, .n_out = p->n_out, .n_params = p->n_params, .n_ops = p->n_ops, .ops = ops, .code = code,
-                       .n_code = p->n_code, .n_variables = p->n_variables, .stack = p->stack, .out_variables = out_variables};
+                       .n_code = p->n_code, .n_variables = p->n_variables, .stack = p->stack, .out_variables = out_variables,
+                       .axes = axes, .n_axes = p->n_axes};
+  find_reduced(p, flags, e);
+  free(flags);
   e->name = keep_text(p->source.name, p->source.name_size, &text);
   e->text = keep_text(p->source.text, p->source.size, &text);
   e->in_names = keep_names(p, p->n_in, p->in, names, &text);

@@ -20,6 +20,9 @@ typedef struct qn_expression {
   /* For typing.c: */
   const qn_instruction *code;
   const int32_t *out_variables; /* [n_out]: the variable that holds each output's value at the end */
+  const qn_axes *axes;          /* [n_axes]: of each call that reduces; none: the expression works element by element */
+  int32_t n_axes;
+  uint32_t reduced, keepdims;   /* bit k: output k is a row's value; and it keeps the reduced dimensions, as 1 */
   int32_t n_code, n_variables, stack; /* stack: its greatest depth */
 } qn_expression;
 

@@ -23,11 +23,20 @@ typedef enum qn_code_kind {
   QN_CODE_ASSIGN    /* pops the value; index: the variable; what: its declared qn_dtype, or QN_DTYPE_NONE */
 } qn_code_kind;
 
+/* The axes of a call that reduces, as it is written. */
+#define QN_MAX_AXES 32
+typedef struct qn_axes {
+  uint8_t is_all, keepdims;
+  uint8_t n;
+  int8_t axis[QN_MAX_AXES]; /* negative: counted from the last dimension of the argument */
+} qn_axes;
+
 /* An expression is a list of these in postfix order, operands before operators: it is evaluated by one walk with a stack of
  * values. */
 typedef struct qn_instruction {
   uint8_t kind, what;
   uint16_t n_args;
+  uint16_t axes; /* of a call that reduces: the number of its axes in the expression's list */
   uint32_t at; /* its place in the text */
   union {
     qn_number number;

@@ -32,6 +32,7 @@ typedef struct open_nest {
   const qn_token *token; /* the name of a call, else the token that begins it */
   qn_instruction call;
   int32_t n_args;        /* read so far */
+  int has_keyword;       /* of a call that reduces: axis or keepdims has been read */
 } open_nest;
 
 typedef struct parser {
@@ -259,9 +260,78 @@ static parse_state end_call(parser *p) {
       return WRONG(p, nest->call.at, "grad(expression, x): x must be an input");
     p->has_grad = 1;
   }
-  emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1)->v = nest->call.v;
+  qn_instruction *made = emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1);
+  made->v = nest->call.v;
+  made->axes = nest->call.axes;
   return HAS_OPERAND;
 }
+
+/* ---- Axes ---- */
+
+/* A whole number, with its sign. */
+static int axis_number(parser *p, int64_t most, const char *what, int64_t *value) {
+  const int is_negative = accept(p, QN_SIGN_SUB);
+  const qn_token *token = take(p);
+  qn_number number;
+  if (token->kind != QN_TOKEN_NUMBER) return missing(p, what, "", NULL, token);
+  p->status = qn_syntax_number(&p->parsed.source, token, &number);
+  if (p->status) return 0;
+  if (number.is_float || number.is_pattern || number.v.i > most)
+    return WRONG(p, token->at, "expected %s, found '%.*s'", what, SHOWN(p, token));
+  *value = is_negative ? -number.v.i : number.v.i;
+  return 1;
+}
+
+static int one_axis(parser *p, qn_axes *axes) {
+  int64_t axis;
+  if (!axis_number(p, QN_MAX_AXES, "an axis, a whole number,", &axis)) return 0;
+  if (axes->n == QN_MAX_AXES) return FAIL(p, QUERN_E_LIMIT, peek(p, 0)->at, "more than %d axes", QN_MAX_AXES);
+  axes->axis[axes->n++] = (int8_t)axis;
+  return 1;
+}
+
+/* axis = N or axis = (N, ...), keepdims = 0 or 1; behind '(' or ',' of a call that reduces. */
+static int keyword(parser *p, open_nest *nest) {
+  qn_axes *axes = &p->parsed.axes[nest->call.axes];
+  const qn_token *name = take(p);
+  const int is_axis = is_word(p, name, "axis");
+  int64_t value;
+  take(p);
+  if (!is_axis && !is_word(p, name, "keepdims"))
+    return WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", SHOWN(p, name));
+  nest->has_keyword = 1;
+  if (!is_axis) {
+    if (!axis_number(p, 1, "0 or 1", &value)) return 0;
+    if (value < 0) return WRONG(p, name->at, "keepdims: expected 0 or 1");
+    axes->keepdims = (uint8_t)value;
+    return 1;
+  }
+  if (!axes->is_all) return WRONG(p, name->at, "axis is given twice");
+  axes->is_all = 0;
+  if (!accept(p, QN_SIGN_OPEN)) return one_axis(p, axes);
+  while (!accept(p, QN_SIGN_CLOSE)) {
+    if (!one_axis(p, axes)) return 0;
+    if (!accept(p, QN_SIGN_COMMA)) return expect(p, QN_SIGN_CLOSE, " after the axes", NULL);
+  }
+  return 1;
+}
+
+static int is_keyword(parser *p) {
+  return peek(p, 0)->kind == QN_TOKEN_NAME && qn_token_is_sign(peek(p, 1), QN_SIGN_ASSIGN);
+}
+
+/* Reads keywords up to the end of the call. */
+static parse_state end_keywords(parser *p) {
+  open_nest *nest = innermost(p);
+  do {
+    if (!is_keyword(p)) return WRONG(p, peek(p, 0)->at, "an argument after axis or keepdims");
+    if (!keyword(p, nest)) return FAILED;
+  } while (accept(p, QN_SIGN_COMMA));
+  return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
+}
+
+/* Whether a keyword comes next in a call that takes keywords. */
+static int takes_keyword(parser *p) { return qn_callee_reduces(&innermost(p)->call) && is_keyword(p); }
 
 /* `token` is the name; its '(' comes next. */
 static parse_state begin_call(parser *p, const qn_token *token) {
@@ -270,8 +340,13 @@ static parse_state begin_call(parser *p, const qn_token *token) {
   if (p->status) return FAILED;
   if (call.kind == QN_CODE_OP) note_op(p, call.v.op);
   if (!begin_nest(p, IN_CALL, token)) return FAILED;
+  if (qn_callee_reduces(&call)) {
+    call.axes = (uint16_t)p->parsed.n_axes;
+    p->parsed.axes[p->parsed.n_axes++] = (qn_axes){.is_all = 1};
+  }
   innermost(p)->call = call;
   take(p);
+  if (takes_keyword(p)) return end_keywords(p);
   return accept(p, QN_SIGN_CLOSE) ? end_call(p) : WANTS_OPERAND;
 }
 
@@ -373,7 +448,7 @@ static parse_state end_part(parser *p) {
     return expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? HAS_OPERAND : FAILED;
   }
   nest->n_args++;
-  if (accept(p, QN_SIGN_COMMA)) return WANTS_OPERAND;
+  if (accept(p, QN_SIGN_COMMA)) return takes_keyword(p) ? end_keywords(p) : WANTS_OPERAND;
   return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
@@ -488,13 +563,15 @@ static int make_room(parser *p) {
   while (n_entries < n + n / 2) n_entries *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof(qn_instruction), ops_bytes = n * sizeof(quern_op *), waiting_bytes = n * sizeof(waiting);
   const size_t nests_bytes = MAX_DEPTH * sizeof(open_nest), names_bytes = n_entries * sizeof(int32_t);
-  char *at = p->parsed.scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + names_bytes);
+  const size_t axes_bytes = (n / 3 + 1) * sizeof(qn_axes); /* a call has three tokens */
+  char *at = p->parsed.scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + names_bytes + axes_bytes);
   if (!at) return 0;
   p->nests = (open_nest *)at;
   p->parsed.code = (qn_instruction *)(at += nests_bytes);
   p->parsed.ops = (const quern_op **)(at += code_bytes);
   p->waiting = (waiting *)(at += ops_bytes);
-  p->names = (int32_t *)(at + waiting_bytes);
+  p->names = (int32_t *)(at += waiting_bytes);
+  p->parsed.axes = (qn_axes *)(at + names_bytes);
   p->names_mask = (uint32_t)n_entries - 1;
   memset(p->names, 0, names_bytes);
   return 1;

@@ -20,7 +20,9 @@ typedef struct qn_parsed {
   int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
   int32_t out[QN_MAX_OPERANDS]; /* -1: the result, which has no name */
   int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
-  void *scratch;        /* memory of code and ops */
+  qn_axes *axes;        /* of each call that reduces */
+  int32_t n_axes;
+  void *scratch;        /* memory of code, ops and axes */
 } qn_parsed;
 
 /* Fills in all but `source`, `tokens` and `n_tokens`, which come from qn_syntax_scan. To be freed on failure too. Ops are looked

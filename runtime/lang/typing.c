@@ -12,6 +12,7 @@
 
 #include "core/base/float_env.h"
 #include "core/op/params.h"
+#include "core/row/row_program.h"
 #include "lang/derive.h"
 #include "lang/values.h"
 #include "lang/weak.h"
@@ -447,6 +448,70 @@ static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
   return cast_to(t, value, dtype, &made) ? made.value : -1;
 }
 
+/* ---- Calls that reduce ---- */
+
+/* The values of a row op's program while its stages are typed. */
+typedef struct row_values {
+  int32_t input[QN_MAX_OPERANDS], output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES];
+} row_values;
+
+static int32_t *row_value(row_values *values, uint8_t code) {
+  if (code >= QN_ROW_TEMP) return &values->temp[code - QN_ROW_TEMP];
+  if (code >= QN_ROW_VALUE) return &values->row[code - QN_ROW_VALUE];
+  return code >= QN_ROW_OUTPUT ? &values->output[code - QN_ROW_OUTPUT] : &values->input[code];
+}
+
+/* The results of a stage's kernel. params: the values of the op's own parameters, then of the number of elements. */
+static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, const int32_t *params, row_values *values) {
+  int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS + 1];
+  if (!stage->variant) {
+    if (stage->n_out) *row_value(values, stage->values[stage->n_in]) = *row_value(values, stage->values[0]);
+    return 1;
+  }
+  for (int32_t k = 0; k < stage->n_in; k++) args[k] = *row_value(values, stage->values[k]);
+  for (int32_t k = 0; k < n_params; k++) args[stage->n_in + k] = params[k];
+  for (int32_t k = 0; k < stage->n_out; k++) {
+    const qn_value call = {.kind = QN_VALUE_KERNEL, .type = stage->variant->dtypes[stage->n_in + k], .index = k,
+                           .bits = stage->n_out, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
+    const int32_t value = add(t, call, args);
+    if (value < 0) return 0;
+    *row_value(values, stage->values[stage->n_in + k]) = value;
+  }
+  return 1;
+}
+
+/* A call of an op that reduces, for inputs of the promoted dtype: its stages as values. */
+static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operand *x, operand *made) {
+  const quern_op_info *info = &t->at->v.op->builtin->info;
+  const qn_row_program *program = row->programs[dtype];
+  const int32_t first = qn_row_n_shape_params(row);
+  int32_t params[QN_MAX_PARAMS + 1];
+  row_values values;
+  for (int32_t k = 0; k < info->n_in; k++)
+    if ((values.input[k] = promoted(t, &x[k], dtype)) < 0) return 0;
+  for (int32_t k = 0; k < program->n_slots; k++) {
+    const int32_t given = info->n_in + program->slots[k].param - first;
+    params[k] = parameter(t, info, program->slots[k].param, given < t->at->n_args ? &x[given] : NULL, program->slots[k].dtype);
+    if (params[k] < 0) return 0;
+  }
+  params[program->n_slots] = add(t, (qn_value){.kind = QN_VALUE_COUNT, .type = QN_I64}, NULL);
+  if (params[program->n_slots] < 0) return 0;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    if (stage->is_again) continue; /* the stage before has its results */
+    if (!type_stage(t, stage, program->n_slots + 1, params, &values)) return 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      const qn_row_reduce *reduce = &stage->reduces[r];
+      const int32_t arg = converted(t, *row_value(&values, reduce->from), reduce->by->dtype);
+      if (arg < 0) return 0;
+      const qn_value result = {.kind = QN_VALUE_REDUCE, .type = reduce->by->dtype, .index = t->at->axes, .reducer = reduce->by, .n_args = 1};
+      if ((values.row[reduce->to] = add(t, result, &arg)) < 0) return 0;
+    }
+  }
+  const uint8_t result = row->results[dtype];
+  return gives(converted(t, values.output[t->at->what], compute_of(result)), result, made);
+}
+
 static int type_op(typing *t, const operand *x, operand *made) {
   const quern_op *op = t->at->v.op;
   const qn_builtin *builtin = op->builtin;
@@ -459,6 +524,8 @@ static int type_op(typing *t, const operand *x, operand *made) {
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
+  const qn_row_op *row = qn_row_op_of(builtin);
+  if (row) return type_row(t, row, dtype, x, made);
   const uint8_t type = compute_of(dtype);
   const int is_own = builtin->own >> dtype & 1;
   for (int32_t k = 0; k < info->n_in; k++) {

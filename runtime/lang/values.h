@@ -15,19 +15,26 @@ typedef enum qn_value_kind {
   QN_VALUE_PARAM,
   QN_VALUE_CONSTANT,
   QN_VALUE_OP,
-  QN_VALUE_PRIMITIVE
+  QN_VALUE_PRIMITIVE,
+  QN_VALUE_KERNEL, /* `kernel` of a stage of an op that reduces */
+  QN_VALUE_REDUCE, /* its argument, reduced by `reducer` over the axes number `index` */
+  QN_VALUE_COUNT   /* an i64: the elements that one result is made of */
 } qn_value_kind;
 
 typedef struct qn_value {
   uint8_t kind;
   uint8_t type;         /* compute type, a qn_dtype; bool for a condition */
   uint8_t dtype;        /* INPUT: the tensor's qn_dtype */
+  uint8_t is_row;       /* INPUT of a stage: a value of the row */
   uint8_t kernel_dtype; /* OP: the kernel dtype for the promoted dtype of its inputs */
-  int32_t index;        /* of the INPUT or PARAM; OP: of the output */
-  uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1 */
+  int32_t index;        /* of the INPUT or PARAM; OP, KERNEL: of the output */
+  uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs */
   const quern_op *op;
   const qn_primitive *primitive;
-  /* Values args[first_arg ...]: the inputs; then the parameters of an OP: CONSTANT, PARAM, or computed from those. */
+  const qn_variant *kernel;
+  const struct qn_reducer *reducer;
+  /* Values args[first_arg ...]: the inputs; then the parameters of an OP or KERNEL: CONSTANT, PARAM, COUNT,
+   * or computed from those. */
   int32_t n_args, n_params, first_arg;
 } qn_value;
 

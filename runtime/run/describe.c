@@ -19,12 +19,12 @@ quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   text[0] = 0;
   if (!jit) return qn_status_fail(QUERN_E_MEMORY, "ctx_describe: out of memory");
   const qn_jit_cache *cache = qn_jit_disk(jit);
-  const quern_options *options = qn_registry_options(ctx);
+  const quern_options *options = qn_extension_options(ctx);
   const char *cc = options->cc ? options->cc : qn_environment_cc();
   const char *dir = qn_jit_cache_dir(cache), *trouble = qn_jit_cache_trouble(cache);
   qn_strbuf_add(&buf, "version: %d.%d.%d\n", QUERN_VERSION_MAJOR, QUERN_VERSION_MINOR, QUERN_VERSION_PATCH);
   qn_strbuf_add(&buf, "isa: %s\nmachine: %s\n", qn_isa_name(qn_isa_detect()), qn_isa_name(qn_isa_machine()));
-  qn_strbuf_add(&buf, "threads: %d\n", qn_slices_limit(qn_registry_ctx_slices(ctx)));
+  qn_strbuf_add(&buf, "threads: %d\n", qn_slices_limit(qn_registry_slices(qn_registry_at(ctx, 0))));
   qn_strbuf_add(&buf, "ops: %d\njit: %s\n", qn_registry_count(ctx), modes[qn_jit_mode(jit)]);
   qn_module_describe(&buf, "generator", "quern-gen.so", qn_generator_state());
   for (int32_t i = 0; i < qn_n_targets; i++) qn_targets[i]->describe(cc, &buf);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/op/registry.h"
 #include "core/base/status.h"
@@ -18,8 +19,8 @@ typedef struct loaded_spec {
   quern_op *ops[];
 } loaded_spec;
 
+/* What is made at first need. */
 typedef struct run_extension {
-  qn_extension base;
   qn_generator *generator;
   qn_jit *jit;
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
@@ -27,6 +28,13 @@ typedef struct run_extension {
   qn_digest digest; /* of all specs loaded so far */
   _Atomic(quern_op *) stand_ins[]; /* by built-in op */
 } run_extension;
+
+/* What is made with the context: its extension. */
+typedef struct context_part {
+  quern_options options;
+  _Atomic(run_extension *) run;
+  char strings[]; /* the copies of options.cache_dir and options.cc */
+} context_part;
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
@@ -38,8 +46,7 @@ static void spec_free(loaded_spec *spec) {
 
 /* ---- A context's ---- */
 
-static void extension_destroy(qn_extension *base) {
-  run_extension *extension = (struct run_extension *)base;
+static void run_destroy(run_extension *extension) {
   for (loaded_spec *at = extension->specs, *next; at; at = next) {
     next = at->next;
     spec_free(at);
@@ -54,31 +61,54 @@ static void extension_destroy(qn_extension *base) {
   free(extension);
 }
 
-static qn_extension *extension_make(quern_ctx *ctx) {
+static run_extension *run_make(const quern_options *options) {
   run_extension *extension = calloc(1, sizeof *extension + (size_t)qn_n_builtins * sizeof extension->stand_ins[0]);
   if (!extension) return NULL;
-  extension->base.destroy = extension_destroy;
   extension->digest = QN_DIGEST_START;
   extension->generator = qn_generator_create();
-  extension->jit = extension->generator ? qn_jit_create(qn_registry_options(ctx), extension->generator) : NULL;
+  extension->jit = extension->generator ? qn_jit_create(options, extension->generator) : NULL;
   if (!extension->jit) {
     qn_generator_destroy(extension->generator);
     free(extension);
     return NULL;
   }
   pthread_mutex_init(&extension->loading, NULL);
-  return &extension->base;
+  return extension;
+}
+
+void *qn_extension_create(const quern_options *options) {
+  const size_t dir = options && options->cache_dir ? strlen(options->cache_dir) + 1 : 0;
+  const size_t cc = options && options->cc ? strlen(options->cc) + 1 : 0;
+  context_part *part = malloc(sizeof *part + dir + cc);
+  if (!part) return NULL;
+  part->options = options ? *options : (quern_options){.size = sizeof *options};
+  if (dir) part->options.cache_dir = memcpy(part->strings, options->cache_dir, dir);
+  if (cc) part->options.cc = memcpy(part->strings + dir, options->cc, cc);
+  atomic_init(&part->run, NULL);
+  return part;
+}
+
+void qn_extension_destroy(void *extension) {
+  context_part *part = extension;
+  run_extension *run = atomic_load(&part->run);
+  if (run) run_destroy(run);
+  free(part);
+}
+
+const quern_options *qn_extension_options(const quern_ctx *ctx) {
+  const context_part *part = qn_registry_extension(ctx);
+  return &part->options;
 }
 
 /* Made at first need; NULL for lack of memory. Without a lock: what is made may log, and a log may call the library. */
 static run_extension *extension_of(quern_ctx *ctx) {
-  _Atomic(qn_extension *) *field = qn_registry_extension(ctx);
-  qn_extension *known = atomic_load_explicit(field, memory_order_acquire);
-  if (known) return (run_extension *)known;
-  qn_extension *made = extension_make(ctx);
-  if (!made || atomic_compare_exchange_strong(field, &known, made)) return (run_extension *)made;
-  made->destroy(made); /* another thread was quicker */
-  return (run_extension *)known;
+  context_part *part = qn_registry_extension(ctx);
+  run_extension *known = atomic_load_explicit(&part->run, memory_order_acquire);
+  if (known) return known;
+  run_extension *made = run_make(&part->options);
+  if (!made || atomic_compare_exchange_strong(&part->run, &known, made)) return made;
+  run_destroy(made); /* another thread was quicker */
+  return known;
 }
 
 qn_jit *qn_extension_jit(quern_ctx *ctx) {
@@ -112,6 +142,36 @@ quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **o
   return qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
 }
 
+static void free_newer(qn_op_table *table, const qn_op_table *before) {
+  for (qn_op_table *older; table != before; table = older) {
+    older = table->older;
+    free(table);
+  }
+}
+
+/* Adds ops of new names to the context's table: all of them, or none. Errors: EXISTS, MEMORY. */
+static quern_status add_ops(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
+  _Atomic(qn_op_table *) *field = qn_registry_table(ctx);
+  for (;;) {
+    qn_op_table *before = atomic_load(field), *table = before;
+    quern_status status = QUERN_OK;
+    for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
+      int found;
+      int32_t at = qn_registry_index(table, ops[i]->info->name, &found);
+      qn_op_table *made = found ? NULL : qn_registry_table_with(table, at, 0, ops[i]);
+      if (made)
+        table = made;
+      else
+        status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
+                       : no_memory(ops[i]->info->name);
+    }
+    qn_op_table *const was = before;
+    if (status == QUERN_OK && atomic_compare_exchange_strong(field, &before, table)) return QUERN_OK;
+    free_newer(table, was);
+    if (status) return status;
+  }
+}
+
 /* Adds a spec's ops to the context. Takes ownership of the ops, on failure too. digest: of all specs up to this one. */
 static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
@@ -128,7 +188,7 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
     else
       status = no_memory("spec_load");
   }
-  if (status == QUERN_OK) status = qn_registry_add(ctx, n, made->ops);
+  if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);
   if (status)
     spec_free(made);
   else

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * extension.h: the part of a context above the core: its generator, its compiled code, the ops of its specs. Made at first
- * need. Knows no tensors. */
+ * extension.h: the part of a context above the core: its options, its generator, its compiled code, the ops of its specs. All
+ * but the options is made at first need. Knows no tensors. */
 #ifndef QN_EXTENSION_H
 #define QN_EXTENSION_H
 
 #include "core/op/decision.h"
 #include "jit/jit.h"
+
+/* As qn_above_table has them. */
+void *qn_extension_create(const quern_options *options);
+void qn_extension_destroy(void *extension);
+
+/* The options of a context, with copies of their strings; all 0 by default. */
+const quern_options *qn_extension_options(const quern_ctx *ctx);
 
 /* The context's. NULL for lack of memory. */
 qn_jit *qn_extension_jit(quern_ctx *ctx);

@@ -243,7 +243,7 @@ static void assign_all(builder *b) {
     uint8_t size = size_of(node->type);
     switch (node->kind) {
       case QN_NODE_INPUT:
-        b->of_node[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = size, .index = node->index};
+        b->of_node[i] = (qn_register){.kind = QN_REGISTER_OPERAND, .step = node->uniform ? 0 : size, .index = node->index};
         break;
       case QN_NODE_SLOT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_SLOT, .index = node->index}; break;
       case QN_NODE_CONSTANT: b->of_node[i] = (qn_register){.kind = QN_REGISTER_CONSTANT, .index = node->index}; break;
@@ -267,8 +267,8 @@ static quern_status finish(builder *b) {
     bytes += b->temp_size[i];
   }
   before[b->n_temps] = bytes;
-  *program = (qn_program){.head = {.compute = qn_program_compute, .n_ones = b->n_ones, .temp_bytes = bytes},
-                          .n_steps = b->n_steps, .n_temps = b->n_temps, .steps = b->steps, .temp_before = before,
+  *program = (qn_program){.head = {.compute = qn_program_compute}, .n_steps = b->n_steps,
+                          .n_temps = b->n_temps, .n_ones = b->n_ones, .steps = b->steps, .temp_before = before,
                           .constants = b->n.pool};
   made->n_slots = b->n.n_slots;
   memcpy(made->slots, b->n.slots, sizeof made->slots);
@@ -284,7 +284,7 @@ static quern_status finish(builder *b) {
     if (b->n.nodes[i].kind == QN_NODE_INPUT) made->value[b->n.nodes[i].index] = b->n.nodes[i].type;
   for (int32_t k = 0; k < b->expression->n_out; k++) {
     made->value[b->expression->n_in + k] = b->n.nodes[b->n.out[k]].type;
-    if (b->written[k] >= b->last_read) program->head.in_place |= 1u << k;
+    if (b->written[k] < b->last_read) program->head.to_blocks |= 1u << (b->expression->n_in + k);
   }
   b->steps = NULL; /* owned by the program now */
   b->n.pool = NULL;

@@ -30,18 +30,6 @@ static const known_layout *find(qn_specialisation *own, const qn_layout_request 
   return at;
 }
 
-/* The digest of the specs of an expression's ops; zero if all are built in. */
-static qn_digest specs_of(const qn_expression *expression) {
-  qn_digest digest = {0, 0};
-  for (int32_t i = 0; i < expression->n_ops; i++) {
-    if (!expression->ops[i]->fused) continue;
-    const qn_digest *of_op = &qn_fused_op_of(expression->ops[i])->digest;
-    if (digest.high == 0 && digest.low == 0) digest = QN_DIGEST_START;
-    digest = qn_digest_add(digest, of_op, sizeof *of_op);
-  }
-  return digest;
-}
-
 /* The op, if it is compiled as a single op, because an expression would make NaNs canonical, or cannot have it. NULL: the
  * expression is compiled. */
 static const quern_op_info *by_itself(const qn_builtin *built) {
@@ -56,7 +44,7 @@ static qn_code *acquire(qn_fused_op *fused, const qn_specialisation *own, const 
   if (itself) qn_op_text_key(itself, key, sizeof key);
   const qn_code_request request = {
       .target = layout->target, .canonical = itself ? key : expression->canonical, .op = itself ? itself->name : NULL,
-      .specs = expression ? specs_of(expression) : (qn_digest){0, 0}, .n_in = qn_fused_op_n_inputs(fused),
+      .specs = expression ? qn_specs_of(expression) : (qn_digest){0, 0}, .n_in = qn_fused_op_n_inputs(fused),
       .n_out = fused->op.info->n_out, .dtypes = own->dtypes, .classes = layout->classes, .rank = layout->rank,
       .capability = layout->capability, .is_wide = layout->is_wide};
   return qn_jit_acquire(fused->jit, &request);

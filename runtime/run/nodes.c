@@ -92,6 +92,13 @@ static int32_t slot_of(const builder *b, int32_t param, uint8_t dtype) {
   return -1;
 }
 
+/* The words of all slots; the number of elements of a row follows them. */
+static int32_t slot_words(const builder *b) {
+  int32_t words = 0;
+  for (int32_t k = 0; k < b->n.n_slots; k++) words += qn_dtype_words(b->n.slots[k].dtype);
+  return words;
+}
+
 /* Makes the slots, sorted by parameter, then dtype. */
 static quern_status collect_slots(builder *b, const qn_typed *typed) {
   qn_nodes *made = &b->n;
@@ -241,9 +248,28 @@ static quern_status add_op(builder *b, const qn_value *value, const int32_t *arg
   return QUERN_OK;
 }
 
+/* ---- Ops that reduce ---- */
+
+/* The kernel of a stage. Its operands have the values' own dtypes, but those that are stored in another. */
+static void kernel_nodes(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+  const qn_variant *variant = value->kernel;
+  int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];
+  const int32_t n_out = (int32_t)value->bits;
+  for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
+    const int is_other = k < value->n_args && b->n.nodes[args[k]].type != variant->dtypes[k];
+    own[k] = is_other ? converted_node(b, args[k], variant->dtypes[k]) : args[k];
+    if (b->n.failed) return;
+  }
+  made[0] = step_node(b, (qn_node){.type = variant->dtypes[value->n_args], .variants = variant, .n_variants = 1, .n_args = value->n_args,
+                                   .n_params = value->n_params, .n_more = n_out - 1}, own);
+  for (int32_t k = 1; k < n_out && !b->n.failed; k++)
+    made[k] = add_node(b, (qn_node){.kind = QN_NODE_RESULT, .type = variant->dtypes[value->n_args + k],
+                                    .uniform = b->n.nodes[made[0]].uniform});
+}
+
 /* Whether two values are outputs of one call. */
 static int is_one_call(const qn_typed *typed, const qn_value *a, const qn_value *b) {
-  return a->op == b->op && a->kernel_dtype == b->kernel_dtype && a->n_args == b->n_args && a->n_params == b->n_params &&
+  return a->op == b->op && a->kernel == b->kernel && a->kernel_dtype == b->kernel_dtype && a->n_args == b->n_args && a->n_params == b->n_params &&
          memcmp(typed->args + a->first_arg, typed->args + b->first_arg,
                 (size_t)(a->n_args + a->n_params) * sizeof *typed->args) == 0;
 }
@@ -253,10 +279,14 @@ static quern_status op_node(builder *b, const qn_typed *typed, int32_t i, const 
   const qn_value *value = &typed->values[i];
   results_of results = {.value = i};
   int32_t at = 0;
-  if (value->op->builtin->info.n_out == 1) return add_op(b, value, args, made);
+  if (value->op && value->op->builtin->info.n_out == 1) return add_op(b, value, args, made);
   while (at < b->n_results && !is_one_call(typed, &typed->values[b->results[at].value], value)) at++;
   if (at == b->n_results) {
-    quern_status status = add_op(b, value, args, results.nodes);
+    quern_status status = QUERN_OK;
+    if (value->op)
+      status = add_op(b, value, args, results.nodes);
+    else
+      kernel_nodes(b, value, args, results.nodes);
     if (status || !RESERVE(b, results, b->n_results, 1, b->room_results)) return status;
     b->results[b->n_results++] = results;
   }
@@ -271,7 +301,10 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) args[k] = node_of[typed->args[value->first_arg + k]];
     switch (value->kind) {
       case QN_VALUE_INPUT:
-        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .index = value->index});
+        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .uniform = value->is_row, .index = value->index});
+        break;
+      case QN_VALUE_COUNT:
+        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_SLOT, .type = value->type, .uniform = 1, .index = slot_words(b)});
         break;
       case QN_VALUE_PARAM:
         node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_SLOT, .type = value->type, .uniform = 1,

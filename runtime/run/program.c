@@ -5,31 +5,27 @@
 
 #include "core/cpu/job.h"
 
-/* The current tile. */
-typedef struct tile {
-  const qn_job *job;
-  char *const *first;
-  char *scratch;
+/* The registers of one run. */
+typedef struct registers {
+  char *const *operand;
+  char *ones, *temps;
+  int64_t items;
   const uint64_t *params;
-} tile;
+} registers;
 
-static char *register_at(const qn_program *program, const qn_register *reg, const tile *at) {
-  const qn_job *job = at->job;
-  const qn_operand *operand;
+static char *register_at(const qn_program *program, const qn_register *reg, const registers *at) {
   switch (reg->kind) {
-    case QN_REGISTER_OPERAND:
-      operand = &job->operand[reg->index];
-      return operand->packing == QN_PACKING_IN_PLACE ? at->first[reg->index] : at->scratch + operand->block;
-    case QN_REGISTER_TEMP: return at->scratch + job->temps + (int64_t)program->temp_before[reg->index] * job->items;
-    case QN_REGISTER_ONE: return at->scratch + job->ones + 8 * reg->index;
+    case QN_REGISTER_OPERAND: return at->operand[reg->index];
+    case QN_REGISTER_TEMP: return at->temps + program->temp_before[reg->index] * at->items;
+    case QN_REGISTER_ONE: return at->ones + 8 * reg->index;
     case QN_REGISTER_CONSTANT: return (char *)(uintptr_t)(program->constants + reg->index);
     default: return (char *)(uintptr_t)(at->params + reg->index);
   }
 }
 
-void qn_program_compute(const qn_job *job, char *const *first, int64_t count, char *scratch, const void *params) {
-  const qn_program *program = (const qn_program *)job->program;
-  const tile at = {job, first, scratch, params};
+void qn_program_run(const qn_program *program, char *const *operand, int64_t count, char *ones, char *temps, int64_t items,
+                    const void *params) {
+  const registers at = {operand, ones, temps, items, params};
   for (int32_t i = 0; i < program->n_steps; i++) {
     const qn_step *step = &program->steps[i];
     const int64_t extent[3] = {step->single ? 1 : count, 1, 0};
@@ -42,4 +38,13 @@ void qn_program_compute(const qn_job *job, char *const *first, int64_t count, ch
     }
     step->kernel(ptr, (const int64_t(*)[2])stride, extent, register_at(program, &step->params, &at));
   }
+}
+
+void qn_program_compute(const qn_job *job, char *const *first, int64_t count, char *scratch, const void *params) {
+  char *operand[QN_MAX_OPERANDS];
+  for (int32_t k = 0; k < job->n_operands; k++)
+    operand[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? first[k] : scratch + job->operand[k].block;
+  const qn_program *program = (const qn_program *)job->program;
+  char *const ones = scratch + job->temps;
+  qn_program_run(program, operand, count, ones, ones + qn_program_ones_bytes(program), job->items, params);
 }

@@ -6,7 +6,7 @@
 #ifndef QN_PROGRAM_H
 #define QN_PROGRAM_H
 
-#include "core/op/tile_program.h"
+#include "core/cpu/job.h"
 
 typedef enum qn_register_kind {
   QN_REGISTER_OPERAND,  /* operand `index` of the job: its block, or the tensor itself */
@@ -34,11 +34,19 @@ typedef struct qn_step {
 
 typedef struct qn_program {
   qn_tile_program head; /* first: the engine's view of it */
-  int32_t n_steps, n_temps;
+  int32_t n_steps, n_temps, n_ones;
   const qn_step *steps;
   const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */
   const uint64_t *constants;
 } qn_program;
+
+/* Runs the steps over `count` elements. operand: each operand's items; ones, temps: the registers of one value, and the temporaries,
+ * which have room for `items` elements. */
+void qn_program_run(const qn_program *program, char *const *operand, int64_t count, char *ones, char *temps, int64_t items,
+                    const void *params);
+
+/* Bytes of the ONEs of a program, which lie before a tile's temporaries: whole cache lines. */
+static inline int32_t qn_program_ones_bytes(const qn_program *program) { return (8 * program->n_ones + 63) / 64 * 64; }
 
 /* As qn_tile_program.compute: the steps over one tile. */
 void qn_program_compute(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);

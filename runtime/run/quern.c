@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/op/params.h"
 #include "core/tensor/tensor.h"
-#include "core/base/thread.h"
+#include "base/thread_shield.h"
 #include "run/describe.h"
 #include "run/extension.h"
 #include "run/fused_ops.h"

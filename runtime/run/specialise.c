@@ -12,6 +12,7 @@
 #include "core/tensor/tensor.h"
 #include "lang/typing.h"
 #include "run/op_text.h"
+#include "run/row_stages.h"
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
@@ -39,6 +40,18 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
 }
 
 /* ---- Specialising ---- */
+
+qn_digest qn_specs_of(const qn_expression *expression) {
+  qn_digest digest = {0, 0};
+  for (int32_t i = 0; i < expression->n_ops; i++) {
+    if (!expression->ops[i]->fused) continue;
+    const qn_digest *of_op = &qn_fused_op_of(expression->ops[i])->digest;
+    if (digest.high == 0 && digest.low == 0) digest = QN_DIGEST_START;
+    digest = qn_digest_add(digest, of_op, sizeof *of_op);
+  }
+  return digest;
+}
+
 
 /* The copy op of an expression that only calls one on its inputs in order. Then the op's promotion holds, and elements that
  * have the promoted dtype keep their bits, as in a call of the op itself. */
@@ -88,6 +101,7 @@ static quern_status check_outputs(const qn_fused_op *fused, const qn_specialisat
 void qn_specialisation_free(qn_specialisation *specialisation) {
   if (!specialisation) return;
   qn_interpreter_free(specialisation->interpreted);
+  qn_row_stages_free(specialisation->rows);
   free(specialisation);
 }
 
@@ -100,6 +114,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   if (status) return status;
   specialised->dtypes = own->dtypes;
   specialised->n_nodes = typed->n_values;
+  if (expression->n_axes) return qn_row_stages_build(expression, typed, fused->generator, fused->jit, qn_specs_of(expression), &own->rows);
   const qn_builtin *builtin = moving_builtin(expression, own->dtypes);
   if (!builtin) builtin = single_builtin(expression, typed);
   if (builtin) {
@@ -114,7 +129,9 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   specialised->heavy = interpreted->heavy;
   specialised->n_slots = interpreted->n_slots;
   specialised->slots = interpreted->slots;
-  specialised->signature = (qn_signature){.heavy = interpreted->heavy, .program = &interpreted->program.head};
+  const qn_program *program = &interpreted->program;
+  specialised->signature = (qn_signature){.program = &program->head, .temp_bytes = program->temp_before[program->n_temps],
+                                          .fixed_bytes = qn_program_ones_bytes(program)};
   memcpy(specialised->signature.compute_dtypes, interpreted->value, sizeof interpreted->value);
   return QUERN_OK;
 }
@@ -197,5 +214,19 @@ quern_status qn_specialise_infer(const quern_op *op, const uint8_t *in_dtypes, u
   if (status) return status;
   memcpy(out_dtypes, typed->out_dtypes, (size_t)info->n_out);
   qn_typing_free(typed);
+  return QUERN_OK;
+}
+
+quern_status qn_specialise_infer_rows(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes,
+                                      const qn_row_stages **stages) {
+  const quern_op_info *info = op->info;
+  uint8_t dtypes[QN_MAX_OPERANDS];
+  const qn_specialised *specialised;
+  quern_status status = qn_specialise_infer(op, in_dtypes, out_dtypes);
+  if (status) return status;
+  memcpy(dtypes, in_dtypes, (size_t)info->n_in);
+  memcpy(dtypes + info->n_in, out_dtypes, (size_t)info->n_out);
+  if ((status = qn_specialise(op, dtypes, &specialised))) return status;
+  *stages = qn_specialisation_of(specialised)->rows;
   return QUERN_OK;
 }

@@ -20,6 +20,7 @@ typedef struct qn_specialisation {
   qn_specialised specialised;
   qn_interpreted *interpreted; /* NULL: one built op computes it: */
   const qn_builtin *built;
+  struct qn_row_stages *rows; /* of an expression that reduces, in place of both; else NULL */
   _Atomic(struct qn_layout *) layouts; /* layouts.h */
   uint8_t dtypes[QN_MAX_OPERANDS];
   uint8_t results[QN_MAX_OPERANDS]; /* the inferred dtypes of the outputs */
@@ -63,6 +64,13 @@ quern_status qn_specialise(const quern_op *op, const uint8_t *dtypes, const qn_s
 
 /* Infers the outputs' dtypes. */
 quern_status qn_specialise_infer(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
+
+/* The same of an expression that reduces. *stages: of some specialisation for these inputs; their reductions are the same in all. */
+quern_status qn_specialise_infer_rows(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes,
+                                      const struct qn_row_stages **stages);
+
+/* The digest of the specs of an expression's ops; zero if all are built in. */
+qn_digest qn_specs_of(const qn_expression *expression);
 
 /* Does not free its layouts. NULL is allowed. */
 void qn_specialisation_free(qn_specialisation *specialisation);

@@ -25,6 +25,7 @@
 #include "toolchain/clang_module.h"
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/thread_shield.h"
 #include "base/jit_environment.h"
 #include "base/module.h"
 

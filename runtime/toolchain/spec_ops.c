@@ -85,9 +85,9 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_
     r->is_short = 1;
   if (r->is_short) return;
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
-  rule.is_backward = (uint8_t)read_u32(r);
-  for (int32_t k = 0; rule.is_backward && k < rule.info.n_in; k++) rule.reads[k] = (uint8_t)read_u32(r);
-  for (int32_t k = 0; rule.is_backward && k < rule.info.n_out; k++) rule.by[k] = (uint8_t)read_u32(r);
+  qn_op_traits traits = {.is_backward = (uint8_t)read_u32(r)};
+  for (int32_t k = 0; traits.is_backward && k < rule.info.n_in; k++) traits.reads[k] = (uint8_t)read_u32(r);
+  for (int32_t k = 0; traits.is_backward && k < rule.info.n_out; k++) traits.by[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
   quern_param_info *params = op ? (quern_param_info *)(args + *n_args) : NULL;
   *n_args = rule.info.n_in + rule.info.n_out;
@@ -110,7 +110,9 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_
   if (!op) return;
   rule.info.args = args;
   rule.info.params = *n_params ? params : NULL;
+  op->traits = traits;
   op->rule = rule;
+  op->rule.traits = &op->traits;
 }
 
 static qn_spec_op *make_op(packed_reader *r) {

@@ -6,11 +6,13 @@
 #define QN_SPEC_OPS_H
 
 #include "base/bytes.h"
+#include "base/op_traits.h"
 #include "core/base/kernel_abi.h"
 
 /* An op. It and all that it points to are one allocation, freed with free(). */
 typedef struct qn_spec_op {
   qn_builtin rule; /* info, rule, dtypes, own, bool_in, results, heavy; without variants */
+  qn_op_traits traits; /* the rule's */
 } qn_spec_op;
 
 /* All ops of a spec: a malloc'ed array of *n_ops; NULL: out of memory. `packed` must be complete. */

@@ -183,7 +183,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
 static cudaError_t translate_pinned(const qn_decision *decision, const qn_ref *ref, uint64_t *args) {
   for (int32_t k = 0; k < decision->n_operands; k++) {
     void *address;
-    if (!(decision->pinned >> k & 1)) continue;
+    if (!qn_cuda_is_pinned(decision, k)) continue;
     const cudaError_t error = cudaHostGetDevicePointer(&address, qn_ref_address(ref[k]), 0);
     if (error) return error;
     args[k] = (uint64_t)(uintptr_t)address;
@@ -236,10 +236,12 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
   return launch(decision, (const qn_cuda_run *)run, ref, params, call);
 }
 
-static quern_status workspace(const qn_decision *decision, const quern_call *call, size_t *bytes) {
-  (void)decision, (void)call;
-  *bytes = 0;
-  return QUERN_OK;
+/* None; the call is checked. */
+static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                              size_t *bytes) {
+  qn_decision decision;
+  (void)bytes;
+  return qn_cuda_decide(op, in, out, call, &decision);
 }
 
 static quern_status explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {

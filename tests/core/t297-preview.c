@@ -700,6 +700,33 @@ static void test_expressions(void) {
   }
   ends("what is not there for complex128 is refused by name");
 }
+
+/* What runs an expression, where expressions are compiled: dtypes that the generator has are, those in preview are interpreted. The
+ * reason names the dtype. */
+static void test_tiers(void) {
+  static const struct {
+    const char *text;
+    DLDataType in, out;
+    const char *tier, *reason;
+  } rows[] = {{"x * x + 1", {2, 32, 1}, {2, 32, 1}, "tier: clang", "compiled by clang"},
+              {"x * x + 1", {10, 8, 1}, {10, 8, 1}, "tier: interpreter", "unknown dtype 'f8_e4m3fn'"},
+              {"(f8_e4m3fn)(x + 1)", {2, 32, 1}, {10, 8, 1}, "tier: interpreter", "unknown dtype 'f8_e4m3fn'"},
+              {"x + 1", {10, 8, 1}, {2, 32, 1}, "tier: interpreter", "unknown dtype 'f8_e4m3fn'"},
+              {"(complex128)x", {2, 32, 1}, {5, 128, 1}, "tier: interpreter", "unknown dtype 'complex128'"}};
+  int64_t n = 3000;
+  for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+    char text[4096];
+    DLTensor x = tensor(memory[0], rows[k].in, 1, &n, NULL), out = tensor(memory[1], rows[k].out, 1, &n, NULL);
+    DLTensor *ins[1] = {&x}, *outs[1] = {&out};
+    quern_op *op = compiled(rows[k].text);
+    if (quern_op_call(op, 1, ins, 1, outs, NULL) || quern_op_explain(op, 1, ins, 1, outs, NULL, text, sizeof text))
+      WRONG("%s: %s", rows[k].text, quern_last_error());
+    else if (!strstr(text, rows[k].tier) || !strstr(text, rows[k].reason))
+      WRONG("%s, wanted %s, %s: %s", rows[k].text, rows[k].tier, rows[k].reason, text);
+    quern_op_release(op);
+  }
+  ends("compiled where the generator knows the dtypes, else interpreted, and explain says why");
+}
 #endif
 
 int main(int argc, char **argv) {
@@ -724,6 +751,7 @@ int main(int argc, char **argv) {
   test_promotion();
 #if !defined(OF_TREE)
   test_expressions();
+  if (getenv("T297_COMPILES")) test_tiers();
 #endif
   printf("1..%d\n", n_test);
   for (int k = 0; k < 4; k++) free(memory[k]);

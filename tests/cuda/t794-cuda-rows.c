@@ -182,7 +182,7 @@ static int launch(const row_case *k, const char *name, uint32_t threads, rng *r,
   return snprintf(what, size, "some threads of a block are at a barrier, the others have ended"), 0;
 }
 
-static void run(row_case *k, const uint64_t *wanted, int64_t count, rng *r) {
+static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r) {
   const law_op op = k->c.op;
   char name[200], what[600] = "";
   qn_launch_form form;
@@ -230,7 +230,7 @@ static void test_case(law_op op, ref_dtype d, rng *r) {
   normalise(&k, !law_is_full(op));
   if (k.nest.n_elements && !law_is_refused(op, &k.c.in.t, mask_of(&k.c))) {
     uint64_t *wanted = law_eval(op, &k.c.in.t, mask_of(&k.c), 0, k.c.out.d, map_by_library, &count);
-    for (int i = 0; i < 2; i++) run(&k, wanted, count, r);
+    for (int i = 0; i < 2; i++) run_ways(&k, wanted, count, r);
     free(wanted);
   }
   operand_free(&k.c.in);

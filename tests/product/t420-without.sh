@@ -3,7 +3,7 @@
 #
 # t420-without.sh: trees generated with --no-threads and --no-environment: nothing of pthread, no getenv, fewer files; the bits of a
 # whole tree; the host's own threads serve; variables do nothing; a single file likewise; what these options do not go with;
-# ops without parameters have no conversion of them.
+# ops without parameters have no conversion of them, others have those to the dtypes that they need.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -45,8 +45,14 @@ try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -c -o "$work/one.o" "$
 bare() { lua5.4 "$source/build.lua" generate --ops add,multiply,gelu --dtypes f32 --prefix bare "$@"; }
 try 'ops without parameters' bare --out "$work/bare"
 ! ls "$work/bare/core" | grep -qx bare_params.c; ok $? '  leave out their conversion'
-lines=$(cat "$work/bare"/core/* | wc -l)
-[ "$lines" -lt 5700 ] || { echo "# $lines lines"; false; }; ok $? '  a core of at most 5,700 lines'
+! ls "$work/bare/core" | grep 'bare_\(params_[^n]\|apart\|kind_[^e]\)' >"$said"; ok $? '  nothing of other dtypes and kinds either'
+generate_mixed() { lua5.4 "$source/build.lua" generate --ops add,clip,gelu --dtypes f16,f32 --prefix mixed --out "$work/mixed"; }
+try 'one with parameters and two dtypes' generate_mixed
+! ls "$work/mixed/core" | grep 'mixed_\(params_\|apart\|kind_[^e]\)' >"$said"; ok $? '  converts them to f32 alone, which it computes in'
+for tree in bare mixed; do
+  lines=$(cat "$work/$tree"/core/*.[ch] | wc -l)
+  [ "$lines" -lt 5500 ] || { echo "# $lines lines"; false; }; ok $? "  the core of '$tree' has less than 5,500 lines"
+done
 cat >"$work/bare.c" <<'C'
 #include <string.h>
 #include "bare.h"
@@ -65,6 +71,33 @@ C
 try '  a single file likewise' bare --single --out "$work/bare1"
 try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$work/bare1" -o "$work/bare.run" "$work/bare.c" "$work/bare1/bare.c" -lpthread -lm
 try '  a parameter is refused, a call without runs' "$work/bare.run"
+
+# Conversions of parameters, in trees of one dtype each, for each of the kinds of op that have them.
+cat >"$work/number.c" <<'C'
+#include <stdio.h>
+#include <string.h>
+#include "one.h"
+static int64_t shape = 3;
+static DLTensor tensor(void *data) { return (DLTensor){data, {kDLCPU, 0}, 1, {CODE, 8 * sizeof(ITEM), 1}, &shape, NULL, 0}; }
+int main(void) {
+  const one_scalar two = {ONE_F64, {.f = {2, 0}}}, three = {ONE_I64, {.i = 3}}, pair[2] = {two, three};
+  const one_call single = {.size = sizeof single, .params = &two, .n_params = 1}, both = {.size = sizeof both, .params = pair, .n_params = 2};
+  ITEM x[3], y[3], zero = 0;
+  DLTensor in = tensor(x), out = tensor(y);
+  if (one_arange(&in, NULL) || x[0] != zero || x[1] == zero) return printf("arange: %s\n", one_last_error()), 1;
+  if (one_full(&out, &single) || y[0] == zero || memcmp(&y[0], &y[2], sizeof(ITEM))) return printf("full: %s\n", one_last_error()), 2;
+  if (memcmp(&x[2], &y[0], sizeof(ITEM))) return printf("2 is not 2\n"), 3;
+  if (one_clip(&in, &out, &both) || memcmp(&y[0], &x[2], sizeof(ITEM))) return printf("clip: %s\n", one_last_error()), 4;
+  return 0;
+}
+C
+for row in 'f16 2 uint16_t' 'bf16 4 uint16_t' 'f64 2 double' 'i8 0 int8_t' 'u64 1 uint64_t'; do
+  set -- $row
+  number() { lua5.4 "$source/build.lua" generate --single --ops clip,full,arange --dtypes $1 --prefix one --out "$work/one_$1" &&
+    gcc -std=gnu11 -O0 -Wall -Wextra -Werror -DCODE=$2 -DITEM=$3 -I"$work/one_$1" -o "$work/one_$1/run" "$work/number.c" "$work/one_$1/one.c" \
+      -lpthread -lm && "$work/one_$1/run"; }
+  try "parameters in a tree of $1" number "$@"
+done
 
 cat >"$work/same.c" <<'C'
 #include <pthread.h>

@@ -277,6 +277,15 @@ leaves_nothing("contexts", lambda: quern.Context(jit="off", cache_dir="").call("
 leaves_nothing("explain", lambda: add.explain(x, y), x, y, n=1000)
 leaves_nothing("attributes", lambda: (add.inputs, add.outputs, add.params, add.formula, repr(add), add.__signature__), n=1000)
 leaves_nothing("types", lambda: add(type("Kind", (Producer,), {})(), y), y, n=1000, bytes_each=400)
+if hasattr(quern, "sum"):
+    total = quern.sum
+    leaves_nothing("reductions", lambda: (total(x), total(x, axis=0, keepdims=True), total(buffer, axis=(-1,))), x, buffer, total)
+    leaves_nothing("reductions in another dtype", lambda: (total(x, dtype="f64"), total(producer, dtype="f64")), x, producer)
+    leaves_nothing("an axis that is none", lambda: total(producer, axis=(0, 1.5)), producer)
+    leaves_nothing("an axis out of bounds", lambda: total(producer, axis=3), producer)
+    leaves_nothing("a reduction refused behind its cast", lambda: total(producer, dtype="f64", out=buffer[:2]), producer, buffer)
+else:
+    skip(5, "this build has some ops only, and no sum")
 if np:
     a = np.arange(8, dtype="f4")
     swapped = a.astype(">f4")

@@ -426,11 +426,20 @@ uint64_t *law_eval(law_op op, const DLTensor *in, uint64_t axes, double correcti
   r.x = x;
   r.work = malloc((size_t)(r.n + 1) * sizeof *r.work);
   int64_t kept_index[32] = {0}, at[32] = {0};
+  /* Elements along the last reduced axis, and bytes from one to the next. */
+  int64_t along = 1, step = 0;
+  if (r.n_axes) {
+    along = r.extents[r.n_axes - 1];
+    index[reduced_axis[r.n_axes - 1]] = along > 1;
+    step = ref_address(in, index) - (char *)in->data - (int64_t)in->byte_offset;
+    index[reduced_axis[r.n_axes - 1]] = 0;
+  }
   for (int64_t i = 0; i < n_rows; i++, ref_next_index(n_kept, kept, kept_index)) {
     for (int k = 0; k < n_kept; k++) index[kept_axis[k]] = kept_index[k];
-    for (int64_t k = 0; k < r.n; k++, ref_next_index(r.n_axes, r.extents, at)) {
+    for (int64_t k = 0; k < r.n; k += along, ref_next_index(r.n_axes - 1, r.extents, at)) {
       for (int a = 0; a < r.n_axes; a++) index[reduced_axis[a]] = at[a];
-      x[k] = read_element(r.d, ref_address(in, index));
+      const char *from = ref_address(in, index);
+      for (int64_t l = 0; l < along; l++) x[k + l] = read_element(r.d, from + l * step);
     }
     law_type type;
     eval_row(&r, y, &type);

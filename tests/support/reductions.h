@@ -17,7 +17,9 @@
 /* ---- Contexts --------------------------------------------------------------------------------------------------- */
 
 /* A host that runs slices one by one, from the last to the first or from the middle: what depends on their order is seen. */
+static int64_t n_host_slices;
 UNUSED static void backwards_for(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
+  n_host_slices += n;
   for (int64_t i = n - 1; i >= 0; i--) slice(arg, (i + (host ? n / 2 : 0)) % n);
 }
 
@@ -81,6 +83,16 @@ UNUSED static void map_by_library(const char *name, law_type type, int64_t n, co
   free(memory);
 }
 
+/* ref_from_double, faster for the wide floats. */
+UNUSED static uint64_t bits_of(ref_dtype d, double x) {
+  const float narrow = (float)x;
+  uint64_t bits = 0;
+  if (d == REF_F64) memcpy(&bits, &x, sizeof x);
+  else if (d == REF_F32) memcpy(&bits, &narrow, sizeof narrow);
+  else return ref_from_double(d, x);
+  return bits;
+}
+
 /* ---- Parameters ------------------------------------------------------------------------------------------------- */
 
 typedef struct named_params {
@@ -111,6 +123,28 @@ UNUSED static int params_set(named_params *p, const quern_op_info *info, const c
 
 UNUSED static quern_scalar whole(int64_t x) { return (quern_scalar){.kind = QUERN_I64, .v.i = x}; }
 UNUSED static quern_scalar real(double x) { return (quern_scalar){.kind = QUERN_F64, .v.f = {x, 0}}; }
+
+/* ---- Elements --------------------------------------------------------------------------------------------------- */
+
+/* Elements along the last dimension, and bytes from one to the next: faster than an index for each. */
+typedef struct run {
+  int64_t n, step;
+} run;
+
+UNUSED static run run_of(const DLTensor *t) {
+  if (t->ndim == 0) return (run){1, 0};
+  const int last = t->ndim - 1;
+  return (run){t->shape[last], (t->strides ? t->strides[last] : 1) * (t->dtype.bits / 8)};
+}
+
+/* Random bytes. */
+UNUSED static void scribble(operand *o, rng *r) {
+  unsigned char *body = body_of(o);
+  for (size_t i = 0; i + 8 <= body_bytes(o); i += 8) {
+    const uint64_t x = rng_u64(r);
+    memcpy(body + i, &x, 8);
+  }
+}
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------ */
 
@@ -171,8 +205,14 @@ UNUSED static void reduction_report(const reduction *c, const char *what) {
 UNUSED static int compare_elements(const DLTensor *t, const uint64_t *wanted, int64_t count, char *what, size_t size) {
   const ref_dtype d = ref_dtype_of(t->dtype);
   int64_t index[QUERN_MAX_NDIM + 1] = {0}, n_bad = 0;
-  for (int64_t i = 0; i < count; i++, ref_next_index(t->ndim, t->shape, index)) {
-    const uint64_t got = ref_get(d, ref_address(t, index));
+  const run along = run_of(t);
+  const char *at = NULL;
+  for (int64_t i = 0; i < count; i++, at += along.step) {
+    if (i % along.n == 0) {
+      if (i) ref_next_index(t->ndim - 1, t->shape, index);
+      at = ref_address(t, index);
+    }
+    const uint64_t got = ref_get(d, at);
     char a[64], b[64];
     if (got != wanted[i] && n_bad++ == 0)
       snprintf(what, size, "element %" PRId64 " of %" PRId64 ": got %s, wanted %s", i, count, ref_text(d, got, a),

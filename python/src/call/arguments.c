@@ -34,15 +34,29 @@ static int refuse_param(const op_object *op, int32_t k, PyObject *value) {
   return -1;
 }
 
+/* A bool, as 0 or 1: Python's or a library's, or an int. */
+static int take_flag(const op_object *op, int32_t k, PyObject *value, quern_scalar *scalar) {
+  if (!PyFloat_Check(value) && !PyComplex_Check(value) && scalar_from_object(value, scalar) == 0) {
+    *scalar = (quern_scalar){.kind = QUERN_I64, .v.i = scalar->kind == QUERN_F64 ? scalar->v.f[0] != 0 : scalar->v.i != 0};
+    return 0;
+  }
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%s: %s: %.100R, expected a bool", op->info->name, op->info->params[k].name, value);
+  return -1;
+}
+
 /* Sets parameter k; parameters between the last one given and k keep their defaults until they are set. */
 static int bind_param(const op_object *op, int32_t k, PyObject *value, uint32_t *given, arguments *bound) {
   const quern_op_info *info = op->info;
   if (*given >> k & 1) {
-    PyErr_Format(PyExc_TypeError, "%s: %s is given twice", info->name, info->params[k].name);
+    PyErr_Format(PyExc_TypeError, "%s: %U is given twice", info->name, PyTuple_GetItem(op->names, info->n_in + k));
     return -1;
   }
   *given |= 1u << k;
+  if (k == op->axes) return axes_take(value, info->name, &bound->axis);
   for (; bound->n_params <= k; bound->n_params++) bound->params[bound->n_params] = info->params[bound->n_params].value;
+  if (k == op->keepdims && value != Py_None) return take_flag(op, k, value, &bound->params[k]);
   return take_param(value, &info->params[k], &bound->params[k]) ? refuse_param(op, k, value) : 0;
 }
 
@@ -156,6 +170,7 @@ int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyO
   bound->dtype = NULL;
   bound->stream = NULL;
   bound->has_stream = 0;
+  bound->axis.kind = AXIS_DEFAULT;
   bound->n_params = 0;
   for (Py_ssize_t k = info->n_in; k < n; k++)
     if (bind_param(op, (int32_t)k - info->n_in, args[k], &given, bound)) return -1;

@@ -5,6 +5,7 @@
 #ifndef QUERN_PYTHON_ARGUMENTS_H
 #define QUERN_PYTHON_ARGUMENTS_H
 
+#include "call/axes.h"
 #include "call/op_object.h"
 #include "types/dtypes.h"
 
@@ -18,6 +19,7 @@ typedef struct arguments {
   int32_t has_stream;
   int32_t n_params;               /* given, those before them filled up with their defaults */
   quern_scalar params[OP_MAX_PARAMS];
+  axis_request axis;              /* of a reducing op; its mask among params is set when the operands are known */
 } arguments;
 
 /* Binds the arguments of a vectorcall. -1: an exception. */

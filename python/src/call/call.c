@@ -3,9 +3,12 @@
  * call.c: see call.h. */
 #include "call/call.h"
 
+#include <string.h>
+
 #include "base/errors.h"
 #include "base/lines.h"
 #include "operand/call_operand.h"
+#include "operand/cast.h"
 #include "operand/result.h"
 
 /* Calls on at least this many items release the GIL: releasing and taking it costs about as much as computing that
@@ -20,7 +23,7 @@
 typedef struct call {
   op_object *op;
   const quern_op_info *info;
-  const arguments *given;
+  arguments *given;
   int32_t n_taken;     /* operands taken so far */
   const operand *like; /* the first input that is no number; NULL: there is none */
   quern_call how;
@@ -44,7 +47,7 @@ static void *make_room(void *room, int32_t room_for, int32_t n, size_t size) {
   return heap ? heap : (void *)PyErr_NoMemory();
 }
 
-static int call_begin(call *call, op_object *op, const arguments *given) {
+static int call_begin(call *call, op_object *op, arguments *given) {
   call->op = op;
   call->info = op->info;
   call->given = given;
@@ -117,6 +120,32 @@ static int check_dtype(const call *call) {
   return 0;
 }
 
+/* The number of dimensions of the inputs' broadcast shape. */
+static int32_t broadcast_ndim(const call *call) {
+  int32_t ndim = 0;
+  for (int32_t k = 0; k < call->info->n_in; k++) ndim = call->tensors[k]->ndim > ndim ? call->tensors[k]->ndim : ndim;
+  return ndim;
+}
+
+/* Sets the parameter of a reducing op's axes. Those that are not given are all axes, the library's default, if the op has
+ * keepdims, else the last one. */
+static int set_axes(call *call) {
+  arguments *given = call->given;
+  const int32_t ndim = broadcast_ndim(call), k = call->op->axes;
+  int64_t mask;
+  if (given->axis.kind == AXIS_DEFAULT) {
+    if (call->op->keepdims >= 0 || ndim == 0) return 0;
+    mask = INT64_C(1) << (ndim - 1);
+  } else if (axes_mask(&given->axis, call->info->name, ndim, &mask)) {
+    return -1;
+  }
+  for (; given->n_params <= k; given->n_params++) given->params[given->n_params] = call->info->params[given->n_params].value;
+  given->params[k] = (quern_scalar){.kind = QUERN_I64, .v.i = mask};
+  call->how.params = given->params;
+  call->how.n_params = given->n_params;
+  return 0;
+}
+
 static int read_all(call *call) {
   int is_settled = 1, n_numbers = 0;
   for (int32_t k = 0; k < n_operands(call); k++) {
@@ -131,6 +160,7 @@ static int read_all(call *call) {
   if (!is_settled && settle_all(call)) return -1;
   if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
   for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  if (call->op->axes >= 0 && set_axes(call)) return -1;
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }
 
@@ -147,7 +177,7 @@ static int is_small(const call *call) {
   return 1;
 }
 
-/* ---- Results ---- */
+/* ---- The shapes of results ---- */
 
 /* Whether only the dtype of a result is missing, that is, with any dtype the shapes are found. Then sets an exception. */
 static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
@@ -159,13 +189,22 @@ static int wants_dtype(call *call, quern_status status, quern_shape *shapes) {
   return 1;
 }
 
-/* The shapes of an op that depend on values of its inputs. The operands are held. */
-static quern_status measure(call *call, quern_shape *shapes) {
+/* Asks the library for the shapes, which depend on parameters, or on values of the inputs: these are read then. The operands are
+ * held. */
+static __attribute__((noinline)) quern_status measure(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
-  PyThreadState *thread = is_small(call) && !call->op->may_compile ? NULL : PyEval_SaveThread();
+  const int may_last = info->op_class == QUERN_CLASS_DYNAMIC && (!is_small(call) || call->op->may_compile);
+  PyThreadState *thread = may_last ? PyEval_SaveThread() : NULL;
   quern_status status = quern_op_measure(call->op->op, info->n_in, call->tensors, info->n_out, shapes, &call->how);
   if (thread) PyEval_RestoreThread(thread);
   return status;
+}
+
+/* The same for any op. shapes: with dtypes that are the caller's choice. */
+static quern_status ask_shapes(call *call, quern_shape *shapes) {
+  const quern_op_info *info = call->info;
+  if (info->op_class == QUERN_CLASS_DYNAMIC || info->op_class == QUERN_CLASS_REDUCTION) return measure(call, shapes);
+  return quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
 }
 
 /* The shapes of all outputs. Dtypes that are the caller's choice come from the outputs given, or from dtype. */
@@ -177,9 +216,7 @@ static int find_shapes(call *call, quern_shape *shapes) {
     shapes[k].size = sizeof shapes[k];
     shapes[k].dtype = out[k] ? out[k]->dtype : dtype ? dtype_dlpack(dtype) : (DLDataType){0};
   }
-  quern_status status = info->op_class == QUERN_CLASS_DYNAMIC
-                            ? measure(call, shapes)
-                            : quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
+  quern_status status = ask_shapes(call, shapes);
   if (status) {
     if (!wants_dtype(call, status, shapes)) raise_status(status);
     return -1;
@@ -188,6 +225,64 @@ static int find_shapes(call *call, quern_shape *shapes) {
     if (dtype) shapes[k].dtype = dtype_dlpack(dtype);
   return 0;
 }
+
+/* ---- Reductions with dtype= ---- */
+
+/* Whether a list of names separated by blanks has this one. */
+static int has_name(const char *names, const char *name) {
+  const size_t n = strlen(name);
+  for (const char *found = names; (found = strstr(found, name)); found += n)
+    if ((found == names || found[-1] == ' ') && (found[n] == ' ' || !found[n])) return 1;
+  return 0;
+}
+
+/* Whether a result whose dtype depends on those of the inputs has another one than the wanted. */
+static int gives_other(const call *call, const quern_shape *shapes) {
+  for (int32_t k = 0; k < call->info->n_out; k++)
+    if (strchr(call->info->args[call->info->n_in + k].dtypes, ' ') && dtype_of(shapes[k].dtype) != call->given->dtype) return 1;
+  return 0;
+}
+
+/* An input of the wanted dtype, row-major, without memory: for explain. */
+static void imagine_cast(operand *operand, const dtype_row *dtype) {
+  const DLTensor *from = operand->tensor;
+  operand->own = (DLTensor){.device = from->device, .ndim = from->ndim, .dtype = dtype_dlpack(dtype), .shape = from->shape};
+  operand->tensor = &operand->own;
+}
+
+static int cast_each(call *call, int is_imagined) {
+  const dtype_row *dtype = call->given->dtype;
+  const int small = is_small(call);
+  for (int32_t k = 0; k < call->info->n_in; k++) {
+    operand *operand = &call->operands[k];
+    if (operand->kind == OPERAND_NUMBER || dtype_of(operand->tensor->dtype) == dtype) continue;
+    if (!has_name(call->info->args[k].dtypes, dtype->name)) continue; /* an index, a condition */
+    if (is_imagined)
+      imagine_cast(operand, dtype);
+    else if (operand_cast(operand, dtype, call->how.stream, small))
+      return -1;
+    call->tensors[k] = operand->tensor;
+  }
+  return 0;
+}
+
+/* The array API's dtype=: values are converted before they are added. Where the op gives that dtype already nothing is to be
+ * done. An op that cannot be called is refused later. */
+static __attribute__((noinline)) int cast_inputs(call *call, int is_imagined) {
+  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  int failed = !shapes || hold_tensors(call);
+  for (int32_t k = 0; !failed && k < call->info->n_out; k++) {
+    shapes[k].size = sizeof shapes[k];
+    shapes[k].dtype = (DLDataType){0};
+  }
+  if (!failed && ask_shapes(call, shapes) == QUERN_OK && gives_other(call, shapes)) failed = cast_each(call, is_imagined);
+  if (shapes != room) PyMem_Free(shapes);
+  return failed ? -1 : 0;
+}
+
+static int wants_cast(const call *call) { return call->given->dtype && call->op->axes >= 0; }
+
+/* ---- New results ---- */
 
 static void drop_results(call *call, int32_t end) {
   for (int32_t k = call->info->n_in; k < end; k++)
@@ -265,9 +360,9 @@ static int run(call *call) {
   quern_status status;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
   int small = is_small(call);
-  quern_plan *plan = small && !call->how.n_params && is_writable(call)
+  quern_plan *plan = small && is_writable(call)
                          ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
-                                      call->tensors + info->n_in)
+                                      call->tensors + info->n_in, &call->how)
                          : NULL;
   if (plan) {
     status = run_plan(call, plan);
@@ -283,11 +378,12 @@ static int run(call *call) {
   return status ? -1 : 0;
 }
 
-PyObject *call_run(op_object *op, const arguments *given) {
+PyObject *call_run(op_object *op, arguments *given) {
   call call;
   PyObject *result = NULL;
   if (call_begin(&call, op, given)) return NULL;
-  if (take_all(&call) == 0 && read_all(&call) == 0 && (!given->n_made || make_results(&call) == 0)) {
+  if (take_all(&call) == 0 && read_all(&call) == 0 && (!wants_cast(&call) || cast_inputs(&call, 0) == 0) &&
+      (!given->n_made || make_results(&call) == 0)) {
     if (run(&call) == 0)
       result = wrap_results(&call);
     else
@@ -317,7 +413,7 @@ static int imagine_results(call *call, quern_shape *shapes) {
 static PyObject *explain(call *call, quern_shape *shapes) {
   char text[8192];
   const quern_op_info *info = call->info;
-  if (hold_tensors(call) || imagine_results(call, shapes)) return NULL;
+  if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
   PyThreadState *thread = PyEval_SaveThread(); /* it may compile */
   quern_status status = quern_op_explain(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in,
@@ -333,7 +429,7 @@ static __attribute__((noinline)) PyObject *explain_all(call *call) {
   return lines;
 }
 
-PyObject *call_explain(op_object *op, const arguments *given) {
+PyObject *call_explain(op_object *op, arguments *given) {
   call call;
   PyObject *result = NULL;
   if (call_begin(&call, op, given)) return NULL;

@@ -6,10 +6,11 @@
 
 #include "call/arguments.h"
 
-/* Computes. The result, or the tuple of the results: the objects given as outputs, or new ones. NULL: an exception. */
-PyObject *call_run(op_object *op, const arguments *given);
+/* Computes. The result, or the tuple of the results: the objects given as outputs, or new ones. NULL: an exception.
+ * Both set the parameter of the axes. */
+PyObject *call_run(op_object *op, arguments *given);
 
 /* The library's explanation of such a call, as a dict. NULL: an exception. */
-PyObject *call_explain(op_object *op, const arguments *given);
+PyObject *call_explain(op_object *op, arguments *given);
 
 #endif

@@ -20,6 +20,15 @@ static int32_t append(const DLTensor *tensor, int64_t *words, int32_t n) {
   return n;
 }
 
+/* Appends a parameter, bit by bit. */
+static int32_t append_param(const quern_scalar *param, int64_t *words, int32_t n) {
+  const int32_t n_values = param->kind == QUERN_C128 ? 2 : 1;
+  if (n < 0 || n + 1 + n_values > MEMO_WORDS) return -1;
+  words[n++] = param->kind;
+  memcpy(words + n, &param->v, (size_t)n_values * sizeof *words);
+  return n + n_values;
+}
+
 static int is_same(const int64_t *a, const int64_t *b, int32_t n) {
   for (int32_t i = 0; i < n; i++)
     if (a[i] != b[i]) return 0;
@@ -33,12 +42,14 @@ void memo_clear(memo *memo) {
   quern_plan_release(plan);
 }
 
-quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out) {
+quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                       const quern_call *how) {
   int64_t words[MEMO_WORDS];
   int32_t n = 0;
   if (memo->is_running) return NULL;
   for (int32_t k = 0; k < n_in; k++) n = append(in[k], words, n);
   for (int32_t k = 0; k < n_out; k++) n = append(out[k], words, n);
+  for (int32_t k = 0; k < how->n_params; k++) n = append_param(&how->params[k], words, n);
   if (n <= 0) return NULL;
   if (n != memo->n_words || !is_same(words, memo->words, n)) {
     memo_clear(memo);
@@ -46,8 +57,9 @@ quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *
     memo->n_words = n;
   }
   if (!memo->plan && memo->n_seen < WORTHWHILE && ++memo->n_seen == WORTHWHILE) {
+    const quern_call with = {.size = sizeof with, .params = how->params, .n_params = how->n_params};
     memo->is_running = 1;
-    if (quern_op_prepare(op, n_in, in, n_out, out, NULL, &memo->plan)) memo->plan = NULL; /* not tried again for this layout */
+    if (quern_op_prepare(op, n_in, in, n_out, out, &with, &memo->plan)) memo->plan = NULL; /* not tried again for this call */
   }
   memo->is_running = memo->plan != NULL;
   return memo->plan;

@@ -20,10 +20,11 @@ typedef struct op_object {
   PyObject *weak_references;
   quern_op *op;              /* owned */
   const quern_op_info *info; /* of op */
-  PyObject *names;           /* tuple of str, interned: inputs, then parameters */
+  PyObject *names;           /* tuple of str, interned: inputs, then parameters; "axis" for the parameter `axes` */
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
   number_rules numbers;
   uint8_t may_compile;       /* a call may have to wait for a compiler */
+  int32_t axes, keepdims;    /* the indices of these parameters of a reducing op; -1: it has none */
   memo memo;
 } op_object;
 

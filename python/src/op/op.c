@@ -28,13 +28,30 @@ static PyObject *op_explain(PyObject *self, PyObject *const *args, Py_ssize_t n,
 
 /* ---- Making ---- */
 
-static PyObject *make_names(const quern_op_info *info) {
+/* The name of parameter k in Python. */
+static const char *param_name(const op_object *op, int32_t k) { return k == op->axes ? "axis" : op->info->params[k].name; }
+
+static PyObject *make_names(const op_object *op) {
+  const quern_op_info *info = op->info;
   PyObject *names = PyTuple_New(info->n_in + info->n_params);
   for (int32_t k = 0; names && k < info->n_in + info->n_params; k++) {
-    PyObject *name = PyUnicode_InternFromString(k < info->n_in ? info->args[k].name : info->params[k - info->n_in].name);
+    PyObject *name = PyUnicode_InternFromString(k < info->n_in ? info->args[k].name : param_name(op, k - info->n_in));
     if (!name || PyTuple_SetItem(names, k, name)) Py_CLEAR(names);
   }
   return names;
+}
+
+/* A reducing op has a parameter `axes`, a bit mask of which the default is all axes. (In an expression such a parameter has no
+ * default.) With `keepdims` its results are reduced. */
+static void find_axes(op_object *op) {
+  const quern_op_info *info = op->info;
+  op->axes = op->keepdims = -1;
+  for (int32_t k = 0; k < info->n_params; k++) {
+    const quern_param_info *param = &info->params[k];
+    if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = k;
+    if (strcmp(param->name, "keepdims") == 0) op->keepdims = k;
+  }
+  if (op->axes < 0) op->keepdims = -1;
 }
 
 static number_rules rules_of(const quern_op_info *info) {
@@ -56,7 +73,8 @@ PyObject *op_new(quern_op *op, int may_compile) {
   self->info = quern_op_describe(op);
   self->may_compile = (uint8_t)may_compile;
   self->numbers = rules_of(self->info);
-  self->names = make_names(self->info);
+  find_axes(self);
+  self->names = make_names(self);
   if (!self->names) Py_CLEAR(self);
   return (PyObject *)self;
 }
@@ -138,16 +156,29 @@ static PyObject *get_outputs(PyObject *self, void *unused) {
   return names_of(info->args + info->n_in, info->n_out);
 }
 
-static PyObject *get_params(PyObject *self, void *unused) {
-  const quern_op_info *info = ((op_object *)self)->info;
+/* The default of parameter k; None: it has none, or all axes. */
+static PyObject *default_of(const op_object *op, int32_t k) {
+  const quern_scalar *value = &op->info->params[k].value;
+  if (k == op->axes) return op->keepdims < 0 ? PyLong_FromLong(-1) : new_ref(Py_None);
+  return k == op->keepdims ? PyBool_FromLong(value->v.i != 0) : scalar_object(value);
+}
+
+static PyObject *get_params(PyObject *object, void *unused) {
+  const op_object *self = (op_object *)object;
   PyObject *params = PyDict_New();
   (void)unused;
-  for (int32_t k = 0; params && k < info->n_params; k++) {
-    PyObject *value = scalar_object(&info->params[k].value); /* None: it has none */
-    if (!value || PyDict_SetItemString(params, info->params[k].name, value)) Py_CLEAR(params);
+  for (int32_t k = 0; params && k < self->info->n_params; k++) {
+    PyObject *value = default_of(self, k);
+    if (!value || PyDict_SetItemString(params, param_name(self, k), value)) Py_CLEAR(params);
     Py_XDECREF(value);
   }
   return params;
+}
+
+/* For quern._signature: whether `axis` among the params is that of a reducing op. */
+static PyObject *get_has_axis(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(((op_object *)self)->axes >= 0);
 }
 
 static PyObject *op_repr(PyObject *self) {
@@ -178,7 +209,8 @@ static PyGetSetDef op_attributes[] = {
     {"formula", get_formula, NULL, "Its body in the expression language; '' where there is none.", NULL},
     {"inputs", get_inputs, NULL, "The names of its inputs.", NULL},
     {"outputs", get_outputs, NULL, "The names of its outputs.", NULL},
-    {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given.", NULL},
+    {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given, or, of `axis`, all axes.", NULL},
+    {"_has_axis", get_has_axis, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -20,10 +20,6 @@ const char *qn_environment_get(const char *name) {
   return text && text[0] ? text : NULL;
 }
 
-const char *qn_environment_isa(void) {
-  return qn_environment_get(QN_SPELLED(QUERN_ISA));
-}
-
 int32_t qn_environment_threads(void) {
   const char *text = qn_environment_get(QN_SPELLED(QUERN_NUM_THREADS));
   int32_t n = 0;

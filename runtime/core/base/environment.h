@@ -11,9 +11,6 @@
 /* A variable's text, or NULL where it is unset or empty. It points into the environment. */
 const char *qn_environment_get(const char *name);
 
-/* The text of QUERN_ISA ("generic", "v2", "v3", "v4"), or NULL. */
-const char *qn_environment_isa(void);
-
 /* QUERN_NUM_THREADS: the number of threads of a call where the host sets none; 0 if unset or not a number of 1 to 9999. */
 int32_t qn_environment_threads(void);
 

@@ -74,14 +74,8 @@ typedef struct qn_builtin {
   uint8_t heavy;          /* 1: one contiguous kernel per compute dtype; other layouts go through blocks */
   const qn_ahead *ahead;  /* kernels for other targets; NULL: none */
   const void *of_kind;    /* further data of its kind: row_program.h; NULL: there are none */
-  const char *refusal;    /* the reason why it cannot be part of an expression, as a phrase; NULL: it can */
-  /* Of a backward op. reads: for each of its inputs, the index of the forward op's input that it is, or QN_READS_*. by: for each
-   * of its outputs, the index of the forward op's input of which it is the gradient. */
-  uint8_t is_backward, reads[QN_MAX_OPERANDS], by[QN_MAX_OUTPUTS];
+  const struct qn_op_traits *traits; /* for layers above the core: base/op_traits.h; NULL: there are none */
 } qn_builtin;
-
-#define QN_READS_GRAD 0xff   /* the gradient of the forward op's output */
-#define QN_READS_OUTPUT 0xfe /* the forward op's output; ORDER READS of gen/graph/derive.lua */
 
 /* Sorted by name. */
 extern const qn_builtin qn_builtins[];
@@ -111,7 +105,14 @@ typedef struct qn_pack_table {
 
 extern const qn_pack_table qn_packs;
 
-/* The allocator of outputs where the caller of quern_op_call_alloc gives none; NULL: there is none. */
-extern const quern_allocator qn_allocator;
+/* Generated: what layers above the core add to it. All NULL in a tree, which has none. */
+typedef struct qn_above_table {
+  quern_allocator allocator; /* of outputs where the caller of quern_op_call_alloc gives none */
+  /* Data that these layers keep with each context: qn_registry_extension. create: NULL for lack of memory. */
+  void *(*create)(const quern_options *options);
+  void (*destroy)(void *extension);
+} qn_above_table;
+
+extern const qn_above_table qn_above;
 
 #endif

@@ -20,16 +20,7 @@ struct qn_slices {
 
 /* ---- Running ---- */
 
-static void run_inline(int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
-  const int was_inside = inside;
-  const qn_float_env was = qn_float_env_enter();
-  inside = 1;
-  for (int32_t i = 0; i < n; i++) body(arg, i);
-  inside = was_inside;
-  qn_float_env_leave(was);
-}
-
-/* The caller's body and argument, for other threads. */
+/* The caller's body and argument. */
 typedef struct slice_call {
   void (*body)(void *arg, int64_t i);
   void *arg;
@@ -46,15 +37,15 @@ static void run_slice(void *arg, int64_t i) {
 }
 
 void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
+  slice_call call = {body, arg};
   if (n > 1 && !inside && slices && slices->threads > 1) {
-    slice_call call = {body, arg};
     if (slices->host_for) {
       slices->host_for(slices->host, n, run_slice, &call);
       return;
     }
     if (qn_workers_run(&slices->log, slices->threads, n, run_slice, &call)) return;
   }
-  run_inline(n, body, arg);
+  for (int32_t i = 0; i < n; i++) run_slice(&call, i);
 }
 
 /* ---- Contexts ---- */

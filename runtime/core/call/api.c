@@ -3,14 +3,8 @@
  * api.c: the public functions of the header, up to quern_op_register. Each checks its arguments and calls one function. */
 #include <string.h>
 
-#include "core/call/dispatch.h"
-#include "core/call/explain.h"
-#include "core/call/infer.h"
-#include "core/call/outputs.h"
-#include "core/call/plan.h"
+#include "core/call/calls.h"
 #include "core/op/kind.h"
-#include "core/op/registry.h"
-#include "core/base/status.h"
 
 uint32_t quern_version(void) {
   return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUERN_VERSION_MINOR << 8 | QUERN_VERSION_PATCH;
@@ -133,7 +127,8 @@ const quern_op_info *quern_op_describe(const quern_op *op) { return op ? op->inf
 
 /* ---- Calling ---- */
 
-static quern_status refuse_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
+/* Checks op, counts and arrays. */
+static inline quern_status check_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
   if (!op) return refuse_null("op", "the op");
   const quern_op_info *info = op->info;
   if (n_in != info->n_in)
@@ -145,10 +140,11 @@ static quern_status refuse_operands(const quern_op *op, int32_t n_in, const void
   return QUERN_OK;
 }
 
-/* Checks op, counts and arrays. */
-static inline quern_status check_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
-  if (op && n_in == op->info->n_in && n_out == op->info->n_out && (in || !n_in) && (out || !n_out)) return QUERN_OK;
-  return refuse_operands(op, n_in, in, n_out, out);
+/* The same, and takes the call. */
+static inline quern_status check_call(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out,
+                                      const quern_call **call, quern_call *own) {
+  quern_status status = check_operands(op, n_in, in, n_out, out);
+  return status ? status : take_call(op->info->name, call, own);
 }
 
 /* Elements are shapes[0].size bytes apart; each must have room for our struct. */
@@ -172,49 +168,41 @@ quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *const *in, int
 quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
                               const quern_call *call) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
   if (status == QUERN_OK) status = check_shape_sizes(op->info, "out", out);
-  if (status == QUERN_OK) status = take_call(op->info->name, &call, &own);
   return status ? status : qn_measure(op, in, out, call);
 }
 
 quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
                                  struct DLManagedTensorVersioned **out, quern_allocator allocate, const quern_call *call) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
   if (status == QUERN_OK && shapes) status = check_shape_sizes(op->info, "shapes", shapes);
-  if (status == QUERN_OK) status = take_call(op->info->name, &call, &own);
   if (status) return status;
-  if (!allocate && !(allocate = qn_allocator)) return refuse_null(op->info->name, "the allocator");
+  if (!allocate && !(allocate = qn_above.allocator)) return refuse_null(op->info->name, "the allocator");
   return qn_outputs_call(op, in, shapes, out, allocate, call);
 }
 
 quern_status quern_op_workspace(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                                 const quern_call *call, size_t *bytes) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
-  if (status) return status;
-  if (!bytes) return refuse_null(op->info->name, "the place for the size");
-  status = take_call(op->info->name, &call, &own);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
+  if (status == QUERN_OK && !bytes) status = refuse_null(op->info->name, "the place for the size");
   return status ? status : qn_dispatch_workspace(op, in, out, call, bytes);
 }
 
 quern_status quern_op_call(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                            const quern_call *call) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
-  if (status) return status;
-  status = take_call(op->info->name, &call, &own);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
   return status ? status : qn_dispatch_call(op, in, out, call);
 }
 
 quern_status quern_op_prepare(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                               const quern_call *call, quern_plan **plan) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
-  if (status) return status;
-  if (!plan) return refuse_null(op->info->name, "the place for the plan");
-  status = take_call(op->info->name, &call, &own);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
+  if (status == QUERN_OK && !plan) status = refuse_null(op->info->name, "the place for the plan");
   return status ? status : qn_plan_create(op, in, out, call, plan);
 }
 
@@ -235,10 +223,8 @@ void quern_plan_release(quern_plan *plan) {
 quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                               const quern_call *call, char *text, size_t size) {
   quern_call own;
-  quern_status status = check_operands(op, n_in, in, n_out, out);
-  if (status) return status;
-  if (!text || size == 0) return refuse_null(op->info->name, "the place for the text");
-  status = take_call(op->info->name, &call, &own);
+  quern_status status = check_call(op, n_in, in, n_out, out, &call, &own);
+  if (status == QUERN_OK && (!text || size == 0)) status = refuse_null(op->info->name, "the place for the text");
   return status ? status : qn_explain(op, in, out, call, text, size);
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch.c: see dispatch.h. */
-#include "core/call/dispatch.h"
+ * dispatch.c: from a call to its implementation: the registered one, or the op's kind and the device's backend. See calls.h. */
+#include "core/call/calls.h"
 
 #include "core/base/float_env.h"
 #include "core/op/backend.h"
 #include "core/op/kind.h"
-#include "core/tensor/device.h"
 
 int qn_dispatch_falls_back(const quern_op *op, quern_status status, const qn_sentence *kept) {
   int declined = status == QUERN_E_UNSUPPORTED || status == QUERN_E_DTYPE || status == QUERN_E_DEVICE ||
@@ -43,26 +42,17 @@ quern_status qn_dispatch_call(const quern_op *op, DLTensor *const *in, DLTensor 
   return kind->call ? kind->call(op, in, out, call) : call_own(op, in, out, call);
 }
 
-/* Whether some operand is on a device with a backend that uses workspaces. */
-static int may_use_workspace(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out) {
-  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
-    const DLTensor *tensor = k < info->n_in ? in[k] : out[k - info->n_in];
-    const qn_backend *backend = tensor ? qn_backend_of(tensor->device) : NULL;
-    if (backend && backend->workspace) return 1;
-  }
-  return 0;
-}
-
-/* The workspace of the library's own kernels. */
+/* The workspace of the library's own kernels: that of the first operand's backend that uses one. */
 static quern_status own_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                   size_t *bytes) {
-  const qn_kind *kind = qn_kind_of(op);
-  qn_decision decision;
+  const quern_op_info *info = qn_registry_own_info(op);
   *bytes = 0;
-  if (!qn_kind_is_there(op) || kind->call || !may_use_workspace(qn_registry_own_info(op), in, out)) return QUERN_OK;
-  quern_status status = kind->decide(op, in, out, call, 0, &decision);
-  if (status || decision.nest.n_elements == 0 || !decision.backend->workspace) return status;
-  return decision.backend->workspace(&decision, call, bytes);
+  for (int32_t k = 0; k < info->n_in + info->n_out && qn_kind_is_there(op); k++) {
+    const DLTensor *tensor = k < info->n_in ? in[k] : out[k - info->n_in];
+    const qn_backend *backend = tensor ? qn_backend_of(tensor->device) : NULL;
+    if (backend && backend->workspace) return backend->workspace(op, in, out, call, bytes);
+  }
+  return QUERN_OK;
 }
 
 quern_status qn_dispatch_workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,

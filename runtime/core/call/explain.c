@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * explain.c: see explain.h. */
-#include "core/call/explain.h"
+ * explain.c: the text that explains how a call would run. Computes nothing. See calls.h. */
+#include "core/call/calls.h"
 
 #include "core/base/float_env.h"
-#include "core/base/status.h"
 #include "core/op/backend.h"
 #include "core/op/kind.h"
-
-/* Introduces the library's own op after a registered implementation. */
-static void add_otherwise(qn_strbuf *buf, const quern_op *op) {
-  if (op->registered) qn_strbuf_add(buf, "otherwise: as follows\n");
-}
 
 static quern_status explain_own(qn_strbuf *buf, const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                 const quern_call *call) {
   const qn_kind *kind = qn_kind_of(op);
   qn_decision decision;
-  if (kind->explain) {
-    add_otherwise(buf, op);
-    return kind->explain(op, in, out, call, buf);
-  }
+  quern_status status = QUERN_OK;
   qn_float_env was = qn_float_env_enter();
-  quern_status status = kind->decide(op, in, out, call, 0, &decision);
+  if (!kind->explain) status = kind->decide(op, in, out, call, 0, &decision);
   qn_float_env_leave(was);
   if (status) return status;
-  add_otherwise(buf, op);
-  return decision.backend->explain(&decision, call, buf);
+  if (op->registered) qn_strbuf_add(buf, "otherwise: as follows\n");
+  return kind->explain ? kind->explain(op, in, out, call, buf) : decision.backend->explain(&decision, call, buf);
 }
 
 quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, char *text,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * infer.c: see infer.h. */
-#include "core/call/infer.h"
+ * infer.c: shapes and dtypes of an op's outputs, inferred from its inputs' descriptors or measured from their data. See
+ * calls.h. */
+#include "core/call/calls.h"
 
-#include "core/base/status.h"
-#include "core/call/dispatch.h"
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 
@@ -16,15 +15,22 @@ static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_sha
   return qn_kind_of(op)->infer(op, in, out);
 }
 
-quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+/* Asks the registered implementation; its function measure, if it has one, where `measures`. Returns 1 if it has no answer. */
+static int has_no_answer(const quern_op *op, DLTensor *const *in, quern_shape *out, int measures, const quern_call *call,
+                       quern_status *status) {
   const quern_op_def *def = op->registered;
-  if (def && def->infer) {
-    qn_sentence kept;
-    qn_status_keep(&kept);
-    quern_status status = def->infer(def->self, def->n_in, in, def->n_out, out);
-    if (!qn_dispatch_falls_back(op, status, &kept)) return status;
-  }
-  return infer_own(op, in, out);
+  qn_sentence kept;
+  measures = measures && def && def->measure;
+  if (!measures && !(def && def->infer)) return 1;
+  qn_status_keep(&kept);
+  *status = measures ? def->measure(def->self, def->n_in, in, def->n_out, out, call)
+                     : def->infer(def->self, def->n_in, in, def->n_out, out);
+  return qn_dispatch_falls_back(op, *status, &kept);
+}
+
+quern_status qn_infer(const quern_op *op, DLTensor *const *in, quern_shape *out) {
+  quern_status status;
+  return has_no_answer(op, in, out, 0, NULL, &status) ? infer_own(op, in, out) : status;
 }
 
 /* Refuses unknown extents (-1) from a registered implementation: measured shapes must be exact. */
@@ -41,16 +47,9 @@ static quern_status check_measured(const quern_op_info *info, quern_shape *out) 
 }
 
 quern_status qn_measure(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
-  const quern_op_def *def = op->registered;
   const qn_kind *kind = qn_kind_of(op);
+  quern_status status;
   if (!qn_registry_is_measured(op->info) && !kind->measure) return qn_infer(op, in, out);
-  if (def && (def->measure || def->infer)) {
-    qn_sentence kept;
-    qn_status_keep(&kept);
-    quern_status status = def->measure ? def->measure(def->self, def->n_in, in, def->n_out, out, call)
-                                       : def->infer(def->self, def->n_in, in, def->n_out, out);
-    if (!qn_dispatch_falls_back(op, status, &kept))
-      return status ? status : check_measured(op->info, out);
-  }
+  if (!has_no_answer(op, in, out, 1, call, &status)) return status ? status : check_measured(op->info, out);
   return kind->measure ? kind->measure(op, in, out, call) : infer_own(op, in, out);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outputs.c: see outputs.h.
+ * outputs.c: a call with outputs made by the caller's allocator. See calls.h.
  *
  * The allocator is foreign code. Its error texts are copied, its tensors are checked against the request, and on any failure
  * each tensor is deleted once. */
-#include "core/call/outputs.h"
+#include "core/call/calls.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "core/call/dispatch.h"
-#include "core/call/infer.h"
-#include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
@@ -27,19 +25,12 @@ typedef struct output_complaint {
   char kind[64], message[512];
 } output_complaint;
 
-static void copy_text(char *to, size_t size, const char *text) {
-  size_t length = 0;
-  while (text && text[length] && length < size - 1) length++;
-  if (length) memcpy(to, text, length);
-  to[length] = 0;
-}
-
 static void set_error(void *error_ctx, const char *kind, const char *message) {
   output_complaint *complaint = error_ctx;
   if (complaint->is_made) return;
   complaint->is_made = 1;
-  copy_text(complaint->kind, sizeof complaint->kind, kind);
-  copy_text(complaint->message, sizeof complaint->message, message);
+  snprintf(complaint->kind, sizeof complaint->kind, "%s", kind ? kind : "");
+  snprintf(complaint->message, sizeof complaint->message, "%s", message ? message : "");
 }
 
 /* Deletes all tensors. Keeps the call's error sentence, which a deleter may overwrite. */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan.c: see plan.h.
+ * plan.c: calls prepared once and run many times. See calls.h.
  *
  * A run checks only what depends on addresses: whether operands overlap. The plan keeps each operand's first and last byte,
  * relative to its data pointer; comparing these settles all but rare cases. */
-#include "core/call/plan.h"
+#include "core/call/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/float_env.h"
-#include "core/base/status.h"
-#include "core/call/dispatch.h"
 #include "core/op/decide.h"
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"

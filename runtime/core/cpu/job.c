@@ -267,11 +267,6 @@ static void choose_move(qn_job *job, int32_t k, int is_transposed) {
     use_mover(operand, QN_PACKING_STRIDED, is_output ? qn_packs.scatter[log2] : qn_packs.gather[log2]);
 }
 
-/* Whether operand k may be used in place. A program's output may, if the last input has been read: an input may be its tensor. */
-static int may_be_in_place(const qn_job *job, int32_t k) {
-  return !job->program || k < job->n_in || job->program->in_place >> (k - job->n_in) & 1;
-}
-
 /* The kernel that converts between tensor and block; NULL: none is needed. */
 static qn_kernel *conversion(const qn_job *job, int32_t k) {
   const uint8_t dtype = job->operand[k].dtype, compute = job->operand[k].compute_dtype;
@@ -299,7 +294,7 @@ static void choose_packing(qn_job *job, int32_t k, int is_transposed) {
     use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
   else if (operand->broadcast)
     operand->packing = same ? QN_PACKING_IN_PLACE : QN_PACKING_ONE;
-  else if (same && (linear || (job->rows && has_rows(job, k))) && may_be_in_place(job, k))
+  else if (same && (linear || (job->rows && has_rows(job, k))) && !(job->program && job->program->to_blocks >> k & 1))
     operand->packing = QN_PACKING_IN_PLACE;
   else if (!same && (linear || rows))
     operand->packing = QN_PACKING_CONVERT;
@@ -331,12 +326,9 @@ static int64_t lay_out(const qn_signature *signature, qn_job *job) {
     }
     if (used > QN_SCRATCH) return used; /* too large: the caller tries smaller tiles */
   }
-  const qn_tile_program *program = job->program;
-  int64_t temps = used + (program ? round_up(8 * program->n_ones) : 0);
   job->items = (int32_t)elements;
-  job->ones = (uint16_t)used;
-  job->temps = (uint16_t)temps;
-  return temps + round_up((program ? program->temp_bytes : signature->temp_bytes) * elements);
+  job->temps = (uint16_t)used;
+  return used + signature->fixed_bytes + round_up(signature->temp_bytes * elements);
 }
 
 static void plan_blocks(const qn_signature *signature, qn_job *job) {
@@ -449,7 +441,7 @@ static void plan_pieces(qn_job *job) {
 
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
-  job->streamed = (uint8_t)((job->program || !signature->heavy) && is_streamed(job));
+  job->streamed = (uint8_t)(!signature->heavy && is_streamed(job));
   job->path = QN_PATH_DIRECT;
   /* Not converted: the variants' dtypes fit, perhaps as bits. Else a variant may still be for exactly the tensors' dtypes. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;

@@ -5,7 +5,6 @@
 #ifndef QN_JOB_H
 #define QN_JOB_H
 
-#include "core/op/tile_program.h"
 #include "core/op/resolve.h"
 #include "core/tensor/tensor.h"
 
@@ -62,9 +61,8 @@ typedef struct qn_job {
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
   qn_kernel *kernel;
-  /* An interpreted expression, which runs over tiles in place of one kernel; else NULL. */
-  const qn_tile_program *program;
-  uint16_t ones, temps; /* offsets in the scratch of the program's scalar registers and of a tile's temporaries */
+  const qn_tile_program *program; /* as in qn_signature */
+  uint16_t temps;       /* offset in the scratch of a tile's temporaries */
   int32_t items;        /* elements in a temporary */
   int32_t most_slices; /* the number that the work is worth; a run has fewer if there are fewer threads */
   /* BLOCKS: the nest is cut into tiles of chunk[d] along dimension d, which are walked along order[0] first.

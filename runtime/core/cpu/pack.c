@@ -144,11 +144,7 @@ void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_ti
   switch (operand->packing) {
     case QN_PACKING_ROWS: copy_rows(tile, stride, to, staging, operand->size, 1); return;
     case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, to, staging, operand->size, 1); return;
-    case QN_PACKING_STREAM: {
-      /* Counted in bytes. */
-      run_row(operand->move, staging, 1, to, 1, tile->count * operand->size);
-      return;
-    }
+    case QN_PACKING_STREAM: run_row(operand->move, staging, 1, to, 1, tile->count * operand->size); return; /* in bytes */
     default: qn_assert(operand->packing == QN_PACKING_AT); move_at(operand, tile, to, staging, scratch, 1);
   }
 }

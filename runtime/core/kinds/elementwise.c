@@ -129,15 +129,6 @@ static quern_status check_device(const quern_op_info *info, const operand_list *
   return qn_decide_check_backend(info, decision);
 }
 
-/* Marks operands in host memory: 0-d tensors passed by value, pinned memory. */
-static void note_host_memory(const operand_list *operands, qn_decision *decision) {
-  for (int32_t k = 0; k < decision->n_operands; k++) {
-    const DLDevice device = operands->tensor[k].device;
-    decision->values |= (uint32_t)(device.device_type == kDLCPU) << k;
-    decision->pinned |= (uint32_t)qn_device_is_pinned(device) << k;
-  }
-}
-
 /* Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                              const quern_call *call, int needs_data, qn_decision *decision) {
@@ -159,20 +150,15 @@ __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op,
   }
   decision->n_in = info->n_in;
   decision->n_operands = info->n_in + info->n_out;
-  decision->values = decision->pinned = 0;
   for (int32_t k = 0; k < decision->n_operands; k++) {
     decision->dtypes[k] = operands.dtype[k];
     decision->sizes[k] = operands.tensor[k].size;
+    decision->device_types[k] = (uint8_t)operands.tensor[k].device.device_type;
     decision->byte_offset[k] = operands.tensor[k].ref.offset;
   }
   qn_tensor_normalise(operands.ndim, operands.shape, info->n_in, operands.tensor, info->n_out, operands.tensor + info->n_in,
                       nest);
   nest->has_handles = decision->backend->has_handles;
-  if (nest->n_elements == 0) return QUERN_OK;
-  if (operands.has_data) {
-    status = qn_tensor_check_overlap(info->name, info->args, nest, info->n_out, decision->sizes);
-    if (status) return status;
-  }
-  if (operands.apart >= 0) note_host_memory(&operands, decision);
-  return QUERN_OK;
+  if (nest->n_elements == 0 || !operands.has_data) return QUERN_OK;
+  return qn_tensor_check_overlap(info->name, info->args, nest, info->n_out, decision->sizes);
 }

@@ -78,7 +78,7 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
   decision->slots = NULL;
   decision->specialised = NULL;
   decision->signature = &decision->own_signature;
-  decision->values = decision->pinned = 0;
+  decision->device_types[0] = decision->device_types[1] = (uint8_t)decision->device.device_type;
   decision->n_in = 1;
   decision->n_operands = 2;
   decision->dtypes[0] = POSITION_DTYPE;

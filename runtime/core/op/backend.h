@@ -19,6 +19,9 @@ typedef struct qn_backend {
   /* Replaces a built-in op by its stand-in on these devices, where it has one: sets decision->op to the stand-in and
    * decision->specialised for these dtypes. NULL: no op has a stand-in. */
   quern_status (*stand_in)(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
+  /* Implements quern_op_workspace for the library's own kernels; NULL: no call uses a workspace. *bytes is 0 at first. */
+  quern_status (*workspace)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                            size_t *bytes);
 
   /* For all of these the decision's nest has elements, and `call` is of this library's size, or NULL. */
 
@@ -29,8 +32,6 @@ typedef struct qn_backend {
   /* ref: the operands' first items, as decision->nest.ref has them. */
   quern_status (*launch)(const qn_decision *decision, const qn_run *run, const qn_ref *ref, const qn_params *params,
                          const quern_call *call);
-  /* The size of the workspace that the call can use, in bytes; NULL: no call uses one. */
-  quern_status (*workspace)(const qn_decision *decision, const quern_call *call, size_t *bytes);
   const struct qn_device_memory *memory; /* memory functions of its devices: runtime/base/device_memory.h; NULL: none */
   /* Writes the lines of quern_op_explain. Here the nest may have no elements. */
   quern_status (*explain)(const qn_decision *decision, const quern_call *call, qn_strbuf *buf);

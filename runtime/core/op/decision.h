@@ -16,8 +16,6 @@ typedef struct qn_decision {
   const struct qn_backend *backend;
   DLDevice device;                /* the device that computes */
   int32_t n_in, n_operands;       /* of the nest: positions count as inputs */
-  uint32_t values;                /* bit k: input k is a 0-d tensor in host memory that the device cannot read */
-  uint32_t pinned;                /* bit k: operand k is pinned host memory: its device address may differ */
   /* The conversion of parameters, also of those of later runs: as in qn_params_convert. */
   uint8_t param_dtype;
   int32_t n_slots;
@@ -28,6 +26,7 @@ typedef struct qn_decision {
   const struct qn_specialised *specialised; /* of an op without kernels of its own (qn_fused), or of its stand-in */
   const qn_signature *signature;     /* of `specialised`, or own_signature */
   qn_signature own_signature;
+  uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
   /* Of the kind row: its program, the elements of a row, and the parameters that give the shape. */
   const void *of_kind;

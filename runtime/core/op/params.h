@@ -25,6 +25,7 @@ int32_t qn_dtype_words(uint8_t dtype);
 /* Converts one number to a dtype and stores it in qn_dtype_words words from `slot` on; QN_B64 is an integer modulo 2^64. The
  * scalar is of a known kind, C128 only for a complex dtype. Returns an error as a phrase ("NaN"), or NULL. */
 const char *qn_params_number(const quern_scalar *scalar, uint8_t dtype, uint64_t *slot);
+qn_from_number qn_params_bool, qn_params_integer, qn_params_bits, qn_params_narrow, qn_params_f32, qn_params_f64, qn_params_complex;
 
 /* Converts the first n_given parameters from `given` and the rest from their defaults. To an integer: saturating; NaN and
  * fractions are refused (DTYPE). To a float: rounded once; every NaN becomes the canonical one. To bool: != 0. n: the number of

@@ -15,12 +15,6 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 
-typedef struct op_table {
-  struct op_table *older; /* the table that this one replaced; other threads may still be reading it */
-  int32_t count;
-  quern_op *ops[]; /* sorted by name */
-} op_table;
-
 /* A registered op, with copies of all data that its definition points to, in one allocation. */
 typedef struct registered_op {
   struct registered_op *next;
@@ -32,11 +26,9 @@ typedef struct registered_op {
 
 struct quern_ctx {
   atomic_int_fast64_t references; /* the caller's, one per op and plan held */
-  quern_options options;
-  char *strings; /* the copies of options.cache_dir and options.cc */
   qn_slices *slices;
-  _Atomic(qn_extension *) extension;
-  _Atomic(op_table *) table;
+  void *extension; /* of layers above the core */
+  _Atomic(qn_op_table *) table;
   _Atomic(registered_op *) registered;
   quern_op builtin[]; /* [qn_n_builtins] */
 };
@@ -44,19 +36,17 @@ struct quern_ctx {
 /* ---- Contexts ---- */
 
 static void ctx_destroy(quern_ctx *ctx) {
-  qn_extension *extension = atomic_load(&ctx->extension);
   for (registered_op *own = atomic_load(&ctx->registered), *next; own; own = next) {
     next = own->next;
     if (own->def.release) own->def.release(own->def.self);
     free(own);
   }
-  for (op_table *table = atomic_load(&ctx->table), *older; table; table = older) {
+  for (qn_op_table *table = atomic_load(&ctx->table), *older; table; table = older) {
     older = table->older;
     free(table);
   }
-  if (extension) extension->destroy(extension);
-  if (ctx->slices) qn_slices_destroy(ctx->slices);
-  free(ctx->strings);
+  if (ctx->extension) qn_above.destroy(ctx->extension);
+  qn_slices_destroy(ctx->slices);
   free(ctx);
 }
 
@@ -64,24 +54,11 @@ static quern_status no_memory(const char *what) {
   return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
 }
 
-/* Copies the options; 0 for lack of memory. */
-static int options_copy(quern_ctx *ctx, const quern_options *options) {
-  ctx->options = options ? *options : (quern_options){.size = sizeof *options};
-  ctx->strings = NULL;
-  size_t dir = ctx->options.cache_dir ? strlen(ctx->options.cache_dir) + 1 : 0;
-  size_t cc = ctx->options.cc ? strlen(ctx->options.cc) + 1 : 0;
-  if (dir + cc == 0) return 1;
-  if (!(ctx->strings = malloc(dir + cc))) return 0;
-  if (dir) ctx->options.cache_dir = memcpy(ctx->strings, ctx->options.cache_dir, dir);
-  if (cc) ctx->options.cc = memcpy(ctx->strings + dir, ctx->options.cc, cc);
-  return 1;
-}
-
 static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   size_t n = (size_t)qn_n_builtins;
   quern_ctx *ctx = malloc(sizeof *ctx + n * sizeof ctx->builtin[0]);
-  op_table *table = malloc(sizeof *table + n * sizeof table->ops[0]);
-  if (!ctx || !table || !options_copy(ctx, options)) {
+  qn_op_table *table = malloc(sizeof *table + n * sizeof table->ops[0]);
+  if (!ctx || !table) {
     free(ctx);
     free(table);
     return no_memory("ctx");
@@ -94,10 +71,10 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   }
   atomic_init(&ctx->references, 1);
   atomic_init(&ctx->table, table);
-  atomic_init(&ctx->extension, NULL);
   atomic_init(&ctx->registered, NULL);
   ctx->slices = qn_slices_create(options);
-  if (!ctx->slices) {
+  ctx->extension = qn_above.create ? qn_above.create(options) : NULL;
+  if (!ctx->slices || (qn_above.create && !ctx->extension)) {
     ctx_destroy(ctx);
     return no_memory("ctx");
   }
@@ -156,9 +133,8 @@ quern_ctx *qn_registry_ctx(quern_ctx *ctx) {
 }
 
 qn_slices *qn_registry_slices(const quern_op *op) { return op->ctx->slices; }
-qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx) { return ctx->slices; }
-const quern_options *qn_registry_options(const quern_ctx *ctx) { return &ctx->options; }
-_Atomic(qn_extension *) *qn_registry_extension(quern_ctx *ctx) { return &ctx->extension; }
+void *qn_registry_extension(const quern_ctx *ctx) { return ctx->extension; }
+_Atomic(qn_op_table *) *qn_registry_table(quern_ctx *ctx) { return &ctx->table; }
 
 void qn_registry_retain(quern_op *op) {
   ctx_retain(op->ctx);
@@ -173,10 +149,9 @@ void qn_registry_release(quern_op *op) {
 
 /* ---- Lookup ---- */
 
-static const op_table *table_of(quern_ctx *ctx) { return atomic_load_explicit(&ctx->table, memory_order_acquire); }
+static const qn_op_table *table_of(quern_ctx *ctx) { return atomic_load_explicit(&ctx->table, memory_order_acquire); }
 
-/* The index of `name` in the table, or the one at which to insert it; *found: whether it is there. */
-static int32_t table_index(const op_table *table, const char *name, int *found) {
+int32_t qn_registry_index(const qn_op_table *table, const char *name, int *found) {
   int32_t low = 0, high = table->count;
   *found = 0;
   while (low < high) {
@@ -197,27 +172,27 @@ static int32_t table_index(const op_table *table, const char *name, int *found) 
 int32_t qn_registry_count(quern_ctx *ctx) { return table_of(ctx)->count; }
 
 quern_op *qn_registry_at(quern_ctx *ctx, int32_t index) {
-  const op_table *table = table_of(ctx);
+  const qn_op_table *table = table_of(ctx);
   return index >= 0 && index < table->count ? table->ops[index] : NULL;
 }
 
 quern_op *qn_registry_find(quern_ctx *ctx, const char *name) {
-  const op_table *table = table_of(ctx);
+  const qn_op_table *table = table_of(ctx);
   int found;
-  int32_t at = table_index(table, name, &found);
+  int32_t at = qn_registry_index(table, name, &found);
   return found ? table->ops[at] : NULL;
 }
 
 quern_op *qn_registry_builtin(int32_t index) {
   quern_ctx *ctx = qn_registry_ctx(NULL);
   if (!ctx) return NULL;
-  const op_table *table = table_of(ctx);
+  const qn_op_table *table = table_of(ctx);
   /* Before the first registration the table has the order of the generated one. */
   return table->older ? qn_registry_find(ctx, qn_builtins[index].info.name) : table->ops[index];
 }
 
 void qn_registry_guess(quern_ctx *ctx, qn_guess *guess) {
-  const op_table *table = table_of(ctx);
+  const qn_op_table *table = table_of(ctx);
   for (int32_t i = 0; i < table->count; i++) qn_guess_offer(guess, table->ops[i]->info->name);
 }
 
@@ -263,27 +238,20 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
   own->def.doc = text_copy(doc, &text);
   own->def.arg_names = NULL; /* the names are in info.args */
   for (size_t k = 0; k < n_args; k++) {
+    args[k] = builtin ? builtin->info.args[k] : (quern_arg_info){.dtypes = "", .is_output = k >= (size_t)def->n_in};
     args[k].name = text_copy(arg_name(def, builtin, (int32_t)k), &text);
-    args[k].dtypes = builtin ? builtin->info.args[k].dtypes : "";
-    args[k].is_output = k >= (size_t)def->n_in;
-    args[k].may_alias = builtin ? builtin->info.args[k].may_alias : 0;
   }
   for (size_t k = 0; k < n_params; k++)
     params[k] = (quern_param_info){.name = text_copy(given[k].name, &text), .value = given[k].value};
   own->def.params = params;
-  own->info = (quern_op_info){.size = sizeof(quern_op_info),
-                                .name = own->def.name,
-                                .doc = own->def.doc,
-                                .formula = builtin ? builtin->info.formula : "",
-                                .op_class = def->op_class,
-                                .n_in = def->n_in,
-                                .n_out = def->n_out,
-                                .n_params = (int32_t)n_params,
-                                .args = args,
-                                .params = params,
-                                .preferred_alignment = builtin ? builtin->info.preferred_alignment : 1,
-                                .backward = builtin ? builtin->info.backward : NULL,
-                                .counts = builtin ? builtin->info.counts : 0};
+  own->info = builtin ? builtin->info
+                      : (quern_op_info){.size = sizeof own->info, .formula = "", .n_in = def->n_in, .n_out = def->n_out,
+                                        .n_params = def->n_params, .preferred_alignment = 1};
+  own->info.name = own->def.name;
+  own->info.doc = own->def.doc;
+  own->info.op_class = def->op_class;
+  own->info.args = args;
+  own->info.params = params;
   own->op = (quern_op){.ctx = ctx, .info = &own->info, .builtin = builtin, .registered = &own->def};
   return own;
 }
@@ -309,10 +277,9 @@ static quern_status check_definition(const quern_op_def *def, const quern_op *pr
   return QUERN_OK;
 }
 
-/* A copy of `table` with `op` inserted at index `at` or, if `replace`, instead of the op there. */
-static op_table *table_with(op_table *table, int32_t at, int replace, quern_op *op) {
+qn_op_table *qn_registry_table_with(qn_op_table *table, int32_t at, int replace, quern_op *op) {
   int32_t count = table->count + !replace;
-  op_table *made = malloc(sizeof *made + (size_t)count * sizeof made->ops[0]);
+  qn_op_table *made = malloc(sizeof *made + (size_t)count * sizeof made->ops[0]);
   if (!made) return NULL;
   made->older = table;
   made->count = count;
@@ -324,15 +291,15 @@ static op_table *table_with(op_table *table, int32_t at, int replace, quern_op *
 
 quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
   for (;;) {
-    op_table *table = atomic_load(&ctx->table);
+    qn_op_table *table = atomic_load(&ctx->table);
     int found;
-    int32_t at = table_index(table, def->name, &found);
+    int32_t at = qn_registry_index(table, def->name, &found);
     const quern_op *present = found ? table->ops[at] : NULL;
     quern_status status = check_definition(def, present);
     if (status) return status;
     registered_op *own = registered_create(ctx, def, present ? present->builtin : NULL);
     if (own && present) own->op.fused = present->fused;
-    op_table *made = own ? table_with(table, at, found, &own->op) : NULL;
+    qn_op_table *made = own ? qn_registry_table_with(table, at, found, &own->op) : NULL;
     if (made && atomic_compare_exchange_strong(&ctx->table, &table, made)) {
       own->next = atomic_load(&ctx->registered);
       while (!atomic_compare_exchange_weak(&ctx->registered, &own->next, own)) {}
@@ -341,33 +308,5 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
     free(own);
     if (!made) return no_memory(def->name);
     free(made);
-  }
-}
-
-static void free_newer(op_table *table, const op_table *before) {
-  for (op_table *older; table != before; table = older) {
-    older = table->older;
-    free(table);
-  }
-}
-
-quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
-  for (;;) {
-    op_table *before = atomic_load(&ctx->table), *table = before;
-    quern_status status = QUERN_OK;
-    for (int32_t i = 0; i < n && status == QUERN_OK; i++) {
-      int found;
-      int32_t at = table_index(table, ops[i]->info->name, &found);
-      op_table *made = found ? NULL : table_with(table, at, 0, ops[i]);
-      if (made)
-        table = made;
-      else
-        status = found ? qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", ops[i]->info->name)
-                       : no_memory(ops[i]->info->name);
-    }
-    op_table *const was = before;
-    if (status == QUERN_OK && atomic_compare_exchange_strong(&ctx->table, &before, table)) return QUERN_OK;
-    free_newer(table, was);
-    if (status) return status;
   }
 }

@@ -19,6 +19,7 @@ struct qn_fused;
 struct quern_op {
   quern_ctx *ctx;
   const quern_op_info *info;
+  const struct qn_kind *own_kind; /* of an expression that reduces; NULL: that of `builtin`, or elementwise */
   const qn_builtin *builtin;      /* the row of a built-in op, or the dtype rules of an op of a spec; NULL: neither */
   const quern_op_def *registered; /* the host's implementation, tried before a built-in one; NULL: none */
   const struct qn_fused *fused;   /* of an expression or an op of a spec: kind.h; NULL: it has kernels of its own */
@@ -43,19 +44,24 @@ quern_status qn_registry_configure_default(const quern_options *options);
 void qn_registry_ctx_release(quern_ctx *ctx);
 
 qn_slices *qn_registry_slices(const quern_op *op);
-qn_slices *qn_registry_ctx_slices(const quern_ctx *ctx);
 
-/* The options of a context, with copies of their strings; all 0 by default. */
-const quern_options *qn_registry_options(const quern_ctx *ctx);
+/* The data of layers above the core, made by qn_above.create; NULL: there are no such layers. */
+void *qn_registry_extension(const quern_ctx *ctx);
 
-/* Data that layers above the core attach to a context at first need; NULL until then. `destroy` frees it with the context. */
-typedef struct qn_extension {
-  void (*destroy)(struct qn_extension *extension);
-} qn_extension;
-_Atomic(qn_extension *) *qn_registry_extension(quern_ctx *ctx);
+/* A context's ops. A table is immutable: a change builds a new one and swaps it in by compare-and-swap. */
+typedef struct qn_op_table {
+  struct qn_op_table *older; /* the table that this one replaced; other threads may still be reading it */
+  int32_t count;
+  quern_op *ops[]; /* sorted by name */
+} qn_op_table;
 
-/* Adds ops of new names, all of them or none. The caller keeps them as long as the context lives. Errors: EXISTS, MEMORY. */
-quern_status qn_registry_add(quern_ctx *ctx, int32_t n, quern_op *const *ops);
+_Atomic(qn_op_table *) *qn_registry_table(quern_ctx *ctx);
+
+/* The index of `name` in a table, or the one at which to insert it; *found: whether it is there. */
+int32_t qn_registry_index(const qn_op_table *table, const char *name, int *found);
+
+/* A copy of `table` with `op` inserted at index `at` or, if `replace`, instead of the op there; NULL for lack of memory. */
+qn_op_table *qn_registry_table_with(qn_op_table *table, int32_t at, int replace, quern_op *op);
 
 /* Lookups take no locks. They return a borrowed op, NULL where there is none. */
 int32_t qn_registry_count(quern_ctx *ctx);

@@ -7,24 +7,34 @@
 
 #include "core/base/kernel_abi.h"
 
+struct qn_job;
+
+/* What computes a tile in place of one kernel: an interpreted expression. Made above the core; constant. */
+typedef struct qn_tile_program {
+  /* first: the operands' first items of this tile, in the tensors; scratch: of the slice; params: of the call. */
+  void (*compute)(const struct qn_job *job, char *const *first, int64_t count, char *scratch, const void *params);
+  uint32_t to_blocks;   /* bit k: operand k, an output, is written before the last read of inputs: not straight to the tensor */
+  int32_t picoseconds;  /* an element's rough cost */
+} qn_tile_program;
+
 /* The compute dtypes of a call, and its kernels. */
 typedef struct qn_signature {
   uint8_t param;               /* the dtype that parameters are converted to */
   uint8_t heavy;               /* as in qn_builtin */
-  uint8_t temp_bytes;          /* temporary bytes an element, beside its blocks, for a kind that runs its calls itself */
   uint8_t computes;            /* 1: the kernels treat all NaNs alike and store the canonical one; 0: they may copy bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
   uint8_t compute_dtypes[QN_MAX_OPERANDS]; /* qn_dtype of each operand as the kernel reads or writes it */
   const qn_variant *position;  /* the kernel that writes elements' positions, "sc", rank 2; NULL: the nest has none */
-  const struct qn_tile_program *program; /* of an interpreted expression, instead of variants; else NULL */
+  int32_t temp_bytes, fixed_bytes; /* of a tile's temporaries: an element; in all */
+  const qn_tile_program *program; /* instead of variants; else NULL */
 } qn_signature;
 
 /* Sets the defaults of a signature: the first step of a kind's `resolve`. */
 static inline void qn_signature_begin(qn_signature *signature, uint8_t heavy, uint8_t computes) {
   signature->heavy = heavy;
   signature->computes = computes;
-  signature->temp_bytes = 0;
+  signature->temp_bytes = signature->fixed_bytes = 0;
   signature->position = NULL;
   signature->program = NULL;
 }

@@ -80,12 +80,32 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
 }
 
-static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part) {
+/* is_forced: `from` is a block although the output lies as one. */
+static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
-  if (qn_row_is_direct(job, k, dtype)) return;
+  if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
   char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
   qn_row_store(job, k, dtype, &rows, from.ptr, staging);
+}
+
+/* Runs the steps of an interpreted stage, row by row. */
+static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *ptr, const int64_t (*stride)[2], int64_t count,
+                      int64_t rows) {
+  const qn_row_steps *steps = stage->steps;
+  char *const before = frame->top, *scratch = take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
+  const int32_t n = stage->n_in + stage->n_out;
+  char *at[QN_MAX_OPERANDS];
+  for (int64_t j = 0; j < rows; j++) {
+    for (int32_t i = 0; i < n; i++) at[i] = moved(ptr[i], j * stride[i][1]);
+    steps->compute(steps, at, NULL, count, scratch, frame->params);
+  }
+  frame->top = before;
+}
+
+/* Whether a stage may write its output number `index` where it lies: interpreted steps may read inputs after that. */
+static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
+  return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
@@ -104,7 +124,9 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     if (value < QN_ROW_OUTPUT) {
       place[i] = load(frame, value, dtypes[i], part);
     } else if (value < QN_ROW_VALUE) {
-      place[i] = output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part);
+      place[i] = is_written_last(job, at, i - stage->n_in)
+                     ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
+                     : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
@@ -122,11 +144,14 @@ static void compute(row_frame *frame, int32_t at, const stage_part *part) {
     stride[i][1] = place[i].step;
   }
   const int64_t extent[3] = {part->count, frame->rows, 0};
-  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  if (!job->kernel[at])
+    run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, part->count, frame->rows);
+  else
+    job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part);
+      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
@@ -160,7 +185,10 @@ static void compute_rows(row_frame *frame, int32_t at) {
     ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
-  if (stage->variant) job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  if (stage->steps && !job->kernel[at])
+    run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, frame->rows, 1);
+  else if (stage->variant)
+    job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
     if (stage->values[i] >= QN_ROW_VALUE) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;

@@ -4,7 +4,6 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
-#include "core/row/row_load.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
 #define TILE 1024
@@ -69,12 +68,14 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
     if (is_each) bytes = 0;
+    if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
         bytes += qn_row_bytes(job, value, dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
+                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
         bytes += qn_dtype_infos[dtype_of(stage, i)].size;
     }
@@ -90,7 +91,7 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
   qn_assert(program->n_stages <= QN_ROW_MAX_STAGES);
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
-    job->kernel[i] = stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
+    job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
@@ -98,6 +99,16 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     }
   }
   return QUERN_OK;
+}
+
+/* Scratch bytes for the single values of interpreted stages, and for their temporaries over a tile's rows. */
+static int32_t bytes_of_steps(const qn_row_program *program) {
+  int32_t bytes = 0;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    if (stage->steps) bytes += 8 * stage->steps->n_ones + (stage->is_row ? stage->steps->temp_bytes * MAX_ROWS : 0);
+  }
+  return bytes;
 }
 
 /* The most reductions of a stage. */
@@ -129,7 +140,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->is_kept = 2; /* in a block */
   }
   int32_t bytes = bytes_an_element(program, job, 0);
-  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64), most = bytes ? room / bytes : INT64_MAX;
+  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program), most = bytes ? room / bytes : INT64_MAX;
   if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
@@ -145,7 +156,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {

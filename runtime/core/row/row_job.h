@@ -9,7 +9,6 @@
 
 /* Bytes of a slice's scratch, which is on its stack. */
 #define QN_ROW_SCRATCH 15360
-#define QN_ROW_MAX_REDUCES 16
 
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
@@ -35,6 +34,17 @@ typedef struct qn_row_job {
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
   qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES], *columns; /* in the order of the stages' reductions */
 } qn_row_job;
+
+/* Whether operand k lies as a block of `dtype`: then no block is needed. */
+static inline int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dtype) {
+  return job->direct[k] && job->dtype[k] == dtype;
+}
+
+/* Bytes of scratch that its block takes for each element. */
+static inline int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype) {
+  if (qn_row_is_direct(job, k, dtype)) return 0;
+  return qn_dtype_infos[dtype].size + (job->dtype[k] == dtype ? 0 : job->size[k]);
+}
 
 /* Plans a nest of row_nest.h with elements to write. dtypes: of the inputs, then of the outputs. The nest must outlive the job. */
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,

@@ -9,15 +9,6 @@
 
 static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
 
-int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dtype) {
-  return job->direct[k] && job->dtype[k] == dtype;
-}
-
-int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype) {
-  if (qn_row_is_direct(job, k, dtype)) return 0;
-  return qn_dtype_infos[dtype].size + (job->dtype[k] == dtype ? 0 : job->size[k]);
-}
-
 /* The kernel that converts between two dtypes; NULL: they have the same items. */
 static qn_kernel *conversion(uint8_t from, uint8_t to) {
   const qn_variant *variant = NULL;

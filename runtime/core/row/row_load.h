@@ -13,12 +13,6 @@ typedef struct qn_row_part {
   int64_t first, count, rows;
 } qn_row_part;
 
-/* Whether operand k lies as a block of `dtype`: then no block is needed. */
-int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dtype);
-
-/* Bytes of scratch that qn_row_load and qn_row_store take for each element. */
-int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype);
-
 /* Copies a part into `block`, [rows][count] elements of `dtype`. staging: room for as many of the tensor's, if its dtype differs. */
 void qn_row_load(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_part *part, char *block, char *staging);
 

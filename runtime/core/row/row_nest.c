@@ -78,7 +78,7 @@ static int is_inside(const qn_nest *nest, int64_t (*stride)[QUERN_MAX_NDIM], int
 }
 
 /* Not inlined, so that its stack is free when the op runs. */
-__attribute__((noinline)) void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, int is_reduced, int32_t n_in,
+__attribute__((noinline)) void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, uint32_t reduced, int32_t n_in,
                                                 const qn_tensor *in, int32_t n_out, const qn_tensor *out, qn_nest *nest,
                                                 int64_t *count) {
   int64_t stride[QN_ROW_MAX_VALUES][QUERN_MAX_NDIM];
@@ -90,11 +90,11 @@ __attribute__((noinline)) void qn_row_normalise(int32_t ndim, const int64_t *sha
   for (int32_t k = 0; k < n_in + n_out; k++) {
     const qn_tensor *tensor = k < n_in ? &in[k] : &out[k - n_in];
     nest->ref[k] = tensor->ref;
-    strides_of(tensor, ndim, axes, is_reduced && k >= n_in, stride[k]);
+    strides_of(tensor, ndim, axes, k >= n_in && reduced >> (k - n_in) & 1, stride[k]);
   }
   for (int32_t d = 0; d < ndim; d++) {
     if (axes >> d & 1) *count = (int64_t)((uint64_t)*count * (uint64_t)shape[d]);
-    if (!(is_reduced && axes >> d & 1)) nest->n_elements = (int64_t)((uint64_t)nest->n_elements * (uint64_t)shape[d]);
+    if (!(reduced && axes >> d & 1)) nest->n_elements = (int64_t)((uint64_t)nest->n_elements * (uint64_t)shape[d]);
   }
   if (nest->n_elements == 0) return;
   int is_joining = 1;

@@ -5,6 +5,7 @@
 #ifndef QN_ROW_PROGRAM_H
 #define QN_ROW_PROGRAM_H
 
+#include "core/base/strbuf.h"
 #include "core/op/params.h"
 
 /* The lanes of a node, and the elements of a chunk: docs/internals/reductions.md. */
@@ -38,6 +39,8 @@ typedef struct qn_row_reduce {
   const qn_reducer *by;
 } qn_row_reduce;
 
+struct qn_row_steps;
+
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
   const uint8_t *values;     /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other */
@@ -45,10 +48,27 @@ typedef struct qn_row_stage {
   uint8_t n_in, n_out, n_reduces;
   uint8_t is_row;   /* it computes row values */
   uint8_t is_again; /* the last stage once more, without the value that is kept */
+  /* Of an interpreted expression: what runs in place of the variant's kernel, whose dtypes hold. Else NULL. */
+  const struct qn_row_steps *steps;
 } qn_row_stage;
+
+/* The steps of an interpreted stage. Made above the core; a generated tree has none. */
+typedef struct qn_row_steps {
+  /* One row of `count` elements. ptr: of the stage's values; stride: bytes from element to element. */
+  void (*compute)(const struct qn_row_steps *steps, char *const *ptr, const int64_t *stride, int64_t count, char *scratch,
+                  const void *params);
+  int32_t n_ones, temp_bytes; /* 8 bytes each at the beginning of the scratch; bytes an element behind them */
+  uint32_t in_place;          /* bit k: output k of the stage is written after the last read of inputs */
+  /* The compiled kernel of the stage, as `variant` describes it; requests it. NULL: there is none yet. */
+  qn_kernel *(*kernel)(const struct qn_row_steps *steps);
+  /* For explain: the tier of the compiled kernel, "" while there is none, with the reason; and the lines of the stage. */
+  const char *(*tier)(const struct qn_row_steps *steps, char reason[256]);
+  void (*explain)(const struct qn_row_steps *steps, qn_strbuf *buf);
+} qn_row_steps;
 
 #define QN_ROW_MAX_STAGES 12
 #define QN_ROW_MAX_VALUES 16
+#define QN_ROW_MAX_REDUCES 16 /* of a program */
 
 typedef struct qn_row_program {
   const qn_row_stage *stages;
@@ -65,5 +85,11 @@ typedef struct qn_row_op {
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
   uint8_t results[QN_DTYPE_COUNT];                /* the dtype of its outputs */
 } qn_row_op;
+
+/* The row of an op of this kind; NULL: it is of another. */
+const qn_row_op *qn_row_op_of(const qn_builtin *builtin);
+
+/* The number of its first parameters, which give the shape: axes, keepdims. */
+static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced; }
 
 #endif

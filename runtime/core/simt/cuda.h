@@ -16,6 +16,14 @@ typedef struct qn_cuda_run {
   qn_launch launch;   /* without addresses and parameters */
 } qn_cuda_run;
 
+/* Bit k: input k is a 0-d tensor in host memory that the device cannot read: it is passed by value. */
+uint32_t qn_cuda_values(const qn_decision *decision);
+
+/* Whether operand k is pinned host memory: its device address may differ. */
+static inline int qn_cuda_is_pinned(const qn_decision *decision, int32_t k) {
+  return decision->device_types[k] == kDLCUDAHost;
+}
+
 /* The form of the kernel to be compiled for a decision; the best of the kernels built ahead for its dtypes (NULL: none), and its form;
  * the launch of a kernel of such a form. They are rows.h's for a kind with has_rows, else launch.h's. */
 void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form);
@@ -33,6 +41,10 @@ void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, cons
 /* Moves the addresses to the next launch of a repeated one. at: the index in the repeated dimensions, [repeat_rank], initially
  * 0. Returns 0 after the last. */
 int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
+
+/* Decides a call for qn_backend.workspace. No elements: also for an op that runs its calls itself. */
+quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
+                            qn_decision *decision);
 
 /* qn_backend.explain where there are no elements. */
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf);

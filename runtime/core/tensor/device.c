@@ -7,27 +7,26 @@
 
 typedef struct device_type {
   const char *name;
-  uint8_t joins;     /* the device type that can use this host memory; 0: none */
-  uint8_t is_pinned; /* 1: its address on the device may differ */
+  uint8_t joins; /* the device type that can use this host memory; 0: none */
 } device_type;
 
 static const device_type device_types[] = {
-    [kDLCPU] = {"cpu", 0, 0},
-    [kDLCUDA] = {"cuda", 0, 0},
-    [kDLCUDAHost] = {"cuda_host", kDLCUDA, 1},
-    [kDLOpenCL] = {"opencl", 0, 0},
-    [kDLVulkan] = {"vulkan", 0, 0},
-    [kDLMetal] = {"metal", 0, 0},
-    [kDLVPI] = {"vpi", 0, 0},
-    [kDLROCM] = {"rocm", 0, 0},
-    [kDLROCMHost] = {"rocm_host", kDLROCM, 1},
-    [kDLExtDev] = {"ext_dev", 0, 0},
-    [kDLCUDAManaged] = {"cuda_managed", kDLCUDA, 0},
-    [14] = {"oneapi", 0, 0},
-    [15] = {"webgpu", 0, 0},
-    [16] = {"hexagon", 0, 0},
-    [17] = {"maia", 0, 0},
-    [18] = {"trn", 0, 0},
+    [kDLCPU] = {"cpu", 0},
+    [kDLCUDA] = {"cuda", 0},
+    [kDLCUDAHost] = {"cuda_host", kDLCUDA},
+    [kDLOpenCL] = {"opencl", 0},
+    [kDLVulkan] = {"vulkan", 0},
+    [kDLMetal] = {"metal", 0},
+    [kDLVPI] = {"vpi", 0},
+    [kDLROCM] = {"rocm", 0},
+    [kDLROCMHost] = {"rocm_host", kDLROCM},
+    [kDLExtDev] = {"ext_dev", 0},
+    [kDLCUDAManaged] = {"cuda_managed", kDLCUDA},
+    [14] = {"oneapi", 0},
+    [15] = {"webgpu", 0},
+    [16] = {"hexagon", 0},
+    [17] = {"maia", 0},
+    [18] = {"trn", 0},
 };
 
 /* The row of a device's type; NULL: DLPack 1.3 has no such type. */
@@ -52,9 +51,4 @@ const char *qn_device_text(DLDevice device, char text[QN_DEVICE_CHARS]) {
 int qn_device_joins(DLDevice device) {
   const device_type *type = type_of(device);
   return type ? type->joins : 0;
-}
-
-int qn_device_is_pinned(DLDevice device) {
-  const device_type *type = type_of(device);
-  return type && type->is_pinned;
 }

@@ -20,7 +20,4 @@ static inline int qn_device_is_host(DLDevice device) {
 /* The device type that can use host memory of this type, besides the host; 0: none. */
 int qn_device_joins(DLDevice device);
 
-/* Whether this is pinned host memory, which may have another address on its device. */
-int qn_device_is_pinned(DLDevice device);
-
 #endif

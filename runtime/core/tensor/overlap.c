@@ -15,8 +15,6 @@
 #define MAX_TERMS (2 * QUERN_MAX_NDIM)
 #define MAX_STEPS 10000 /* at most some 300 us */
 
-typedef enum answer { NO, YES, UNKNOWN } answer;
-
 typedef struct term {
   int64_t a, most; /* coefficient; 0 <= x <= most */
 } term;
@@ -63,25 +61,25 @@ static int64_t invert_modulo(int64_t a, int64_t m) {
 }
 
 /* Can the terms from k on make `sum`? It is in [0, reach[k]] and a multiple of gcd[k]. */
-static answer solve_from(search *s, int32_t k, int64_t sum) {
+static qn_overlap solve_from(search *s, int32_t k, int64_t sum) {
   const int64_t a = s->terms[k].a, most = s->terms[k].most;
-  if (k == s->n - 1) return YES; /* sum / a is whole, and at most `most` */
+  if (k == s->n - 1) return QN_OVERLAP_YES; /* sum / a is whole, and at most `most` */
   const int64_t rest = s->reach[k + 1], period = s->period[k];
   const int64_t first = sum <= rest ? 0 : (sum - rest + a - 1) / a, last = sum / a < most ? sum / a : most;
-  if (first > last) return NO;
+  if (first > last) return QN_OVERLAP_NO;
   const int64_t residue = period == 1 ? 0 : multiply_modulo(sum / s->gcd[k] % period, s->inverse[k], period);
   int64_t x = first - first % period + residue;
   if (x < first) x += period;
   for (; x <= last; x += period) {
-    if (--s->steps < 0) return UNKNOWN;
-    const answer found = solve_from(s, k + 1, sum - a * x);
-    if (found != NO) return found;
+    if (--s->steps < 0) return QN_OVERLAP_UNKNOWN;
+    const qn_overlap found = solve_from(s, k + 1, sum - a * x);
+    if (found != QN_OVERLAP_NO) return found;
   }
-  return NO;
+  return QN_OVERLAP_NO;
 }
 
 /* The question above. Terms may come in any order, with equal or no coefficients; all sums are at most 2^62. */
-static answer solve(search *s, int32_t n_terms, const term *terms, int64_t low, int64_t high, int32_t *steps) {
+static qn_overlap solve(search *s, int32_t n_terms, const term *terms, int64_t low, int64_t high, int32_t *steps) {
   s->n = 0;
   for (int32_t i = 0; i < n_terms; i++) {
     int32_t at = 0;
@@ -95,7 +93,7 @@ static answer solve(search *s, int32_t n_terms, const term *terms, int64_t low, 
     s->terms[at] = terms[i];
     s->n++;
   }
-  if (s->n == 0) return low <= 0 && 0 <= high ? YES : NO;
+  if (s->n == 0) return low <= 0 && 0 <= high ? QN_OVERLAP_YES : QN_OVERLAP_NO;
   int64_t reach = 0, gcd = 0;
   for (int32_t k = s->n - 1; k >= 0; k--) {
     const int64_t a = s->terms[k].a, below = gcd;
@@ -108,10 +106,10 @@ static answer solve(search *s, int32_t n_terms, const term *terms, int64_t low, 
   }
   if (low < 0) low = 0;
   if (high > reach) high = reach;
-  if (low > high) return NO;
-  answer worst = NO;
+  if (low > high) return QN_OVERLAP_NO;
+  qn_overlap worst = QN_OVERLAP_NO;
   s->steps = *steps;
-  for (int64_t sum = low + (gcd - low % gcd) % gcd; sum <= high && worst == NO; sum += gcd) {
+  for (int64_t sum = low + (gcd - low % gcd) % gcd; sum <= high && worst == QN_OVERLAP_NO; sum += gcd) {
     worst = solve_from(s, 0, sum);
   }
   *steps = s->steps;
@@ -138,9 +136,12 @@ static inline span span_of(const qn_nest *nest, int32_t k, uint8_t size) {
   return s;
 }
 
-/* Operand a of one nest and b of another, or of the same. */
-static answer operands_meet(const qn_nest *nest_a, int32_t a, span span_a, uint8_t size_a, const qn_nest *nest_b, int32_t b,
-                            span span_b, uint8_t size_b) {
+static inline int spans_are_apart(span a, span b) { return a.high <= b.low || b.high <= a.low; }
+
+qn_overlap qn_tensor_meet(const qn_nest *nest_a, int32_t a, uint8_t size_a, const qn_nest *nest_b, int32_t b, uint8_t size_b) {
+  const span span_a = span_of(nest_a, a, size_a), span_b = span_of(nest_b, b, size_b);
+  if (spans_are_apart(span_a, span_b)) return QN_OVERLAP_NO;
+  if (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base) return QN_OVERLAP_NO;
   term terms[MAX_TERMS];
   search s;
   int32_t n = 0, steps = MAX_STEPS;
@@ -154,14 +155,14 @@ static answer operands_meet(const qn_nest *nest_a, int32_t a, span span_a, uint8
   return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
 }
 
-__attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
+__attribute__((noinline)) static qn_overlap meets_itself(const qn_nest *nest, int32_t k, uint8_t size) {
   term dims[QUERN_MAX_NDIM], terms[MAX_TERMS];
   int32_t n = 0, steps = MAX_STEPS;
   for (int32_t d = 0; d < nest->rank; d++) {
     const term t = {qn_tensor_magnitude(nest->stride[k][d]), nest->n[d] - 1};
     if (t.a == 0 && d < nest->n_reduced) continue; /* one element for all of a row */
     int32_t at = n++;
-    if (t.a < size) return YES; /* two neighbours; extents are 2 or more */
+    if (t.a < size) return QN_OVERLAP_YES; /* two neighbours; extents are 2 or more */
     for (; at > 0 && dims[at - 1].a > t.a; at--) dims[at] = dims[at - 1];
     dims[at] = t;
   }
@@ -171,7 +172,7 @@ __attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_
     nested &= dims[d].a >= inner;
     inner += dims[d].a * dims[d].most;
   }
-  if (nested) return NO;
+  if (nested) return QN_OVERLAP_NO;
 
   /* Two indices that differ, by delta: let `top` be the outermost dimension where it is not 0, and positive there.
    * With x = delta - 1 in `top` and delta + most in those inside it, all x are 0 or more. */
@@ -184,20 +185,13 @@ __attribute__((noinline)) static answer meets_itself(const qn_nest *nest, int32_
       terms[n_terms++] = (term){dims[d].a, 2 * dims[d].most};
       shift += dims[d].a * dims[d].most;
     }
-    const answer met = solve(&s, n_terms, terms, shift - (size - 1), shift + (size - 1), &steps);
-    if (met != NO) return met;
+    const qn_overlap met = solve(&s, n_terms, terms, shift - (size - 1), shift + (size - 1), &steps);
+    if (met != QN_OVERLAP_NO) return met;
   }
-  return NO;
+  return QN_OVERLAP_NO;
 }
 
-static inline int spans_are_apart(span a, span b) { return a.high <= b.low || b.high <= a.low; }
-
-/* Whether two operands' memory is disjoint by spans or by different handles. */
-static inline int are_apart(const qn_nest *nest_a, int32_t a, span span_a, const qn_nest *nest_b, int32_t b, span span_b) {
-  return spans_are_apart(span_a, span_b) || (nest_a->has_handles && nest_a->ref[a].base != nest_b->ref[b].base);
-}
-
-/* Whether two operands that are not apart have the same address for each element. */
+/* Whether two operands have the same address for each element. */
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
   for (int32_t d = 0; d < nest->rank; d++) {
@@ -208,12 +202,11 @@ static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
 
 #define ITEM_BY_ITEM " other than item by item at the same addresses"
 
-/* allowed: the phrase for the overlap with an input that the law allows. */
-static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
-                           answer met, const char *allowed) {
+quern_status qn_tensor_refuse_overlap(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
+                                      qn_overlap met, const char *allowed) {
   char operand[QN_TENSOR_ARG_CHARS];
-  const char *verb = met == YES ? "overlaps" : "may overlap";
-  const char *tail = met == YES ? "" : " (strides too intricate to tell)";
+  const char *verb = met == QN_OVERLAP_YES ? "overlaps" : "may overlap";
+  const char *tail = met == QN_OVERLAP_YES ? "" : " (strides too intricate to tell)";
   if (other == k) return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s itself%s", verb, tail);
   return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s %s%s%s", verb,
                         qn_tensor_arg_text(&args[other], other < n_in ? other : other - n_in, operand),
@@ -224,21 +217,20 @@ static quern_status refuse(const char *op, const quern_arg_info *args, int32_t n
 static inline quern_status check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                         const uint8_t *sizes, int32_t k) {
   if (nest->rank == 0 || (nest->rank == 1 && !nest->n_reduced && qn_tensor_magnitude(nest->stride[k][0]) >= sizes[k])) return QUERN_OK;
-  const answer met = meets_itself(nest, k, sizes[k]);
-  const int32_t first = nest->n_positions;
-  return met == NO ? QUERN_OK : refuse(op, args, nest->n_operands - n_out - first, k - first, k - first, met, "");
+  const qn_overlap met = meets_itself(nest, k, sizes[k]);
+  const int32_t first = nest->n_positions, n_in = nest->n_operands - n_out - first;
+  return met == QN_OVERLAP_NO ? QUERN_OK : qn_tensor_refuse_overlap(op, args, n_in, k - first, k - first, met, "");
 }
 
 /* Checks output k against operand j before it, if their spans overlap. Not inlined: most calls have no such pair. */
 __attribute__((noinline)) static quern_status check_pair(const char *op, const quern_arg_info *args, const qn_nest *nest,
-                                                         int32_t n_out, const uint8_t *sizes, const span *spans, int32_t k,
-                                                         int32_t j) {
+                                                         int32_t n_out, const uint8_t *sizes, int32_t k, int32_t j) {
   const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out;
   if (sizes[j] == 0) return QUERN_OK; /* without elements */
-  if (are_apart(nest, k, spans[k], nest, j, spans[j])) return QUERN_OK;
   if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
-  const answer met = operands_meet(nest, k, spans[k], sizes[k], nest, j, spans[j], sizes[j]);
-  return met == NO ? QUERN_OK : refuse(op, args, outputs - first, k - first, j - first, met, ITEM_BY_ITEM);
+  const qn_overlap met = qn_tensor_meet(nest, k, sizes[k], nest, j, sizes[j]);
+  if (met == QN_OVERLAP_NO) return QUERN_OK;
+  return qn_tensor_refuse_overlap(op, args, outputs - first, k - first, j - first, met, ITEM_BY_ITEM);
 }
 
 quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
@@ -260,23 +252,8 @@ quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args,
     if ((status = check_itself(op, args, nest, n_out, sizes, k))) return status;
     for (int32_t j = first; j < k; j++) {
       if (spans_are_apart(spans[k], spans[j])) continue;
-      if ((status = check_pair(op, args, nest, n_out, sizes, spans, k, j))) return status;
+      if ((status = check_pair(op, args, nest, n_out, sizes, k, j))) return status;
     }
   }
   return QUERN_OK;
-}
-
-quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
-                                   const uint8_t *sizes) {
-  const int32_t n_in = in->n_operands;
-  if (in->n_elements == 0 || out->n_elements == 0) return QUERN_OK;
-  const quern_status status = qn_tensor_check_overlap(op, &args[n_in], out, 1, &sizes[n_in]);
-  const span mine = span_of(out, 0, sizes[n_in]);
-  for (int32_t k = 0; k < n_in && status == QUERN_OK; k++) {
-    const span other = span_of(in, k, sizes[k]);
-    if (are_apart(out, 0, mine, in, k, other)) continue;
-    const answer met = operands_meet(out, 0, mine, sizes[n_in], in, k, other, sizes[k]);
-    if (met != NO) return refuse(op, args, n_in, n_in, k, met, "");
-  }
-  return status;
 }

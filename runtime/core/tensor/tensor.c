@@ -155,10 +155,6 @@ static quern_status read_layout(const DLTensor *tensor, const char *op, const qu
   return QUERN_OK;
 }
 
-static quern_status refuse_addresses(const char *op, const quern_arg_info *arg, int32_t index) {
-  return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "data, byte_offset and strides reach past the address space");
-}
-
 /* Whether ndim and shape are valid. */
 static inline int is_readable(const DLTensor *tensor) {
   return tensor && (uint32_t)tensor->ndim <= QUERN_MAX_NDIM && (tensor->shape || !tensor->ndim);
@@ -234,7 +230,7 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   if (UNLIKELY((uintptr_t)address != address || address < tensor->byte_offset || address < (uint64_t)-low ||
                (uint64_t)UINTPTR_MAX - address < (uint64_t)high) &&
       read->n_elements) {
-    return refuse_addresses(op, arg, index);
+    return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "data, byte_offset and strides reach past the address space");
   }
   return QUERN_OK;
 }
@@ -327,10 +323,14 @@ static int joins(const qn_tensor *tensor, int is_input, DLDevice main) {
   return is_input && tensor->ndim == 0 && device.device_type == kDLCPU;
 }
 
+static inline const qn_tensor *operand_at(int32_t n_in, const qn_tensor *in, const qn_tensor *out, int32_t k) {
+  return k < n_in ? &in[k] : &out[k - n_in];
+}
+
 /* Refuses operand `at` (inputs, then outputs), on another device than operand `other` before it. */
 static quern_status refuse_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                    const qn_tensor *out, int32_t at, int32_t other) {
-  const qn_tensor *mine = at < n_in ? &in[at] : &out[at - n_in], *theirs = other < n_in ? &in[other] : &out[other - n_in];
+  const qn_tensor *mine = operand_at(n_in, in, out, at), *theirs = operand_at(n_in, in, out, other);
   char device[QN_DEVICE_CHARS], expected[QN_DEVICE_CHARS];
   return qn_tensor_fail(QUERN_E_DEVICE, op, &args[at], at < n_in ? at : at - n_in,
                         "dtype %s on %s, expected the same device as %s %d (%s)", qn_dtype_infos[mine->dtype].name,
@@ -341,25 +341,14 @@ static quern_status refuse_devices(const char *op, const quern_arg_info *args, i
 
 quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                      int32_t n_out, const qn_tensor *out, DLDevice *device) {
-  int on_host = 1;
-  for (int32_t k = 0; k < n_in; k++) on_host &= qn_device_is_host(in[k].device);
-  for (int32_t k = 0; k < n_out; k++) on_host &= qn_device_is_host(out[k].device);
-  if (LIKELY(on_host)) {
-    device->device_type = kDLCPU;
-    device->device_id = 0;
-    return QUERN_OK;
-  }
-  int32_t at = 0;
   const int32_t n = n_in + n_out;
-#define OPERAND(k) ((k) < n_in ? &in[k] : &out[(k) - n_in])
-  while (qn_device_is_host(OPERAND(at)->device)) at++;
-  const DLDevice main = OPERAND(at)->device;
-  for (int32_t k = 0; k < n; k++) {
-    if (joins(OPERAND(k), k < n_in, main)) continue;
+  int32_t at = 0;
+  while (at < n && LIKELY(qn_device_is_host(operand_at(n_in, in, out, at)->device))) at++;
+  *device = at == n ? (DLDevice){kDLCPU, 0} : operand_at(n_in, in, out, at)->device;
+  for (int32_t k = 0; k < n && at < n; k++) {
+    if (joins(operand_at(n_in, in, out, k), k < n_in, *device)) continue;
     return k < at ? refuse_devices(op, args, n_in, in, out, at, k) : refuse_devices(op, args, n_in, in, out, k, at);
   }
-#undef OPERAND
-  *device = main;
   return QUERN_OK;
 }
 
@@ -411,7 +400,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   nest->rank = 0;
   nest->has_handles = nest->n_positions = nest->n_joined = nest->n_reduced = 0;
   for (int32_t k = 0; k < n_operands; k++) {
-    const qn_tensor *t = k < n_in ? &in[k] : &out[k - n_in];
+    const qn_tensor *t = operand_at(n_in, in, out, k);
     nest->ref[k] = t->ref;
     nest->stride[k][0] = t->n_elements == 1 ? 0 : t->size;
     flat &= t->n_elements == 1 || (t->compact && t->n_elements == total);
@@ -427,9 +416,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   for (int32_t d = ndim - 1; d >= 0; d--) {
     if (shape[d] != 1) nest->n[rank++] = shape[d];
   }
-  for (int32_t k = 0; k < n_operands; k++) {
-    fill_strides(k < n_in ? &in[k] : &out[k - n_in], ndim, shape, nest->stride[k]);
-  }
+  for (int32_t k = 0; k < n_operands; k++) fill_strides(operand_at(n_in, in, out, k), ndim, shape, nest->stride[k]);
 
   /* Order dimensions by the first output's strides, smallest innermost. */
   const int64_t *const key = nest->stride[n_out ? n_in : 0];

@@ -115,6 +115,15 @@ quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args,
 quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                     const uint8_t *sizes);
 
+typedef enum qn_overlap { QN_OVERLAP_NO, QN_OVERLAP_YES, QN_OVERLAP_UNKNOWN } qn_overlap;
+
+/* Whether operand a of one nest and b of another, or of the same, touch one byte. */
+qn_overlap qn_tensor_meet(const qn_nest *nest_a, int32_t a, uint8_t size_a, const qn_nest *nest_b, int32_t b, uint8_t size_b);
+
+/* Refuses that output k overlaps operand `other`. allowed: the phrase for the overlap with an input that the law allows. */
+quern_status qn_tensor_refuse_overlap(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
+                                      qn_overlap met, const char *allowed);
+
 /* The law for an output with a nest of its own: it may overlap neither an input nor itself. in: the inputs' nest;
  * out: the output's nest, of one operand; sizes: of the inputs, then of the output. */
 quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,

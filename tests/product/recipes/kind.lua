@@ -95,6 +95,6 @@ op "fraction" {
 ]==],
   },
   edits = {
-    ["gen/kinds/kinds.lua"] = { { after = [[M.list = { require "gen.kinds.index",]], text = [[ require "gen.kinds.ranged",]] } },
+    ["gen/kinds/kinds.lua"] = { { after = [[M.list = { require "gen.kinds.reduction",]], text = [[ require "gen.kinds.ranged",]] } },
   },
 }

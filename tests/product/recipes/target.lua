@@ -164,7 +164,8 @@ static const qn_plain_variant *find(const qn_decision *decision) {
   while (ahead && ahead->backend && ahead->backend != &qn_plain_tree) ahead++;
   for (int32_t i = 0; ahead && i < ahead->n_kernels; i++) {
     const qn_plain_variant *variant = (const qn_plain_variant *)ahead->kernels + i;
-    if (!decision->values && memcmp(variant->dtypes, decision->dtypes, (size_t)decision->n_operands) == 0) return variant;
+    const size_t n = (size_t)decision->n_operands;
+    if (!memchr(decision->device_types, kDLCPU, n) && memcmp(variant->dtypes, decision->dtypes, n) == 0) return variant;
   }
   return NULL;
 }

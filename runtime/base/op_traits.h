@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_traits.h: what expressions and derivatives need to know of an op, beyond what its calls do. */
+#ifndef QN_OP_TRAITS_H
+#define QN_OP_TRAITS_H
+
+#include "core/base/kernel_abi.h"
+
+typedef struct qn_op_traits {
+  const char *refusal;    /* the reason why it cannot be part of an expression, as a phrase; NULL: it can */
+  /* Of a backward op. reads: for each of its inputs, the index of the forward op's input that it is, or QN_READS_*. by: for each
+   * of its outputs, the index of the forward op's input of which it is the gradient. */
+  uint8_t is_backward, reads[QN_MAX_OPERANDS], by[QN_MAX_OUTPUTS];
+} qn_op_traits;
+
+#define QN_READS_GRAD 0xff   /* the gradient of the forward op's output */
+#define QN_READS_OUTPUT 0xfe /* the forward op's output; ORDER READS of gen/graph/derive.lua */
+
+#endif

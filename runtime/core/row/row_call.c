@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_call.c: see row_call.h. */
+#include "core/row/row_call.h"
+
+#include "core/base/status.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/op/kind.h"
+#include "core/row/row_nest.h"
+#include "core/tensor/device.h"
+
+quern_status qn_row_read_inputs(const quern_op_info *info, DLTensor *const *in, int needs_data, qn_row_operands *operands) {
+  operands->has_data = 1;
+  for (int32_t k = 0; k < info->n_in; k++) {
+    quern_status status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &operands->tensor[k]);
+    if (status) return status;
+    operands->dtype[k] = operands->tensor[k].dtype;
+    operands->has_data &= operands->tensor[k].ref.base != NULL || operands->tensor[k].n_elements == 0;
+  }
+  return qn_tensor_broadcast(info->name, info->args, info->n_in, operands->tensor, operands->shape, &operands->ndim);
+}
+
+/* The shape of output k. Returns its rank. */
+static int32_t output_shape(const qn_row_operands *operands, int32_t k, int64_t *shape) {
+  const uint32_t axes = operands->reduced >> k & 1 ? operands->axes : 0;
+  return qn_row_shape(operands->ndim, operands->shape, axes, operands->keepdims >> k & 1, shape);
+}
+
+quern_status qn_row_read_outputs(const quern_op_info *info, DLTensor *const *out, int needs_data, const uint8_t *results,
+                                 qn_row_operands *operands) {
+  for (int32_t k = 0; k < info->n_out; k++) {
+    int64_t shape[QUERN_MAX_NDIM];
+    const int32_t ndim = output_shape(operands, k, shape);
+    const quern_arg_info *arg = &info->args[info->n_in + k];
+    qn_tensor *read = &operands->tensor[info->n_in + k];
+    quern_status status = qn_tensor_read(out[k], info->name, arg, k, needs_data, read);
+    if (status) return status;
+    operands->dtype[info->n_in + k] = read->dtype;
+    operands->has_data &= read->ref.base != NULL || read->n_elements == 0;
+    if ((status = qn_resolve_stored(info, k, results[k], read->dtype))) return status;
+    if ((status = qn_tensor_check_shape(info->name, arg, k, read, ndim, shape))) return status;
+  }
+  return QUERN_OK;
+}
+
+quern_status qn_row_measure(const quern_op_info *info, const qn_row_operands *operands, const uint8_t *results, quern_shape *out) {
+  DLDevice device;
+  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, 0, NULL, &device);
+  for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
+    quern_shape *result = qn_shape_at(out, k);
+    const qn_dtype_info *of = &qn_dtype_infos[results[k]];
+    result->dtype = (DLDataType){.code = of->code, .bits = of->bits, .lanes = 1};
+    result->device = device;
+    result->ndim = output_shape(operands, k, result->shape);
+  }
+  return status;
+}
+
+quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands) {
+  int32_t empty = -1;
+  if (program->has_empty) return QUERN_OK;
+  for (int32_t d = 0; d < operands->ndim; d++) {
+    if (operands->shape[d]) continue;
+    if (!(operands->axes >> d & 1)) return QUERN_OK;
+    empty = d;
+  }
+  for (int32_t i = 0; i < program->n_stages && empty >= 0; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (!program->stages[i].reduces[r].by->has_empty)
+        return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d has no elements, and %s of none is not defined", info->name, empty,
+                              program->stages[i].reduces[r].by->name);
+  return QUERN_OK;
+}
+
+/* Chooses the device and its backend; other devices than the CPU run ops with kernels of their own, not expressions. */
+static quern_status check_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
+  char text[QN_DEVICE_CHARS];
+  const quern_op *op = decision->called;
+  quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
+                                                operands->tensor + info->n_in, &decision->device);
+  if (status) return status;
+  if (decision->device.device_type != kDLCPU && qn_kind_of(op)->has_rows) {
+    if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+    if ((status = qn_decide_check_backend(info, decision))) return status;
+    return decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
+  }
+  if (decision->device.device_type != kDLCPU)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+                          qn_device_text(decision->device, text));
+  if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+  decision->backend = &qn_row_cpu;
+  return QUERN_OK;
+}
+
+quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
+                           const quern_call *call, qn_decision *decision) {
+  quern_status status = check_device(info, operands, decision);
+  if (status) return status;
+  if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
+  decision->of_kind = program;
+  decision->n_in = info->n_in;
+  decision->n_operands = info->n_in + info->n_out;
+  for (int32_t k = 0; k < decision->n_operands; k++) {
+    decision->dtypes[k] = operands->dtype[k];
+    decision->sizes[k] = operands->tensor[k].size;
+    decision->device_types[k] = (uint8_t)operands->tensor[k].device.device_type;
+    decision->byte_offset[k] = operands->tensor[k].ref.offset;
+  }
+  qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,
+                   operands->tensor + info->n_in, &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
+  for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
+  if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
+  if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;
+  return qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);
+}
+
+void qn_row_bind(const qn_decision *decision, qn_params *params) {
+  int32_t words = 0;
+  for (int32_t k = 0; k < decision->n_slots; k++) words += qn_dtype_words(decision->slots[k].dtype);
+  params->slot[words] = (uint64_t)decision->count;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_cpu.c: calls that reduce, on the CPU, as a backend. See row_call.h. */
+#include <stdlib.h>
+
+#include "core/base/status.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/row/row_call.h"
+#include "core/row/row_engine.h"
+
+static quern_status plan_rows(const qn_decision *decision, qn_row_job *job) {
+  return qn_row_plan(decision->of_kind, decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
+}
+
+static void run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
+  qn_row_run(job, ref, params, job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL);
+}
+
+static quern_status row_call(const qn_decision *decision, const quern_call *call) {
+  qn_row_job job;
+  quern_status status = plan_rows(decision, &job);
+  (void)call;
+  if (status == QUERN_OK) run_rows(decision, &job, decision->nest.ref, &decision->params);
+  return status;
+}
+
+static quern_status row_prepare(const qn_decision *decision, const quern_call *call, qn_run **made) {
+  qn_row_job *job = malloc(sizeof *job);
+  (void)call;
+  if (!job) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
+  quern_status status = plan_rows(decision, job);
+  if (status) {
+    free(job);
+    return status;
+  }
+  *made = (qn_run *)job;
+  return QUERN_OK;
+}
+
+static quern_status row_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
+                               const quern_call *call) {
+  (void)call;
+  run_rows(decision, (const qn_row_job *)prepared, ref, params);
+  return QUERN_OK;
+}
+
+static const char *const path_words[] = {"rows as a whole", "rows in blocks", "columns"};
+
+/* The tier is the interpreter's as long as one stage is interpreted. */
+static void explain_tier(const qn_row_program *program, const char *path, qn_strbuf *buf) {
+  const char *tier = "built";
+  char reason[256] = "";
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_steps *steps = program->stages[i].steps;
+    if (!steps) continue;
+    tier = steps->tier(steps, reason);
+    if (!tier[0]) break;
+  }
+  if (reason[0])
+    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
+  else
+    qn_strbuf_add(buf, "tier: %s\nreason: built kernels reduce %s\n", tier, path);
+  qn_strbuf_add(buf, "passes: %d\n", program->n_stages);
+}
+
+static quern_status row_explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
+  const qn_row_program *program = decision->of_kind;
+  qn_row_job job;
+  (void)call;
+  if (decision->nest.n_elements == 0) {
+    qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
+    return QUERN_OK;
+  }
+  quern_status status = plan_rows(decision, &job);
+  if (status) return status;
+  explain_tier(program, path_words[job.path], buf);
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    qn_strbuf_add(buf, "pass: %d\n", i + 1);
+    if (stage->steps)
+      stage->steps->explain(stage->steps, buf);
+    else if (stage->variant)
+      qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
+    for (int32_t r = 0; r < stage->n_reduces; r++) qn_strbuf_add(buf, "variant: %s\n", stage->reduces[r].by->inner->name);
+  }
+  qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&job, qn_registry_slices(decision->op)));
+  return QUERN_OK;
+}
+
+const qn_backend qn_row_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = row_call,
+                               .prepare = row_prepare, .launch = row_launch, .explain = row_explain};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fused_rows.c: see fused_rows.h. The axes are the expression's: they count in the shape of each reduction's own argument, and must be
+ * the same dimensions for all of them. */
+#include "run/fused_rows.h"
+
+#include "core/base/status.h"
+#include "core/row/row_call.h"
+#include "run/row_stages.h"
+#include "run/specialise.h"
+
+/* ---- Axes ---- */
+
+static quern_status refuse_axis(const quern_op_info *info, int32_t axis, int32_t ndim) {
+  return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d of an argument of %d dimension%s", info->name, axis, ndim, ndim == 1 ? "" : "s");
+}
+
+/* The dimensions of the whole shape that a reduction's axes are, as bits. `of`: the inputs of its argument. */
+static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes, uint32_t of, const qn_row_operands *operands,
+                                 uint32_t *bits) {
+  int32_t ndim = 0;
+  for (int32_t k = 0; k < info->n_in; k++)
+    if (of >> k & 1 && operands->tensor[k].ndim > ndim) ndim = operands->tensor[k].ndim;
+  const int32_t missing = operands->ndim - ndim;
+  *bits = 0;
+  for (int32_t d = 0; d < ndim && axes->is_all; d++) *bits |= 1u << (missing + d);
+  for (int32_t i = 0; i < axes->n; i++) {
+    const int32_t axis = axes->axis[i], d = axis < 0 ? axis + ndim : axis;
+    if (d < 0 || d >= ndim) return refuse_axis(info, axis, ndim);
+    if (*bits >> (missing + d) & 1)
+      return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d is given twice", info->name, axis);
+    *bits |= 1u << (missing + d);
+  }
+  /* Along the axes the argument must have all elements that the call has: another argument's are not its own. */
+  for (int32_t d = 0; d < operands->ndim; d++) {
+    int is_whole = operands->shape[d] == 1;
+    for (int32_t k = 0; k < info->n_in; k++) {
+      const qn_tensor *tensor = &operands->tensor[k];
+      const int32_t own = d - (operands->ndim - tensor->ndim);
+      if (of >> k & 1 && own >= 0 && tensor->shape[own] == operands->shape[d]) is_whole = 1;
+    }
+    if (*bits >> d & 1 && !is_whole)
+      return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: a reduction's argument has extent 1 along axis %d, where other inputs have %lld: "
+                            "compute it by a call of its own", info->name, d, (long long)operands->shape[d]);
+  }
+  return QUERN_OK;
+}
+
+/* The axes of all reductions. */
+static quern_status common_axes(const quern_op_info *info, const qn_expression *expression, const qn_row_stages *stages,
+                                qn_row_operands *operands) {
+  const qn_row_reduction *reductions;
+  const int32_t n = qn_row_stages_reductions(stages, &reductions);
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t bits;
+    quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], reductions[i].inputs, operands, &bits);
+    if (status) return status;
+    if (i > 0 && bits != operands->axes)
+      return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its reductions are over different axes (0x%x and 0x%x as bits): write an expression "
+                            "for each, the result of one an input of the next", info->name, operands->axes, bits);
+    operands->axes = bits;
+  }
+  operands->reduced = expression->reduced;
+  operands->keepdims = expression->keepdims;
+  return QUERN_OK;
+}
+
+/* ---- The kind ---- */
+
+static quern_status measure_rows(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
+  const quern_op_info *info = op->info;
+  const qn_expression *expression;
+  const qn_row_stages *stages;
+  qn_row_operands operands;
+  uint8_t results[QN_MAX_OPERANDS];
+  (void)call;
+  quern_status status = qn_row_read_inputs(info, in, 0, &operands);
+  if (status || (status = qn_specialise_expression(qn_fused_op_of(op), &expression))) return status;
+  if ((status = qn_specialise_infer_rows(op, operands.dtype, results, &stages))) return status;
+  if ((status = common_axes(info, expression, stages, &operands))) return status;
+  return qn_row_measure(info, &operands, results, out);
+}
+
+static quern_status infer_rows(const quern_op *op, DLTensor *const *in, quern_shape *out) { return measure_rows(op, in, out, NULL); }
+
+/* Not inlined, so that its stack is free when the op runs. */
+__attribute__((noinline)) static quern_status decide_rows(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                          const quern_call *call, int needs_data, qn_decision *decision) {
+  const quern_op_info *info = op->info;
+  const qn_expression *expression;
+  qn_row_operands operands;
+  quern_status status = qn_row_read_inputs(info, in, needs_data, &operands);
+  if (status || (status = qn_specialise_expression(qn_fused_op_of(op), &expression))) return status;
+  for (int32_t k = 0; k < info->n_out; k++) {
+    status = qn_tensor_read_dtype(out[k]->dtype, info->name, &info->args[info->n_in + k], k, &operands.dtype[info->n_in + k]);
+    if (status) return status;
+  }
+  if ((status = qn_specialise(op, operands.dtype, &decision->specialised))) return status;
+  const qn_specialisation *own = qn_specialisation_of(decision->specialised);
+  if ((status = common_axes(info, expression, own->rows, &operands))) return status;
+  if ((status = qn_row_read_outputs(info, out, needs_data, own->results, &operands))) return status;
+  const qn_row_program *program = qn_row_stages_program(own->rows);
+  if (expression->reduced && (status = qn_row_check_empty(info, program, &operands))) return status;
+  decision->called = decision->op = op;
+  decision->signature = &decision->specialised->signature;
+  decision->param_dtype = 0;
+  decision->n_slots = program->n_slots;
+  decision->slots = program->slots;
+  decision->shape_params[0] = decision->shape_params[1] = 0;
+  return qn_row_decide(info, program, &operands, call, decision);
+}
+
+static const qn_kind row_expression = {.name = "row", .infer = infer_rows, .measure = measure_rows, .decide = decide_rows,
+                                    .bind = qn_row_bind};
+
+const qn_kind *qn_fused_rows_kind(const qn_expression *expression) { return expression->n_axes ? &row_expression : NULL; }

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_stages.c: see row_stages.h. The level of a value is the number of reductions below it. Stage p computes the arguments of the
+ * reductions of level p; then come the outputs, those of rows and those of elements. A stage computes again what it needs of the
+ * elements of others; the results of reductions are its inputs, and what follows from these alone is computed once a row. */
+#include "run/row_stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/status.h"
+#include "run/stage_text.h"
+#include "toolchain/cpu_target.h"
+
+#define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
+
+/* A stage's program and the memory that it points to. */
+typedef struct stage_memory {
+  qn_row_steps steps; /* first: the engine's view */
+  qn_jit *jit;
+  qn_digest specs;
+  char *text;               /* what is compiled: stage_text.h */
+  _Atomic(qn_code *) code;  /* NULL: not requested yet */
+  int32_t n_in, n_out;
+  qn_interpreted *interpreted;
+  qn_variant variant; /* only its dtypes */
+  uint8_t dtypes[QN_MAX_OPERANDS], classes[QN_MAX_OPERANDS];
+  uint8_t values[QN_MAX_OPERANDS];
+  qn_row_reduce reduces[QN_ROW_MAX_REDUCES];
+} stage_memory;
+
+struct qn_row_stages {
+  qn_row_program program;
+  int32_t n_reductions;
+  qn_row_reduction reduction[QN_ROW_MAX_REDUCES];
+  uint8_t row_types[QN_ROW_MAX_VALUES];
+  qn_row_stage stage[QN_ROW_MAX_STAGES];
+  stage_memory memory[QN_ROW_MAX_STAGES];
+};
+
+typedef struct builder {
+  const qn_expression *expression;
+  const qn_typed *typed;
+  qn_generator *generator;
+  qn_jit *jit;
+  qn_digest specs;
+  qn_row_stages *made;
+  uint8_t *level, *is_row; /* [n_values] */
+  int16_t *row_of;         /* the number of a reduction's result, or -1 */
+  int16_t *temp_of;        /* the temporary with a value, or -1 */
+  int32_t *number;         /* of a value in the stage that is being made */
+  int32_t n_temps;
+} builder;
+
+static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed->values[i]; }
+
+static int32_t arg_at(const builder *b, const qn_value *value, int32_t k) { return b->typed->args[value->first_arg + k]; }
+
+static quern_status too_many(const builder *b) {
+  return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages or values of a row", b->expression->name,
+                        QN_ROW_MAX_REDUCES);
+}
+
+/* ---- Levels ---- */
+
+static quern_status find_levels(builder *b) {
+  uint32_t *inputs = calloc((size_t)b->typed->n_values + 1, sizeof *inputs);
+  quern_status status = QUERN_OK;
+  if (!inputs) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
+  for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++) {
+    const qn_value *value = value_at(b, i);
+    b->row_of[i] = b->temp_of[i] = -1;
+    b->is_row[i] = value->kind != QN_VALUE_INPUT;
+    b->level[i] = 0;
+    if (value->kind == QN_VALUE_INPUT) inputs[i] = 1u << value->index;
+    for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
+      const int32_t arg = arg_at(b, value, k);
+      if (b->level[arg] > b->level[i]) b->level[i] = b->level[arg];
+      b->is_row[i] &= b->is_row[arg];
+      inputs[i] |= inputs[arg];
+    }
+    if (value->kind != QN_VALUE_REDUCE) continue;
+    qn_row_stages *made = b->made;
+    if (b->is_row[arg_at(b, value, 0)]) {
+      status = qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
+                              b->expression->name, value->reducer->name);
+    } else if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows == QN_ROW_MAX_VALUES) {
+      status = too_many(b);
+    } else {
+      b->level[i]++;
+      b->is_row[i] = 1;
+      b->row_of[i] = made->program.n_rows;
+      made->row_types[made->program.n_rows++] = value->type;
+      made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i]};
+    }
+  }
+  free(inputs);
+  return status;
+}
+
+/* ---- A stage ---- */
+
+/* Marks the values that `roots` need, behind results of reductions: number[i] is 1. */
+static void mark(builder *b, int32_t n, const int32_t *roots) {
+  memset(b->number, 0, (size_t)b->typed->n_values * sizeof *b->number);
+  for (int32_t k = 0; k < n; k++) b->number[roots[k]] = 1;
+  for (int32_t i = b->typed->n_values - 1; i >= 0; i--) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind == QN_VALUE_PARAM) b->number[i] = 1; /* parameters have the same places in all stages */
+    if (!b->number[i] || value->kind == QN_VALUE_REDUCE) continue;
+    for (int32_t k = 0; k < value->n_args + value->n_params; k++) b->number[arg_at(b, value, k)] = 1;
+  }
+}
+
+/* The values marked as an expression of their own: the stage's inputs are tensors and results of reductions. */
+static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_stage *stage, stage_memory *memory) {
+  const int32_t n_values = b->typed->n_values;
+  mark(b, n, roots);
+  qn_typed *typed = malloc(sizeof *typed + (size_t)n_values * sizeof(qn_value) + (size_t)b->typed->n_args * sizeof(int32_t));
+  if (!typed) return NULL;
+  *typed = (qn_typed){.n_out = n, .values = (qn_value *)(typed + 1)};
+  typed->args = (int32_t *)(typed->values + n_values);
+  for (int32_t i = 0; i < n_values; i++) {
+    const qn_value *value = value_at(b, i);
+    if (!b->number[i]) continue;
+    qn_value *copy = &typed->values[typed->n_values];
+    *copy = *value;
+    b->number[i] = typed->n_values++;
+    const int is_cut = value->kind == QN_VALUE_REDUCE;
+    if (is_cut || value->kind == QN_VALUE_INPUT) {
+      *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
+                         .index = stage->n_in};
+      memory->dtypes[stage->n_in] = value->type;
+      memory->values[stage->n_in++] = (uint8_t)(is_cut ? QN_ROW_VALUE + b->row_of[i] : QN_ROW_INPUT + value->index);
+      continue;
+    }
+    copy->first_arg = typed->n_args;
+    for (int32_t k = 0; k < value->n_args + value->n_params; k++)
+      typed->args[typed->n_args++] = b->number[arg_at(b, value, k)];
+  }
+  for (int32_t k = 0; k < n; k++) typed->out[k] = b->number[roots[k]];
+  return typed;
+}
+
+/* The stage's kernel, where it has been compiled. */
+static qn_kernel *compiled_kernel(const qn_row_steps *steps) {
+  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
+  qn_code *code = atomic_load_explicit(&memory->code, memory_order_acquire), *none = NULL;
+  if (!code) {
+    const qn_code_request request = {.target = &qn_cpu_target, .canonical = memory->text, .specs = memory->specs, .n_in = memory->n_in,
+                                     .n_out = memory->n_out, .dtypes = memory->dtypes, .classes = memory->classes, .rank = 2};
+    code = qn_jit_acquire(memory->jit, &request);
+    if (!code) return NULL; /* out of memory */
+    if (!atomic_compare_exchange_strong(&memory->code, &none, code)) { /* another thread was quicker */
+      qn_code_release(code);
+      code = none;
+    }
+  }
+  qn_code_ask(code);
+  return atomic_load_explicit(&code->kernel, memory_order_acquire);
+}
+
+static void describe(const qn_row_steps *steps, qn_code_info *info) {
+  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
+  qn_code *code = atomic_load(&memory->code);
+  *info = (qn_code_info){.tier = "", .name = "", .reason = "there is no memory for compiled code"};
+  if (code) qn_code_describe(code, info);
+}
+
+static const char *stage_tier(const qn_row_steps *steps, char reason[256]) {
+  qn_code_info info;
+  describe(steps, &info);
+  memcpy(reason, info.reason, sizeof info.reason);
+  return info.tier;
+}
+
+static void explain_stage(const qn_row_steps *steps, qn_strbuf *buf) {
+  const qn_program *program = &((const stage_memory *)steps)->interpreted->program;
+  qn_code_info info;
+  describe(steps, &info);
+  if (info.tier[0]) {
+    qn_strbuf_add(buf, "variant: %s\n", info.name);
+    return;
+  }
+  for (int32_t i = 0; i < program->n_steps; i++) qn_strbuf_add(buf, "step: %s\n", program->steps[i].variant->name);
+}
+
+static void compute_steps(const qn_row_steps *steps, char *const *ptr, const int64_t *stride, int64_t count, char *scratch,
+                          const void *params) {
+  const stage_memory *memory = (const stage_memory *)steps;
+  (void)stride;
+  qn_program_run(&memory->interpreted->program, ptr, count, scratch, scratch + 8 * steps->n_ones, count, params);
+}
+
+/* A stage that computes `roots` as the values `codes`. */
+static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const uint8_t *codes, int is_row, qn_row_stage **made) {
+  qn_row_program *program = &b->made->program;
+  if (program->n_stages == QN_ROW_MAX_STAGES) return too_many(b);
+  qn_row_stage *stage = &b->made->stage[program->n_stages];
+  stage_memory *memory = &b->made->memory[program->n_stages++];
+  *made = stage;
+  stage->is_row = (uint8_t)is_row;
+  stage->values = memory->values;
+  stage->reduces = memory->reduces;
+  if (n == 0) return QUERN_OK;
+  qn_typed *typed = extract(b, n, roots, stage, memory);
+  if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
+  qn_expression whole = *b->expression;
+  whole.n_in = stage->n_in;
+  whole.n_out = n;
+  quern_status status = QUERN_OK;
+  if (stage->n_in + n > QN_MAX_OPERANDS)
+    status = qn_status_fail(QUERN_E_LIMIT, "%s: more than %d inputs, outputs and values of a row", b->expression->name, QN_MAX_OPERANDS);
+  else
+    status = qn_interpreter_build(&whole, typed, b->generator, &memory->interpreted);
+  if (status == QUERN_OK && !(memory->text = qn_stage_text(typed)))
+    status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
+  free(typed);
+  if (status) return status;
+  for (int32_t k = 0; k < n; k++) {
+    memory->values[stage->n_in + k] = codes[k];
+    memory->dtypes[stage->n_in + k] = memory->interpreted->value[stage->n_in + k];
+  }
+  stage->n_out = (uint8_t)n;
+  memory->variant = (qn_variant){.name = "interpreter", .dtypes = memory->dtypes, .classes = memory->classes, .rank = 1};
+  const qn_program *of = &memory->interpreted->program;
+  for (int32_t i = 0; i < stage->n_in + n; i++)
+    memory->classes[i] = memory->values[i] >= QN_ROW_VALUE && memory->values[i] < QN_ROW_TEMP && !is_row ? QN_CLASS_BROADCAST
+                                                                                                          : QN_CLASS_CONTIGUOUS;
+  memory->n_in = stage->n_in;
+  memory->n_out = n;
+  memory->jit = b->jit;
+  memory->specs = b->specs;
+  memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
+                                 .explain = explain_stage,
+                                 .n_ones = of->n_ones, .temp_bytes = of->temp_before[of->n_temps], .in_place = ~(of->head.to_blocks >> stage->n_in)};
+  stage->variant = &memory->variant;
+  stage->steps = &memory->steps;
+  return QUERN_OK;
+}
+
+/* The input that a reduction takes as it lies, converted to its accumulators' dtype; -1: its argument is computed. */
+static int32_t plain_input(const builder *b, int32_t i) {
+  const qn_value *value = value_at(b, i);
+  if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT && strcmp(value->primitive->op, "cast") == 0)
+    value = value_at(b, arg_at(b, value, 0));
+  return value->kind == QN_VALUE_INPUT ? value->index : -1;
+}
+
+/* The stage of the reductions of a level. */
+static quern_status add_reductions(builder *b, int32_t level) {
+  int32_t roots[QN_ROW_MAX_REDUCES], n = 0;
+  uint8_t codes[QN_ROW_MAX_REDUCES];
+  qn_row_stage *stage;
+  for (int32_t i = 0; i < b->typed->n_values; i++) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
+    const int32_t arg = arg_at(b, value, 0);
+    if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
+    if (b->n_temps == QN_ROW_MAX_VALUES - 1) return too_many(b);
+    b->temp_of[arg] = (int16_t)b->n_temps++;
+    codes[n] = (uint8_t)(QN_ROW_TEMP + b->temp_of[arg]);
+    roots[n++] = arg;
+  }
+  quern_status status = add_stage(b, n, roots, codes, 0, &stage);
+  if (status) return status;
+  qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
+  for (int32_t i = 0; i < b->typed->n_values; i++) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
+    const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg);
+    const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
+    reduces[stage->n_reduces++] = (qn_row_reduce){from, (uint8_t)b->row_of[i], value->reducer};
+  }
+  return QUERN_OK;
+}
+
+/* The stage of the outputs that are values of a row, or of those that are elements. */
+static quern_status add_outputs(builder *b, int is_row) {
+  int32_t roots[QN_MAX_OPERANDS], n = 0;
+  uint8_t codes[QN_MAX_OPERANDS];
+  qn_row_stage *stage;
+  for (int32_t k = 0; k < b->typed->n_out; k++) {
+    if ((int)(b->expression->reduced >> k & 1) != is_row) continue;
+    roots[n] = b->typed->out[k];
+    codes[n++] = (uint8_t)(QN_ROW_OUTPUT + k);
+  }
+  return n ? add_stage(b, n, roots, codes, is_row, &stage) : QUERN_OK;
+}
+
+static quern_status build(builder *b) {
+  quern_status status = find_levels(b);
+  int32_t deepest = 0;
+  for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
+    if (b->level[i] > deepest) deepest = b->level[i];
+  if (deepest > MAX_STAGES) return too_many(b);
+  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++) status = add_reductions(b, level);
+  if (status == QUERN_OK) status = add_outputs(b, 1);
+  if (status == QUERN_OK) status = add_outputs(b, 0);
+  return status;
+}
+
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
+                                 qn_digest specs, qn_row_stages **made) {
+  const size_t n = (size_t)typed->n_values + 1;
+  builder b = {.expression = expression, .typed = typed, .generator = generator, .jit = jit, .specs = specs,
+               .made = calloc(1, sizeof *b.made)};
+  b.number = malloc(n * (sizeof *b.number + sizeof *b.row_of + sizeof *b.temp_of + 2));
+  quern_status status = b.made && b.number ? QUERN_OK : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
+  if (status == QUERN_OK) {
+    b.row_of = (int16_t *)(void *)(b.number + n);
+    b.temp_of = b.row_of + n;
+    b.level = (uint8_t *)(b.temp_of + n);
+    b.is_row = b.level + n;
+    if (expression->n_in + expression->n_out > QN_ROW_MAX_VALUES)
+      status = qn_status_fail(QUERN_E_LIMIT, "%s: it reduces, and has more than %d inputs and outputs", expression->name, QN_ROW_MAX_VALUES);
+    else
+      status = build(&b);
+    qn_row_program *program = &b.made->program;
+    program->stages = b.made->stage;
+    program->row_types = b.made->row_types;
+    for (int32_t i = 0; i < program->n_stages; i++) {
+      const qn_interpreted *interpreted = b.made->memory[i].interpreted;
+      if (!interpreted) continue;
+      program->slots = interpreted->slots;
+      program->n_slots = (uint8_t)interpreted->n_slots;
+    }
+  }
+  free(b.number);
+  if (status) {
+    qn_row_stages_free(b.made);
+    return status;
+  }
+  *made = b.made;
+  return QUERN_OK;
+}
+
+void qn_row_stages_free(qn_row_stages *stages) {
+  if (!stages) return;
+  for (int32_t i = 0; i < QN_ROW_MAX_STAGES; i++) {
+    stage_memory *memory = &stages->memory[i];
+    qn_code_release(atomic_load(&memory->code));
+    qn_interpreter_free(memory->interpreted);
+    free(memory->text);
+  }
+  free(stages);
+}
+
+const qn_row_program *qn_row_stages_program(const qn_row_stages *stages) { return &stages->program; }
+
+int32_t qn_row_stages_reductions(const qn_row_stages *stages, const qn_row_reduction **reductions) {
+  *reductions = stages->reduction;
+  return stages->n_reductions;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_stages.h: the values of an expression that reduces -> the program of a row, with stages of the interpreter. Knows no shapes. */
+#ifndef QN_ROW_STAGES_H
+#define QN_ROW_STAGES_H
+
+#include "core/row/row_program.h"
+#include "jit/jit.h"
+#include "run/interpreter.h"
+
+/* A reduction of the expression, for the checks of its axes. */
+typedef struct qn_row_reduction {
+  int32_t axes;    /* its number in qn_expression.axes */
+  uint32_t inputs; /* bit k: its argument depends on input k */
+} qn_row_reduction;
+
+typedef struct qn_row_stages qn_row_stages;
+
+/* specs: of the specs of the expression's ops. Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
+                                 qn_digest specs, qn_row_stages **made);
+void qn_row_stages_free(qn_row_stages *stages); /* NULL is allowed */
+
+const qn_row_program *qn_row_stages_program(const qn_row_stages *stages);
+int32_t qn_row_stages_reductions(const qn_row_stages *stages, const qn_row_reduction **reductions);
+
+#endif

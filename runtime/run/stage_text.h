@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stage_text.h: the values of a stage of a row as a text, which the generator compiles as it compiles an expression's
+ * (gen/graph/stage_text.lua). Items are separated by "; ", values are named by their number:
+ *   rows: in INDEX DTYPE | param INDEX DTYPE | count | const DTYPE HEX | prim OP DTYPE VALUE... | op NAME K OUTPUT VALUE...
+ *         | kernel NAME OUTPUT VALUE... | out VALUE */
+#ifndef QN_STAGE_TEXT_H
+#define QN_STAGE_TEXT_H
+
+#include "lang/values.h"
+
+/* malloc'ed; NULL: out of memory. */
+char *qn_stage_text(const qn_typed *typed);
+
+#endif
