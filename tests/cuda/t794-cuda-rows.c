@@ -13,6 +13,7 @@
 #include "core/row/row_nest.h"
 #include "cuda/grid.h"
 #include "reductions.h"
+#include "cuda/row_cases.h"
 
 enum { WORDS = QN_LAUNCH_ARGS, SLOTS = 128, CASES = 10, MOST_ELEMENTS = 9500 };
 
@@ -70,54 +71,6 @@ typedef struct row_case {
   qn_launch launch;
   char how[200];
 } row_case;
-
-static void draw_shape(rng *r, int64_t *shape, int *ndim) {
-  static const int64_t extents[] = {1, 2, 3, 5, 15, 16, 17, 31, 64, 100, 255, 256, 257, 300, 513, 1000, 4097, 9000};
-  int64_t n = 1;
-  *ndim = (int)rng_below(r, 6);
-  for (int k = 0; k < *ndim; k++) {
-    shape[k] = extents[rng_below(r, k == 0 ? 18 : 8)];
-    if (n * shape[k] > MOST_ELEMENTS) shape[k] = 1 + (int64_t)rng_below(r, (uint64_t)(MOST_ELEMENTS / n));
-    n *= shape[k];
-  }
-  for (int k = *ndim - 1; k > 0; k--) {
-    const int at = (int)rng_below(r, (uint64_t)k + 1);
-    const int64_t was = shape[k];
-    shape[k] = shape[at], shape[at] = was;
-  }
-  if (*ndim && rng_below(r, 25) == 0) shape[rng_below(r, (uint64_t)*ndim)] = 0;
-}
-
-/* Any order of the dimensions, gaps, walked up or down; some of an input's repeated. */
-static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
-  int64_t strides[QUERN_MAX_NDIM], step = 1;
-  int order[QUERN_MAX_NDIM];
-  const int is_plain = rng_below(r, 3) == 0;
-  for (int k = 0; k < ndim; k++) order[k] = k;
-  for (int k = ndim - 1; k > 0 && !is_plain; k--) {
-    const int at = (int)rng_below(r, (uint64_t)k + 1), was = order[k];
-    order[k] = order[at], order[at] = was;
-  }
-  for (int k = ndim - 1; k >= 0; k--) {
-    const int at = order[k], is_repeated = !is_plain && !is_output && rng_below(r, 8) == 0;
-    if (!is_plain && rng_below(r, 4) == 0) step += (int64_t)rng_below(r, 4);
-    strides[at] = is_repeated ? 0 : !is_plain && rng_below(r, 4) == 0 ? -step : step;
-    if (!is_repeated) step *= shape[at] ? shape[at] : 1;
-  }
-  operand_describe(o, d, ndim, shape, strides);
-  operand_allocate(o, 0, is_plain ? GUARD_BACK : GUARD_NONE);
-}
-
-static void fill(operand *o, rng *r) {
-  int64_t index[QUERN_MAX_NDIM + 1] = {0};
-  const int kind = (int)rng_below(r, 4), is_float = ref_dtype_kind(o->d) == REF_KIND_FLOAT;
-  operand_fill(o, r);
-  if (kind == 0 || ref_n_elements(&o->t) == 0) return;
-  do {
-    const double x = kind == 1 ? 8 * (2 * rng_unit(r) - 1) : kind == 2 ? -0.0 : (2 * rng_unit(r) - 1) * ldexp(1, (int)rng_range(r, -9, 9));
-    ref_put(o->d, ref_address(&o->t, index), is_float ? ref_from_double(o->d, x) : rng_below(r, 6) ? random_bits(r, o->d) : 0);
-  } while (ref_next_index(o->t.ndim, o->t.shape, index));
-}
 
 static void read_tensor(const DLTensor *t, qn_tensor *read) {
   static const quern_arg_info arg = {.name = "x"};
@@ -210,19 +163,12 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   group_fail("%s, axes 0x%" PRIx64 ", %s: %s; seed 0x%" PRIx64 "\n%s", name, mask_of(&k->c), k->how, what, test_seed(), text);
 }
 
-static uint64_t mask_of_axes(int64_t axes, int ndim) { return (uint64_t)axes & (((uint64_t)1 << ndim) - 1); }
-
 static void test_case(law_op op, ref_dtype d, rng *r) {
   row_case k = {.c = {.op = op}};
   int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM], count;
   int ndim;
-  draw_shape(r, shape, &ndim);
-  k.c.axes = rng_below(r, 4) ? (int64_t)(rng_u64(r) & (((uint64_t)1 << ndim) - 1)) : -1;
-  int64_t n_rows = 1;
-  for (int a = 0; a < ndim; a++) {
-    if (!(mask_of_axes(k.c.axes, ndim) >> a & 1) && n_rows * shape[a] > 150) k.c.axes |= (int64_t)1 << a;
-    n_rows *= mask_of_axes(k.c.axes, ndim) >> a & 1 ? 1 : shape[a];
-  }
+  draw_shape(r, MOST_ELEMENTS, shape, &ndim);
+  k.c.axes = draw_axes(r, 150, ndim, shape);
   draw_layout(&k.c.in, d, ndim, shape, 0, r);
   fill(&k.c.in, r);
   draw_layout(&k.c.out, law_result(op, d), output_shape(&k.c, out_shape), out_shape, 1, r);
@@ -235,14 +181,6 @@ static void test_case(law_op op, ref_dtype d, rng *r) {
   }
   operand_free(&k.c.in);
   operand_free(&k.c.out);
-}
-
-static int takes(law_op op, ref_dtype d) {
-  const char *name = ref_dtype_name(d), *at = quern_op_describe(law_ops[op][0])->args[0].dtypes;
-  const size_t length = strlen(name);
-  for (; (at = strstr(at, name)); at += length)
-    if ((at[length] == 0 || at[length] == ' ') && (at == quern_op_describe(law_ops[op][0])->args[0].dtypes || at[-1] == ' ')) return 1;
-  return 0;
 }
 
 static void test_op(law_op op) {
