@@ -17,6 +17,7 @@ M.own_params, M.own_param_type = { "count" }, "i64"
 M.has_stages = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_cpu = { "row_cpu", "row_engine", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
 M.schema = { result = "string", empty = "number" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
@@ -204,8 +205,12 @@ function M.table.text(packs_of, upper, bits_of)
     rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s},", row.head.op_name, row.inner, row.columns, row.both,
                             empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, upper(row.head.K))
   end
-  if #rows == 0 then return "" end
-  return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+  local packs = packs_of "reduce"
+  local is_unbuilt = packs[1] and not packs[1].name
+  local backend = is_unbuilt and "const qn_backend *const qn_row_backend = NULL;\n"
+    or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
+  if #rows == 0 then return backend end
+  return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces

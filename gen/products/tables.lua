@@ -117,6 +117,12 @@ end
 M.kind_folders = {}
 for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.runtime ~= nil or nil end
 
+-- Of those folders, the sources that go with kernels for the CPU: a set of paths without suffix.
+M.cpu_sources = {}
+for _, kind in ipairs(kinds.list) do
+  for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
+end
+
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
 local function met_by_promotion(types, built)
   local set, grows = {}, true

@@ -68,6 +68,7 @@ end
 local function is_in_tree(path, kinds, folders)
   local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
   if kind then return kinds[kind] end
+  if tables.cpu_sources[path:match "^(.-)%.%w+$"] and not folders[targets.cpu.core_folder] then return false end
   if tables.kind_folders[folder] then return kinds[folder] end
   return folders[folder] or not targets.core_folders[folder]
 end

@@ -12,7 +12,6 @@
 
 #include "core/row/row_nest.h"
 #include "cuda/grid.h"
-#include "reductions.h"
 #include "cuda/row_cases.h"
 
 enum { WORDS = QN_LAUNCH_ARGS, SLOTS = 128, CASES = 10, MOST_ELEMENTS = 9500 };

@@ -4,7 +4,6 @@
 #include "core/row/row_call.h"
 
 #include "core/base/status.h"
-#include "core/cpu/cpu_backend.h"
 #include "core/op/kind.h"
 #include "core/row/row_nest.h"
 #include "core/tensor/device.h"
@@ -88,7 +87,8 @@ static quern_status check_device(const quern_op_info *info, const qn_row_operand
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
-  decision->backend = &qn_row_cpu;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
+  decision->backend = qn_row_backend;
   return QUERN_OK;
 }
 
