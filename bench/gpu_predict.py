@@ -70,6 +70,8 @@ def row(case, text, form, turn, nvcc, folder):
     slot = int(of_row.group(1)) if of_row else 1
     elements = 32 * int(tile.group(1)) // BLOCK if tile else slot * turn
     n = math.prod(case.output.shape)
+    if case.kind in gpu_cases.REDUCTIONS:  # a thread has 16 elements of a chunk; what it does once a row is counted for these
+        elements, fast, n = 16, whole, math.prod(case.inputs[0].shape)
     bytes_each = case.bytes / n
     per_element = fast / elements
     resident = min(THREADS // BLOCK, REGISTERS // (BLOCK * -(-registers // 8) * 8)) * BLOCK
