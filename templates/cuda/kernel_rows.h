@@ -20,15 +20,22 @@ template <typename A, typename X, int R> Q_FN i64 q_joined_offset(const A &args,
    scalar, if bit 0 of is_value is set. */
 template <typename T, typename A, typename X, int R>
 Q_FN void q_load_run(T (&to)[16], const A &args, const i64 (&stride)[R], u64 from, X first, X n, u64 value, u64 is_value) {
-  if (args.n_joined <= 1) {
-    const i64 step = 16 * stride[0];
-    from += q_offset(first, stride[0]);
+  const i64 step = 16 * stride[0];
+  const bool is_plain = args.n_joined <= 1;
+  if (is_plain) from += q_offset(first, stride[0]);
+  if (is_value & 1) {
 #pragma unroll
-    for (u32 k = 0; k < 16; k++) to[k] = first + 16 * k < n ? q_load_element<T>(from + k * step, value, is_value) : (T)0;
+    for (u32 k = 0; k < 16; k++) to[k] = q_scalar<T>(value);
+  } else if (is_plain && n - first > 240) {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++) to[k] = qc_load1<T>(from + k * step);
+  } else if (is_plain) {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++) to[k] = first + 16 * k < n ? qc_load1<T>(from + k * step) : (T)0;
   } else {
 #pragma unroll
     for (u32 k = 0; k < 16; k++)
-      to[k] = first + 16 * k < n ? q_load_element<T>(from + q_joined_offset(args, stride, first + 16 * k), value, is_value) : (T)0;
+      to[k] = first + 16 * k < n ? qc_load1<T>(from + q_joined_offset(args, stride, first + 16 * k)) : (T)0;
   }
 }
 

@@ -129,7 +129,7 @@ function M.text(model, banner, request, templates, headers)
   local record = entry.record
   record.name, record.classes, record.is_wide = request.symbol, request.classes, request.is_wide
   record.rank = request.rank == 0 and "n" or tostring(request.rank)
-  record.template = record.template or request.classes:find("t", 1, true) and "transpose" or "elementwise"
+  if not record.program then record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise" end
   record.weight = entry.dag and variants.weight(entry.dag) or 1
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
