@@ -7,7 +7,9 @@
 --               | "rare" "(" expression ")" "{" { [ type ] name "=" expression ";" } "}"
 --   expression := C's, from "?:" down to unary operators, casts, calls, names and numbers
 --
--- A host's expression has no rare and no T, and may begin with a name of its own: name ":".
+-- A host's expression has no rare and no T, and may begin with a name of its own: name ":". In it a call of an op that reduces takes
+-- keywords behind its arguments: "axis" "=" (axis | "(" [ axis { "," axis } [ "," ] ] ")"), "keepdims" "=" ("0" | "1"); an axis is a
+-- whole number with or without "-".
 --
 -- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message, [kind] } and caught in
 -- expr.lua and host.lua; kind is "limit" where a text is too much, not wrong.
@@ -18,6 +20,8 @@ M.MAX_BYTES = 64 << 10
 M.MAX_NAME = 64 -- of each part of a name with dots
 M.MAX_DEPTH = 200
 M.MAX_CHAIN = 2000
+M.MAX_AXES = 32
+M.MAX_SHOWN = 40 -- letters of a word in a message
 
 -- Binary operators by precedence, loosest first, as in C.
 local LEVELS = {
@@ -159,11 +163,81 @@ function Parser:new_name()
   return token
 end
 
--- Behind the "(" of a call.
-function Parser:arguments(name)
-  local args = {}
+---------------------------------------------------------------------------------------------------- axes
+
+-- Whether a keyword comes next in a call that takes keywords.
+function Parser:is_keyword()
+  local name, sign = self:peek(), self:peek(1)
+  return name.kind == "name" and sign.kind == "op" and sign.text == "="
+end
+
+-- A whole number, with its sign.
+function Parser:axis_number(most, what)
+  local is_negative = self:accept "-"
+  local token = self:take()
+  local found = token.kind == "end" and "the end" or "'" .. token.text:sub(1, M.MAX_SHOWN) .. "'"
+  local value = token.kind == "number" and number_value(token)
+  if math.type(value) ~= "integer" or value < 0 or value > most then fail(token.at, "expected %s, found %s", what, found) end
+  return is_negative and -value or value
+end
+
+function Parser:axis(axes)
+  local axis = self:axis_number(M.MAX_AXES, "an axis, a whole number")
+  if #axes == M.MAX_AXES then exceed(self:peek().at, "more than %d axes", M.MAX_AXES) end
+  axes[#axes + 1] = axis
+end
+
+function Parser:keyword(name, axes)
+  local token = self:take()
+  local word = token.text
+  token.is_keyword = true
+  self:take()
+  if word ~= "axis" and word ~= "keepdims" then
+    fail(token.at, "unknown keyword '%s': expected axis or keepdims", word:sub(1, M.MAX_SHOWN))
+  end
+  if word == "keepdims" and not axes.is_reduced then fail(token.at, "keepdims: %s keeps all dimensions", name:sub(1, M.MAX_SHOWN)) end
+  if axes["has_" .. word] then fail(token.at, "%s is given twice", word) end
+  axes["has_" .. word] = true
+  if word == "keepdims" then
+    axes.keepdims = self:axis_number(1, "0 or 1")
+    if axes.keepdims < 0 then fail(token.at, "keepdims: expected 0 or 1") end
+    return
+  end
+  if not self:accept "(" then return self:axis(axes) end
+  while not self:accept ")" do
+    self:axis(axes)
+    if not self:accept "," then
+      self:expect(")", "after the axes")
+      return
+    end
+  end
+end
+
+-- Keywords up to the end of a call.
+function Parser:keywords(name, axes)
+  repeat
+    if not self:is_keyword() then fail(self:peek().at, "an argument after axis or keepdims") end
+    self:keyword(name, axes)
+  until not self:accept ","
+  self:expect(")", "after the arguments of " .. name)
+end
+
+-- Behind the "(" of a call. axes: of a call that reduces, filled in
+function Parser:arguments(name, axes)
+  local args, more = {}, nil
+  if axes and self:is_keyword() then
+    self:keywords(name, axes)
+    return args
+  end
   if self:accept ")" then return args end
-  repeat args[#args + 1] = self:expression() until not self:accept ","
+  repeat
+    args[#args + 1] = self:expression()
+    more = self:accept ","
+    if more and axes and self:is_keyword() then
+      self:keywords(name, axes)
+      return args
+    end
+  until not more
   self:expect(")", "after the arguments of " .. name)
   return args
 end
@@ -181,7 +255,10 @@ function Parser:primary()
       if self.reads then self.reads[#self.reads + 1] = name end
       return name
     end
-    local call = { kind = "call", at = token.at, name = token.text, args = self:deeper(token.at, self.arguments, token.text) }
+    local axes = self.reduces and self.reduces(token.text)
+    if axes then self.axes[#self.axes + 1] = axes end
+    local call = { kind = "call", at = token.at, name = token.text, axes = axes,
+                   args = self:deeper(token.at, self.arguments, token.text, axes) }
     if self.calls then self.calls[#self.calls + 1] = call end
     return call
   end
@@ -306,11 +383,14 @@ function M.parse(text, types)
 end
 
 -- The same of a host's expression: { [name], statements, [result], tokens, first = index of the token after the name,
--- calls }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order.
-function M.parse_host(text, types, max_bytes)
+-- calls, axes }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order. A call that
+-- reduces has axes = { is_reduced, [has_axis], [keepdims], axis ... }, those of all calls are in body.axes, as they begin. reduces(name):
+-- new axes with is_reduced, whether the op's results are; nil: the call does not reduce
+function M.parse_host(text, types, max_bytes, reduces)
   local tokens = scan(text, max_bytes or M.MAX_BYTES)
-  local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {} }, Parser)
-  local body = { statements = {}, tokens = tokens, calls = self.calls }
+  local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {}, axes = {},
+                              reduces = reduces }, Parser)
+  local body = { statements = {}, tokens = tokens, calls = self.calls, axes = self.axes }
   if tokens[1].kind == "name" and tokens[2].text == ":" and not tokens[1].text:find(".", 1, true) then
     body.name = tokens[1].text
     self.next = 3

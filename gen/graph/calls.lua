@@ -120,6 +120,7 @@ end
 function Scope:param(op, param, value, type_name, node)
   local t = self.state.types.by_name[type_name]
   if not is_weak(value) then
+    if node_of(value).op == "param" and value.type == type_name then return node_of(value) end -- one of the calling op
     self:fail(node, "%s: %s is a parameter: a number%s, no operand", op.name, param.name, self.keeps_dtypes and " or a param" or "")
   end
   if value.tree or t.kind == "float" then return node_of(self:strong(value, type_name, node)) end
@@ -160,6 +161,8 @@ function Scope:call_op(op, values, node, which)
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
       nodes[k] = self:condition(values[k], node)
+    elseif input.type then
+      nodes[k] = node_of(self:cast(self:settle(values[k], node), input.type))
     else
       operands[#operands + 1], where[#where + 1] = values[k], k
     end
@@ -193,7 +196,7 @@ function Scope:call_op(op, values, node, which)
   end
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
-  if kind.has_stages then env.count = self.state.count end
+  if kind.has_stages then env.count, env.index = self.state.count, self.state.index end
   for k, param in ipairs(own_params) do
     nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
     env[param.name] = nodes[n_in + k]
@@ -230,7 +233,8 @@ end
 -- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
 function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
-  if state.has_units then
+  local is_row = kinds.of(owner).has_stages -- inlined at once: its reductions are seen by derivatives
+  if state.has_units and not is_row then
     local list = {}
     for k, output in ipairs(owner.outputs or { { type = owner.result } }) do
       local unit = { owner = owner, body = body, env = env, T = T, at = node, which = k }
@@ -239,7 +243,7 @@ function Scope:inline(owner, body, env, values, T, node)
     end
     return owner.assigns and list or list[1]
   end
-  local key = { tostring(owner), T or "" }
+  local key = { tostring(owner), T or "", is_row and state.axes or nil }
   for _, value in ipairs(values) do key[#key + 1] = value.id end
   key = table.concat(key, " ")
   if state.inlined[key] then return state.inlined[key] end

@@ -9,6 +9,7 @@ local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local reductions = require "gen.graph.reductions"
+local rows = require "gen.graph.rows"
 local scope_of = require "gen.graph.scope"
 local source = require "gen.base.source"
 local weak_of = require "gen.graph.weak"
@@ -44,7 +45,9 @@ function M.lower(state, scope, roots, of_node)
   for _, node in ipairs(state.dag.nodes) do -- in the order in which they were made
     if needed[node] and not of_node[node] then
       local args, extra = {}, nil
-      if node.op ~= "call" then extra = { value = node.value, index = node.index, name = node.name, table = node.table } end
+      if node.op ~= "call" then
+        extra = { value = node.value, index = node.index, name = node.name, table = node.table, reducer = node.reducer }
+      end
       for k, arg in ipairs(node.args) do args[k] = of_node[arg] end
       if #args == 0 and node.op ~= "call" then
         of_node[node] = dag:node(node.op, node.type, args, extra)
@@ -94,7 +97,12 @@ function M.op_dag(model, op, K, exact)
       env[name] = list[#list]
     end
   end
-  add(inputs, "input", kind.own_inputs)
+  if kind.has_stages then
+    state.index = state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
+    env.index = state.index
+  else
+    add(inputs, "input", kind.own_inputs)
+  end
   add(params, "param", kind.own_params)
   if kind.has_stages then state.count = env.count end
   local body = M.body_of(types, op, K)
@@ -124,10 +132,14 @@ function M.op_dag(model, op, K, exact)
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), failure
   end
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
-           first_output = op.outputs[1].name, combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }
+           index = state.index, first_output = op.outputs[1].name,
+           combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }
 end
 
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.
 function M.combine(model, op, A) return reductions.combine(M.new_state(model), op, A) end
+
+-- The DAG of its lift: see reductions.lua.
+function M.lift(model, op, dtype) return reductions.lift(M.new_state(model), op, dtype) end
 
 return M

@@ -5,9 +5,11 @@
 -- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
+local dag_of = require "gen.graph.dag"
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
+local kinds = require "gen.kinds.kinds"
 local primitives = require "gen.graph.primitives"
 local source = require "gen.base.source"
 local stage_text = require "gen.graph.stage_text"
@@ -17,6 +19,7 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
+M.REDUCES = "it reduces: its kernels are compiled at run time"
 -- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
 
@@ -95,8 +98,14 @@ local function guarded(src, f, ...)
   return nil, source.message(src, result.at or 1, result.message), kind
 end
 
-local function read(src, types, max_bytes)
-  local body = parse.parse_host(src.text, types.by_name, max_bytes)
+-- For parse_host.
+local function reduces(model, name)
+  local op = expr.op_called(model, name)
+  return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
+end
+
+local function read(src, model, max_bytes)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name) return reduces(model, name) end)
   local names = names_of(body)
   names.name = body.name or "expression"
   return body, names
@@ -109,7 +118,7 @@ local function canonical_of(body, names)
   if last > 0 and tokens[last].text == ";" then last = last - 1 end
   for k = body.first, last do
     local token = tokens[k]
-    local is_variable = token.kind == "name" and tokens[k + 1].text ~= "("
+    local is_variable = token.kind == "name" and tokens[k + 1].text ~= "(" and not token.is_keyword
     words[#words + 1] = is_variable and names.canonical[token.text] or token.text
   end
   return table.concat(words, " ")
@@ -119,7 +128,7 @@ end
 -- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source
 function M.canonical(model, text)
   local result, message, kind = guarded(source_of(text), function(src)
-    local body, names = read(src, model.types)
+    local body, names = read(src, model)
     return { text = canonical_of(body, names), names = names }
   end)
   if not result then return nil, nil, message, kind end
@@ -129,7 +138,8 @@ end
 -- The ops that an expression calls, each once, in the order of qn_expression.ops: by where they are called; then, if it has a
 -- grad, their backward ops. Nothing where it is not understood.
 function M.ops_called(model, text)
-  local body = guarded(source_of(text), function(src) return (read(src, model.types, M.MAX_CANONICAL_BYTES)) end)
+  if type(text) == "string" and text:sub(1, #stage_text.MARK) == stage_text.MARK then return stage_text.ops_called(model, text) end
+  local body = guarded(source_of(text), function(src) return (read(src, model, M.MAX_CANONICAL_BYTES)) end)
   local calls, list, seen, has_grad = table.move(body and body.calls or {}, 1, body and #body.calls or 0, 1, {}), {}, {}, false
   local function add(op)
     if op and not seen[op] then list[#list + 1], seen[op] = op, true end
@@ -169,6 +179,48 @@ local function check_calls(body, model, names)
       local known = {}
       for other in pairs(primitives.functions) do known[other] = is_callable(other) or nil end
       fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, known))
+    elseif call.axes and #call.args == 2 then
+      local op = expr.op_called(model, name)
+      if #op.inputs == 1 and model.op_of_name[op.name .. "imum"] then
+        fail("syntax", call.at, "%s takes 1 argument and axis=, got 2: of two operands write %simum(x, y)",
+             name:sub(1, parse.MAX_SHOWN), op.name)
+      end
+    end
+  end
+end
+
+-- The number of the first axes of an expression that are written alike.
+local function first_axes(all, axes)
+  local function is_same(other)
+    local same = #other == #axes and other.has_axis == axes.has_axis
+    for k, axis in ipairs(axes) do same = same and other[k] == axis end
+    return same
+  end
+  for k, other in ipairs(all) do
+    if is_same(other) then return k - 1 end
+  end
+end
+
+-- A call that reduces: its body, inlined, with the axes in its reductions.
+function Host:call_row(op, values, node, which)
+  local state = self.state
+  state.count = state.count or state.dag:node("param", "i64", {}, { index = stage_text.COUNT, name = "count" })
+  state.axes = first_axes(self.axes, node.axes)
+  local result = self:call_op(op, values, node, which)
+  state.axes = nil
+  local args = {}
+  for k = 1, #op.inputs do args[k] = not values[k].weak and not values[k].tree and (values[k].node or values[k]) or nil end
+  table.insert(self.row_calls, { result = result.node or result, args = args })
+  return result
+end
+
+-- Checks that no reduction is between a value and the input that it is differentiated by.
+function Host:check_reductions(walk, value, node)
+  local needed = {}
+  for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
+  for _, call in ipairs(self.row_calls) do
+    for _, arg in pairs(needed[call.result] and call.args or {}) do
+      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
     end
   end
 end
@@ -187,6 +239,7 @@ function Host:derivative(node)
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
   local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
   self.walks[seed] = walk
+  self:check_reductions(walk, value.node or value, node)
   local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
@@ -196,14 +249,16 @@ function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
+  if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
 end
 
--- The slots of the kernel's parameters: each param in each type that it is used in, by param, then type.
-local function slots_of(dag, types)
+-- The slots of the kernel's parameters: each param in each type that it is used in, by param, then type; of a stage also the number of
+-- elements.
+local function slots_of(dag, types, is_stage)
   local slots = {}
   for _, node in ipairs(dag.nodes) do
-    if node.op == "param" then slots[#slots + 1] = node end
+    if node.op == "param" and (is_stage or node.index ~= stage_text.COUNT) then slots[#slots + 1] = node end
   end
   table.sort(slots, function(a, b)
     if a.index ~= b.index then return a.index < b.index end
@@ -236,6 +291,7 @@ local function lowered(src, state, inputs, outputs)
       of_node[node] = inner.dag:node("param", node.type, {}, { index = node.index, name = node.name })
     end
   end
+  inner.dag.count = of_node[state.count or false]
   local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
   if not ok then
     -- an error in the body of an op is reported at the call, a position that the host knows
@@ -251,14 +307,15 @@ end
 
 local function evaluate(src, model, in_dtypes, out_dtypes)
   local types = model.types
-  local body, names = read(src, types, M.MAX_CANONICAL_BYTES)
+  local body, names = read(src, model, M.MAX_CANONICAL_BYTES)
   check_calls(body, model, names)
   if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
   if out_dtypes and #out_dtypes ~= #names.outputs then
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {} }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {}, axes = body.axes,
+                               row_calls = {} }, Host)
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
@@ -293,13 +350,14 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
   local inner = lowered(src, state, inputs, outputs)
   return { dag = inner.dag, files = inner.files, inputs = inputs, slots = slots_of(inner.dag, types), outputs = outputs,
-           out_dtypes = dtypes, names = names }
+           out_dtypes = dtypes, names = names, reduces = #body.axes > 0 }
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
 --   { dag, inputs = nodes, slots = param nodes (index: of the param, from 0; type) in the order of the kernel's parameters,
 --     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
---     names = { name, inputs, outputs, params } }
+--     names = { name, inputs, outputs, params }, reduces = whether it has calls that reduce: nodes "reduce", index: the number of
+--     the call whose axes they are over }
 -- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.
 function M.host_dag(model, text, in_dtypes, out_dtypes)
   return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes)
@@ -313,10 +371,11 @@ function M.entry(model, request)
     local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
     local host
     if is_stage then
-      host = stage_text.read(model, request.canonical, src)
-      host.slots, host.names = slots_of(host.dag, model.types), { name = "a stage of a row" }
+      host = stage_text.read(model, request.canonical, src, request.in_dtypes, request.out_dtypes)
+      host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+      if host.reduces then fail("unsupported", 1, M.REDUCES) end
     end
     local types, outputs, dtypes = model.types, {}, {}
     for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/row/row_program.h"
 #include "lang/callee.h"
 #include "lang/dtype_name.h"
 
@@ -32,7 +33,7 @@ typedef struct open_nest {
   const qn_token *token; /* the name of a call, else the token that begins it */
   qn_instruction call;
   int32_t n_args;        /* read so far */
-  int has_keyword;       /* of a call that reduces: axis or keepdims has been read */
+  int has_keepdims;      /* of a call that reduces */
 } open_nest;
 
 typedef struct parser {
@@ -284,7 +285,7 @@ static int axis_number(parser *p, int64_t most, const char *what, int64_t *value
 
 static int one_axis(parser *p, qn_axes *axes) {
   int64_t axis;
-  if (!axis_number(p, QN_MAX_AXES, "an axis, a whole number,", &axis)) return 0;
+  if (!axis_number(p, QN_MAX_AXES, "an axis, a whole number", &axis)) return 0;
   if (axes->n == QN_MAX_AXES) return FAIL(p, QUERN_E_LIMIT, peek(p, 0)->at, "more than %d axes", QN_MAX_AXES);
   axes->axis[axes->n++] = (int8_t)axis;
   return 1;
@@ -299,8 +300,11 @@ static int keyword(parser *p, open_nest *nest) {
   take(p);
   if (!is_axis && !is_word(p, name, "keepdims"))
     return WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", SHOWN(p, name));
-  nest->has_keyword = 1;
   if (!is_axis) {
+    if (!qn_row_op_of(nest->call.v.op->builtin)->is_reduced)
+      return WRONG(p, name->at, "keepdims: %.*s keeps all dimensions", SHOWN(p, nest->token));
+    if (nest->has_keepdims) return WRONG(p, name->at, "keepdims is given twice");
+    nest->has_keepdims = 1;
     if (!axis_number(p, 1, "0 or 1", &value)) return 0;
     if (value < 0) return WRONG(p, name->at, "keepdims: expected 0 or 1");
     axes->keepdims = (uint8_t)value;
@@ -563,7 +567,7 @@ static int make_room(parser *p) {
   while (n_entries < n + n / 2) n_entries *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof(qn_instruction), ops_bytes = n * sizeof(quern_op *), waiting_bytes = n * sizeof(waiting);
   const size_t nests_bytes = MAX_DEPTH * sizeof(open_nest), names_bytes = n_entries * sizeof(int32_t);
-  const size_t axes_bytes = (n / 3 + 1) * sizeof(qn_axes); /* a call has three tokens */
+  const size_t axes_bytes = (n / 2 + 1) * sizeof(qn_axes); /* a call that has begun has two tokens */
   char *at = p->parsed.scratch = malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + names_bytes + axes_bytes);
   if (!at) return 0;
   p->nests = (open_nest *)at;

@@ -15,12 +15,12 @@ static quern_status refuse_axis(const quern_op_info *info, int32_t axis, int32_t
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d of an argument of %d dimension%s", info->name, axis, ndim, ndim == 1 ? "" : "s");
 }
 
-/* The dimensions of the whole shape that a reduction's axes are, as bits. `of`: the inputs of its argument. */
-static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes, uint32_t of, const qn_row_operands *operands,
-                                 uint32_t *bits) {
+/* The dimensions of the whole shape that a reduction's axes are, as bits. */
+static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes, const qn_row_reduction *reduction,
+                                 const qn_row_operands *operands, uint32_t *bits) {
   int32_t ndim = 0;
   for (int32_t k = 0; k < info->n_in; k++)
-    if (of >> k & 1 && operands->tensor[k].ndim > ndim) ndim = operands->tensor[k].ndim;
+    if (reduction->inputs >> k & 1 && operands->tensor[k].ndim > ndim) ndim = operands->tensor[k].ndim;
   const int32_t missing = operands->ndim - ndim;
   *bits = 0;
   for (int32_t d = 0; d < ndim && axes->is_all; d++) *bits |= 1u << (missing + d);
@@ -31,13 +31,14 @@ static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes,
       return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d is given twice", info->name, axis);
     *bits |= 1u << (missing + d);
   }
-  /* Along the axes the argument must have all elements that the call has: another argument's are not its own. */
+  /* Along the axes the argument must have all elements that the call has: another argument's are not its own, nor are those behind
+   * another reduction. */
   for (int32_t d = 0; d < operands->ndim; d++) {
     int is_whole = operands->shape[d] == 1;
     for (int32_t k = 0; k < info->n_in; k++) {
       const qn_tensor *tensor = &operands->tensor[k];
       const int32_t own = d - (operands->ndim - tensor->ndim);
-      if (of >> k & 1 && own >= 0 && tensor->shape[own] == operands->shape[d]) is_whole = 1;
+      if (reduction->elements >> k & 1 && own >= 0 && tensor->shape[own] == operands->shape[d]) is_whole = 1;
     }
     if (*bits >> d & 1 && !is_whole)
       return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: a reduction's argument has extent 1 along axis %d, where other inputs have %lld: "
@@ -51,9 +52,10 @@ static quern_status common_axes(const quern_op_info *info, const qn_expression *
                                 qn_row_operands *operands) {
   const qn_row_reduction *reductions;
   const int32_t n = qn_row_stages_reductions(stages, &reductions);
+  operands->axes = 0; /* where no output needs a reduction */
   for (int32_t i = 0; i < n; i++) {
     uint32_t bits;
-    quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], reductions[i].inputs, operands, &bits);
+    quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], &reductions[i], operands, &bits);
     if (status) return status;
     if (i > 0 && bits != operands->axes)
       return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its reductions are over different axes (0x%x and 0x%x as bits): write an expression "

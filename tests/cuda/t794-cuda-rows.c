@@ -126,7 +126,8 @@ static int launch(const row_case *k, const char *name, uint32_t threads, rng *r,
   memset(&arguments, 0xa5, sizeof arguments);
   memcpy(arguments.at, k->launch.args, (size_t)k->launch.n_args * sizeof *arguments.at);
   for (int i = 0; i < 2; i++) arguments.at[i] = (uint64_t)(uintptr_t)qn_ref_address(k->nest.ref[i]);
-  arguments.at[k->launch.at_params] = (uint64_t)k->count;
+  for (int i = k->launch.at_params; i < k->launch.n_args; i++) arguments.at[i] = 0; /* correction 0 */
+  arguments.at[k->launch.n_args - 1] = (uint64_t)k->count;
   const uint64_t items = k->launch.n_items;
   const struct grid_dim grid_size = {(unsigned)(items < 3 ? items : 1 + rng_below(r, 4)), 1, 1};
   const struct grid_dim block = threads == QN_LAUNCH_THREADS ? (struct grid_dim){32, 8, 1} : (struct grid_dim){threads, 1, 1};
@@ -142,7 +143,8 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   qn_rows_choose(&k->nest, k->count, &form);
   if (rng_below(r, 3) == 0) form.is_wide = 1;
   memset(&k->launch, 0, sizeof k->launch);
-  qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, 1, &k->launch);
+  const int32_t n_params = quern_op_describe(law_ops[op][0])->n_params - (law_is_full(op) ? 1 : 2) + 1; /* those of the body, the count */
+  qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, n_params, &k->launch);
   snprintf(k->how, sizeof k->how, "256 threads, as packed: flags %" PRIu64 ", spread 1 << %" PRIu64, k->launch.args[4], k->launch.args[11]);
   const uint32_t threads = is_given ? QN_LAUNCH_THREADS : share_out(k, r);
   snprintf(name, sizeof name, "qc_%s_%s_%s_nd_ss%s", law_name(op), ref_dtype_name(k->c.in.d), ref_dtype_name(k->c.out.d),

@@ -57,19 +57,25 @@ end
 
 local function reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
 
--- The structs that a record's kernel combines by: list of { name, text }.
+-- The structs that a record's kernel combines by, with the type T of a state: list of { name, text }.
 function M.reducers(types, record, dag)
   local list = {}
   for _, reduce in ipairs(record.program.reduces) do
     local combine = dag.combine_of(reduce.op, reduce.type)
-    local names, order = {}, dag_of.order(combine.outputs)
-    for _, node in ipairs(combine.inputs) do names[node] = node.name end
+    local names, order, results, parts, n = {}, dag_of.order(combine.outputs), {}, {}, #combine.outputs
+    for k, node in ipairs(combine.inputs) do
+      names[node] = (k > n and "b" or "a") .. (n > 1 and ".part" .. (k - 1) % n or "")
+    end
     local locals = locals_of.new({ lines = {} }, {}, { "a", "b", "of", "T" }, combine.outputs)
     local lines, emitter = target_cuda.emit(types, order, names, { locals = locals, tables = {}, roots = combine.outputs })
-    local text = { "struct " .. reducer_name(reduce) .. " {", "  typedef " .. types.by_name[reduce.type].c .. " T;",
+    for k, node in ipairs(combine.outputs) do
+      results[k], parts[k] = emitter:argument(node), string.format("%s part%d;", types.by_name[node.type].c, k - 1)
+    end
+    local text = { "struct " .. reducer_name(reduce) .. " {",
+                   n > 1 and "  struct T { " .. table.concat(parts, " ") .. " };" or "  typedef " .. types.by_name[reduce.type].c .. " T;",
                    "  static Q_FN T of(T a, T b) {" }
     for _, line in ipairs(lines) do text[#text + 1] = "    " .. line end
-    text[#text + 1] = "    return " .. emitter:argument(combine.outputs[1]) .. ";"
+    text[#text + 1] = n > 1 and "    return T{" .. table.concat(results, ", ") .. "};" or "    return " .. results[1] .. ";"
     text[#text + 1] = "  }\n};\n"
     list[#list + 1] = { name = reducer_name(reduce), text = table.concat(text, "\n") }
   end
@@ -77,6 +83,8 @@ function M.reducers(types, record, dag)
 end
 
 ---------------------------------------------------------------------------------------------------- a kernel's values
+
+local PLACE = "place" -- the variable of an element's index in its row
 
 -- The stages that run: no value is kept in the output's place.
 local function stages_of(program)
@@ -111,6 +119,19 @@ local function row_output(kit, types, op, operand, node, value)
   if not op.empty then return text end
   local bits = number.f64_bits(op.empty == true and 1.0 or op.empty + 0.0)
   return string.format("leaves ? %s : %s", text, operands_of.cast_text(types, "f64", operand.dtype, c.literal("f64", bits)))
+end
+
+-- Whether a stage of elements reads their indices.
+local function reads_place(stage)
+  for _, value in ipairs(stage.ins) do
+    if value.input == rows.INDEX then return true end
+  end
+  for _, reduce in ipairs(stage.reduces) do
+    for _, value in ipairs { reduce.from, table.unpack(reduce.others) } do
+      if value.input == rows.INDEX then return true end
+    end
+  end
+  return false
 end
 
 -- kit: input_text, output_text, param_text, param_name of kernels.lua
@@ -160,7 +181,7 @@ function M.values(kit, types, entry, parsed, tables)
     else
       local is_met, value_of_temp = {}, {}
       local function need(k) -- operand k, an input
-        if is_met[k] then return end
+        if is_met[k] or k == rows.INDEX then return end
         is_met[k] = true
         local unless_there = is_loaded[k] and "if (leaves > spread) " or "" -- else it is still in registers
         local o = setmetatable({ unless_there = unless_there }, { __index = list[k + 1] })
@@ -175,6 +196,8 @@ function M.values(kit, types, entry, parsed, tables)
           local value = stage.ins[k]
           if value.row then
             variable_of[node] = total_name(value.row)
+          elseif value.input == rows.INDEX then
+            variable_of[node] = PLACE
           elseif in_use[node] then
             local o = list[value.input + 1]
             need(value.input)
@@ -193,19 +216,32 @@ function M.values(kit, types, entry, parsed, tables)
           end
         end
       end
+      -- the text of a part of a state, of a value { temp } or { input }
+      local function part_text(from, wanted, nth, part)
+        if from.temp then return value_of_temp[from.temp] end
+        if from.input == rows.INDEX then return operands_of.cast_text(types, "i64", wanted, PLACE) end
+        local o = list[from.input + 1]
+        local name = string.format("in_%s_%d_%d", o.short, nth, part)
+        need(from.input)
+        table.insert(made.body, kit.input_text(types, setmetatable({ name = name }, { __index = o }), { type = wanted }, o.vectors .. "[k]", nil, false))
+        return name
+      end
       for nth, reduce in ipairs(stage.reduces) do
-        local value = reduce.from.temp and value_of_temp[reduce.from.temp]
-        if not value then
-          local o = list[reduce.from.input + 1]
-          local node = { type = reduce.type }
-          need(reduce.from.input)
-          value = "in_" .. o.short .. "_" .. nth
-          local named = setmetatable({ name = value }, { __index = o })
-          table.insert(made.body, kit.input_text(types, named, node, o.vectors .. "[k]", nil, false))
+        local element, by, totals = types.by_name[reduce.type].c, reducer_name(reduce), {}
+        local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
+        local is_state = #reduce.others > 0
+        if is_state then
+          local parts = { value }
+          for p, other in ipairs(reduce.others) do parts[p + 1] = part_text(other, program.row_types[reduce.to + p + 1], nth, p) end
+          value, element = by .. "::T{" .. table.concat(parts, ", ") .. "}", by .. "::T"
         end
-        local element = types.by_name[reduce.type].c
-        table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = reducer_name(reduce), value = value,
-                                     total = total_name(reduce.to), empty = empty_text(reduce.type, reduce.op.reducer.empty) })
+        for p = 0, #reduce.others do
+          local part_type = program.row_types[reduce.to + p + 1]
+          totals[p + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), of = is_state and ".part" .. p or "",
+                            empty = empty_text(part_type, reduce.op.reducer.empty) }
+        end
+        table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
+                                     zero = is_state and element .. "{}" or "0" })
         id = id + 1
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
@@ -214,12 +250,13 @@ function M.values(kit, types, entry, parsed, tables)
         end
       end
     end
+    made.has_place = stage.is_row ~= true and reads_place(stage)
     values.stages[#values.stages + 1] = made
   end
   for _, stage in ipairs(values.stages) do
-    for _, r in ipairs(stage.reduces) do r.number = r.number .. "_" .. r.element end
+    for _, r in ipairs(stage.reduces) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
   end
-  for _, r in ipairs(values.reducers) do r.number = r.number .. "_" .. r.element end
+  for _, r in ipairs(values.reducers) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
   return values
 end
 

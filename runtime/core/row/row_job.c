@@ -4,11 +4,13 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
+#include "core/row/row_columns.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
 #define TILE 1024
 #define TILE_DIRECT 8192
-#define MAX_ROWS 64 /* of a tile: a row value takes 8 bytes of scratch for each */
+#define MAX_ROWS 256 /* of a tile */
+#define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
 
 /* Elements along dimensions [first, last) of the nest. */
@@ -45,7 +47,7 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
 }
 
 /* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
-static uint8_t dtype_of(const qn_row_stage *stage, int32_t i) {
+static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
@@ -72,15 +74,18 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
-        bytes += qn_row_bytes(job, value, dtype_of(stage, i));
+        bytes += qn_row_bytes(job, value, kernel_dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
-                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[kernel_dtype_of(stage, i)].size
+                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, kernel_dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        bytes += qn_dtype_infos[dtype_of(stage, i)].size;
+        bytes += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
     }
-    for (int32_t i = 0; i < stage->n_reduces && !stage->variant; i++)
-      bytes += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
+    for (int32_t i = 0; i < stage->n_reduces; i++)
+      for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
+        const uint8_t value = qn_row_from(&stage->reduces[i], p);
+        if (value < QN_ROW_OUTPUT) bytes += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
+      }
     if (bytes > most) most = bytes;
   }
   return most;
@@ -96,6 +101,7 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
+      if (at == 0 && stage->reduces[r].by->columns) job->columns = qn_job_kernel(stage->reduces[r].by->columns, NULL);
     }
   }
   return QUERN_OK;
@@ -111,11 +117,14 @@ static int32_t bytes_of_steps(const qn_row_program *program) {
   return bytes;
 }
 
-/* The most reductions of a stage. */
+/* The most accumulators of a stage. */
 static int32_t most_reduces(const qn_row_program *program) {
   int32_t most = 0;
-  for (int32_t i = 0; i < program->n_stages; i++)
-    if (program->stages[i].n_reduces > most) most = program->stages[i].n_reduces;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    int32_t n = 0;
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) n += program->stages[i].reduces[r].by->n_parts;
+    if (n > most) most = n;
+  }
   return most;
 }
 
@@ -134,17 +143,20 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int32_t values_bytes = 8 * program->n_rows + 16 * job->n_out;
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
+  const int has_columns = qn_row_columns_plan(program, job);
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
     job->is_kept = 2; /* in a block */
   }
-  int32_t bytes = bytes_an_element(program, job, 0);
-  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program), most = bytes ? room / bytes : INT64_MAX;
-  if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
+  int32_t bytes = bytes_an_element(program, job, 0) + (job->row < QN_ROW_LANES ? 8 : 0); /* short rows: a transposed block */
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
+  if (has_columns) {
+    job->is_kept = 0;
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
-    if (job->rows * job->row > most) job->rows = most / job->row;
+    if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
   } else {
     job->path = QN_ROW_BLOCKS;
