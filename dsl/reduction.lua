@@ -8,38 +8,45 @@ reduction "sum" {
   doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
   finish = { integer = "a", floating = "a + 0" },
+  examples = { { x = { 1, 2, 4 }, out = 7 }, { x = {}, out = 0 } },
 }
 
 reduction "prod" {
   doc = "The product. Integers are multiplied as 64 bits, modulo 2^64.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
+  examples = { { x = { 2, 3, 7 }, out = 42 }, { x = {}, out = 1 } },
 }
 
 reduction "max" {
   doc = "The largest. NaN if there is one; 0 is above -0.",
   dtypes = numeric, combine = "maximum(a, b)", order = "free", empty = false,
+  examples = { { x = { 2, 7, 3 }, out = 7 }, { x = { -0.0, 0.0 }, out = 0.0 } },
 }
 
 reduction "min" {
   doc = "The smallest. NaN if there is one; -0 is below 0.",
   dtypes = numeric, combine = "minimum(a, b)", order = "free", empty = false,
+  examples = { { x = { 7, 2, 3 }, out = 2 }, { x = { 0.0, -0.0 }, out = -0.0 } },
 }
 
 reduction "any" {
   doc = "Whether some element is not 0; NaN is not.",
   dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a | b", finish = "a != 0", order = "free",
   identity = 0, empty = 0,
+  examples = { { x = { 0, 1 }, out = 1 }, { x = { 0, 0 }, out = 0 } },
 }
 
 reduction "all" {
   doc = "Whether no element is 0; NaN is not.",
   dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a & b", finish = "a != 0", order = "free",
   identity = 1, empty = 1,
+  examples = { { x = { 1, 1 }, out = 1 }, { x = { 0, 1 }, out = 0 } },
 }
 
 row "count_nonzero" {
   doc = "The number of elements that are not 0; NaN is not.",
   dtypes = real, result = "i64", body = "sum((i64)(bool)x)",
+  examples = { { x = { 1, 0, 1 }, out = 2 } },
 }
 
 row "mean" {
@@ -50,6 +57,7 @@ row "mean" {
     integer = "(f64)sum(x) / (f64)count", bool = "(f64)sum(x) / (f64)count",
     i64 = "sum((f64)x) / (f64)count", u64 = "sum((f64)x) / (f64)count",
   },
+  examples = { { x = { 1, 2, 6 }, out = 3 } },
 }
 
 row "softmax" {
@@ -60,6 +68,23 @@ row "softmax" {
     T r = 1 / sum(e);
     return e * r;
   ]],
+  examples = { { x = { 3, 3 }, out = 0.5 } },
+}
+
+row "softmin" {
+  doc = "softmax(-x).",
+  dtypes = floating, body = "softmax(-x)",
+  examples = { { x = { 3, 3, 3, 3 }, out = 0.25 } },
+}
+
+row "log_softmax" {
+  doc = "The logarithm of softmax(x): x - max(x), less the logarithm of the sum of its exponentials.",
+  dtypes = floating,
+  body = [[
+    T d = x - max(x);
+    return d - log(sum(exp(d)));
+  ]],
+  examples = { { x = { -1000 }, out = 0.0 } },
 }
 
 row "logsumexp" {
@@ -70,4 +95,5 @@ row "logsumexp" {
     T s = abs(m) < INFINITY ? m : 0;
     return log(sum(exp(x - s))) + s;
   ]],
+  examples = { { x = { 1000 }, out = 1000 } },
 }

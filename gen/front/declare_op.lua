@@ -103,6 +103,7 @@ local function parse_counts(state, at, name, text, op)
 end
 
 M.MAX_OUTPUTS = 8
+local INPUT_TYPES = { bool = true }
 
 -- The outputs of an op: list of { name, type }. type: its dtype if that does not depend on the inputs', or nil. Returns nil after
 -- an error.
@@ -184,6 +185,16 @@ local function parse_grad(state, index, op, grad)
   return true
 end
 
+-- Whether a value is a list of numbers.
+local function is_list(value)
+  local n = 0
+  for key, item in pairs(type(value) == "table" and value or { 0, false }) do
+    if math.type(key) ~= "integer" or math.type(item) == nil then return false end
+    n = n + 1
+  end
+  return type(value) == "table" and n == #value
+end
+
 -- default_inputs: those that the declarator gives; declared: the kind, if the declarator names it
 function M.declare(state, index, name, fields, default_inputs, declared)
   local at, model = state.tokens[index].at, state.model
@@ -219,11 +230,11 @@ function M.declare(state, index, name, fields, default_inputs, declared)
     is_sound = is_sound and bodies ~= nil
     return bodies
   end
-  if kind.declare then kind.declare(op, fields, bodies_of) end
+  if kind.declare then kind.declare(op, fields, bodies_of, model.types) end
   if not is_sound then return end
   op.line = line_at(state, at)
   op.location = string.format("%s:%d", op.file, op.line)
-  op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, { bool = true })
+  op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, kind.input_types or INPUT_TYPES)
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
   trouble = kind.check and kind.check(op, fields)
@@ -291,7 +302,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
       example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
-      if type(key) ~= "string" or not taken[key] or math.type(value) == nil then
+      local is_number = math.type(value) ~= nil or (kind.has_stages and is_list(value))
+      if type(key) ~= "string" or not taken[key] or not is_number then
         return fail(state, at, "%s: examples: '%s' is no operand, or its value no number", name, source.shown(key))
       end
     end

@@ -42,14 +42,15 @@ function M.check_fields(state, index, what, fields, schema)
   return true
 end
 
--- "bool condition, x, y" -> { { name, type }, ... }
+-- "bool condition, x, y" -> { { name, type, is_row }, ... }. is_row: "row i64 t", where types has row: of extent 1 along the axes
 function M.parse_names(state, at, what, text, types)
   local model = state.model
   local list, seen = {}, {}
   if text:find "^%s*$" then return list end
   for item in (text .. ","):gmatch "([^,]*)," do
-    local kind, name = item:match "^%s*([%w_]+)%s+([%w_]+)%s*$"
-    if not name then name = item:match "^%s*([%w_]+)%s*$" end
+    local rest = types.row and item:match "^%s*row%s+(.+)$"
+    local kind, name = (rest or item):match "^%s*([%w_]+)%s+([%w_]+)%s*$"
+    if not name then name = (rest or item):match "^%s*([%w_]+)%s*$" end
     if not name or not names.is_free_name(name) or names.TYPED_FUNCTION[name] or names.is_word_of_bodies(model, name) then
       fail(state, at, "%s: '%s' is not a name", what, source.shown(item))
       return nil
@@ -58,12 +59,12 @@ function M.parse_names(state, at, what, text, types)
       fail(state, at, "%s: '%s' occurs twice", what, name)
       return nil
     end
-    if kind and not types[kind] then
+    if kind and (kind == "row" or not types[kind]) then
       fail(state, at, "%s: unknown type '%s'%s", what, source.shown(kind), source.suggest(kind, types))
       return nil
     end
     seen[name] = true
-    list[#list + 1] = { name = name, type = kind }
+    list[#list + 1] = { name = name, type = kind, is_row = rest ~= nil or nil }
   end
   return list
 end

@@ -30,6 +30,8 @@ local function value_of(x, t)
   return number.wrap(integer, t.bits, t.signed) == integer and integer or nil
 end
 
+M.apply, M.value_of = apply, value_of
+
 -- The outputs of a DAG, as many results, for inputs and params given by name; nil where one of these is no value of its type.
 function M.run(types, dag, values)
   local result = {}
@@ -57,10 +59,17 @@ local function ulps_apart(got, wanted, t)
   return math.abs(got - wanted) / 2.0 ^ (exponent - t.digits + 1)
 end
 
--- Checks the examples of an op in one compute type. Returns a list of sentences about those that do not hold.
-function M.check_examples(types, op, dag, K)
+-- Checks the examples of an op in one compute type. run(dag, values): as M.run, or nil: that. Returns a list of sentences about those that
+-- do not hold.
+function M.check_examples(types, op, dag, K, run)
+  run = run or function(...) return M.run(types, ...) end
   local wrong = {}
-  local function compare(k, name, got, wanted, t)
+  local compare
+  function compare(k, name, got, wanted, t)
+    if type(got) == "table" then
+      for at, value in ipairs(got) do compare(k, name, value, type(wanted) == "table" and wanted[at] or wanted, t) end
+      return
+    end
     local goal = value_of(wanted, t)
     if goal == nil then return end
     local bound = t.kind == "float" and (op.ulp[K] or 0.5) + 0.5 or 0
@@ -75,7 +84,7 @@ function M.check_examples(types, op, dag, K)
     for _, input in ipairs(op.inputs) do values[input.name] = example[input.name] end
     for _, param in ipairs(op.params) do values[param.name] = example[param.name] or param.value end
     local complete, missing = true, nil
-    for _, name in ipairs(kinds.of(op).names or {}) do
+    for _, name in ipairs(not kinds.of(op).has_stages and kinds.of(op).names or {}) do
       values[name] = example[name]
       complete = complete and values[name] ~= nil
     end
@@ -84,7 +93,7 @@ function M.check_examples(types, op, dag, K)
     if not complete or missing then
       wrong[#wrong + 1] = string.format("example %d names not all of its inputs and '%s'", k, missing or op.outputs[1].name)
     else
-      local got = { M.run(types, dag, values) }
+      local got = { run(dag, values) }
       for at, output in ipairs(got[1] ~= nil and op.outputs or {}) do
         compare(k, output.name, got[at], example[output.name], types.by_name[dag.outputs[at].type])
       end

@@ -9,6 +9,7 @@ local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local reductions = require "gen.graph.reductions"
+local rows = require "gen.graph.rows"
 local scope_of = require "gen.graph.scope"
 local source = require "gen.base.source"
 local weak_of = require "gen.graph.weak"
@@ -95,7 +96,12 @@ function M.op_dag(model, op, K, exact)
       env[name] = list[#list]
     end
   end
-  add(inputs, "input", kind.own_inputs)
+  if kind.has_stages then
+    state.index = state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
+    env.index = state.index
+  else
+    add(inputs, "input", kind.own_inputs)
+  end
   add(params, "param", kind.own_params)
   if kind.has_stages then state.count = env.count end
   local body = M.body_of(types, op, K)
@@ -125,10 +131,13 @@ function M.op_dag(model, op, K, exact)
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), failure
   end
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
-           first_output = op.outputs[1].name }
+           index = state.index, first_output = op.outputs[1].name }
 end
 
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.
 function M.combine(model, op, A) return reductions.combine(M.new_state(model), op, A) end
+
+-- The DAG of its lift: see reductions.lua.
+function M.lift(model, op, dtype) return reductions.lift(M.new_state(model), op, dtype) end
 
 return M

@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Calls of reductions: scope.lua's method for NAME(x) in the body of a row op. The value of a reduction is a node "reduce", with `reducer`,
--- the op of the reduction, over the element's state; the reduction's finish is inlined on it. index: in a host's expression, which axes.
+-- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts is as many nodes over
+-- the same arguments, with `group`, the list of them all. index: in a host's
+-- expression, which axes.
 
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -18,12 +20,21 @@ local function body_for(types, bodies, dtype)
   return bodies[dtype] or bodies[t.kind == "float" and "floating" or t.kind] or bodies.any
 end
 
--- One of a reduction's bodies on nodes. T: the dtype of its values
-function Scope:reduction_body(op, field, T, env, node)
+-- The parts of a reduction's state for an accumulator: list of { name, type }; nil: it has no names for them.
+local function parts_of(op, A)
+  if not op.reducer.parts then return nil end
+  local parts = {}
+  for k, part in ipairs(op.reducer.parts) do parts[k] = { name = part.name, type = part.type == "T" and A or part.type } end
+  return parts
+end
+
+-- One of a reduction's bodies on nodes. T: the dtype of its values; parts: what it assigns, or nil: it has a result
+function Scope:reduction_body(op, field, T, env, node, parts)
   local body = body_for(self.state.types, op.reducer[field], T)
   if not body then self:fail(node, "%s has no %s for %s", op.name, field, T) end
   local inner = self:of_body(op, body, env, T)
   inner.keeps_dtypes = false
+  if parts then return inner:run_body(parts) end
   local result = inner:run_body()
   return is_weak(result) and inner:strong(result, T, node) or result
 end
@@ -40,29 +51,67 @@ function Scope:call_reduction(op, values, node)
   value = self:promoted(value, D)
   local A = kinds.of(op).accumulator(types, op, D)
   local state
-  if op.reducer.lift then
+  local parts, read = parts_of(op, A), { count = self.state.count }
+  if parts then
+    local lifted = self:reduction_body(op, "lift", node_of(value).type, { x = node_of(value), index = self.state.index }, node, parts)
+    local group, args = {}, {}
+    for k, part in ipairs(lifted) do args[k] = node_of(part) end
+    for k, part in ipairs(parts) do
+      group[k] = self.state.dag:node("reduce", part.type, args, { index = self.state.axes, name = string.format("%s %s %d", op.name, A, k), reducer = op })
+      group[k].group, group[k].accumulator = group, A
+      read["a." .. part.name] = group[k]
+    end
+  elseif op.reducer.lift then
     state = node_of(self:cast(self:reduction_body(op, "lift", node_of(value).type, { x = node_of(value) }, node), A))
   else
     state = node_of(self:cast(node_of(value), A))
   end
-  state = self.state.dag:node("reduce", A, { state }, { index = self.state.axes, name = op.name, reducer = op })
+  if not parts then
+    state = self.state.dag:node("reduce", A, { state }, { index = self.state.axes, name = op.name, reducer = op })
+    read.a = state
+  end
   local result = kinds.of(op).result_dtype(types, op, D)
   if op.reducer.finish then
-    state = self:reduction_body(op, "finish", A, { a = state, count = self.state.count }, node)
+    state = self:reduction_body(op, "finish", A, read, node)
   end
   return self:typed(node_of(self:cast(state, types.by_name[result].compute)), result)
 end
 
+-- The DAG of the state of an element of a dtype that is computed in itself: inputs x and index, numbers of these; with `accumulator`. nil:
+-- the reduction does not take it.
+function M.lift(state, op, dtype)
+  local A = kinds.of(op).accumulator(state.types, op, dtype)
+  local x = state.dag:node("input", dtype, {}, { index = 1, name = "x" })
+  local index = state.dag:node("input", "i64", {}, { index = 2, name = "index" })
+  local root = setmetatable({ state = state, env = {}, T = dtype, default_type = dtype, trusted = op.builtin }, Scope)
+  local outputs, parts = { x }, parts_of(op, A)
+  if op.reducer.lift then
+    if not body_for(state.types, op.reducer.lift, dtype) then return nil end
+    local lifted = root:reduction_body(op, "lift", dtype, { x = x, index = index }, { at = 1 }, parts)
+    outputs = parts and lifted or { lifted }
+  end
+  for k, value in ipairs(outputs) do outputs[k] = node_of(root:cast(node_of(value), parts and parts[k].type or A)) end
+  return { dag = state.dag, inputs = { x, index }, params = {}, outputs = outputs, accumulator = A }
+end
+
 -- The DAG of a reduction's combine for an accumulator: inputs a and b.
 function M.combine(state, op, A)
-  local inputs, env = {}, {}
-  for k, name in ipairs { "a", "b" } do
-    inputs[k] = state.dag:node("input", A, {}, { index = k, name = name })
-    env[name] = inputs[k]
+  local inputs, env, parts = {}, {}, parts_of(op, A)
+  for _, name in ipairs { "a", "b" } do
+    for _, part in ipairs(parts or { { type = A } }) do
+      local k = #inputs + 1
+      inputs[k] = state.dag:node("input", part.type, {}, { index = k, name = parts and name .. "_" .. part.name or name })
+      env[parts and name .. "." .. part.name or name] = inputs[k]
+    end
   end
   local body = body_for(state.types, op.reducer.combine, A)
   local root = setmetatable({ state = state, env = env, T = A, default_type = A, trusted = op.builtin, source = body }, Scope)
-  local result = root:reduction_body(op, "combine", A, env, { at = 1 })
+  local result = root:reduction_body(op, "combine", A, env, { at = 1 }, parts)
+  if parts then
+    for k, part in ipairs(result) do result[k] = node_of(part) end
+    return { dag = state.dag, inputs = inputs, params = {}, outputs = result, type = A, files = state.files, first_output = "out",
+             parts = parts }
+  end
   if result.type ~= A then root:fail({ at = 1 }, "%s: combine gives %s, expected %s", op.name, result.type, A) end
   return { dag = state.dag, inputs = inputs, params = {}, outputs = { result }, type = A, files = state.files, first_output = "out" }
 end

@@ -9,6 +9,8 @@ local dag_of = require "gen.graph.dag"
 
 local M = {}
 
+M.INDEX = 0x1f -- the number of the input `index`, an element's place. ORDER VALUE of runtime/core/row/row_program.h
+
 -- Whether a node is constant along the axes, and its level, for all nodes that `roots` need.
 local function levels(roots)
   local level, is_row = {}, {}
@@ -79,7 +81,8 @@ end
 -- The stages of a DAG (of expr.op_dag). Returns { stages, reduces, n_rows, row_types }.
 --   stages   list of { is_row, dag or nil, ins, outs, reduces }: ins, outs are values { input = k } | { output = k } | { row = r } |
 --            { temp = t }, with is_element, in the order of the dag's inputs and outputs; no dag: the one value is an input as it is, for
---            each of `reduces`: list of { from = value, type, to = row, op }
+--            each of `reduces`: list of { from = value, others, type, to = row, op }; others: the further parts of a state, whose
+--            row values follow `to`
 --   reduces  all of these
 -- Of a program with `again`, the last stage reads a value that an earlier one has stored in place of the output; `again` is the same
 -- stage without it.
@@ -87,6 +90,7 @@ function M.stages(types, source)
   local level, is_row, list = levels(source.outputs)
   local input_number, row_of, program = {}, {}, { stages = {}, reduces = {}, row_types = {}, n_temps = 0 }
   for k, node in ipairs(source.inputs) do input_number[node] = k - 1 end
+  if source.index then input_number[source.index] = M.INDEX end
   local function row_for(node)
     if not row_of[node] then
       row_of[node] = #program.row_types
@@ -173,14 +177,15 @@ function M.stages(types, source)
   for p = 1, deepest do
     local roots, seen = {}, {}
     for _, node in ipairs(at_level[p]) do
-      local arg = node.args[1]
-      if not seen[arg] then roots[#roots + 1] = arg end
-      seen[arg] = true
+      for _, arg in ipairs(node.args) do
+        if not seen[arg] then roots[#roots + 1] = arg end
+        seen[arg] = true
+      end
     end
     add_rows(frontier(roots))
     local computed, value_for = {}, {}
     for _, root in ipairs(roots) do
-      local plain = root.op == "cast" and root.args[1].op == "input" and root.args[1] or root
+      local plain = root.op == "cast" and root.args[1].op == "input" and root.args[1] ~= source.index and root.args[1] or root
       if plain.op == "input" then
         value_for[root] = { input = input_number[plain], is_element = true }
       else
@@ -195,10 +200,20 @@ function M.stages(types, source)
     end
     local stage = { ins = {}, outs = outs, reduces = {} }
     if #computed > 0 then stage = element_stage(computed, outs) end
+    local is_done = {}
     for _, node in ipairs(at_level[p]) do
-      local reduce = { from = value_for[node.args[1]], type = node.type, to = row_for(node), op = node.reducer }
-      stage.reduces[#stage.reduces + 1] = reduce
-      program.reduces[#program.reduces + 1] = reduce
+      local group, others = node.group or { node }, {}
+      if not is_done[group[1]] then
+        for k = 2, #group do others[k - 1] = value_for[node.args[k]] end
+        local reduce = { from = value_for[node.args[1]], others = others, type = node.accumulator or node.type, op = node.reducer }
+        for _, part in ipairs(group) do -- row values that follow one another
+          reduce.to = reduce.to or row_for(part)
+          row_for(part)
+        end
+        stage.reduces[#stage.reduces + 1] = reduce
+        program.reduces[#program.reduces + 1] = reduce
+      end
+      is_done[group[1]] = true
     end
     program.stages[#program.stages + 1] = stage
     -- the last stage may read a value of this one, kept in the only output's place
@@ -221,11 +236,12 @@ function M.stages(types, source)
     local roots, values = {}, {}
     for k, output in ipairs(element_outputs) do roots[k], values[k] = output.node, output.value end
     add_rows(frontier(roots))
-    local is_read = false
-    for _, node in ipairs(dag_of.order(roots)) do is_read = is_read or (kept and node == kept.node) end
+    local is_read, by_kept = false, kept and element_stage(roots, values, kept)
+    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read or value == kept.value end
+    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read and not value.input end -- it may be the output's memory
     if is_read then
       program.kept = kept.value
-      program.stages[#program.stages + 1] = element_stage(roots, values, kept)
+      program.stages[#program.stages + 1] = by_kept
     end
     program.stages[#program.stages + 1] = element_stage(roots, values)
     program.stages[#program.stages].is_again = is_read

@@ -35,8 +35,8 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.index", require "gen.kinds.compact",
-           require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.scan", require "gen.kinds.index",
+           require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
 
 local of_name = {}
 for _, kind in ipairs(M.list) do

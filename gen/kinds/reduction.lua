@@ -1,10 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kind reduction (declared by `reduction`): what runs along axes, and the op that does nothing else, NAME(x). Bodies: `lift` makes
--- the state of an element x (left out: x, in the accumulator's dtype), `combine` one state of two, a and b, `finish` the result of the
--- state a of `count` elements (left out: a). The states of a row are combined by the tree of docs/internals/reductions.md.
+-- the state of an element x at `index` (left out: x, in the accumulator's dtype), `combine` one state of two, a and b, `finish` the
+-- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
+-- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
+-- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
+-- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
 
 local row = require "gen.kinds.row"
+local source = require "gen.base.source"
 
 local M = {}
 
@@ -14,9 +18,28 @@ M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
 M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string" }
+             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
+
+M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
 local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+
+-- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
+local function parse_state(text, types)
+  local parts, seen = {}, {}
+  for item in (text .. ","):gmatch "([^,]*)," do
+    local dtype, name = item:match "^%s*(%w+)%s+([a-z][a-z0-9_]*)%s*$"
+    local t = dtype and types.by_name[dtype]
+    if not name or not (dtype == "T" or t and (t.kind == "float" or t.kind == "integer") and t.compute == dtype) then
+      return nil, string.format("state: '%s', expected \"T name\" or a dtype that is computed in itself and a name", source.shown(item))
+    end
+    if seen[name] then return nil, string.format("state: '%s' occurs twice", name) end
+    seen[name] = true
+    parts[#parts + 1] = { name = name, type = dtype }
+  end
+  if #parts > M.MAX_PARTS then return nil, string.format("state: at most %d parts", M.MAX_PARTS) end
+  return parts
+end
 
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
@@ -25,15 +48,27 @@ function M.trouble(fields, is_builtin, types)
     if fields[field] ~= nil then return field .. " is not for a reduction; write a row that calls it" end
   end
   if fields.order ~= nil and fields.order ~= "free" then return "order: expected \"free\", or nothing: the tree" end
+  if fields.state then
+    local parts, why = parse_state(fields.state, types)
+    if not parts then return why end
+    for _, field in ipairs { "lift", "finish" } do
+      if fields[field] == nil then return field .. " is missing, which a reduction with a state needs" end
+    end
+    if fields.empty then return "empty: a reduction with a state has no result of no elements: expected false" end
+  end
+  if fields.finds and not (is_builtin and fields.state and (fields.finds == "max" or fields.finds == "min")) then
+    return "finds: only the library's own reductions may have a kernel that searches"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
-function M.declare(op, fields, bodies)
+function M.declare(op, fields, bodies, types)
   op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
-                 is_free = fields.order == "free", empty = fields.empty }
+                 is_free = fields.order == "free", empty = fields.empty,
+                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.

@@ -2,8 +2,9 @@
 --
 -- The kind row (declared by `row`): its body calls reductions, which run over some axes of the inputs. A value is an element, or
 -- constant along these axes: a row value. The output is reduced if the body's result is a row value; else it has the inputs' shape.
--- A body has one more name, `count`: the number of elements along the axes. The kernels are those of the stages of gen/graph/rows.lua;
--- what reduces is shared by all ops.
+-- A body has two more names, `count`, the number of elements along the axes, and `index`, the place of an element among them in row-major
+-- order. An input may be `i64`: an integer of any dtype, outside promotion; and `row`: of extent 1 along the axes. The kernels are those of
+-- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
 local source = require "gen.base.source"
@@ -14,7 +15,9 @@ M.name, M.declarator, M.default_inputs = "row", "row", "x"
 M.has_body = true
 M.only_cpu = "reduces, which has no kernels for it yet"
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
+M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
+M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
 M.runtime = "row" -- its qn_kind
 M.schema = { result = "string", empty = "number" }
@@ -137,8 +140,11 @@ function M.own_rows(types, op, records, context)
       for k, stage in ipairs(program.stages) do
         local reduces = {}
         for i, reduce in ipairs(stage.reduces) do
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d]}", value_number(reduce.from), reduce.to,
-                                     context.reducer_of[reduce.op.name .. " " .. reduce.type])
+          local others = {}
+          for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}}", value_number(reduce.from), reduce.to,
+                                     context.reducer_of[reduce.op.name .. " " .. reduce.type],
+                                     #others > 0 and table.concat(others, ", ") or "0")
         end
         stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
@@ -163,8 +169,11 @@ function M.own_rows(types, op, records, context)
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, T)))
     end
   end
-  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,\n  .programs = {%s},\n  .results = {%s},\n};\n",
-                                op.c_name, op.is_reduced and 1 or 0, table.concat(programs, ", "), table.concat(results, ", "))
+  local row_in = 0
+  for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
+                                op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
+                                table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end
 
@@ -181,9 +190,11 @@ function M.table.text(packs_of, upper, bits_of)
     at[record.reducer][record.part] = "&" .. pack.name
   end
   for k, row in ipairs(rows) do
-    local empty = row.head.empty
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s},", row.head.op_name, row.inner, row.columns, row.both,
-                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, upper(row.head.K))
+    local empty, parts = row.head.empty, {}
+    for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
+                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0")
   end
   if #rows == 0 then return "" end
   return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
@@ -191,18 +202,85 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_columns" }
+M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
 
-local RUNS = { 8, 4, 2, 1 } -- a run of up to 16 elements, in parts without a loop
+-- A run in parts without a loop; `above`: the greater ones below 16
+local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
 
-local function reducer_values(c, types, record)
-  local lines, result = c.body(types, record.combine, { "a", "b" })
-  local counts = {}
-  for k, n in ipairs(RUNS) do
-    counts[k] = { n = n, steps = {} }
-    for step = 1, n - 1 do counts[k].steps[step] = step end
+-- The lines that combine n elements to `t`, after what is in `first`, if any. at(k): the text of element k
+local function run_lines(form, n, at, first)
+  local lines = {}
+  local function put(...) lines[#lines + 1] = string.format(...) end
+  if form.is_maximum and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
+    local F, U, M = form.element, form.unsigned, form.mask
+    put("const %s v0 = %s;", F, at(0))
+    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, M)
+    for k = 0, n - 1, 2 do
+      local a, b = "v" .. k, "v" .. k + 1
+      if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
+      put("const %s %s = %s;", F, b, at(k + 1))
+      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", M, a, b)
+      put("sign &= q_raw_%s(%s) & q_raw_%s(%s);", F, a, F, b)
+      if k > 0 then put("top = %s > top ? %s : top;", a, a) end
+      put("top = %s > top ? %s : top;", b, b)
+    end
+    put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
+    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, M, F)
+    local t = string.format("q_from_%s(q_sel_%s(is_nan, Q_CANON_NAN_%s, bits))", F, U, F)
+    put("const %s t = %s;", F, first and string.format("%s(%s, %s)", form.both, first, t) or t)
+  elseif form.part then -- a sum of narrow integers, in a dtype that holds 16 of them
+    put("%s part = %s%s;", form.part, form.lift, at(0))
+    for k = 1, n - 1 do put("part = (%s)(part + %s%s);", form.part, form.lift, at(k)) end
+    put("const %s t = (%s)part%s;", form.element, form.element, first and " + " .. first or "")
+  else
+    put("%s t = %s;", form.element, first or at(0))
+    for k = first and 0 or 1, n - 1 do put("t = %s(t, %s);", form.both, at(k)) end
   end
-  return { element = types.by_name[record.K].c, combine = lines, result = result, runs = counts }
+  local split = {}
+  for _, line in ipairs(lines) do
+    for text in line:gmatch "[^\n]+" do split[#split + 1] = text end
+  end
+  return split
+end
+
+local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", u32 = "u64", i32 = "i64" }
+
+local function reducer_values(c, types, record, name)
+  local lines, result = c.body(types, record.combine, { "a", "b" })
+  local t, root = types.by_name[record.K], record.combine.outputs[1]
+  local from = types.by_name[record.dtypes[1]]
+  local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
+                 is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
+                 lift = from == t and "" or from.kind == "bool" and "0 != " or "", part = from ~= t and NARROW[from.name] or nil }
+  local rows, columns = {}, {}
+  for k, run in ipairs(RUNS) do
+    local n, steps = run.n, {}
+    for step = 1, n - 1 do steps[step] = step end
+    local function in_lane(i) return i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i) end
+    local function in_column(i) return string.format("x%d[i]", i) end
+    rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
+    if n < 16 then
+      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
+    end
+  end
+  return { element = t.c, from = from.c, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+end
+
+-- Of a state with several parts.
+local function parts_values(c, types, record)
+  local arguments, parts = {}, {}
+  for _, name in ipairs { "a", "b" } do
+    for k in ipairs(record.combine.parts) do arguments[#arguments + 1] = name .. ".part" .. k - 1 end
+  end
+  table.move({ "a", "b", "both" }, 1, 3, #arguments + 1, arguments) -- no names of values
+  local lines, _, results = c.body(types, record.combine, arguments)
+  for k, part in ipairs(record.combine.parts) do
+    parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
+                 result = results[k] }
+  end
+  local t = types.by_name[record.combine.parts[1].type]
+  return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
+           is_float = t.kind == "float" and "1" or "0" }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
@@ -217,18 +295,28 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
-                     K = A, rank = "2", values = reducer_values }
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
+                     K = A, rank = "2", values = reducer_values,
+                     finds = op.reducer.finds }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
       add(name(part, dtypes, classes), record)
     end
-    put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
-    put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
-    add(name("both", { A, A, A }, "ccc"),
-        { role = "reduce", part = "both", reducer = key, op_name = op.name, dtypes = { A, A, A }, K = A, rank = "2", classes = "ccc",
-          template = "elementwise", dag = combine, says = op.name .. " of two rows, element by element" })
+    local both = { A, A, A }
+    if combine.parts then
+      local n, dtypes = #combine.parts, {}
+      for k, part in ipairs(combine.parts) do dtypes[k], dtypes[n + k], dtypes[2 * n + k] = part.type, part.type, part.type end
+      both, fields.values = dtypes, parts_values
+      put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
+    else
+      put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+      put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+    end
+    add(name("both", both, ("c"):rep(#both)),
+        { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
+          says = op.name .. " of two rows, element by element" })
   end
 end
 

@@ -159,8 +159,9 @@ function M.plan(model, options)
   end
   if #dag_errors > 0 then return nil, dag_errors end
   local records_of = {}
+  local function combine_for(op, A) return expr.combine(model, op, A) end
   for _, op in ipairs(kept) do
-    records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for)
+    records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end
   return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
            packs = variants.of_packs(model, wanted, kept, records_of) }

@@ -53,7 +53,9 @@ function M.teller(root, specs)
     end
     local plan, why = planning.plan(model, { ops = name })
     if not plan then return nil, why end
-    return targets.cpu.show_op(plan, read)
+    local text = targets.cpu.show_op(plan, read)
+    if not text then return nil, { name .. ": it has no kernels of its own" } end
+    return text
   end
 end
 

@@ -219,6 +219,8 @@ function M.accepted(types, op, built)
       if K and types.by_name[K].kind ~= "bits" and not built[K] then is_listed, K = false, nil end
       if is_listed or K then inputs[#inputs + 1] = name end
       local result = expr.is_double(op) and "f64" or (is_listed and name) or (K and types.by_name[name].floating)
+      local kind = kinds.of(op)
+      if result and kind.result_dtype then result = kind.result_dtype(types, op, result) end
       if result then is_result[result] = true end
     end
   end
@@ -229,16 +231,24 @@ function M.accepted(types, op, built)
   return inputs, outputs
 end
 
+-- The integer dtypes that are built.
+function M.integers(types, built)
+  local list = {}
+  for _, name in ipairs(types.sets.integer) do list[#list + 1] = built[name] and name or nil end
+  return list
+end
+
 -- Whether a body is keyed by a dtype that is computed in another: there are kernels of that dtype itself.
 function M.has_own_body(types, op, name) return op.bodies[name] ~= nil and types.by_name[name].compute ~= name end
 
--- The definitions that an op's row refers to; and the set of inputs that are conditions, as bits.
+-- The definitions that an op's row refers to; and the sets of inputs that are conditions, and that are integers of any dtype, as bits.
 local function op_definitions(types, op, built, records, devices)
-  local out, rows, bool_in = {}, {}, 0
+  local out, rows, bool_in, whole_in = {}, {}, 0, 0
   local inputs, outputs = M.accepted(types, op, built)
   local alias = not kinds.of(op).may_alias and 0 or (1 << #op.inputs) - 1
   for k, input in ipairs(op.inputs) do
-    local dtypes = input.type == "bool" and "bool" or table.concat(inputs, " ")
+    local dtypes = input.type == "bool" and "bool" or table.concat(input.type and M.integers(types, built) or inputs, " ")
+    if input.type and input.type ~= "bool" then whole_in = whole_in | 1 << (k - 1) end
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
     rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
   end
@@ -263,7 +273,7 @@ local function op_definitions(types, op, built, records, devices)
     end
     define(device.row_type, device.list, lines, "\n")
   end
-  return out, bool_in
+  return out, bool_in, whole_in
 end
 
 -- Where the variants of each kernel dtype begin, in the order of dtypes, and whether any is heavy.
@@ -303,7 +313,7 @@ end
 -- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
-local function builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind, is_library)
+local function builtin_row(types, op, built, records, bool_in, whole_in, is_there, devices, of_kind, is_library)
   local ahead = {}
   for _, device in ipairs(devices) do
     local rows = device.rows_of[op.name]
@@ -327,7 +337,8 @@ local function builtin_row(types, op, built, records, bool_in, is_there, devices
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).runtime or kinds.of(op).name,
     variants.promotion(types, op), table.concat(results, ", "),
-    bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "", heavy and " .heavy = 1," or "",
+    (bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "")
+      .. (whole_in > 0 and string.format(" .whole_in = 0x%xu,", whole_in) or ""), heavy and " .heavy = 1," or "",
     #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
     #mask > 0 and table.concat(mask, " | ") or "0",
     #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), is_library and traits_of(op) or "",
@@ -347,15 +358,15 @@ local function op_rows(types, ops, built, records_of, devices, packs, is_library
   for _, op in ipairs(ops) do is_there[op.name] = true end
   for k, op in ipairs(ops) do
     local records = records_of[op.name]
-    local definitions, bool_in = op_definitions(types, op, built, records, devices)
+    local definitions, bool_in, whole_in = op_definitions(types, op, built, records, devices)
     table.move(definitions, 1, #definitions, #out + 1, out)
     local own_rows, of_kind = kinds.of(op).own_rows, nil
-    if own_rows and records.programs then
+    if own_rows then
       local own
       own, of_kind = own_rows(types, op, records, context)
       table.move(own, 1, #own, #out + 1, out)
     end
-    rows[k] = builtin_row(types, op, built, records, bool_in, is_there, devices, of_kind, is_library)
+    rows[k] = builtin_row(types, op, built, records, bool_in, whole_in, is_there, devices, of_kind, is_library)
   end
   out[#out + 1] = "const qn_builtin qn_builtins[] = {"
   table.move(rows, 1, #rows, #out + 1, out)

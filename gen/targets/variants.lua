@@ -117,6 +117,17 @@ end
 local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag, stages = rows.stages,
               sorted_keys = order.keys }
 
+-- Puts records in the order of their kernel dtypes.
+function kit.sort_by_dtype(types, records)
+  local place = {}
+  for k, t in ipairs(types.list) do place[t.name] = k end
+  for k, record in ipairs(records) do record.number = k end
+  table.sort(records, function(a, b)
+    if a.K ~= b.K then return place[a.K] < place[b.K] end
+    return a.number < b.number
+  end)
+end
+
 -- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and further ones
 function kit.record(op, fields)
   fields.name, fields.op = name_of(op.c_name, fields.dtypes, "1", fields.classes), op
@@ -135,11 +146,11 @@ local function stored_dtypes(types, op, wanted, K)
 end
 
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
--- dtypes. dag_for(op, K) gives a DAG or nil. The contiguous kernel of each kernel dtype always exists: it serves operands that
+-- dtypes. dag_for(op, K) gives a DAG or nil; combine_for(op, A) that of a combine. The contiguous kernel of each kernel dtype always exists: it serves operands that
 -- fit no other variant. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
-function M.of_op(types, op, wanted, policy, dag_for)
+function M.of_op(types, op, wanted, policy, dag_for, combine_for)
   local kind, records, are_all = kinds.of(op), {}, false
-  if kind.blocks then records, are_all = kind.blocks(kit, types, op, wanted, dag_for) end
+  if kind.blocks then records, are_all = kind.blocks(kit, types, op, wanted, dag_for, combine_for) end
   if are_all then return records end
   local n, n_out = #op.inputs, #op.outputs
   local contiguous = ("c"):rep(n + n_out)

@@ -2,8 +2,10 @@
 --
 -- A spec file of others, checked through all stages, and how accurate its ops are.
 
+local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
 local evaluate = require "gen.graph.evaluate"
+local evaluate_rows = require "gen.graph.evaluate_rows"
 local files = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"
 local load = require "gen.products.load"
@@ -20,10 +22,11 @@ local M = {}
 -- The examples of the plan's ops, in every type that they compute in.
 function M.examples(plan)
   local errors, types = {}, plan.model.types
+  local function run_row(...) return evaluate_rows.run(plan.model, ...) end
   for _, op in ipairs(plan.ops) do
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
       if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
-        for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K)) do
+        for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K, kinds.of(op).has_stages and run_row)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
       end
@@ -49,11 +52,12 @@ function M.spec(root, file)
   plan, errors = planning.plan(model, { ops = table.concat(names, ",") })
   if not plan then return nil, errors end
   errors = M.examples(plan)
+  for _, message in ipairs(claims.errors(plan)) do errors[#errors + 1] = message end
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do
     local inputs, records = tables.accepted(model.types, op, plan.wanted), plan.records_of[op.name]
-    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #records, weight = records[1].weight }
+    rows[#rows + 1] = { op = op, types = model.types, inputs = inputs, kernels = #records, weight = records[1] and records[1].weight or 0 }
   end
   return rows
 end

@@ -96,7 +96,9 @@ local function output_text(row, output, given)
   local is_given = {}
   for _, name in ipairs(given) do is_given[name] = true end
   for _, name in ipairs(row.inputs) do
-    if not is_given[name] then return "the inputs' dtype; a float of integers" end
+    if not is_given[name] then
+      return row.op.result == "wide" and "the inputs' dtype; 64 bits of integers" or "the inputs' dtype; a float of integers"
+    end
   end
   return "the inputs' dtype"
 end

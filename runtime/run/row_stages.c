@@ -63,6 +63,38 @@ static quern_status too_many(const builder *b) {
 
 /* ---- Levels ---- */
 
+/* Whether two values are parts of one reduction. */
+static int are_one_reduction(const builder *b, const qn_value *x, const qn_value *y) {
+  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index) return 0;
+  for (int32_t k = 0; k < x->n_args; k++)
+    if (arg_at(b, x, k) != arg_at(b, y, k)) return 0;
+  return 1;
+}
+
+/* The first value of the reduction that a value is a part of. */
+static int32_t first_of_reduction(const builder *b, int32_t i) {
+  int32_t first = 0;
+  while (!are_one_reduction(b, value_at(b, i), value_at(b, first))) first++;
+  return first;
+}
+
+/* Numbers the results of a reduction, all parts of it at its first value. */
+static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uint32_t elements) {
+  const qn_value *value = value_at(b, i);
+  qn_row_stages *made = b->made;
+  const int32_t first = first_of_reduction(b, i), n = value->reducer->n_parts;
+  if (first < i) {
+    const int32_t base = b->row_of[first] - (int32_t)value_at(b, first)->bits;
+    b->row_of[i] = (int16_t)(base + (int32_t)value->bits);
+    return QUERN_OK;
+  }
+  if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
+  b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
+  for (int32_t p = 0; p < n; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
+  made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs, elements};
+  return QUERN_OK;
+}
+
 static quern_status find_levels(builder *b) {
   const size_t n = (size_t)b->typed->n_values + 1;
   uint32_t *inputs = calloc(2 * n, sizeof *inputs), *elements = inputs + n; /* elements: behind no reduction */
@@ -71,7 +103,7 @@ static quern_status find_levels(builder *b) {
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++) {
     const qn_value *value = value_at(b, i);
     b->row_of[i] = -1;
-    b->is_row[i] = value->kind != QN_VALUE_INPUT;
+    b->is_row[i] = value->kind != QN_VALUE_INPUT && value->kind != QN_VALUE_INDEX;
     b->level[i] = 0;
     if (value->kind == QN_VALUE_INPUT) inputs[i] = elements[i] = 1u << value->index;
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
@@ -82,20 +114,12 @@ static quern_status find_levels(builder *b) {
       elements[i] |= elements[arg];
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
-    qn_row_stages *made = b->made;
-    if (b->is_row[arg_at(b, value, 0)]) {
-      status = qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
-                              b->expression->name, value->reducer->name);
-    } else if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows == QN_ROW_MAX_VALUES) {
-      status = too_many(b);
-    } else {
-      b->level[i]++;
-      b->is_row[i] = 1;
-      b->row_of[i] = made->program.n_rows;
-      made->row_types[made->program.n_rows++] = value->type;
-      made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i], elements[i]};
-      elements[i] = 0;
-    }
+    status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
+                                           b->expression->name, value->reducer->name)
+                          : number_reduction(b, i, inputs[i], elements[i]);
+    b->level[i]++;
+    b->is_row[i] = 1;
+    elements[i] = 0;
   }
   free(inputs);
   return status;
@@ -130,11 +154,13 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     *copy = *value;
     b->number[i] = typed->n_values++;
     const int is_cut = value->kind == QN_VALUE_REDUCE;
-    if (is_cut || value->kind == QN_VALUE_INPUT) {
+    if (is_cut || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
                          .index = stage->n_in};
       memory->dtypes[stage->n_in] = value->type;
-      memory->values[stage->n_in++] = (uint8_t)(is_cut ? QN_ROW_VALUE + b->row_of[i] : QN_ROW_INPUT + value->index);
+      memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
+                                                          : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
+                                                                                          : QN_ROW_INPUT + value->index);
       continue;
     }
     copy->first_arg = typed->n_args;
@@ -263,7 +289,13 @@ static int32_t plain_input(const builder *b, int32_t i) {
   const qn_value *value = value_at(b, i);
   if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT && strcmp(value->primitive->op, "cast") == 0)
     value = value_at(b, arg_at(b, value, 0));
-  return value->kind == QN_VALUE_INPUT ? value->index : -1;
+  if (value->kind == QN_VALUE_INDEX && value == value_at(b, i)) return QN_ROW_INDEX;
+  return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
+}
+
+/* Whether a value is the first of a reduction of a level. */
+static int begins_reduction(const builder *b, int32_t level, int32_t i) {
+  return value_at(b, i)->kind == QN_VALUE_REDUCE && b->level[i] == level + 1 && first_of_reduction(b, i) == i;
 }
 
 /* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
@@ -271,39 +303,45 @@ static int32_t plain_input(const builder *b, int32_t i) {
 static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
   int32_t bytes = 0, i = first;
   for (*n = 0; i < b->typed->n_values; i++) {
-    const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    bytes += qn_dtype_infos[value->type].size;
+    if (!begins_reduction(b, level, i)) continue;
+    const qn_reducer *by = value_at(b, i)->reducer;
+    for (int32_t p = 0; p < by->n_parts; p++) bytes += qn_dtype_infos[qn_reducer_dtype(by, p)].size;
     if (*n && bytes > STAGE_BYTES) break;
     ++*n;
   }
   return i;
 }
 
-/* The stage of the reductions of a level among values [first, end). */
+/* The stage of the reductions of a level that begin among values [first, end). */
 static quern_status add_reductions(builder *b, int32_t level, int32_t first, int32_t end) {
-  int32_t roots[QN_ROW_MAX_REDUCES], n = 0;
-  uint8_t codes[QN_ROW_MAX_REDUCES];
+  int32_t roots[QN_ROW_MAX_VALUES], n = 0;
+  uint8_t codes[QN_ROW_MAX_VALUES];
   qn_row_stage *stage;
   for (int32_t i = 0; i < b->typed->n_values; i++) b->temp_of[i] = -1; /* of this stage */
   for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    const int32_t arg = arg_at(b, value, 0);
-    if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-    b->temp_of[arg] = (int16_t)n;
-    codes[n] = (uint8_t)(QN_ROW_TEMP + n);
-    roots[n++] = arg;
+    if (!begins_reduction(b, level, i)) continue;
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const int32_t arg = arg_at(b, value, k);
+      if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
+      b->temp_of[arg] = (int16_t)n;
+      codes[n] = (uint8_t)(QN_ROW_TEMP + n);
+      roots[n++] = arg;
+    }
   }
   quern_status status = add_stage(b, n, roots, codes, 0, &stage);
   if (status) return status;
   qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
   for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg);
-    const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
-    reduces[stage->n_reduces++] = (qn_row_reduce){from, (uint8_t)b->row_of[i], value->reducer};
+    if (!begins_reduction(b, level, i)) continue;
+    qn_row_reduce *reduce = &reduces[stage->n_reduces++];
+    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const int32_t arg = arg_at(b, value, k), plain = plain_input(b, arg);
+      const uint8_t from = (uint8_t)(plain >= 0 ? plain : QN_ROW_TEMP + b->temp_of[arg]);
+      *(k ? &reduce->others[k - 1] : &reduce->from) = from;
+    }
   }
   return QUERN_OK;
 }

@@ -38,6 +38,30 @@ rows, why = check 'unary "acme.zero" { doc = "d", dtypes = floating, body = "x *
 tap.ok(not rows and why:find("-0", 1, true), "the sign of zero counts")
 rows, why = check 'unary "acme.zero" { doc = "d", dtypes = floating, body = "x * 0", examples = { { x = -1.0 } } }'
 tap.ok(not rows, "an example without its result")
+rows, why = check 'reduction "acme.dot" { doc = "d", dtypes = floating, combine = "a + b", empty = 0, examples = { { x = { 1, 2 }, out = 3 } } }'
+tap.ok(rows, "a list of elements: %s", why)
+rows, why = check 'row "acme.last" { doc = "d", dtypes = floating, body = "sum(index == count - 1 ? x : 0)", examples = { { x = { 1, 2 }, out = 1 } } }'
+tap.ok(not rows and why:find("gives 0x1p+1, not 0x1p+0", 1, true), "one that does not hold: %s", why)
+
+-- What reductions claim.
+local claims = require "gen.tools.claims"
+local broken = claims.errors(plan)
+tap.is(#broken, 0, "the built-in reductions are what they claim")
+for _, message in ipairs(broken) do tap.diag("%s", message) end
+local function claim(fields, words)
+  rows, why = check('reduction "acme.r" { doc = "d", dtypes = floating, ' .. fields .. " }")
+  if words then tap.ok(not rows and why:find(words, 1, true), "%s: %s", fields, why) else tap.ok(rows, "%s: %s", fields, why) end
+end
+claim('lift = "x * x", combine = "a + b", finish = "sqrt(a)"')
+claim('combine = "a + b", order = "free"', 'not associative in f32, as order = "free"')
+claim('combine = "a - b"', "not commutative")
+claim('combine = "(a + b) * 0.5"', "not associative in f32:")
+claim('combine = "a > b ? a : b", order = "free"', "not commutative") -- NaN, and zeros of both signs
+claim('combine = "maximum(a, b)", order = "free"')
+claim [[state = "T m, i64 n", lift = "m = x; n = 1;", finish = "a.m / (T)a.n", combine = "m = a.m + b.m; n = a.n + b.n;"]]
+claim([[state = "T m, i64 n", lift = "m = x; n = index;", finish = "a.m", combine = "m = a.m; n = a.n;"]], "not commutative")
+claim([[state = "T m", finish = "a.m", combine = "m = a.m + b.m;"]], "lift is missing")
+claim([[state = "f16 m", lift = "m = x;", finish = "a.m", combine = "m = a.m;"]], "state: 'f16 m'")
 os.remove(file)
 
 -- Values whose results are known, through long bodies.

@@ -321,4 +321,30 @@ run 0 'a spec whose path has blanks' generate --out 'out put' --prefix acme --sp
 printf 'include out\\ put/acme.d\n' >depends.mk
 make -n -f depends.mk >said 2>&1; ! grep -q 'multiple target\|missing separator' said; ok $? '  its depfile is one'
 
+# ---- a reduction of three lines, and one of the library's whose states have two parts
+cat >sums.lua <<'END'
+reduction "acme.hypot_sum" {
+  doc = "The root of the sum of squares.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)",
+}
+END
+run 0 'a reduction passes check' check sums.lua
+run 0 'and generates' generate --single --out sums --prefix acme --spec sums.lua --ops argmax --dtypes f32
+cat >sums.c <<'END'
+#include <stdio.h>
+#include "acme.h"
+int main(void) {
+  float x[6] = {3, 4, 0, 5, 12, 0}, sums[2];
+  int64_t places[2], shape[2] = {2, 3}, n = 2;
+  DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+  DLTensor out = {.data = sums, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n};
+  DLTensor at = {.data = places, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLInt, 64, 1}, .shape = &n};
+  acme_scalar last = {.kind = ACME_I64, .v = {.i = 2}};
+  acme_call call = {.size = sizeof call, .params = &last, .n_params = 1};
+  if (acme_hypot_sum(&in, &out, &call) || acme_argmax(&in, &at, &call)) return puts(acme_last_error());
+  return printf("%g %g %d %d\n", sums[0], sums[1], (int)places[0], (int)places[1]) < 0;
+}
+END
+cc -std=gnu11 -O1 -Isums sums.c sums/acme.c -o sums/run -lpthread >said 2>&1; ok $? '  compiles as one file'
+[ "$(./sums/run)" = '5 13 1 1' ]; ok $? '  and gives 5 and 13, at places 1 and 1'
+
 done_testing

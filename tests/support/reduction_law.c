@@ -111,13 +111,20 @@ law_value law_mul_u64(law_value a, law_value b) { return (law_value){.u64 = a.u6
 
 /* ---- Dtypes ----------------------------------------------------------------------------------------------------- */
 
-static const char *const names[LAW_N_OPS] = {"sum",       "prod", "mean",          "max",     "min",
-                                             "any",       "all",  "count_nonzero", "argmax",  "argmin",
-                                             "logsumexp", "var",  "std",           "softmax", "log_softmax"};
+static const char *const names[LAW_N_OPS] = {
+    "sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var", "std", "ptp", "nansum",
+    "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax", "nanargmin", "reduce_l1", "reduce_l2",
+    "reduce_sum_square", "reduce_log_sum", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
 
 const char *law_name(law_op op) { return names[op]; }
 
-int law_is_full(law_op op) { return op == LAW_SOFTMAX || op == LAW_LOG_SOFTMAX; }
+int law_is_full(law_op op) { return op >= LAW_SOFTMAX; }
+int law_has_correction(law_op op) { return op == LAW_VAR || op == LAW_STD || op == LAW_NANVAR || op == LAW_NANSTD; }
+
+static int is_extreme(law_op op) {
+  return op == LAW_MAX || op == LAW_MIN || op == LAW_ARGMAX || op == LAW_ARGMIN || op == LAW_PTP || op == LAW_NANMAX ||
+         op == LAW_NANMIN || op == LAW_NANARGMAX || op == LAW_NANARGMIN;
+}
 
 static int is_unsigned(ref_dtype d) { return d >= REF_U8 && d <= REF_U64; }
 
@@ -125,15 +132,24 @@ ref_dtype law_result(law_op op, ref_dtype d) {
   switch (op) {
     case LAW_SUM:
     case LAW_PROD:
+    case LAW_NANSUM:
+    case LAW_NANPROD:
+    case LAW_REDUCE_L1:
+    case LAW_REDUCE_SUM_SQUARE:
       if (ref_dtype_kind(d) == REF_KIND_FLOAT) return d;
       return is_unsigned(d) ? REF_U64 : REF_I64;
     case LAW_MAX:
-    case LAW_MIN: return d;
+    case LAW_MIN:
+    case LAW_PTP:
+    case LAW_NANMAX:
+    case LAW_NANMIN: return d;
     case LAW_ANY:
     case LAW_ALL: return REF_BOOL;
     case LAW_COUNT_NONZERO:
     case LAW_ARGMAX:
-    case LAW_ARGMIN: return REF_I64;
+    case LAW_ARGMIN:
+    case LAW_NANARGMAX:
+    case LAW_NANARGMIN: return REF_I64;
     default: return ref_floating(d);
   }
 }
@@ -145,12 +161,15 @@ int law_must_take(law_op op, ref_dtype d) {
     case LAW_MEAN:
     case LAW_ANY:
     case LAW_ALL:
-    case LAW_COUNT_NONZERO: return 1;
-    case LAW_MAX:
-    case LAW_MIN:
-    case LAW_ARGMAX:
-    case LAW_ARGMIN: return d != REF_BOOL;
-    default: return ref_dtype_kind(d) == REF_KIND_FLOAT;
+    case LAW_COUNT_NONZERO:
+    case LAW_NANSUM:
+    case LAW_NANPROD:
+    case LAW_NANMEAN:
+    case LAW_REDUCE_L1:
+    case LAW_REDUCE_SUM_SQUARE: return 1;
+    default:
+      if (is_extreme(op)) return d != REF_BOOL;
+      return ref_dtype_kind(d) == REF_KIND_FLOAT;
   }
 }
 
@@ -239,10 +258,10 @@ static law_value sum_of(const row *r, law_type type, const law_value *x) {
   return total;
 }
 
-static law_value product_of(const row *r) {
+static law_value product_of(const row *r, const law_value *x) {
   law_value total;
   const law_combine combine = r->type == LAW_F32 ? law_mul_f32 : r->type == LAW_F64 ? law_mul_f64 : law_mul_u64;
-  if (law_tree(combine, r->n_axes, r->extents, r->x, &total)) return total;
+  if (law_tree(combine, r->n_axes, r->extents, x, &total)) return total;
   return r->type == LAW_F32 || r->type == LAW_F64 ? number(r->type, 1) : (law_value){.u64 = 1};
 }
 
@@ -309,6 +328,55 @@ static int64_t count_of(const row *r) {
   return count;
 }
 
+/* What is not NaN, at the front of work. Returns how much that is. */
+static int64_t numbers_of(const row *r) {
+  int64_t n = 0;
+  for (int64_t k = 0; k < r->n; k++)
+    if (!is_nan(r->type, r->x[k])) r->work[n++] = r->x[k];
+  return n;
+}
+
+/* The extreme of what is not NaN, or NaN. */
+static law_value nan_extreme_of(const row *r, int sign) {
+  const int64_t n = numbers_of(r);
+  return n ? extreme_of(n, r->type, r->work, sign) : r->x[0];
+}
+
+/* The first place of the largest (smallest) of what is not NaN, or -1. */
+static int64_t nan_place_of(const row *r, int sign) {
+  int64_t best = -1;
+  for (int64_t k = 0; k < r->n; k++) {
+    if (is_nan(r->type, r->x[k])) continue;
+    if (best < 0 || (sign > 0 ? is_less(r->type, r->x[best], r->x[k]) : is_less(r->type, r->x[k], r->x[best]))) best = k;
+  }
+  return best;
+}
+
+/* x, or `instead` where it is NaN, in work. */
+static const law_value *without_nan(const row *r, double instead) {
+  for (int64_t k = 0; k < r->n; k++) r->work[k] = is_nan(r->type, r->x[k]) ? number(r->type, instead) : r->x[k];
+  return r->work;
+}
+
+/* Integers wrap in their dtype. */
+static law_value range_of(const row *r) {
+  const law_value high = extreme_of(r->n, r->type, r->x, 1), low = extreme_of(r->n, r->type, r->x, -1);
+  const int unused = 64 - 8 * ref_dtype_size(r->d);
+  law_value y = {.u64 = high.u64 - low.u64};
+  if (r->type == LAW_F32) return (law_value){.f32 = high.f32 - low.f32};
+  if (r->type == LAW_F64) return (law_value){.f64 = high.f64 - low.f64};
+  y.u64 <<= unused;
+  if (r->type == LAW_I64) y.i64 /= (int64_t)1 << unused;
+  else y.u64 >>= unused;
+  return y;
+}
+
+static law_value magnitude_of(law_type type, law_value x) {
+  if (type == LAW_F32) return (law_value){.f32 = fabsf(x.f32)};
+  if (type == LAW_F64) return (law_value){.f64 = fabs(x.f64)};
+  return type == LAW_I64 && x.i64 < 0 ? (law_value){.u64 = 0 - x.u64} : x;
+}
+
 /* Bodies of rows, in T: f32 or f64. */
 
 static law_value subtract(law_type T, law_value a, law_value b) {
@@ -355,14 +423,83 @@ static law_value logsumexp(const row *r, law_type T) {
   return T == LAW_F32 ? law_add_f32(logarithm, s) : law_add_f64(logarithm, s);
 }
 
-/* d = x - mean(x); sum(d * d) / (count - correction) */
+/* The Euclidean norm of work, in f64: of f32 as it is; of f64 scaled by the exponent of the largest, within the normal numbers. */
+static double norm_of(const row *r, law_type T) {
+  double unit = 1;
+  law_value *x = calloc((size_t)r->n + 1, sizeof *x), most = number(LAW_F64, 0);
+  for (int64_t k = 0; k < r->n; k++) x[k] = convert(T, LAW_F64, magnitude_of(T, r->work[k]));
+  if (r->n) most = extreme_of(r->n, LAW_F64, x, 1);
+  if (T == LAW_F64 && most.f64 > 0 && isfinite(most.f64)) {
+    const int e = ilogb(most.f64);
+    unit = ldexp(1, e < -1022 ? -1022 : e > 1022 ? 1022 : e);
+  }
+  for (int64_t k = 0; k < r->n; k++) x[k].f64 = x[k].f64 / unit * (x[k].f64 / unit);
+  const double total = sum_of(r, LAW_F64, x).f64;
+  free(x);
+  if (T == LAW_F64 && !(most.f64 > 0 && isfinite(most.f64))) return most.f64;
+  return sqrt(total) * unit;
+}
+
+/* x / maximum(norm, eps) */
+static void normalize(const row *r, law_type T, law_value *y) {
+  const law_value norm = number(T, norm_of(r, T)), eps = number(T, 1e-12);
+  for (int64_t k = 0; k < r->n; k++) y[k] = divide(T, r->work[k], is_less(T, norm, eps) ? eps : norm);
+}
+
+static law_value root(law_type T, law_value x) {
+  return T == LAW_F32 ? (law_value){.f32 = sqrtf(x.f32)} : (law_value){.f64 = sqrt(x.f64)};
+}
+
+/* r = 1 / sqrt(mean(d * d) + 1e-5); d * r; d: x, less its mean if is_centred */
+static void norm_layer(const row *r, law_type T, law_value *y, int is_centred) {
+  const law_value count = number(T, (double)r->n);
+  if (is_centred) {
+    const law_value mean = divide(T, sum_of(r, T, r->work), count);
+    for (int64_t k = 0; k < r->n; k++) r->work[k] = subtract(T, r->work[k], mean);
+  }
+  for (int64_t k = 0; k < r->n; k++) y[k] = multiply(T, r->work[k], r->work[k]);
+  const law_value square = divide(T, sum_of(r, T, y), count), eps = number(T, 1e-5);
+  const law_value reciprocal =
+      divide(T, number(T, 1), root(T, T == LAW_F32 ? law_add_f32(square, eps) : law_add_f64(square, eps)));
+  for (int64_t k = 0; k < r->n; k++) y[k] = multiply(T, r->work[k], reciprocal);
+}
+
+/* The sum of squares in T, or of integers; of magnitudes if !is_square. */
+static law_value power_sum(const row *r, int is_square) {
+  for (int64_t k = 0; k < r->n; k++) {
+    const law_value x = magnitude_of(r->type, r->x[k]);
+    r->work[k] = !is_square ? x : r->type == LAW_F32 || r->type == LAW_F64 ? multiply(r->type, x, x) : law_mul_u64(x, x);
+  }
+  return sum_of(r, r->type, r->work);
+}
+
+/* n = the number of elements that are no NaN; d = x - sum / n, or 0; sum(d * d) / (n - correction), NaN if that is not above 0 */
+static law_value nan_variance(const row *r, law_type T) {
+  row of_numbers = *r;
+  law_value *x = malloc((size_t)(r->n + 1) * sizeof *x);
+  int64_t n = 0;
+  of_numbers.type = T;
+  of_numbers.x = x;
+  for (int64_t k = 0; k < r->n; k++) n += !is_nan(T, x[k] = r->work[k]);
+  const law_value count = number(T, (double)n), mean = divide(T, sum_of(r, T, without_nan(&of_numbers, 0)), count);
+  const law_value left = subtract(T, count, number(T, r->correction));
+  for (int64_t k = 0; k < r->n; k++) {
+    const law_value d = is_nan(T, x[k]) ? number(T, 0) : subtract(T, x[k], mean);
+    r->work[k] = multiply(T, d, d);
+  }
+  free(x);
+  return is_less(T, number(T, 0), left) ? divide(T, sum_of(r, T, r->work), left) : number(T, NAN);
+}
+
+/* d = x - mean(x); sum(d * d) / (count - correction), NaN if that is not above 0 */
 static law_value variance(const row *r, law_type T) {
   const law_value count = number(T, (double)r->n), mean = divide(T, sum_of(r, T, r->work), count);
   for (int64_t k = 0; k < r->n; k++) {
     const law_value d = subtract(T, r->work[k], mean);
     r->work[k] = multiply(T, d, d);
   }
-  return divide(T, sum_of(r, T, r->work), subtract(T, count, number(T, r->correction)));
+  const law_value left = subtract(T, count, number(T, r->correction));
+  return is_less(T, number(T, 0), left) ? divide(T, sum_of(r, T, r->work), left) : number(T, NAN);
 }
 
 /* The row's result, or its n results: y, of type *type. */
@@ -370,7 +507,7 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
   *type = LAW_I64;
   switch (r->op) {
     case LAW_SUM: *type = r->type, *y = sum_of(r, r->type, r->x); return;
-    case LAW_PROD: *type = r->type, *y = product_of(r); return;
+    case LAW_PROD: *type = r->type, *y = product_of(r, r->x); return;
     case LAW_MEAN: *y = mean_of(r, type); return;
     case LAW_MAX: *type = r->type, *y = extreme_of(r->n, r->type, r->x, 1); return;
     case LAW_MIN: *type = r->type, *y = extreme_of(r->n, r->type, r->x, -1); return;
@@ -379,6 +516,23 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
     case LAW_COUNT_NONZERO: y->i64 = count_of(r); return;
     case LAW_ARGMAX: y->i64 = place_of(r, 1); return;
     case LAW_ARGMIN: y->i64 = place_of(r, -1); return;
+    case LAW_PTP: *type = r->type, *y = range_of(r); return;
+    case LAW_NANSUM: *type = r->type, *y = sum_of(r, r->type, without_nan(r, 0)); return;
+    case LAW_NANPROD: *type = r->type, *y = product_of(r, without_nan(r, 1)); return;
+    case LAW_NANMAX: *type = r->type, *y = nan_extreme_of(r, 1); return;
+    case LAW_NANMIN: *type = r->type, *y = nan_extreme_of(r, -1); return;
+    case LAW_NANARGMAX: y->i64 = nan_place_of(r, 1); return;
+    case LAW_NANARGMIN: y->i64 = nan_place_of(r, -1); return;
+    case LAW_REDUCE_L1: *type = r->type, *y = power_sum(r, 0); return;
+    case LAW_REDUCE_SUM_SQUARE: *type = r->type, *y = power_sum(r, 1); return;
+    case LAW_NANMEAN:
+      if (r->type != LAW_F32 && r->type != LAW_F64) {
+        *y = mean_of(r, type);
+        return;
+      }
+      *type = r->type;
+      *y = divide(*type, sum_of(r, *type, without_nan(r, 0)), number(*type, (double)numbers_of(r)));
+      return;
     default: break;
   }
   const law_type T = type_of(ref_floating(r->d));
@@ -388,10 +542,24 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
     case LAW_LOGSUMEXP: *y = logsumexp(r, T); return;
     case LAW_SOFTMAX: softmax(r, T, y); return;
     case LAW_LOG_SOFTMAX: log_softmax(r, T, y); return;
+    case LAW_SOFTMIN:
+      for (int64_t k = 0; k < r->n; k++) r->work[k] = T == LAW_F32 ? (law_value){.f32 = -r->work[k].f32} : (law_value){.f64 = -r->work[k].f64};
+      softmax(r, T, y);
+      return;
+    case LAW_NORMALIZE: normalize(r, T, y); return;
+    case LAW_RMS_NORM: norm_layer(r, T, y, 0); return;
+    case LAW_LAYER_NORM: norm_layer(r, T, y, 1); return;
+    case LAW_REDUCE_L2: *type = LAW_F64, *y = number(LAW_F64, norm_of(r, T)); return;
+    case LAW_REDUCE_LOG_SUM: {
+      const law_value total = sum_of(r, T, r->work);
+      if (r->n == 0) *y = number(T, -INFINITY);
+      else r->map("log", T, 1, &total, y);
+      return;
+    }
     default: break;
   }
-  *y = variance(r, T);
-  if (r->op == LAW_STD) *y = T == LAW_F32 ? (law_value){.f32 = sqrtf(y->f32)} : (law_value){.f64 = sqrt(y->f64)};
+  *y = r->op == LAW_VAR || r->op == LAW_STD ? variance(r, T) : nan_variance(r, T);
+  if (r->op == LAW_STD || r->op == LAW_NANSTD) *y = root(T, *y);
 }
 
 /* ---- Tensors ---------------------------------------------------------------------------------------------------- */
@@ -399,7 +567,7 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
 int law_is_refused(law_op op, const DLTensor *in, uint64_t axes) {
   int64_t n = 1, n_results = 1;
   for (int k = 0; k < in->ndim; k++) *(axes >> k & 1 ? &n : &n_results) *= in->shape[k];
-  return (op == LAW_MAX || op == LAW_MIN || op == LAW_ARGMAX || op == LAW_ARGMIN) && n == 0 && n_results > 0;
+  return is_extreme(op) && n == 0 && n_results > 0;
 }
 
 uint64_t *law_eval(law_op op, const DLTensor *in, uint64_t axes, double correction, ref_dtype out, law_map map, int64_t *count) {

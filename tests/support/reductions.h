@@ -181,7 +181,7 @@ UNUSED static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t 
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------ */
 
-enum { CALLED, PLANNED, PLANNED_WITHOUT_DATA, ALLOCATED, IN_PLACE, N_FORMS };
+enum { CALLED, PLANNED, PLANNED_WITHOUT_DATA, ALLOCATED, IN_PLACE, INTERPRETED, COMPILED, N_FORMS };
 
 typedef struct reduction {
   law_op op;
@@ -191,7 +191,12 @@ typedef struct reduction {
   double correction;
   int form, context;
   const char *values; /* what kind of values, for reports */
+  const char *note;   /* more of that, or NULL */
+  quern_op *expression; /* INTERPRETED, COMPILED: the call as an expression; its axes are in its text */
 } reduction;
+
+/* The op that is called. */
+UNUSED static quern_op *op_of_case(const reduction *c) { return c->expression ? c->expression : law_ops[c->op][c->context]; }
 
 UNUSED static uint64_t mask_of(const reduction *c) { return (uint64_t)c->axes & (((uint64_t)1 << c->in.t.ndim) - 1); }
 
@@ -207,29 +212,29 @@ UNUSED static int output_shape(const reduction *c, int64_t *shape) {
 UNUSED static void set_params(const reduction *c, named_params *p) {
   const quern_op_info *info = quern_op_describe(law_ops[c->op][c->context]);
   params_begin(p);
-  if (c->is_default) return;
+  if (c->is_default || c->expression) return;
   if (!params_set(p, info, "axes", whole(c->axes))) group_fail("%s has no parameter axes", info->name);
   if (!law_is_full(c->op) && !params_set(p, info, "keepdims", whole(c->keepdims)))
     group_fail("%s has no parameter keepdims", info->name);
-  if ((c->op == LAW_VAR || c->op == LAW_STD) && !params_set(p, info, "correction", real(c->correction)))
+  if (law_has_correction(c->op) && !params_set(p, info, "correction", real(c->correction)))
     group_fail("%s has no parameter correction", info->name);
 }
 
 UNUSED static void reduction_report(const reduction *c, const char *what) {
-  static const char *const forms[N_FORMS] = {"called", "planned", "planned without data", "with memory from an allocator",
-                                             "in place"};
+  static const char *const forms[N_FORMS] = {"called",   "planned",     "planned without data", "with memory from an allocator",
+                                             "in place", "interpreted", "compiled"};
   char text[6000], how[2000] = "";
   named_params p;
   DLTensor *in = (DLTensor *)&c->in.t, *out = (DLTensor *)(c->form == IN_PLACE ? &c->in.t : &c->out.t);
   int n = snprintf(text, sizeof text,
-                   "%s, axes %" PRId64 " (0x%" PRIx64 "), keepdims %d%s, correction %g: %s\n  values: %s; %s; %s; seed 0x%" PRIx64
-                   "\n",
+                   "%s, axes %" PRId64 " (0x%" PRIx64 "), keepdims %d%s, correction %g: %s\n"
+                   "  values: %s; %s; %s%s%s; seed 0x%" PRIx64 "\n",
                    law_name(c->op), c->axes, mask_of(c), c->keepdims, c->is_default ? ", by default" : "", c->correction, what,
-                   c->values, forms[c->form], context_name(c->context), test_seed());
+                   c->values, forms[c->form], context_name(c->context), c->note ? ", " : "", c->note ? c->note : "", test_seed());
   n += text_operand(text + n, sizeof text - (size_t)n - 2100, "in", &c->in);
   n += text_operand(text + n, sizeof text - (size_t)n - 2100, "out", &c->out);
   set_params(c, &p);
-  quern_op_explain(law_ops[c->op][c->context], 1, &in, 1, &out, &p.call, how, sizeof how);
+  quern_op_explain(op_of_case(c), 1, &in, 1, &out, &p.call, how, sizeof how);
   snprintf(text + n, sizeof text - (size_t)n, "%s", how);
   group_fail("%s", text);
 }
@@ -257,9 +262,9 @@ UNUSED static int compare_elements(const DLTensor *t, const uint64_t *wanted, in
 
 /* The call in its form. */
 UNUSED static quern_status reduction_call(reduction *c, const named_params *p) {
-  quern_op *op = law_ops[c->op][c->context];
+  quern_op *op = op_of_case(c);
   DLTensor *in = &c->in.t, *out = c->form == IN_PLACE ? &c->in.t : &c->out.t;
-  if (c->form == CALLED || c->form == IN_PLACE) return quern_op_call(op, 1, &in, 1, &out, &p->call);
+  if (c->form != PLANNED && c->form != PLANNED_WITHOUT_DATA) return quern_op_call(op, 1, &in, 1, &out, &p->call);
   DLTensor x = c->in.t, y = c->out.t;
   DLTensor *px = &x, *py = &y;
   void *x_data = (char *)x.data + x.byte_offset, *y_data = (char *)y.data + y.byte_offset;
@@ -277,7 +282,7 @@ UNUSED static quern_status reduction_call(reduction *c, const named_params *p) {
 UNUSED static int reduction_run(reduction *c, const uint64_t *wanted, int64_t count) {
   named_params p;
   char what[600] = "";
-  quern_op *op = law_ops[c->op][c->context];
+  quern_op *op = op_of_case(c);
   DLTensor *in = &c->in.t;
   DLManagedTensorVersioned *made = NULL;
   quern_shape shape = {.size = sizeof shape};

@@ -282,13 +282,18 @@ end
 local kit = { lvalue = access.lvalue }
 function kit.operands(...) return access.with_rows(operands_of.of_record(...)) end
 
--- The lines of a function's body that computes a DAG of one output, for arguments of these names, and the text of its result.
+-- A number of a dtype as it is stored: a NaN becomes the one NaN.
+function kit.stored(types, dtype, value) return cast_text(types, dtype, dtype, value) end
+
+-- The lines of a function's body that computes a DAG, for arguments of these names, the text of its first result, and of all of them.
 function kit.body(types, dag, arguments)
   local variable_of = {}
   for k, node in ipairs(dag.inputs) do variable_of[node] = arguments[k] end
   local locals = locals_of.new(template.parse("", ""), {}, arguments, dag.outputs)
   local lines, emitter = target_c.emit(types, dag_of.order(dag.outputs), variable_of, { locals = locals })
-  return lines, emitter:argument(dag.outputs[1], dag.outputs[1].type == "bool" and 8 or nil)
+  local results = {}
+  for k, node in ipairs(dag.outputs) do results[k] = emitter:argument(node, node.type == "bool" and 8 or nil) end
+  return lines, results[1], results
 end
 
 local ROLE_TEXT = {
@@ -316,7 +321,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then
-    values = record.values(kit, types, record)
+    values = record.values(kit, types, record, names.kernel(record.name, prefix or names.LIBRARY))
   elseif record.primitive then
     values = lookup_values(types, record)
   else

@@ -41,6 +41,11 @@ function M.pack_file(prefix)
   return prefix == M.LIBRARY and "kernels/pack.c" or string.format("kernels/%s_conversions.c", prefix)
 end
 
+-- The file of kernels that the ops of a kind share.
+function M.shared_file(name, prefix)
+  return prefix == M.LIBRARY and "kernels/" .. name .. ".c" or string.format("kernels/%s_%s.c", prefix, name)
+end
+
 -- An identifier of the library.
 function M.identifier(name, prefix)
   if prefix == M.LIBRARY then return name end

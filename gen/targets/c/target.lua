@@ -39,9 +39,18 @@ local function files_of(plan, prefix)
     files[#files + 1] = { name = names.op_file(op, prefix, "cpu") .. ".c", entries = entries,
                           banner = banner.c("kernels of " .. op.name, kernels.location(op)) }
   end
-  local entries = {}
-  for k, record in ipairs(plan.packs) do entries[k] = { record = record, dag = record.dag } end
-  files[#files + 1] = { name = names.pack_file(prefix), entries = entries, banner = banner.c "kernels that convert and move" }
+  local shared, entries_of = {}, { pack = {} }
+  for _, record in ipairs(plan.packs) do
+    local name = record.file or "pack"
+    if not entries_of[name] then
+      shared[#shared + 1], entries_of[name] = name, {}
+    end
+    table.insert(entries_of[name], { record = record, dag = record.dag })
+  end
+  files[#files + 1] = { name = names.pack_file(prefix), entries = entries_of.pack, banner = banner.c "kernels that convert and move" }
+  for _, name in ipairs(shared) do
+    files[#files + 1] = { name = names.shared_file(name, prefix), entries = entries_of[name], banner = banner.c "kernels that ops share" }
+  end
   for _, file in ipairs(plan.primitive_files or {}) do
     files[#files + 1] = { name = file.name, entries = file.entries, banner = banner.c "kernels of one operation each, for expressions" }
   end

@@ -65,6 +65,7 @@ typedef struct qn_builtin {
   uint32_t dtypes;        /* bit qn_dtype set: the op takes this promoted dtype T */
   uint32_t own;           /* bit qn_dtype set: kernels compute in this T itself, not in its compute dtype */
   uint32_t bool_in;       /* bit k set: input k is a condition: bool, outside promotion */
+  uint32_t whole_in;      /* bit k set: input k is an integer of any dtype, outside promotion */
   uint8_t results[QN_MAX_OUTPUTS]; /* the fixed dtype of output k; QN_DTYPE_NONE: T */
   const qn_variant *variants; /* grouped by kernel dtype, the all-contiguous variant first in each group */
   int32_t n_variants;

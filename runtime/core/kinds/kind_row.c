@@ -43,6 +43,18 @@ static quern_status shape_param(const quern_op_info *info, int32_t k, const quer
   return status;
 }
 
+/* Refuses an input that is declared constant along the axes, and is not. */
+static quern_status check_row_inputs(const quern_op_info *info, const qn_row_op *row, const qn_row_operands *operands) {
+  for (int32_t k = 0; k < info->n_in; k++) {
+    const qn_tensor *in = &operands->tensor[k];
+    for (int32_t d = 0; d < in->ndim && row->row_in >> k & 1; d++)
+      if (operands->axes >> (operands->ndim - in->ndim + d) & 1 && in->shape[d] != 1)
+        return qn_tensor_fail(QUERN_E_SHAPE, info->name, &info->args[k], k, "%lld elements along axis %d, which is reduced; expected 1",
+                              (long long)in->shape[d], operands->ndim - in->ndim + d);
+  }
+  return QUERN_OK;
+}
+
 /* Reads axes and keepdims. given: these, for check_run. */
 static quern_status read_axes(const quern_op_info *info, const qn_row_op *row, const quern_call *call, int64_t given[2],
                               qn_row_operands *operands) {
@@ -56,7 +68,7 @@ static quern_status read_axes(const quern_op_info *info, const qn_row_op *row, c
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: keepdims is %lld, expected 0 or 1", info->name, (long long)given[1]);
   operands->reduced = row->is_reduced ? all : 0;
   operands->keepdims = given[1] ? all : 0;
-  return QUERN_OK;
+  return check_row_inputs(info, row, operands);
 }
 
 static quern_status measure_row(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {

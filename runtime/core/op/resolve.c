@@ -9,12 +9,12 @@
 static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name; }
 static uint8_t dtype_kind(uint8_t dtype) { return qn_dtype_infos[dtype].kind; }
 
-/* The promoted dtype of the inputs outside `conditions` (bit k: input k); QN_DTYPE_NONE if there are none. */
-static quern_status promote(const quern_op_info *info, const uint8_t *in_dtypes, uint32_t conditions, uint8_t *promoted) {
+/* The promoted dtype of the inputs outside `others` (bit k: input k); QN_DTYPE_NONE if there are none. */
+static quern_status promote(const quern_op_info *info, const uint8_t *in_dtypes, uint32_t others, uint8_t *promoted) {
   int32_t first = -1;
   *promoted = QN_DTYPE_NONE;
   for (int32_t k = 0; k < info->n_in; k++) {
-    if (conditions >> k & 1) continue;
+    if (others >> k & 1) continue;
     if (first < 0) {
       first = k;
       *promoted = in_dtypes[k];
@@ -34,11 +34,15 @@ quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_d
   return promote(info, in_dtypes, 0, dtype);
 }
 
-static quern_status check_conditions(const qn_builtin *builtin, const uint8_t *in_dtypes) {
+static quern_status check_others(const qn_builtin *builtin, const uint8_t *in_dtypes) {
   for (int32_t k = 0; k < builtin->info.n_in; k++)
     if (builtin->bool_in >> k & 1 && in_dtypes[k] != QN_BOOL)
       return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[k], k,
                             "dtype %s, expected bool; cast it with astype, or compare it with 0", dtype_name(in_dtypes[k]));
+  for (int32_t k = 0; k < builtin->info.n_in; k++)
+    if (builtin->whole_in >> k & 1 && dtype_kind(in_dtypes[k]) != QN_KIND_INTEGER)
+      return qn_tensor_fail(QUERN_E_DTYPE, builtin->info.name, &builtin->info.args[k], k,
+                            "dtype %s, expected an integer; cast it with astype first", dtype_name(in_dtypes[k]));
   return QUERN_OK;
 }
 
@@ -59,8 +63,8 @@ static quern_status refuse_promoted(const qn_builtin *builtin, const uint8_t *in
 quern_status qn_resolve_promoted(const qn_builtin *builtin, const uint8_t *in_dtypes, uint8_t *promoted) {
   quern_status status = QUERN_OK;
   *promoted = QN_F64;
-  if (builtin->promotion != QN_PROMOTION_DOUBLE) status = promote(&builtin->info, in_dtypes, builtin->bool_in, promoted);
-  if (status == QUERN_OK && builtin->bool_in) status = check_conditions(builtin, in_dtypes);
+  if (builtin->promotion != QN_PROMOTION_DOUBLE) status = promote(&builtin->info, in_dtypes, builtin->bool_in | builtin->whole_in, promoted);
+  if (status == QUERN_OK && (builtin->bool_in | builtin->whole_in)) status = check_others(builtin, in_dtypes);
   if (status) return status;
   if (*promoted == QN_DTYPE_NONE) *promoted = QN_BOOL; /* conditions only */
   const uint8_t common = *promoted;

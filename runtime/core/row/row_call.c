@@ -72,7 +72,7 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
   return QUERN_OK;
 }
 
-static quern_status check_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
+static quern_status check_row_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
   char text[QN_DEVICE_CHARS];
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
@@ -86,7 +86,7 @@ static quern_status check_device(const quern_op_info *info, const qn_row_operand
 
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
                            const quern_call *call, qn_decision *decision) {
-  quern_status status = check_device(info, operands, decision);
+  quern_status status = check_row_device(info, operands, decision);
   if (status) return status;
   if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   decision->of_kind = program;

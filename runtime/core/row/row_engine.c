@@ -7,34 +7,10 @@
 
 #include "core/base/status.h"
 #include "core/cpu/tiles.h"
+#include "core/row/row_columns.h"
 #include "core/row/row_load.h"
 
-/* Where a value is: an element of column i and row j at ptr + i * its size + j * step. */
-typedef struct value_place {
-  char *ptr;
-  int64_t step;
-} value_place;
-
-/* A slice's state. */
-typedef struct row_frame {
-  const qn_row_job *job;
-  const void *params;
-  char *ptr[QN_ROW_MAX_VALUES];     /* the operands at the tile's first row */
-  char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
-  value_place temp[QN_ROW_MAX_VALUES];
-  int64_t rows;
-  char *top; /* of the scratch */
-  _Alignas(64) char scratch[QN_ROW_SCRATCH];
-} row_frame;
-
-static char *take(row_frame *frame, int64_t bytes) {
-  char *made = frame->top;
-  frame->top += (bytes + 15) / 16 * 16;
-  qn_assert(frame->top <= frame->scratch + sizeof frame->scratch);
-  return made;
-}
-
-static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
 /* The stride of operand k from row to row of a tile. */
 static int64_t row_step(const qn_row_job *job, int32_t k) {
@@ -54,6 +30,7 @@ static int is_skipped(const qn_row_job *job, int32_t i) {
 typedef struct stage_part {
   const int64_t *offset; /* bytes, [operands]; NULL: 0 */
   int64_t first, count;
+  int64_t place; /* of the segment's first element in the row */
 } stage_part;
 
 static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *part) {
@@ -61,14 +38,23 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
+/* The places of a part's elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part) {
+  char *block = qn_row_take(frame, part->count * 8);
+  int64_t *place = (int64_t *)(void *)block;
+  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  return (value_place){block, 0};
+}
+
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
+  if (k == QN_ROW_INDEX) return load_index(frame, part);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
   const int64_t items = part->count * frame->rows;
-  char *block = take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : take(frame, items * job->size[k]);
+  char *block = qn_row_take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, items * job->size[k]);
   qn_row_load(job, k, dtype, &rows, block, staging);
   return (value_place){block, part->count * size};
 }
@@ -77,15 +63,15 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(frame->job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
-  return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+  return (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
 }
 
 /* is_forced: `from` is a block although the output lies as one. */
-static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
+static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
   if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
-  char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
+  char *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, part->count * frame->rows * job->size[k]);
   qn_row_store(job, k, dtype, &rows, from.ptr, staging);
 }
 
@@ -93,7 +79,7 @@ static void store(row_frame *frame, int32_t k, uint8_t dtype, value_place from, 
 static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *ptr, const int64_t (*stride)[2], int64_t count,
                       int64_t rows) {
   const qn_row_steps *steps = stage->steps;
-  char *const before = frame->top, *scratch = take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
+  char *const before = frame->top, *scratch = qn_row_take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
   const int32_t n = stage->n_in + stage->n_out;
   char *at[QN_MAX_OPERANDS];
   for (int64_t j = 0; j < rows; j++) {
@@ -108,8 +94,8 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a piece of a part, which begins at element `begin` of the temporaries. */
-static void compute_piece(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
+/* Runs the kernel of a stage of elements over a portion of a part, which begins at element `begin` of the temporaries. */
+static void compute_portion(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -126,7 +112,7 @@ static void compute_piece(row_frame *frame, int32_t at, const stage_part *part, 
     } else if (value < QN_ROW_VALUE) {
       place[i] = is_written_last(job, at, i - stage->n_in)
                      ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
-                     : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
@@ -150,44 +136,64 @@ static void compute_piece(row_frame *frame, int32_t at, const stage_part *part, 
   for (int32_t i = stage->n_in; i < n; i++) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
-      store(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
+      store_part(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
   }
 }
 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute(row_frame *frame, int32_t at, const stage_part *part) {
+static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   for (int32_t i = stage->n_in; i < stage->n_in + stage->n_out; i++) {
     const uint8_t value = stage->values[i], dtype = stage->variant->dtypes[i], size = qn_dtype_infos[dtype].size;
     if (value < QN_ROW_TEMP) continue;
     const int is_in_output = value == job->program->kept && job->is_kept == 1;
-    frame->temp[value - QN_ROW_TEMP] = is_in_output ? output_place(frame, job->n_in, dtype, part)
-                                                    : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+    frame->temp[value - QN_ROW_TEMP] =
+        is_in_output ? output_place(frame, job->n_in, dtype, part)
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
   }
-  if (!job->piece) {
-    compute_piece(frame, at, part, 0);
+  if (!job->portion) {
+    compute_portion(frame, at, part, 0);
     return;
   }
   char *const before = frame->top;
-  for (int64_t begin = 0; begin < part->count; begin += job->piece) {
-    stage_part piece = {.offset = part->offset, .first = part->first + begin, .count = part->count - begin};
-    if (piece.count > job->piece) piece.count = job->piece;
-    compute_piece(frame, at, &piece, begin);
+  for (int64_t begin = 0; begin < part->count; begin += job->portion) {
+    stage_part portion = *part;
+    portion.first += begin;
+    portion.count = part->count - begin < job->portion ? part->count - begin : job->portion;
+    compute_portion(frame, at, &portion, begin);
     frame->top = before;
   }
 }
 
-/* The elements that a reduction reads, after the stage's kernel. */
-static value_place reduced_place(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part) {
-  if (reduce->from >= QN_ROW_TEMP) return frame->temp[reduce->from - QN_ROW_TEMP];
-  return load(frame, reduce->from, reduce->by->dtype, part);
+/* The elements that a reduction reads, after the stage's kernel: of each part. */
+static void reduced_places(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
+  for (int32_t p = 0; p < reduce->by->n_parts; p++) {
+    const uint8_t value = qn_row_from(reduce, p);
+    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+  }
 }
 
-static void run_inner(qn_kernel *kernel, value_place from, int64_t count, int64_t rows, uint8_t size, char *to, int64_t is_whole) {
-  char *const ptr[2] = {from.ptr, to};
-  const int64_t stride[2][2] = {{size, from.step}, {size, size}}, extent[3] = {count, rows, 0};
-  kernel(ptr, stride, extent, &is_whole);
+/* from, to: of each part. */
+static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
+                      int64_t is_whole) {
+  char *ptr[2 * QN_ROW_MAX_PARTS];
+  int64_t stride[2 * QN_ROW_MAX_PARTS][2];
+  const int64_t extent[3] = {count, rows, 0};
+  for (int32_t p = 0, n = by->n_parts; p < n; p++) {
+    const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+    ptr[p] = from[p].ptr;
+    ptr[n + p] = to[p];
+    stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
+    stride[p][1] = from[p].step;
+  }
+  kernel(ptr, (const int64_t(*)[2])stride, extent, &is_whole);
+}
+
+static int64_t node_bytes(const qn_reducer *by) {
+  int64_t bytes = 0;
+  for (int32_t p = 0; p < by->n_parts; p++) bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+  return bytes;
 }
 
 /* ---- Row values ---- */
@@ -205,7 +211,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
     dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
     stride[i][0] = qn_dtype_infos[dtypes[i]].size;
     stride[i][1] = 0;
-    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
+    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? qn_row_take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
   if (stage->steps && !job->kernel[at])
@@ -215,12 +221,21 @@ static void compute_rows(row_frame *frame, int32_t at) {
   for (int32_t i = stage->n_in; i < n; i++) {
     if (stage->values[i] >= QN_ROW_VALUE) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
-    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], take(frame, frame->rows * job->size[k]));
+    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], qn_row_take(frame, frame->rows * job->size[k]));
   }
   frame->top = before;
 }
 
 /* ---- Tiles of whole rows ---- */
+
+/* Reduces the tile's rows of elements. */
+static void reduce_whole(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const value_place *from) {
+  const qn_row_job *job = frame->job;
+  if (qn_row_are_short(job) && reduce->by->n_parts == 1)
+    qn_row_reduce_short(frame, reduce, job->both[reduction], from[0], frame->row_value[reduce->to]);
+  else
+    run_inner(job->inner[reduction], reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
+}
 
 static void run_whole(row_frame *frame) {
   const qn_row_job *job = frame->job;
@@ -234,11 +249,12 @@ static void run_whole(row_frame *frame) {
       compute_rows(frame, s);
       continue;
     }
-    if (stage->variant) compute(frame, s, &part);
+    if (stage->variant) compute_part(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
-      const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-      run_inner(job->inner[reduction], reduced_place(frame, reduce, &part), job->row, frame->rows, size, frame->row_value[reduce->to], 1);
+      value_place from[QN_ROW_MAX_PARTS];
+      reduced_places(frame, reduce, &part, from);
+      reduce_whole(frame, reduction, reduce, from);
     }
   }
   frame->top = before;
@@ -246,51 +262,26 @@ static void run_whole(row_frame *frame) {
 
 /* ---- Rows in blocks ---- */
 
-/* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. */
-typedef struct node_stack {
-  qn_kernel *both;
-  char *nodes;   /* the lowest */
-  int64_t bytes; /* of a node */
-  uint8_t size;  /* of an accumulator */
-  int32_t n;
-} node_stack;
-
-/* Joins the top node, of which `there` lanes are there, with the one below. */
-static void join(node_stack *stack, int64_t there) {
-  char *left = stack->nodes + (stack->n - 2) * stack->bytes, *right = left + stack->bytes;
-  char *const ptr[3] = {left, right, left};
-  const int64_t stride[3][2] = {{stack->size, 0}, {stack->size, 0}, {stack->size, 0}}, extent[3] = {there, 1, 0};
-  stack->both(ptr, stride, extent, NULL);
-  stack->n--;
-}
-
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
-static void settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
-  const int is_last = index + 1 == count;
-  for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)
-    if (bits & 1) {
-      join(stack, there);
-      there = QN_ROW_LANES;
-    }
-}
-
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
 /* The node of a segment, the joined axes at one index of the further ones, becomes the top of each reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset) {
+static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   const int64_t n_blocks = (job->row + job->block - 1) / job->block;
   for (int64_t b = 0; b < n_blocks; b++) {
     char *const before = frame->top;
-    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block};
+    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > job->row) part.count = job->row - part.first;
-    if (stage->variant) compute(frame, at, &part);
+    if (stage->variant) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
-      char *node = stack->nodes + stack->n++ * stack->bytes;
-      run_inner(job->inner[first_reduction + r], reduced_place(frame, &stage->reduces[r], &part), part.count, 1, stack->size, node, 0);
-      settle(stack, b, n_blocks, lanes_of(part.count));
+      value_place from[QN_ROW_MAX_PARTS];
+      char *node[QN_ROW_MAX_PARTS];
+      qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
+      reduced_places(frame, &stage->reduces[r], &part, from);
+      run_inner(job->inner[first_reduction + r], stack->by, from, part.count, 1, node, 0);
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
@@ -306,14 +297,15 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
   int64_t index[QUERN_MAX_NDIM], offset[QN_ROW_MAX_VALUES] = {0};
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const uint8_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .bytes = QN_ROW_LANES * size, .size = size};
-    stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
+    const qn_reducer *by = stage->reduces[r].by;
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
+                             .size = qn_dtype_infos[by->dtype].size};
+    stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
-    run_segment(frame, at, first_reduction, stacks, offset);
+    run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      for (int32_t r = 0; r < stage->n_reduces; r++) settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
+      for (int32_t r = 0; r < stage->n_reduces; r++) qn_row_settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
       const int wraps = ++index[d] == nest->n[d];
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
       if (!wraps) break;
@@ -321,13 +313,17 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
     }
   }
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    const value_place node = {stacks[r].nodes, 0};
-    run_inner(job->inner[first_reduction + r], node, lanes_of(job->row), 1, stacks[r].size, frame->row_value[stage->reduces[r].to], 1);
+    char *node[QN_ROW_MAX_PARTS];
+    value_place from[QN_ROW_MAX_PARTS];
+    qn_row_node_parts(stacks[r].by, stacks[r].nodes, node);
+    for (int32_t p = 0; p < stacks[r].by->n_parts; p++) from[p] = (value_place){node[p], 0};
+    run_inner(job->inner[first_reduction + r], stacks[r].by, from, lanes_of(job->row), 1, &frame->row_value[stage->reduces[r].to], 1);
   }
   frame->top = before;
 }
 
-static void run_blocks(row_frame *frame) {
+/* Of blocks and of columns. */
+static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
@@ -335,6 +331,8 @@ static void run_blocks(row_frame *frame) {
     if (is_skipped(job, s)) continue;
     if (stage->is_row)
       compute_rows(frame, s);
+    else if (job->path == QN_ROW_COLUMNS)
+      qn_row_columns(frame, s);
     else
       run_row_stage(frame, s, reduction);
     reduction += stage->n_reduces;
@@ -345,7 +343,7 @@ static void run_blocks(row_frame *frame) {
 
 static void fill_outputs(row_frame *frame, double value) {
   const qn_row_job *job = frame->job;
-  char *const before = frame->top, *values = take(frame, frame->rows * 8);
+  char *const before = frame->top, *values = qn_row_take(frame, frame->rows * 8);
   uint64_t bits;
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++) {
@@ -405,7 +403,7 @@ static void set_tile(row_frame *frame, const qn_ref *ref, int64_t tile) {
   }
 }
 
-static void run_slice(void *arg, int64_t i) {
+static void run_row_slice(void *arg, int64_t i) {
   const row_run *run = arg;
   const qn_row_job *job = run->job;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
@@ -413,7 +411,7 @@ static void run_slice(void *arg, int64_t i) {
   frame.job = job;
   frame.params = run->params;
   frame.top = frame.scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = take(&frame, job->rows * 8);
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = qn_row_take(&frame, job->rows * 8);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     set_tile(&frame, run->ref, tile);
     if (job->count == 0)
@@ -421,7 +419,7 @@ static void run_slice(void *arg, int64_t i) {
     else if (job->path == QN_ROW_WHOLE)
       run_whole(&frame);
     else
-      run_blocks(&frame);
+      run_stages(&frame);
   }
 }
 
@@ -437,9 +435,9 @@ void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn
   run.n_slices = qn_row_slices(job, slices);
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, run_slice, &run);
+    qn_slices_run(slices, run.n_slices, run_row_slice, &run);
   else {
     run.n_slices = 1;
-    run_slice(&run, 0);
+    run_row_slice(&run, 0);
   }
 }

@@ -4,11 +4,13 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
+#include "core/row/row_columns.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
 #define TILE 1024
 #define TILE_DIRECT 8192
-#define MAX_ROWS 64 /* of a tile: a row value takes 8 bytes of scratch for each */
+#define MAX_ROWS 256 /* of a tile */
+#define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
 
 /* Elements along dimensions [first, last) of the nest. */
@@ -45,7 +47,7 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
 }
 
 /* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
-static uint8_t dtype_of(const qn_row_stage *stage, int32_t i) {
+static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
@@ -61,11 +63,11 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a piece,
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
  * what is not reduced: its part of a chunk's. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0;
-  const int32_t pieces = job->piece ? (int32_t)(QN_ROW_CHUNK / job->piece) : 1;
+  const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
@@ -75,16 +77,19 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
       if (value < QN_ROW_OUTPUT)
-        bytes += qn_row_bytes(job, value, dtype_of(stage, i));
+        bytes += qn_row_bytes(job, value, kernel_dtype_of(stage, i));
       else if (value < QN_ROW_VALUE)
-        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[dtype_of(stage, i)].size
-                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, dtype_of(stage, i));
+        bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[kernel_dtype_of(stage, i)].size
+                              : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, kernel_dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        reduced += qn_dtype_infos[dtype_of(stage, i)].size;
+        reduced += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
     }
     for (int32_t i = 0; i < stage->n_reduces; i++)
-      if (stage->reduces[i].from < QN_ROW_OUTPUT) reduced += qn_row_bytes(job, stage->reduces[i].from, stage->reduces[i].by->dtype);
-    bytes = (bytes + pieces - 1) / pieces + reduced;
+      for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
+        const uint8_t value = qn_row_from(&stage->reduces[i], p);
+        if (value < QN_ROW_OUTPUT) reduced += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
+      }
+    bytes = (bytes + portions - 1) / portions + reduced;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -100,6 +105,7 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
+      if (at == 0 && stage->reduces[r].by->columns) job->columns = qn_job_kernel(stage->reduces[r].by->columns, NULL);
     }
   }
   return QUERN_OK;
@@ -121,7 +127,9 @@ static int32_t bytes_of_nodes(const qn_row_program *program) {
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
     int32_t bytes = 0;
-    for (int32_t r = 0; r < stage->n_reduces; r++) bytes += QN_ROW_LANES * qn_dtype_infos[stage->reduces[r].by->dtype].size;
+    for (int32_t r = 0; r < stage->n_reduces; r++)
+      for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++)
+        bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(stage->reduces[r].by, p)].size;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -142,17 +150,21 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int32_t values_bytes = 8 * program->n_rows + 16 * job->n_out;
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
+  const int has_columns = qn_row_columns_plan(program, job);
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
     job->is_kept = 2; /* in a block */
   }
-  int32_t bytes = bytes_an_element(program, job, 0);
-  const int64_t room = QN_ROW_SCRATCH - 64 * (values_bytes + 64) - bytes_of_steps(program, MAX_ROWS), most = bytes ? room / bytes : INT64_MAX;
-  if (job->n_further == 1 && job->row <= most && (bytes == 0 || job->row <= TILE)) {
+  int32_t bytes = bytes_an_element(program, job, 0) + (job->row < QN_ROW_LANES ? 8 : 0); /* short rows: a transposed block */
+  const int32_t of_steps = bytes_of_steps(program, 0), of_row = values_bytes + bytes_of_steps(program, 1) - of_steps;
+  const int64_t room = QN_ROW_SCRATCH - SLACK - of_steps, most = room / (bytes * job->row + of_row); /* rows */
+  if (has_columns) {
+    job->is_kept = 0;
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
-    if (job->rows * job->row > most) job->rows = most / job->row;
+    if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
   } else {
     job->path = QN_ROW_BLOCKS;
@@ -164,9 +176,9 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program, 1) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
-      if (chunks < 1 && job->piece != QN_ROW_CHUNK / 8) {
-        job->piece = job->piece ? job->piece / 2 : QN_ROW_CHUNK / 2;
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program, 1) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
+        job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
         bytes = bytes_an_element(program, job, 1);
         continue;
       }
@@ -177,7 +189,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (!job->piece && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;

@@ -8,7 +8,7 @@
 #include "core/row/row_program.h"
 
 /* Bytes of a slice's scratch, which is on its stack. */
-#define QN_ROW_SCRATCH 15360
+#define QN_ROW_SCRATCH 24576
 
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
@@ -29,7 +29,9 @@ typedef struct qn_row_job {
   int64_t n_further;   /* elements of the further axes */
   int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
-  int64_t piece;       /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
+  int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
+  uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
+  uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
@@ -43,6 +45,7 @@ static inline int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dty
 
 /* Bytes of scratch that its block takes for each element. */
 static inline int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dtype) {
+  if (k == QN_ROW_INDEX) return 8;
   if (qn_row_is_direct(job, k, dtype)) return 0;
   return qn_dtype_infos[dtype].size + (job->dtype[k] == dtype ? 0 : job->size[k]);
 }

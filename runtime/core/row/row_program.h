@@ -12,32 +12,44 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
-/* A reduction for one accumulator dtype. A node is QN_ROW_LANES accumulators, of which the first ones are there. */
+#define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
+
+/* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
+ * one part after the other. A kernel has an operand for each part of its inputs, then of its outputs. */
 typedef struct qn_reducer {
   const char *name;
   /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
   const qn_variant *inner;
-  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. */
+  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the
+   * parameter, an i64, is not 0, this row is there already, and they are combined with it. NULL: of several parts. */
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
   uint8_t has_empty;      /* 0: no elements are an error */
-  uint8_t dtype;          /* of accumulators */
+  uint8_t dtype;          /* of accumulators: of a state's first part */
+  uint8_t n_parts;
+  uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
 } qn_reducer;
+
+static inline uint8_t qn_reducer_dtype(const qn_reducer *by, int32_t part) { return part ? by->others[part - 1] : by->dtype; }
 
 extern const qn_reducer qn_reducers[];
 
 /* Values of a program. ORDER VALUE of gen/kinds/row.lua */
 #define QN_ROW_INPUT 0x00  /* + the index of an input */
+#define QN_ROW_INDEX 0x1f  /* the place of an element in its row, an i64 */
 #define QN_ROW_OUTPUT 0x20 /* + the index of an output */
 #define QN_ROW_VALUE 0x40  /* + the number of a row value */
 #define QN_ROW_TEMP 0x80   /* + the number of a temporary: an element */
 
 typedef struct qn_row_reduce {
   uint8_t from; /* a value of elements */
-  uint8_t to;   /* the number of a row value */
+  uint8_t to;   /* the number of a row value; those of further parts follow */
   const qn_reducer *by;
+  uint8_t others[QN_ROW_MAX_PARTS - 1]; /* values of elements: the further parts */
 } qn_row_reduce;
+
+static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
 
 struct qn_row_steps;
 
@@ -82,8 +94,9 @@ typedef struct qn_row_program {
 /* The row of an op beside its qn_builtin. By the dtype that its inputs promote to. */
 typedef struct qn_row_op {
   uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
+  uint32_t row_in;    /* bit k: input k has extent 1 along the axes */
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
-  uint8_t results[QN_DTYPE_COUNT];                /* the dtype of its outputs */
+  uint8_t results[QN_DTYPE_COUNT];                /* the dtype of outputs without one of their own */
 } qn_row_op;
 
 /* The row of an op of this kind; NULL: it is of another. */

@@ -1,0 +1,124 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Norms of vectors over axes, and what is divided by them. Floats of up to 32 bits are squared and added in f64 and rounded once: what
+-- they give neither overflows nor underflows on the way. f64 is scaled by a power of two before that.
+
+row "reduce_l2" {
+  doc = "The Euclidean norm: the square root of the sum of x^2, without overflow or underflow on the way.",
+  dtypes = floating, empty = 0, ulp = { f32 = 0.51 },
+  body = {
+    floating = "sqrt(sum((f64)x * (f64)x))",
+    f64 = [[
+      T m = max(abs(x));
+      T s = x * norm_scale(m);
+      return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : m;
+    ]],
+  },
+  examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
+}
+
+row "reduce_l1" {
+  doc = "The sum of |x|. Integers are added as 64 bits, modulo 2^64.",
+  dtypes = real, result = "wide",
+  body = {
+    floating = "sum(abs(x))", integer = "sum(abs((i64)x))",
+    bool = "sum(x)", u8 = "sum(x)", u16 = "sum(x)", u32 = "sum(x)", u64 = "sum(x)",
+  },
+  examples = { { x = { 3, 4 }, out = 7 } },
+}
+
+row "reduce_sum_square" {
+  doc = "The sum of x^2. Integers are multiplied and added as 64 bits, modulo 2^64.",
+  dtypes = real, result = "wide", body = {
+    floating = "sum(x * x)", integer = "sum((i64)x * (i64)x)", bool = "sum(x)",
+    u8 = "sum((u64)x * (u64)x)", u16 = "sum((u64)x * (u64)x)", u32 = "sum((u64)x * (u64)x)", u64 = "sum(x * x)",
+  },
+  examples = { { x = { 3, 4 }, out = 25 } },
+}
+
+row "reduce_log_sum" {
+  doc = "The logarithm of the sum.",
+  dtypes = floating, empty = -INFINITY, body = "log(sum(x))",
+  examples = { { x = { 0.5, 0.5 }, out = 0.0 } },
+}
+
+row "vector_norm" {
+  doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
+  dtypes = floating, params = { ord = 2 }, empty = 0, ulp = { f32 = 2 },
+  body = [[
+    f64 a = abs((f64)x);
+    f64 p = (f64)ord;
+    f64 most = max(a);
+    f64 least = min(a);
+    f64 unit = p < 0 ? least : most;
+    f64 s = a * norm_scale(unit);
+    f64 total = sum(p == 2 ? s * s : p == 1 ? a : p == 0 ? (f64)(a != 0) : pow(s, p));
+    f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
+    return p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
+  ]],
+  examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
+    { x = { 3, -4 }, ord = INFINITY, out = 4 }, { x = { 3, -4 }, ord = -INFINITY, out = 3 } },
+}
+
+row "normalize" {
+  doc = "x divided by its Euclidean norm, or by eps where that is larger.",
+  dtypes = floating, params = { eps = 1e-12 },
+  body = "x / maximum((T)reduce_l2(x), eps)",
+  examples = { { x = { 0, -4 }, out = { 0, -1 } } },
+}
+
+row "cosine_similarity" {
+  doc = "The cosine of the angle between x and y: the sum of x * y, divided by their Euclidean norms, or by eps where one is smaller.",
+  inputs = "x, y", dtypes = floating, params = { eps = 1e-8 },
+  body = {
+    floating = [[
+      f64 a = sum((f64)x * (f64)x);
+      f64 b = sum((f64)y * (f64)y);
+      return sum((f64)x * (f64)y) / (maximum(sqrt(a), (f64)eps) * maximum(sqrt(b), (f64)eps));
+    ]],
+    f64 = "sum((x / maximum(reduce_l2(x), eps)) * (y / maximum(reduce_l2(y), eps)))",
+  },
+  examples = { { x = { 2, 0 }, y = { 3, 0 }, out = 1 } },
+}
+
+row "rms_norm" {
+  doc = "x divided by the root of the mean of its squares and eps.",
+  dtypes = floating, params = { eps = 1e-5 },
+  body = [[
+    T r = 1 / sqrt(mean(x * x) + eps);
+    return x * r;
+  ]],
+  examples = { { x = { 2, -2 }, eps = 0, out = { 1, -1 } } },
+}
+
+row "rms_norm_affine" {
+  doc = "rms_norm times weight.",
+  inputs = "x, weight", dtypes = floating, params = { eps = 1e-5 },
+  body = [[
+    T r = 1 / sqrt(mean(x * x) + eps);
+    return x * r * weight;
+  ]],
+  examples = { { x = { 2, -2 }, weight = { 3, 5 }, eps = 0, out = { 3, -5 } } },
+}
+
+row "layer_norm" {
+  doc = "x less its mean, divided by the root of its variance and eps.",
+  dtypes = floating, params = { eps = 1e-5 },
+  body = [[
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    return d * r;
+  ]],
+  examples = { { x = { 1, 5 }, eps = 0, out = { -1, 1 } } },
+}
+
+row "layer_norm_affine" {
+  doc = "layer_norm times weight, plus bias.",
+  inputs = "x, weight, bias", dtypes = floating, params = { eps = 1e-5 },
+  body = [[
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    return d * r * weight + bias;
+  ]],
+  examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
+}

@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The kind scan (declared by `scan`): each element of the output combines the elements of the input up to its place along one axis.
+-- `combine` makes one state of two, a (before) and b; it need only be associative. The order is that of docs/internals/reductions.md.
+-- A call says the axis, and how the result is shifted; these are no parameters of kernels.
+
+local row = require "gen.kinds.row"
+
+local M = {}
+
+M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
+M.has_body = false -- combine is what makes the op
+M.may_alias = true
+M.only_cpu = "scans, which has no kernels for it yet"
+M.needs_runtime = "its kernels carry states, which the runtime keeps"
+M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number" }
+
+local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+
+-- What is wrong with its fields, or nil.
+function M.trouble(fields, is_builtin, types)
+  if not is_builtin then return "scan: only the library's own ops may scan in this version" end
+  if fields.combine == nil then return "combine is missing" end
+  if fields.initial == nil then return "initial is missing: the result of no elements" end
+  for _, field in ipairs(EXCLUDED) do
+    if fields[field] ~= nil then return field .. " is not for a scan" end
+  end
+  return row.trouble(fields, is_builtin, types)
+end
+
+-- bodies(field): the bodies of a field, by dtype or kind
+function M.declare(op, fields, bodies)
+  op.accumulate, op.result, op.initial = fields.accumulate, fields.result, fields.initial
+  op.reducer = { combine = bodies "combine" }
+end
+
+local AXES = { name = "axes", value = -1, is_shape = true }
+local SHIFTS = { { name = "include_initial", value = 0, is_shape = true }, { name = "exclusive", value = 0, is_shape = true },
+                 { name = "reverse", value = 0, is_shape = true } }
+function M.class_of() return "reduction" end
+function M.shape_params() return { AXES, table.unpack(SHIFTS) } end
+
+-- Why it is no part of an expression.
+function M.refusal() return "each of its results depends on the ones before; call it by itself" end
+
+M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
+M.compute_type = row.compute_type
+
+M.templates = { "scan_rows", "scan_columns" }
+
+local function scan_values(c, types, record)
+  local lines, result = c.body(types, record.combine, { "a", "b" })
+  local t = types.by_name[record.K]
+  return { element = t.c, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
+           stored_item = c.stored(types, record.K, "v[l]") }
+end
+
+-- Its kernels for each accumulator.
+function M.blocks(kit, types, op, wanted, _, combine_for)
+  local records, is_made = { scans = {} }, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    local A = M.accumulator(types, op, K)
+    records.scans[K] = A
+    for _, part in ipairs(is_made[A] and {} or { "rows", "columns" }) do
+      records[#records + 1] = { name = kit.name_of(op.c_name .. "_" .. part, { A, A, A }, "2", "ccc"), op = op, K = A, D = A,
+                                dtypes = { A, A, A }, rank = "2", classes = "ccc", weight = 1, heavy = false, part = part,
+                                template = "scan_" .. part, values = scan_values, combine = combine_for(op, A) }
+    end
+    is_made[A] = true
+  end
+  kit.sort_by_dtype(types, records)
+  return records, true
+end
+
+-- The row of an op beside its qn_builtin, and the name of the field's value. context: see row.lua
+function M.own_rows(types, op, records, context)
+  local variants, scans, results = {}, {}, {}
+  for k, record in ipairs(records) do
+    variants[record.K] = variants[record.K] or {}
+    variants[record.K][record.part] = string.format("&variants_%s[%d]", op.c_name, k - 1)
+  end
+  for _, t in ipairs(types.list) do
+    local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    local A = K and records.scans[K]
+    if A and variants[A] then
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s}", context.upper(t.name), variants[A].rows, variants[A].columns, context.upper(A))
+      results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
+    end
+  end
+  return { string.format("static const qn_scan_op scan_%s = {\n  .initial = %s,\n  .scans = {%s},\n  .results = {%s},\n};\n", op.c_name,
+                         context.number(op.initial), table.concat(scans, ",\n            "), table.concat(results, ", ")) },
+         "&scan_" .. op.c_name
+end
+
+M.table = { header = "core/kinds/kind_scan.h" }
+function M.table.text() return "" end
+
+return M

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_scan.c: ops whose results combine the elements up to each one along an axis. The parameters give the axis, as a bit, and the shift
+ * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
+ * reverse (from the end). The first scans n elements into n of n + 1 results, the second n - 1 into the last of n; reverse negates the
+ * strides. So the walk always scans a nest whose first dimension is the axis. */
+#include "core/kinds/kind_scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/float_env.h"
+#include "core/base/status.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/tiles.h"
+#include "core/op/decide.h"
+#include "core/op/kind.h"
+#include "core/row/row_load.h"
+#include "core/row/row_nest.h"
+#include "core/tensor/device.h"
+
+extern const qn_kind qn_kind_scan;
+static const qn_backend scan_cpu;
+
+#define N_PARAMS 4
+#define BLOCK 384   /* elements of a block; a multiple of a segment's 16 */
+#define COLUMNS 256 /* of a tile */
+#define ROWS 64
+#define SLICE_ELEMENTS 65536 /* the least work that is worth a slice */
+
+/* A call, read. */
+typedef struct scan_call {
+  const qn_scan_op *op;
+  const qn_scan *scan;
+  int64_t given[N_PARAMS]; /* axes, include_initial, exclusive, reverse */
+  int32_t axis;            /* -1: the input has no dimension */
+  qn_tensor tensor[2];
+  int64_t shape[QUERN_MAX_NDIM]; /* of the output */
+} scan_call;
+
+static const qn_scan_op *scan_op(const quern_op *op) { return op->builtin->of_kind; }
+
+static int is_shifted(const scan_call *call) { return call->given[1] || call->given[2]; }
+
+/* ---- Read ---- */
+
+static quern_status read_params(const quern_op_info *info, const quern_call *call, int64_t given[N_PARAMS]) {
+  static const qn_slot slots[N_PARAMS] = {{0, QN_I64}, {1, QN_I64}, {2, QN_I64}, {3, QN_I64}};
+  const int32_t n_given = call && call->params ? call->n_params : 0;
+  qn_params params;
+  quern_status status = qn_params_convert(info, QN_I64, N_PARAMS, slots, n_given, call ? call->params : NULL, &params);
+  for (int32_t k = 0; k < N_PARAMS && status == QUERN_OK; k++) {
+    given[k] = (int64_t)params.slot[k];
+    if (k > 0 && given[k] != 0 && given[k] != 1)
+      return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s is %lld, expected 0 or 1", info->name, info->params[k].name, (long long)given[k]);
+  }
+  if (status == QUERN_OK && given[1] && given[2])
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: include_initial and exclusive exclude each other", info->name);
+  return status;
+}
+
+static quern_status read_axis(const quern_op_info *info, scan_call *call) {
+  const int32_t ndim = call->tensor[0].ndim;
+  uint32_t axes;
+  quern_status status = qn_row_axes(info->name, call->given[0], ndim, &axes);
+  if (status) return status;
+  if (__builtin_popcount(axes) != 1)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes is %lld, but it runs along exactly one of %d dimensions: give one bit", info->name,
+                          (long long)call->given[0], ndim);
+  call->axis = __builtin_ctz(axes);
+  return QUERN_OK;
+}
+
+/* Reads the input and the parameters. */
+static quern_status read_input(const quern_op *op, DLTensor *const *in, const quern_call *given, int needs_data, scan_call *call) {
+  const quern_op_info *info = &op->builtin->info;
+  uint8_t promoted;
+  quern_status status = qn_tensor_read(in[0], info->name, &info->args[0], 0, needs_data, &call->tensor[0]);
+  if (status || (status = qn_resolve_promoted(op->builtin, &call->tensor[0].dtype, &promoted))) return status;
+  call->op = scan_op(op);
+  call->scan = &call->op->scans[promoted];
+  if ((status = read_params(info, given, call->given)) || (status = read_axis(info, call))) return status;
+  for (int32_t d = 0; d < call->tensor[0].ndim; d++) call->shape[d] = call->tensor[0].shape[d];
+  call->shape[call->axis] += call->given[1];
+  return QUERN_OK;
+}
+
+static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *given) {
+  scan_call call;
+  quern_status status = read_input(op, in, given, 0, &call);
+  if (status) return status;
+  const qn_dtype_info *dtype = &qn_dtype_infos[call.op->results[call.tensor[0].dtype]];
+  out->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
+  out->device = call.tensor[0].device;
+  out->ndim = call.tensor[0].ndim;
+  memcpy(out->shape, call.shape, (size_t)out->ndim * sizeof out->shape[0]);
+  return QUERN_OK;
+}
+
+static quern_status infer_scan(const quern_op *op, DLTensor *const *in, quern_shape *out) { return measure_scan(op, in, out, NULL); }
+
+static quern_status scan_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  (void)k, (void)chosen;
+  *dtype = ((const qn_scan_op *)builtin->of_kind)->results[in_dtypes[0]];
+  return QUERN_OK;
+}
+
+/* ---- Decided ---- */
+
+/* Moves a tensor's first item along the axis, and, for reverse, walks it from the end. strides: room for the new ones */
+static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, int64_t extent, int is_reverse, int64_t *shape,
+                         int64_t *strides) {
+  qn_tensor moved = *tensor;
+  int64_t step = 1;
+  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
+    shape[d] = tensor->shape[d];
+    strides[d] = tensor->strides ? tensor->strides[d] : step;
+    step *= tensor->shape[d];
+  }
+  shape[axis] = extent;
+  if (extent) moved.ref = qn_ref_move(moved.ref, (is_reverse ? extent - 1 : first) * strides[axis] * tensor->size);
+  if (is_reverse) strides[axis] = -strides[axis];
+  moved.shape = shape;
+  moved.strides = strides;
+  moved.compact = 0;
+  moved.n_elements = 0; /* not read */
+  return moved;
+}
+
+static quern_status check_apart(const quern_op_info *info, const scan_call *call, qn_decision *decision) {
+  qn_nest in, out;
+  const uint8_t sizes[2] = {call->tensor[0].size, call->tensor[1].size};
+  if (!is_shifted(call)) return qn_tensor_check_overlap(info->name, info->args, &decision->nest, 1, decision->sizes);
+  qn_tensor_normalise(call->tensor[0].ndim, call->tensor[0].shape, 0, NULL, 1, &call->tensor[0], &in);
+  qn_tensor_normalise(call->tensor[1].ndim, call->tensor[1].shape, 0, NULL, 1, &call->tensor[1], &out);
+  return qn_tensor_check_apart(info->name, info->args, &in, &out, sizes);
+}
+
+static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
+                                scan_call *call, qn_decision *decision) {
+  const quern_op_info *info = &op->builtin->info;
+  char text[QN_DEVICE_CHARS];
+  quern_status status = read_input(op, in, given, needs_data, call);
+  if (status) return status;
+  const int32_t ndim = call->tensor[0].ndim;
+  if ((status = qn_tensor_read(out[0], info->name, &info->args[1], 0, needs_data, &call->tensor[1]))) return status;
+  if ((status = qn_resolve_stored(info, 0, call->op->results[call->tensor[0].dtype], call->tensor[1].dtype))) return status;
+  if ((status = qn_tensor_check_shape(info->name, &info->args[1], 0, &call->tensor[1], ndim, call->shape))) return status;
+  if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, 1, call->tensor + 1, &decision->device))) return status;
+  if (decision->device.device_type != kDLCPU)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+                          qn_device_text(decision->device, text));
+  if ((status = qn_cpu_check(info))) return status;
+  if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
+  int64_t shape[2][QUERN_MAX_NDIM], strides[2][QUERN_MAX_NDIM];
+  const int64_t n = call->tensor[0].shape[call->axis], extent = call->given[2] && n ? n - 1 : n;
+  const int is_reverse = (int)call->given[3];
+  const int64_t skipped = is_shifted(call) ? 1 : 0;
+  /* From the end, the element left out is the first one, and the initial result the last one. */
+  const qn_tensor read = shifted(&call->tensor[0], call->axis, 0, extent, 0, shape[0], strides[0]);
+  qn_tensor walked[2] = {read, shifted(&call->tensor[1], call->axis, skipped, extent, 0, shape[1], strides[1])};
+  if (is_reverse) {
+    walked[0] = shifted(&call->tensor[0], call->axis, 0, n, 1, shape[0], strides[0]);
+    walked[1] = shifted(&call->tensor[1], call->axis, 0, call->shape[call->axis], 1, shape[1], strides[1]);
+    if (extent) walked[1].ref = qn_ref_move(walked[1].ref, skipped * strides[1][call->axis] * walked[1].size);
+    shape[0][call->axis] = shape[1][call->axis] = extent;
+  }
+  decision->called = decision->op = op;
+  decision->backend = &scan_cpu;
+  decision->specialised = NULL;
+  decision->signature = NULL;
+  decision->param_dtype = 0;
+  decision->n_slots = 0;
+  decision->slots = NULL;
+  decision->n_in = 1;
+  decision->n_operands = 2;
+  decision->of_kind = call->scan;
+  decision->shape_params[0] = call->given[0];
+  decision->shape_params[1] = call->given[1] | call->given[2] << 1 | call->given[3] << 2;
+  for (int32_t k = 0; k < 2; k++) {
+    decision->dtypes[k] = call->tensor[k].dtype;
+    decision->sizes[k] = call->tensor[k].size;
+    decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
+    decision->byte_offset[k] = call->tensor[k].ref.offset;
+  }
+  qn_row_normalise(ndim, shape[0], 1u << call->axis, 0, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
+  if (!call->tensor[0].ref.base || !call->tensor[1].ref.base) return QUERN_OK;
+  return check_apart(info, call, decision);
+}
+
+/* Not inlined, so that its stack is free when the op runs. */
+__attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
+                                                          const quern_call *given, int needs_data, qn_decision *decision) {
+  scan_call call;
+  quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
+  if (status == QUERN_OK && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
+  return status;
+}
+
+static quern_status check_scan_run(const qn_decision *decision, const quern_call *given) {
+  const quern_op_info *info = &decision->called->builtin->info;
+  int64_t params[N_PARAMS];
+  quern_status status = read_params(info, given, params);
+  if (status) return status;
+  if (params[0] == decision->shape_params[0] && (params[1] | params[2] << 1 | params[3] << 2) == decision->shape_params[1]) return QUERN_OK;
+  return qn_status_fail(QUERN_E_ARGUMENT, "%s: other parameters than the plan was prepared for; prepare another plan", info->name);
+}
+
+/* ---- Running ---- */
+
+/* The work of all slices. A tile is some rows, or some columns of neighbouring scans. */
+typedef struct scan_run {
+  const qn_scan *scan;
+  qn_row_job job; /* for row_load.h */
+  const qn_ref *ref;
+  uint8_t by_columns, is_direct;
+  int64_t tile, along, n_tiles;
+  int32_t n_slices;
+} scan_run;
+
+static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+
+static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
+  const qn_nest *nest = run->job.nest;
+  const int64_t size = qn_dtype_infos[run->scan->dtype].size, from = 0;
+  _Alignas(64) char carries[4 * COLUMNS * 8];
+  char *const at[3] = {ptr[0], carries, ptr[1]};
+  const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
+  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &from);
+}
+
+static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
+  const qn_row_job *job = &run->job;
+  const qn_nest *nest = job->nest;
+  const uint8_t dtype = run->scan->dtype;
+  const int64_t size = qn_dtype_infos[dtype].size, first = nest->n_reduced;
+  qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
+  _Alignas(64) char carries[3 * ROWS * 8], scratch[4][BLOCK * 8];
+  int64_t step[2] = {nest->rank > first ? nest->stride[0][first] : 0, nest->rank > first ? nest->stride[1][first] : 0};
+  for (int64_t from = 0; from < job->row;) {
+    int64_t count = run->is_direct ? job->row : BLOCK / rows / QN_ROW_LANES * QN_ROW_LANES;
+    if (count > job->row - from) count = job->row - from;
+    const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
+    char *at[3] = {ptr[0], carries, ptr[1]};
+    int64_t stride[3][2] = {{size, step[0]}, {size, 3 * size}, {size, step[1]}};
+    if (!run->is_direct) {
+      at[0] = scratch[0];
+      at[2] = scratch[2];
+      stride[0][1] = stride[2][1] = count * size;
+      qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
+    }
+    const int64_t n[3] = {count, rows, 0};
+    kernel(at, (const int64_t(*)[2])stride, n, &from);
+    if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
+    from += count;
+  }
+}
+
+static void scan_slice(void *arg, int64_t i) {
+  const scan_run *run = arg;
+  const qn_nest *nest = run->job.nest;
+  const int32_t first = nest->n_reduced;
+  const int64_t n = nest->rank > first ? nest->n[first] : 1, end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
+    const int64_t begin = tile % run->along * run->tile, count = n - begin < run->tile ? n - begin : run->tile;
+    char *ptr[2];
+    for (int32_t k = 0; k < 2; k++) {
+      ptr[k] = qn_ref_address(run->ref[k]);
+      if (nest->rank > first) ptr[k] = scan_moved(ptr[k], begin * nest->stride[k][first]);
+    }
+    int64_t rest = tile / run->along;
+    for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
+      for (int32_t k = 0; k < 2; k++) ptr[k] = scan_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
+    (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, count);
+  }
+}
+
+/* Sets a run from a decision. */
+static void plan_scan(const qn_decision *decision, scan_run *run) {
+  const qn_nest *nest = &decision->nest;
+  const qn_scan *scan = decision->of_kind;
+  const uint8_t size = qn_dtype_infos[scan->dtype].size;
+  const int32_t first = nest->n_reduced;
+  const int64_t n = nest->rank > first ? nest->n[first] : 1;
+  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1, is_same = 1;
+  *run = (scan_run){.scan = scan};
+  run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
+  for (int32_t k = 0; k < 2; k++) {
+    run->job.dtype[k] = decision->dtypes[k];
+    run->job.size[k] = qn_dtype_infos[decision->dtypes[k]].size;
+    run->job.direct[k] = nest->n_joined == 0 || nest->stride[k][0] == run->job.size[k];
+    is_same &= decision->dtypes[k] == scan->dtype;
+    is_direct &= run->job.direct[k];
+    by_columns &= nest->rank > first && nest->stride[k][first] == size;
+  }
+  run->is_direct = (uint8_t)(is_direct && is_same);
+  run->by_columns = (uint8_t)(by_columns && is_same && !run->is_direct);
+  run->tile = run->by_columns ? COLUMNS : run->job.row >= BLOCK / 2 ? 1 : BLOCK / QN_ROW_LANES / ((run->job.row + 15) / QN_ROW_LANES);
+  if (run->tile > ROWS && !run->by_columns) run->tile = ROWS;
+  run->along = (n + run->tile - 1) / run->tile;
+  run->n_tiles = run->along;
+  for (int32_t d = first + 1; d < nest->rank; d++) run->n_tiles *= nest->n[d];
+}
+
+static int32_t slices_of(const scan_run *run, const qn_slices *slices) {
+  const int64_t most = 1 + run->job.row * run->tile * run->n_tiles / SLICE_ELEMENTS, limit = qn_slices_limit(slices);
+  const int64_t n = most < run->n_tiles ? most : run->n_tiles;
+  return (int32_t)(n < limit ? n : limit);
+}
+
+static void run_scan(const qn_decision *decision, const qn_ref *ref) {
+  qn_slices *slices = qn_registry_slices(decision->called);
+  scan_run run;
+  if (decision->count == 0) return;
+  plan_scan(decision, &run);
+  run.ref = ref;
+  run.n_slices = slices_of(&run, slices);
+  if (run.n_slices > 1)
+    qn_slices_run(slices, run.n_slices, scan_slice, &run);
+  else {
+    run.n_slices = 1;
+    scan_slice(&run, 0);
+  }
+}
+
+/* Writes the result of no elements where it is: at the first place along the axis, from the end at the last. */
+static void write_initial(const scan_call *call) {
+  const qn_tensor *out = &call->tensor[1];
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
+  uint64_t bits[2];
+  int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM], step = out->size;
+  for (int32_t d = out->ndim - 1; d >= 0; d--) {
+    strides[d] = out->strides ? out->strides[d] * out->size : step;
+    step *= out->shape[d];
+  }
+  qn_params_number(&scalar, out->dtype, bits);
+  char *at = qn_ref_address(out->ref);
+  if (call->given[3]) at = scan_moved(at, (out->shape[call->axis] - 1) * strides[call->axis]);
+  for (;;) {
+    memcpy(at, bits, out->size);
+    int32_t d = out->ndim - 1;
+    for (; d >= 0; d--) {
+      if (d == call->axis) continue;
+      at = scan_moved(at, strides[d]);
+      if (++index[d] < out->shape[d]) break;
+      at = scan_moved(at, -index[d] * strides[d]);
+      index[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+static quern_status scan_backend_call(const qn_decision *decision, const quern_call *given) {
+  (void)given;
+  run_scan(decision, decision->nest.ref);
+  return QUERN_OK;
+}
+
+static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
+  scan_call call;
+  qn_decision decision;
+  quern_status status = decide_call(op, in, out, given, 1, &call, &decision);
+  if (status || call.tensor[1].n_elements == 0) return status;
+  const qn_float_env was = qn_float_env_enter();
+  if (is_shifted(&call)) write_initial(&call);
+  if (decision.nest.n_elements) run_scan(&decision, decision.nest.ref);
+  qn_float_env_leave(was);
+  return QUERN_OK;
+}
+
+static quern_status scan_prepare(const qn_decision *decision, const quern_call *given, qn_run **made) {
+  (void)given;
+  if (decision->shape_params[1] & 3)
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: with include_initial or exclusive it cannot be prepared; call it with "
+                          QN_SPELLED(quern_op_call), decision->op->info->name);
+  char *none = malloc(1);
+  if (!none) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
+  *made = (qn_run *)(void *)none;
+  return QUERN_OK;
+}
+
+static quern_status scan_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
+                                const quern_call *given) {
+  (void)prepared, (void)params, (void)given;
+  run_scan(decision, ref);
+  return QUERN_OK;
+}
+
+static quern_status scan_explain(const qn_decision *decision, const quern_call *given, qn_strbuf *buf) {
+  const qn_slices *slices = qn_registry_slices(decision->op);
+  scan_run run;
+  (void)given;
+  if (decision->count == 0 || decision->nest.n_elements == 0) {
+    qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
+    return QUERN_OK;
+  }
+  plan_scan(decision, &run);
+  qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
+                run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
+                (run.by_columns ? run.scan->columns : run.scan->rows)->name, slices_of(&run, slices));
+  return QUERN_OK;
+}
+
+static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given,
+                                 qn_strbuf *buf) {
+  qn_decision decision;
+  quern_status status = decide_scan(op, in, out, given, 0, &decision);
+  return status ? status : scan_explain(&decision, given, buf);
+}
+
+static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
+                                    .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
+
+const qn_kind qn_kind_scan = {.name = "scan", .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+                              .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_scan.h: the tables of ops that scan. They are generated (op_table.c). */
+#ifndef QN_KIND_SCAN_H
+#define QN_KIND_SCAN_H
+
+#include "core/base/kernel_abi.h"
+
+/* A scan for one dtype. The kernels have three operands: elements, carries, results; the parameter, an i64, is the place of the first
+ * element. */
+typedef struct qn_scan {
+  const qn_variant *rows;    /* rows of n[0] elements, n[1] of them; 3 carries for each */
+  const qn_variant *columns; /* n[1] rows of n[0] scans; 4 rows of carries */
+  uint8_t dtype;             /* of carries, which elements are converted to */
+} qn_scan;
+
+/* The row of an op beside its qn_builtin. By the dtype of its input. */
+typedef struct qn_scan_op {
+  double initial; /* the result of no elements */
+  qn_scan scans[QN_DTYPE_COUNT];
+  uint8_t results[QN_DTYPE_COUNT];
+} qn_scan_op;
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tags: memory
+ *
+ * t244-row-ops: ops that reduce and have several inputs, outputs or parameters: bit for bit what expressions of simpler ones give, over any
+ * layout; class indices against plain loops; what is refused. */
+#include "expressions.h"
+
+#define NO_VALUE -12345.0
+
+/* An op's output, and an expression that gives the same, or behind ! an op that does. @ stands for the axes. */
+static const struct {
+  const char *op;
+  int n_in, n_out, which;
+  const char *dtypes, *formula;
+  double param; /* the op's own one, or NO_VALUE */
+} same[] = {
+    {"var_mean", 1, 2, 0, "f16 bf16 f32 f64 i8 i64", "var(x, 1, @)", 1},
+    {"var_mean", 1, 2, 1, "f16 bf16 f32 f64 i8", "mean(x, @)", 1},
+    {"std_mean", 1, 2, 0, "f16 f32 f64 u32", "std(x, @)", NO_VALUE},
+    {"std_mean", 1, 2, 1, "f16 f32 f64", "mean(x, @)", NO_VALUE},
+    {"std", 1, 1, 0, "f32 f64", "sqrt(var(x, 1, @))", 1},
+    {"nanstd", 1, 1, 0, "f32 f64", "sqrt(nanvar(x, 1, @))", 1},
+    {"aminmax", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
+    {"aminmax", 1, 2, 1, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
+    {"max_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
+    {"min_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
+    {"max_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmax", NO_VALUE},
+    {"min_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmin", NO_VALUE},
+    {"vecdot", 2, 1, 0, "f32 f64 i64 u64", "sum(x * y, @)", NO_VALUE},
+    {"vecdot", 2, 1, 0, "i8 i16 i32 bool", "sum((i64)x * (i64)y, @)", NO_VALUE},
+    {"average", 2, 1, 0, "f32 f64", "sum(x * y, @) / sum(y, @)", NO_VALUE},
+    {"rms_norm_affine", 2, 1, 0, "f32 f64", "x * (1 / sqrt(mean(x * x, @) + 0.25)) * y", 0.25},
+    {"layer_norm_affine", 3, 1, 0, "f32 f64",
+     "(x - mean(x, @)) * (1 / sqrt(mean((x - mean(x, @)) * (x - mean(x, @)), @) + 0.25)) * y + z", 0.25},
+    {"cosine_similarity", 2, 1, 0, "f64", "sum((x / maximum(reduce_l2(x, @), 0.5)) * (y / maximum(reduce_l2(y, @), 0.5)), @)", 0.5},
+    {"cosine_similarity", 2, 1, 0, "f32",
+     "(f32)(sum((f64)x * (f64)y, @) / (maximum(sqrt(sum((f64)x * (f64)x, @)), 0.5) * maximum(sqrt(sum((f64)y * (f64)y, @)), 0.5)))", 0.5},
+    {"vector_norm", 1, 1, 0, "f16 bf16 f32 f64 i32", "reduce_l2(x, @)", NO_VALUE},
+    {"vector_norm", 1, 1, 0, "f64", "sum(abs(x), @)", 1},
+    {"vector_norm", 1, 1, 0, "f32", "(f32)sum(abs((f64)x), @)", 1},
+    {"vector_norm", 1, 1, 0, "f32", "(f32)count_nonzero(x, @)", 0},
+    {"vector_norm", 1, 1, 0, "f32 f64", "max(abs(x), @)", INFINITY},
+    {"vector_norm", 1, 1, 0, "f32 f64", "min(abs(x), @)", -INFINITY},
+};
+
+static ref_dtype dtype_named(const char *word) {
+  ref_dtype d = 0;
+  while (d < REF_N_DTYPES && strcmp(ref_dtype_name(d), word) != 0) d++;
+  return d;
+}
+
+/* A permuted layout with gaps, or compact; the items are random. */
+static void draw_operand(operand *o, ref_dtype d, int ndim, const int64_t *shape, rng *r) {
+  int64_t strides[4], step = 1;
+  const int first = (int)rng_below(r, 3), is_dense = rng_below(r, 2) == 0;
+  for (int k = ndim - 1; k >= 0; k--) {
+    const int at = (k + first) % ndim;
+    strides[at] = step * (is_dense ? 1 : 1 + (int64_t)rng_below(r, 2)) * (is_dense || rng_below(r, 4) ? 1 : -1);
+    step = (strides[at] < 0 ? -strides[at] : strides[at]) * shape[at];
+  }
+  operand_make(o, d, ndim, shape, strides, r);
+}
+
+static void axes_text(int ndim, int axes, char *text) {
+  int n = 0, length = sprintf(text, "axis=(");
+  for (int k = 0; k < ndim; k++)
+    if (axes >> k & 1) length += sprintf(text + length, "%s%d", n++ ? ", " : "", k);
+  sprintf(text + length, n == 1 ? ",)" : ")");
+}
+
+static void expand(const char *formula, int ndim, int axes, char *text) {
+  for (; *formula; formula++) {
+    if (*formula == '@') axes_text(ndim, axes, text);
+    else text[0] = *formula, text[1] = 0;
+    text += strlen(text);
+  }
+}
+
+/* One row of the table in one dtype over random shapes and layouts. */
+static void test_same(size_t row, ref_dtype d, quern_ctx *ctx, rng *r) {
+  quern_op *op = op_named(ctx, same[row].op);
+  const quern_op_info *info = quern_op_describe(op);
+  const int is_reduced = strcmp(info->params[1].name, "keepdims") == 0;
+  const int is_affine = strstr(same[row].op, "_affine") != NULL; /* its weights are no arguments of reductions */
+  group_begin("%s.%d is %s in %s", same[row].op, same[row].which, same[row].formula, ref_dtype_name(d));
+  for (int round = 0; round < 12; round++) {
+    const int ndim = 1 + (int)rng_below(r, 3), axes = 1 + (int)rng_below(r, (1u << ndim) - 1);
+    int64_t shape[3], out_shape[3];
+    char text[700] = "";
+    operand in[3], out[8], wanted;
+    DLTensor *ins[3], *outs[8], *wanted_out = &wanted.t;
+    for (int k = 0; k < ndim; k++) shape[k] = 1 + (int64_t)rng_below(r, round % 4 == 3 ? 40 : 9);
+    if (round % 6 == 5) shape[rng_below(r, (uint64_t)ndim)] = 300 + (int64_t)rng_below(r, 700);
+    for (int k = 0; k < ndim; k++) out_shape[k] = is_reduced && axes >> k & 1 ? 1 : shape[k];
+    expand(same[row].formula, ndim, axes, text);
+    for (int k = 0; k < same[row].n_in; k++) {
+      int64_t own[3];
+      for (int i = 0; i < ndim; i++) own[i] = k > 0 && is_affine && rng_below(r, 6) == 0 ? 1 : shape[i];
+      draw_operand(&in[k], d, ndim, own, r);
+      ins[k] = &in[k].t;
+    }
+    const quern_scalar params[3] = {scalar_i(axes), is_reduced ? scalar_i(1) : scalar_f(same[row].param), scalar_f(same[row].param)};
+    const quern_call call = {.size = sizeof call, .params = params, .n_params = 1 + is_reduced + (same[row].param != NO_VALUE)};
+    quern_shape measured[8];
+    for (int k = 0; k < 8; k++) measured[k].size = sizeof measured[k];
+    if (quern_op_measure(op, same[row].n_in, ins, same[row].n_out, measured, &call)) bail("%s: %s", same[row].op, quern_last_error());
+    for (int k = 0; k < same[row].n_out; k++) {
+      draw_operand(&out[k], ref_dtype_of(measured[k].dtype), ndim, out_shape, r);
+      outs[k] = &out[k].t;
+    }
+    operand_make(&wanted, out[same[row].which].d, ndim, out_shape, NULL, r);
+    if (!is_reduced || measured[0].ndim != ndim) operand_fill(&wanted, r);
+    group_count(1);
+    quern_op *formula = *text == '!' ? op_named(ctx, text + 1) : op_from(ctx, text);
+    if (quern_op_call(op, same[row].n_in, ins, same[row].n_out, outs, &call)) bail("%s: %s", same[row].op, quern_last_error());
+    /* an expression drops the axes: its result is told as one without them */
+    operand flat = wanted;
+    int n = 0;
+    for (int k = 0; k < ndim && is_reduced; k++)
+      if (!(axes >> k & 1)) flat.shape[n++] = shape[k];
+    flat.t.shape = is_reduced ? flat.shape : wanted.shape;
+    flat.t.ndim = is_reduced ? n : ndim;
+    flat.t.strides = NULL;
+    wanted_out = &flat.t;
+    if (*text == '!') wanted_out = &wanted.t; /* with keepdims */
+    const quern_status status = quern_op_call(formula, same[row].n_in, ins, 1, &wanted_out, *text == '!' ? &call : NULL);
+    if (status) group_fail("%s: %s", text, quern_last_error());
+    else if (!same_elements(&out[same[row].which], &wanted))
+      group_fail("%s over axes %d of [%d ...], round %d: not the bits of %s", same[row].op, axes, (int)shape[0], round, text);
+    quern_op_release(formula);
+    for (int k = 0; k < same[row].n_in; k++) operand_free(&in[k]);
+    for (int k = 0; k < same[row].n_out; k++) operand_free(&out[k]);
+    operand_free(&wanted);
+  }
+  quern_op_release(op);
+  group_end();
+}
+
+/* ---- Classes ----------------------------------------------------------------------------------------------------- */
+
+/* x of [7, classes], or its transpose, t of the class of each row, some of which are none. */
+static void test_classes(quern_ctx *ctx, ref_dtype d, rng *r) {
+  enum { ROWS = 7 };
+  quern_op *entropy = op_named(ctx, "cross_entropy"), *nll = op_named(ctx, "nll_loss"), *lse = op_named(ctx, "logsumexp");
+  group_begin("classes of %s", ref_dtype_name(d));
+  for (int round = 0; round < 24; round++) {
+    const int64_t classes = round % 3 == 2 ? 1000 + (int64_t)rng_below(r, 500) : 1 + (int64_t)rng_below(r, 60);
+    const int axis = round % 2;
+    const int64_t shape[2] = {axis ? ROWS : classes, axis ? classes : ROWS}, t_shape[2] = {axis ? ROWS : 1, axis ? 1 : ROWS};
+    const int64_t n = ROWS;
+    const ref_dtype kinds[4] = {REF_I8, REF_I32, REF_I64, REF_U8};
+    operand x, t, out[3];
+    draw_operand(&x, d, 2, shape, r);
+    operand_make(&t, kinds[round % 4], 2, t_shape, NULL, r);
+    for (int k = 0; k < 3; k++) operand_make(&out[k], d, 1, &n, NULL, r);
+    int64_t class_of[ROWS];
+    for (int64_t j = 0; j < ROWS; j++) {
+      const int64_t index[2] = {axis ? j : 0, axis ? 0 : j}, most = classes < 127 ? classes : 127;
+      class_of[j] = (int64_t)rng_below(r, (uint64_t)most + 1) - (t.d == REF_U8 ? 0 : rng_below(r, 5) == 0);
+      ref_put(t.d, ref_address(&t.t, index), (uint64_t)class_of[j] & (~(uint64_t)0 >> (64 - 8 * ref_dtype_size(t.d))));
+    }
+    DLTensor *ins[2] = {&x.t, &t.t}, *outs[3] = {&out[0].t, &out[1].t, &out[2].t};
+    const quern_scalar axes = scalar_i(1 << axis);
+    const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
+    if (quern_op_call(entropy, 2, ins, 1, &outs[0], &call) || quern_op_call(nll, 2, ins, 1, &outs[1], &call) ||
+        quern_op_call(lse, 1, ins, 1, &outs[2], &call))
+      bail("%s", quern_last_error());
+    for (int64_t j = 0; j < ROWS; j++) {
+      const int64_t index[2] = {axis ? j : class_of[j], axis ? class_of[j] : j};
+      const int is_there = class_of[j] >= 0 && class_of[j] < classes;
+      uint64_t loss = ref_nan(d), likelihood = ref_nan(d);
+      if (is_there && d == REF_F32) {
+        float at, all;
+        memcpy(&at, ref_address(&x.t, index), 4), memcpy(&all, ref_address(&out[2].t, &j), 4);
+        const float a = all - (0 + at), b = -(0 + at);
+        if (a == a) loss = 0, memcpy(&loss, &a, 4);
+        if (b == b) likelihood = 0, memcpy(&likelihood, &b, 4);
+      } else if (is_there) {
+        double at, all;
+        memcpy(&at, ref_address(&x.t, index), 8), memcpy(&all, ref_address(&out[2].t, &j), 8);
+        const double a = all - (0 + at), b = -(0 + at);
+        if (a == a) memcpy(&loss, &a, 8);
+        if (b == b) memcpy(&likelihood, &b, 8);
+      }
+      group_count(1);
+      const uint64_t got = ref_get(d, ref_address(&out[0].t, &j)), got_nll = ref_get(d, ref_address(&out[1].t, &j));
+      if (got != loss || got_nll != likelihood)
+        group_fail("class %" PRId64 " of %" PRId64 ": 0x%" PRIx64 " and 0x%" PRIx64 ", wanted 0x%" PRIx64 " and 0x%" PRIx64, class_of[j],
+                   classes, got, got_nll, loss, likelihood);
+    }
+    operand_free(&x);
+    operand_free(&t);
+    for (int k = 0; k < 3; k++) operand_free(&out[k]);
+  }
+  group_end();
+  quern_op_release(entropy);
+  quern_op_release(nll);
+  quern_op_release(lse);
+}
+
+/* ---- What is refused --------------------------------------------------------------------------------------------- */
+
+static void test_refused(quern_ctx *ctx, rng *r) {
+  const int64_t shape[2] = {4, 4}, n = 4;
+  quern_op *op = op_named(ctx, "cross_entropy"), *expression = NULL;
+  operand x, t, wrong, out;
+  operand_make(&x, REF_F32, 2, shape, NULL, r);
+  operand_make(&t, REF_I64, 1, &n, NULL, r);
+  operand_make(&wrong, REF_F32, 1, &n, NULL, r);
+  operand_make(&out, REF_F32, 1, &n, NULL, r);
+  DLTensor *ins[2] = {&x.t, &t.t}, *outs[1] = {&out.t};
+  const quern_scalar last = scalar_i(2), first = scalar_i(1);
+  quern_call call = {.size = sizeof call, .params = &last, .n_params = 1};
+  is_int(quern_op_call(op, 2, ins, 1, outs, &call), QUERN_E_SHAPE, "targets along the axis of classes");
+  ok(strstr(quern_last_error(), "axis 1") && strstr(quern_last_error(), "(t)"), "  are named: %s", quern_last_error());
+  call.params = &first;
+  is_int(quern_op_call(op, 2, ins, 1, outs, &call), QUERN_OK, "over the other axis they are taken");
+  ins[1] = &wrong.t;
+  is_int(quern_op_call(op, 2, ins, 1, outs, &call), QUERN_E_DTYPE, "targets that are floats: %s", quern_last_error());
+  if (quern_op_compile(ctx, "argmax(x) + 1", &expression)) bail("%s", quern_last_error());
+  DLTensor no_axes = out.t, *where[1] = {&no_axes};
+  no_axes.ndim = 0;
+  memset(out.t.data, 0, 4);
+  is_int(quern_op_call(expression, 1, ins, 1, where, NULL), QUERN_E_DTYPE, "places are i64: %s", quern_last_error());
+  quern_op_release(expression);
+  quern_op_release(op);
+  operand_free(&x);
+  operand_free(&t);
+  operand_free(&wrong);
+  operand_free(&out);
+}
+
+int main(void) {
+  rng r;
+  setenv("QUERN_CACHE_DIR", "none", 1);
+  quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
+  rng_seed(&r, 2440);
+  for (size_t row = 0; row < sizeof same / sizeof *same; row++) {
+    char word[16];
+    int used;
+    for (const char *at = same[row].dtypes; sscanf(at, " %15s%n", word, &used) == 1; at += used) test_same(row, dtype_named(word), ctx, &r);
+  }
+  test_classes(ctx, REF_F32, &r);
+  test_classes(ctx, REF_F64, &r);
+  test_refused(ctx, &r);
+  quern_ctx_release(ctx);
+  return done_testing();
+}
