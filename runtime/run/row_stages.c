@@ -324,6 +324,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
+      if (n == QN_ROW_MAX_VALUES - 1) return too_many(b);
       b->temp_of[arg] = (int16_t)n;
       codes[n] = (uint8_t)(QN_ROW_TEMP + n);
       roots[n++] = arg;
