@@ -599,6 +599,11 @@ __attribute__((noinline)) static int run_split(const row_run *run, qn_slices *sl
   return 1;
 }
 
+int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
+  const int32_t limit = qn_slices_limit(slices);
+  return job->most_slices < limit ? job->most_slices : limit;
+}
+
 void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
   const qn_nest *nest = job->nest;
   row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = tiles_along(job)};
