@@ -94,8 +94,8 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
+/* Runs the kernel of a stage of elements over a portion of a part, which begins at element `begin` of the temporaries. */
+static void compute_portion(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -117,10 +117,8 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
     } else if (i >= stage->n_in) {
-      const int is_in_output = value == program->kept && job->is_kept == 1;
-      place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
-                              : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
-      frame->temp[value - QN_ROW_TEMP] = place[i];
+      place[i] = frame->temp[value - QN_ROW_TEMP];
+      place[i].ptr += begin * size;
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part) : frame->temp[value - QN_ROW_TEMP];
@@ -138,6 +136,32 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
     const uint8_t value = stage->values[i];
     if (value >= QN_ROW_OUTPUT && value < QN_ROW_VALUE)
       store_part(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], place[i], part, !is_written_last(job, at, i - stage->n_in));
+  }
+}
+
+/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
+static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  for (int32_t i = stage->n_in; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i], dtype = stage->variant->dtypes[i], size = qn_dtype_infos[dtype].size;
+    if (value < QN_ROW_TEMP) continue;
+    const int is_in_output = value == job->program->kept && job->is_kept == 1;
+    frame->temp[value - QN_ROW_TEMP] =
+        is_in_output ? output_place(frame, job->n_in, dtype, part)
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
+  }
+  if (!job->portion) {
+    compute_portion(frame, at, part, 0);
+    return;
+  }
+  char *const before = frame->top;
+  for (int64_t begin = 0; begin < part->count; begin += job->portion) {
+    stage_part portion = *part;
+    portion.first += begin;
+    portion.count = part->count - begin < job->portion ? part->count - begin : job->portion;
+    compute_portion(frame, at, &portion, begin);
+    frame->top = before;
   }
 }
 

@@ -62,13 +62,16 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
+ * what is not reduced: its part of a chunk's. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
+  const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
     if (is_each) bytes = 0;
+    int32_t reduced = 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
@@ -78,13 +81,14 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
         bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[kernel_dtype_of(stage, i)].size
                               : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, kernel_dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        bytes += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
+        reduced += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
     }
     for (int32_t i = 0; i < stage->n_reduces; i++, reduction++)
       for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
         const uint8_t value = qn_row_from(&stage->reduces[i], p);
-        if (value < QN_ROW_OUTPUT && !job->narrow[reduction]) bytes += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
+        if (value < QN_ROW_OUTPUT && !job->narrow[reduction]) reduced += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
       }
+    bytes = (bytes + portions - 1) / portions + reduced;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -130,13 +134,16 @@ static int32_t bytes_a_row(const qn_row_program *program, const qn_row_job *job)
   return bytes + 8 * program->n_rows + 16 * job->n_out;
 }
 
-/* The most accumulators of a stage. */
-static int32_t most_reduces(const qn_row_program *program) {
+/* The most bytes that the nodes of a stage's reductions have, one node of each. */
+static int32_t bytes_of_nodes(const qn_row_program *program) {
   int32_t most = 0;
   for (int32_t i = 0; i < program->n_stages; i++) {
-    int32_t n = 0;
-    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) n += program->stages[i].reduces[r].by->n_parts;
-    if (n > most) most = n;
+    const qn_row_stage *stage = &program->stages[i];
+    int32_t bytes = 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++)
+      for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++)
+        bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(stage->reduces[r].by, p)].size;
+    if (bytes > most) most = bytes;
   }
   return most;
 }
@@ -266,16 +273,21 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
-      const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
+        job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
+        bytes = bytes_an_element(program, job, 1);
+        continue;
+      }
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
-        if (most_reduces(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
+        if (bytes_of_nodes(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;

@@ -29,6 +29,7 @@ typedef struct qn_row_job {
   int64_t n_further;   /* elements of the further axes */
   int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
+  int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
   uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
