@@ -280,7 +280,7 @@ local function parts_values(c, types, record)
   end
   local t = types.by_name[record.combine.parts[1].type]
   return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           is_float = t.kind == "float" and "1" or "0" }
+           nan = t.kind == "float" and "i" .. t.bits or "" }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.

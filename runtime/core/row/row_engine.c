@@ -42,9 +42,10 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
 
 /* The places of a part's elements, alike in all rows. */
 static value_place load_index(row_frame *frame, const stage_part *part) {
-  char *block = take(frame, part->count * 8);
+  const int64_t count = part->count, first = part->place + part->first;
+  char *block = take(frame, count * 8);
   int64_t *place = (int64_t *)(void *)block;
-  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  for (int64_t i = 0; i < count; i++) place[i] = first + i;
   return (value_place){block, 0};
 }
 
