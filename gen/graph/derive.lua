@@ -28,6 +28,7 @@ end
 M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
 
 -- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.
+M.REDUCES = "an expression that reduces has no derivative"
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
 local RULE = { name = "a rule", builtin = true }
@@ -161,6 +162,10 @@ end
 function Walk:of_node(node, at)
   if #node.args == 0 then return nil end
   if node.op == "call" then return self:is_float(node) and self:of_call(node, at) or nil end
+  if node.op == "reduce" then
+    if self.known[node.args[1]] then self.scope:fail(at, M.REDUCES) end
+    return nil
+  end
   local row = primitives.of[node.op]
   if row.underived then
     return self:of_rules(node, at)

@@ -138,6 +138,7 @@ end
 -- The ops that an expression calls, each once, in the order of qn_expression.ops: by where they are called; then, if it has a
 -- grad, their backward ops. Nothing where it is not understood.
 function M.ops_called(model, text)
+  if type(text) == "string" and text:sub(1, #stage_text.MARK) == stage_text.MARK then return stage_text.ops_called(model, text) end
   local body = guarded(source_of(text), function(src) return (read(src, model, M.MAX_CANONICAL_BYTES)) end)
   local calls, list, seen, has_grad = table.move(body and body.calls or {}, 1, body and #body.calls or 0, 1, {}), {}, {}, false
   local function add(op)
@@ -219,7 +220,7 @@ function Host:check_reductions(walk, value, node)
   for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
   for _, call in ipairs(self.row_calls) do
     for _, arg in pairs(needed[call.result] and call.args or {}) do
-      if walk:of(arg, node) then self:fail(node, "an expression that reduces has no derivative") end
+      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
     end
   end
 end
@@ -370,7 +371,7 @@ function M.entry(model, request)
     local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
     local host
     if is_stage then
-      host = stage_text.read(model, request.canonical, src)
+      host = stage_text.read(model, request.canonical, src, request.in_dtypes, request.out_dtypes)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)

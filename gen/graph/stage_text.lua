@@ -6,6 +6,7 @@
 local dag_of = require "gen.graph.dag"
 local expr = require "gen.graph.expr"
 local op_types = require "gen.graph.op_types"
+local primitives = require "gen.graph.primitives"
 local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
 
@@ -14,7 +15,7 @@ local M = {}
 M.MARK = "rows: "
 M.COUNT = 1 << 20 -- the index of the number of elements, as a param: it is behind all others
 
-local function fail(...) error({ kind = "bug", at = 1, message = "bug: a stage: " .. string.format(...) }, 0) end
+local function fail(...) error({ kind = "syntax", at = 1, message = "a stage of a row that is not understood: " .. string.format(...) }, 0) end
 
 -- The DAG of a built op's stage, by its kernel's name: qk_OP_DTYPE_stageN_...
 function M.stage_of(model, name)
@@ -38,17 +39,22 @@ function Reader:args(words, first)
   return args
 end
 
+function Reader:type(word) return (self.types.by_name[word or ""] and word) or fail("no dtype %s", tostring(word)) end
+
+local function index_of(word) return math.tointeger(tonumber(word or "")) or fail("no number %s", tostring(word)) end
+
 local items = {}
 
 items["in"] = function(self, words)
-  local index = tonumber(words[2])
-  local node = self.dag:node("input", words[3], {}, { index = index + 1, name = "x" .. index })
+  local index = index_of(words[2])
+  local node = self.dag:node("input", self:type(words[3]), {}, { index = index + 1, name = "x" .. index })
   self.inputs[index + 1] = node
   return node
 end
 
 function items.param(self, words)
-  return self.dag:node("param", words[3], {}, { index = tonumber(words[2]), name = words[2] .. "_" .. words[3] })
+  local index, type_name = index_of(words[2]), self:type(words[3])
+  return self.dag:node("param", type_name, {}, { index = index, name = index .. "_" .. type_name })
 end
 
 function items.count(self)
@@ -63,15 +69,18 @@ function items.const(self, words)
 end
 
 function items.prim(self, words)
-  local op, args = words[2], self:args(words, 4)
+  local op, type_name, args = words[2], self:type(words[3]), self:args(words, 4)
   local rounded = op:match "^round_(.+)$"
-  if rounded then return self.dag:make("round", words[3], args, { name = rounded }) end
-  return self.dag:make(op, words[3], args)
+  local row = primitives.of[rounded and "round" or op]
+  if not row or #args ~= row.arguments then fail("%s of %d values", op, #args) end
+  if rounded then return self.dag:make("round", type_name, args, { name = self:type(rounded) }) end
+  return self.dag:make(op, type_name, args)
 end
 
 function items.op(self, words)
   local op, K, args = self.model.op_of_name[words[2]], words[3], self:args(words, 5)
   if not op then fail("no op %s", words[2]) end
+  if #args ~= #op.inputs + #op_types.own_params(op) then fail("%s of %d values", op.name, #args) end
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = args[k] end
   for k, param in ipairs(op_types.own_params(op)) do env[param.name] = args[#op.inputs + k] end
@@ -82,11 +91,26 @@ function items.kernel(self, words)
   return rows.graft(self.dag, M.stage_of(self.model, words[2]), self:args(words, 4), tonumber(words[3]) + 1)
 end
 
--- text: with the mark. Returns { dag, files, inputs, params = param nodes in the order of the kernel's, outputs }
-function M.read(model, text, src)
-  local state = expr.new_state(model)
-  local scope = setmetatable({ state = state, source = src, env = {} }, expr.Scope)
-  local self = setmetatable({ model = model, types = model.types, dag = state.dag, scope = scope, nodes = {}, inputs = {} }, Reader)
+-- The ops that a stage's text calls, each once, in order.
+function M.ops_called(model, text)
+  local list, seen = {}, {}
+  for name in text:gmatch "%f[%w]op (%S+) " do
+    local op = model.op_of_name[name]
+    if op and not seen[op] then list[#list + 1], seen[op] = op, true end
+  end
+  return list
+end
+
+-- Checks that the operands have these dtypes. A record may have been damaged.
+local function check(types, nodes, dtypes, what)
+  if #nodes ~= #dtypes then fail("%d %ss for %d", #dtypes, what, #nodes) end
+  for k, node in ipairs(nodes) do
+    local t = types.by_name[dtypes[k]]
+    if not t or (node.type ~= t.compute and (what == "input" or node.type ~= "bool")) then fail("%s %d is no %s", what, k, dtypes[k]) end
+  end
+end
+
+local function read(self, text)
   local outputs, n = {}, 0
   for item in (text:sub(#M.MARK + 1) .. "; "):gmatch "(.-); " do
     local words = {}
@@ -98,6 +122,21 @@ function M.read(model, text, src)
       self.nodes[n], n = made, n + 1
     end
   end
+  return outputs
+end
+
+-- text: with the mark; of operands of these dtypes. Returns { dag, files, inputs, params = param nodes in the order of the kernel's, outputs }
+function M.read(model, text, src, in_dtypes, out_dtypes)
+  local state = expr.new_state(model)
+  local scope = setmetatable({ state = state, source = src, env = {} }, expr.Scope)
+  local self = setmetatable({ model = model, types = model.types, dag = state.dag, scope = scope, nodes = {}, inputs = {} }, Reader)
+  local ok, outputs = pcall(read, self, text)
+  if not ok then
+    if type(outputs) == "table" then error(outputs, 0) end
+    fail("%s", source.shown(text:sub(1, 60)))
+  end
+  check(self.types, self.inputs, in_dtypes, "input")
+  check(self.types, outputs, out_dtypes, "output")
   return { dag = state.dag, files = state.files, inputs = self.inputs, outputs = outputs, order = dag_of.order(outputs) }
 end
 

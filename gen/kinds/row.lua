@@ -192,9 +192,9 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
                             empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
-                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0")
+                            math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0")
   end
   if #rows == 0 then return "" end
   return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"

@@ -305,8 +305,9 @@ QUERN_API quern_status quern_plan_run(quern_plan *plan, void *const *in, void *c
 QUERN_API void quern_plan_release(quern_plan *plan);
 
 /* Writes into text (at most size bytes, always terminated) how a call with these operands would run: lines of
- * `key: value`, among them tier, reason, variant, isa, threads. Nothing is computed. LIMIT if text is too small: then
- * it is cut. */
+ * `key: value`, among them tier, reason, variant, isa, threads. Of a call that reduces: passes, their number; then for each
+ * pass its number (pass) and its kernels (variant), or, where it is interpreted, the kernels of its operations (step); the tier
+ * is the interpreter's until each pass has compiled code. Nothing is computed. LIMIT if text is too small: then it is cut. */
 QUERN_API quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
                                         DLTensor *const *out, const quern_call *call, char *text, size_t size);
 
@@ -357,6 +358,13 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * expression names the kernel.
  * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype, without a sum over broadcast
  * elements.
+ * A call of an op that reduces, or of one on rows such as softmax, has axes: `sum(x, axis=-1)`, `max(x, axis=(0, 2),
+ * keepdims=1)`, behind its other arguments. An axis is a whole number, counted in the shape of the argument, from the end if it
+ * is negative; without axis= all of them. Within the expression the result keeps the reduced dimensions, as 1, so that it
+ * broadcasts in place: `e = exp(x - max(x, axis=-1)); y = e / sum(e, axis=-1)`. An output that is reduced has them only if a call
+ * in it has keepdims=1. All reductions of an expression are over the same dimensions, and each argument has all elements along
+ * them; for others write an expression each (UNSUPPORTED). There is no derivative through a reduction. max(x, y) of two operands
+ * is written maximum(x, y). axis and keepdims remain names that variables may have.
  * Integers divide to a float, and become one beside 0.5: f32 those of 8 and 16 bits, f64 wider ones. quot(x, y) is the
  * truncated integer quotient, rem(x, y) its remainder; both are 0 if y is 0. rem of floats is C's fmod; gcd is of integers.
  * Comparisons do not chain. f16 and bf16 are computed in f32: numbers, params and intermediate values are not rounded to them;
@@ -376,13 +384,15 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * ops it calls are looked up here, once. Errors: SYNTAX (the sentence has line, column and a caret), NOTFOUND (an unknown
  * function), LIMIT (64 KiB, 200 levels of nesting, 2000 operators in one chain, 32 operands, 16 parameters), UNSUPPORTED (an
  * op that only a host's function computes), ARGUMENT, MEMORY. Errors that depend on dtypes are returned by calls: DTYPE, and
- * LIMIT for more than 4096 values, or more than 4 KiB of live values per element. */
+ * LIMIT for more than 4096 values, more than 4 KiB of live values per element, or more than 16 reductions, or 10 that each need
+ * the one before. */
 QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op **op);
 
 /* The text of a named expression for quern_op_compile, written as code: QUERN_KERNEL(bias_gelu, y = gelu(x + b)).
  * `build.lua generate --scan FILE.c` finds its uses in C sources and builds the kernels ahead of time, for inputs of one dtype
  * that are contiguous or, if there are at most 3, broadcast along the inner dimension. The sources are not preprocessed:
- * comments, strings, and lines between #if 0 and its #else or #endif are skipped; all other conditions count as true. */
+ * comments, strings, and lines between #if 0 and its #else or #endif are skipped; all other conditions count as true. An
+ * expression that reduces is an error there: its kernels are compiled at run time, or frozen from a record. */
 #define QUERN_KERNEL(name, ...) #name ": " #__VA_ARGS__
 
 /* Adds the ops of a spec file, all or none, to a context of the caller (not the process-wide one). They are then found,

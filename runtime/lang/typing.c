@@ -452,13 +452,14 @@ static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
 
 /* The values of a row op's program while its stages are typed. */
 typedef struct row_values {
-  int32_t input[QN_MAX_OPERANDS], output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES]; /* input: and QN_ROW_INDEX */
+  int32_t input[QN_MAX_OPERANDS], index, output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES];
 } row_values;
 
 static int32_t *row_value(row_values *values, uint8_t code) {
   if (code >= QN_ROW_TEMP) return &values->temp[code - QN_ROW_TEMP];
   if (code >= QN_ROW_VALUE) return &values->row[code - QN_ROW_VALUE];
-  return code >= QN_ROW_OUTPUT ? &values->output[code - QN_ROW_OUTPUT] : &values->input[code];
+  if (code >= QN_ROW_OUTPUT) return &values->output[code - QN_ROW_OUTPUT];
+  return code == QN_ROW_INDEX ? &values->index : &values->input[code];
 }
 
 /* The results of a stage's kernel. params: the values of the op's own parameters, then of the number of elements. */
@@ -480,49 +481,36 @@ static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, co
   return 1;
 }
 
-/* Whether a value depends on its place. */
-static int has_places(const qn_row_program *program) {
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_stage *stage = &program->stages[i];
-    for (int32_t k = 0; k < stage->n_in; k++)
-      if (stage->values[k] == QN_ROW_INDEX) return 1;
-    for (int32_t r = 0; r < stage->n_reduces; r++)
-      for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++)
-        if (qn_row_from(&stage->reduces[r], p) == QN_ROW_INDEX) return 1;
-  }
-  return 0;
-}
-
-/* An input of an op that reduces. */
-static int32_t row_input(typing *t, int32_t k, const operand *x, uint8_t dtype) {
-  const qn_builtin *builtin = t->at->v.op->builtin;
-  if (builtin->bool_in >> k & 1) return condition(t, x);
-  if (!(builtin->whole_in >> k & 1)) return promoted(t, x, dtype);
-  if (!is_weak(x) && qn_dtype_infos[x->dtype].kind != QN_KIND_INTEGER)
-    return NO_VALUE(t, "%.64s: %s is %s, expected an integer", builtin->info.name, builtin->info.args[k].name, dtype_name(x->dtype));
-  return promoted(t, x, QN_I64);
-}
-
-/* A reduction of a stage: a value for each part. */
-static int type_reduce(typing *t, const qn_row_reduce *reduce, int32_t axes, row_values *values) {
-  const qn_reducer *by = reduce->by;
-  int32_t args[QN_ROW_MAX_PARTS];
-  for (int32_t p = 0; p < by->n_parts; p++)
-    if ((args[p] = converted(t, *row_value(values, qn_row_from(reduce, p)), qn_reducer_dtype(by, p))) < 0) return 0;
-  for (int32_t p = 0; p < by->n_parts; p++) {
-    const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(by, p), .index = axes, .bits = (uint64_t)p, .reducer = by,
-                             .n_args = by->n_parts};
-    if ((values->row[reduce->to + p] = add(t, result, args)) < 0) return 0;
-  }
-  return 1;
-}
-
 /* The number of the first axes that are written alike: equal reductions are one value, however their results are stored. */
 static int32_t first_axes(const typing *t) {
   const qn_axes *axes = t->expression->axes, *own = &axes[t->at->axes];
   int32_t i = 0;
   while (axes[i].is_all != own->is_all || axes[i].n != own->n || memcmp(axes[i].axis, own->axis, own->n) != 0) i++;
   return i;
+}
+
+/* The results of a reduction, one for each part of its state. */
+static int type_reduction(typing *t, const qn_row_reduce *reduce, int32_t axes, row_values *values) {
+  const int32_t n = reduce->by->n_parts;
+  int32_t args[QN_ROW_MAX_PARTS];
+  for (int32_t p = 0; p < n; p++)
+    if ((args[p] = converted(t, *row_value(values, qn_row_from(reduce, p)), qn_reducer_dtype(reduce->by, p))) < 0) return 0;
+  for (int32_t p = 0; p < n; p++) {
+    const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(reduce->by, p), .index = axes, .bits = (uint64_t)p,
+                             .reducer = reduce->by, .n_args = n};
+    if ((values->row[reduce->to + p] = add(t, result, args)) < 0) return 0;
+  }
+  return 1;
+}
+
+/* An input of an op that reduces: of the promoted dtype, a condition, or an integer of its own. */
+static int32_t row_input(typing *t, const qn_builtin *builtin, int32_t k, const operand *x, uint8_t dtype) {
+  if (builtin->bool_in >> k & 1) return condition(t, x);
+  if (!(builtin->whole_in >> k & 1)) return promoted(t, x, dtype);
+  if (is_weak(x)) return weak_value(t, x, QN_I64);
+  if (kind_of(x->dtype) != QN_KIND_INTEGER)
+    return NO_VALUE(t, "%.64s: %s is %s, expected an integer", builtin->info.name, builtin->info.args[k].name, dtype_name(x->dtype));
+  return converted(t, x->value, QN_I64);
 }
 
 /* A call of an op that reduces, for inputs of the promoted dtype: its stages as values. */
@@ -532,23 +520,22 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
   const int32_t first = qn_row_n_shape_params(row), axes = first_axes(t);
   int32_t params[QN_MAX_PARAMS + 1];
   row_values values;
-  const qn_value index = {.kind = QN_VALUE_INPUT, .type = QN_I64, .dtype = QN_I64, .index = QN_ROW_INDEX};
-  if (has_places(program) && (values.input[QN_ROW_INDEX] = add(t, index, NULL)) < 0) return 0;
   for (int32_t k = 0; k < info->n_in; k++)
-    if ((values.input[k] = row_input(t, k, &x[k], dtype)) < 0) return 0;
+    if ((values.input[k] = row_input(t, t->at->v.op->builtin, k, &x[k], dtype)) < 0) return 0;
   for (int32_t k = 0; k < program->n_slots; k++) {
     const int32_t given = info->n_in + program->slots[k].param - first;
     params[k] = parameter(t, info, program->slots[k].param, given < t->at->n_args ? &x[given] : NULL, program->slots[k].dtype);
     if (params[k] < 0) return 0;
   }
   params[program->n_slots] = add(t, (qn_value){.kind = QN_VALUE_COUNT, .type = QN_I64}, NULL);
-  if (params[program->n_slots] < 0) return 0;
+  values.index = add(t, (qn_value){.kind = QN_VALUE_INDEX, .type = QN_I64}, NULL);
+  if (params[program->n_slots] < 0 || values.index < 0) return 0;
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
     if (stage->is_again) continue; /* the stage before has its results */
     if (!type_stage(t, stage, program->n_slots + 1, params, &values)) return 0;
     for (int32_t r = 0; r < stage->n_reduces; r++)
-      if (!type_reduce(t, &stage->reduces[r], axes, &values)) return 0;
+      if (!type_reduction(t, &stage->reduces[r], axes, &values)) return 0;
   }
   const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
   return gives(converted(t, values.output[t->at->what], compute_of(result)), result, made);

@@ -11,13 +11,14 @@
 #define QN_MAX_VALUES 4096
 
 typedef enum qn_value_kind {
-  QN_VALUE_INPUT,  /* index QN_ROW_INDEX: an element's place in its row */
+  QN_VALUE_INPUT,
   QN_VALUE_PARAM,
   QN_VALUE_CONSTANT,
   QN_VALUE_OP,
   QN_VALUE_PRIMITIVE,
   QN_VALUE_KERNEL, /* `kernel` of a stage of an op that reduces */
-  QN_VALUE_REDUCE, /* its arguments, reduced by `reducer` over the axes number `index`: part `bits` of the state */
+  QN_VALUE_REDUCE, /* part `bits` of its arguments, the parts of a state, reduced by `reducer` over the axes number `index` */
+  QN_VALUE_INDEX,  /* an i64: the place of an element in its row */
   QN_VALUE_COUNT   /* an i64: the elements that one result is made of */
 } qn_value_kind;
 

@@ -13,6 +13,7 @@
 #include "toolchain/cpu_target.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
+#define STAGE_BYTES 16 /* of the accumulators of a stage's reductions, together */
 
 /* A stage's program and the memory that it points to. */
 typedef struct stage_memory {
@@ -43,30 +44,17 @@ typedef struct builder {
   const qn_typed *typed;
   qn_generator *generator;
   qn_jit *jit;
-  qn_digest specs;
+  qn_row_specs *specs;
   qn_row_stages *made;
   uint8_t *level, *is_row; /* [n_values] */
   int16_t *row_of;         /* the number of a reduction's result, or -1 */
   int16_t *temp_of;        /* the temporary with a value, or -1 */
   int32_t *number;         /* of a value in the stage that is being made */
-  int32_t n_temps;
 } builder;
 
 static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed->values[i]; }
 
 static int32_t arg_at(const builder *b, const qn_value *value, int32_t k) { return b->typed->args[value->first_arg + k]; }
-
-/* An earlier value that is another part of the same reduction, or -1. */
-static int32_t other_part(const builder *b, int32_t i) {
-  const qn_value *value = value_at(b, i);
-  for (int32_t k = 0; k < i && value->reducer->n_parts > 1; k++) {
-    const qn_value *other = value_at(b, k);
-    int is_same = other->kind == QN_VALUE_REDUCE && other->reducer == value->reducer && other->index == value->index;
-    for (int32_t p = 0; p < value->n_args && is_same; p++) is_same = arg_at(b, other, p) == arg_at(b, value, p);
-    if (is_same) return k;
-  }
-  return -1;
-}
 
 static quern_status too_many(const builder *b) {
   return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages or values of a row", b->expression->name,
@@ -75,6 +63,38 @@ static quern_status too_many(const builder *b) {
 
 /* ---- Levels ---- */
 
+/* Whether two values are parts of one reduction. */
+static int are_one_reduction(const builder *b, const qn_value *x, const qn_value *y) {
+  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index) return 0;
+  for (int32_t k = 0; k < x->n_args; k++)
+    if (arg_at(b, x, k) != arg_at(b, y, k)) return 0;
+  return 1;
+}
+
+/* The first value of the reduction that a value is a part of. */
+static int32_t first_of_reduction(const builder *b, int32_t i) {
+  int32_t first = 0;
+  while (!are_one_reduction(b, value_at(b, i), value_at(b, first))) first++;
+  return first;
+}
+
+/* Numbers the results of a reduction, all parts of it at its first value. */
+static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uint32_t elements) {
+  const qn_value *value = value_at(b, i);
+  qn_row_stages *made = b->made;
+  const int32_t first = first_of_reduction(b, i), n = value->reducer->n_parts;
+  if (first < i) {
+    const int32_t base = b->row_of[first] - (int32_t)value_at(b, first)->bits;
+    b->row_of[i] = (int16_t)(base + (int32_t)value->bits);
+    return QUERN_OK;
+  }
+  if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
+  b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
+  for (int32_t p = 0; p < n; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
+  made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs, elements};
+  return QUERN_OK;
+}
+
 static quern_status find_levels(builder *b) {
   const size_t n = (size_t)b->typed->n_values + 1;
   uint32_t *inputs = calloc(2 * n, sizeof *inputs), *elements = inputs + n; /* elements: behind no reduction */
@@ -82,10 +102,10 @@ static quern_status find_levels(builder *b) {
   if (!inputs) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++) {
     const qn_value *value = value_at(b, i);
-    b->row_of[i] = b->temp_of[i] = -1;
-    b->is_row[i] = value->kind != QN_VALUE_INPUT;
+    b->row_of[i] = -1;
+    b->is_row[i] = value->kind != QN_VALUE_INPUT && value->kind != QN_VALUE_INDEX;
     b->level[i] = 0;
-    if (value->kind == QN_VALUE_INPUT && value->index != QN_ROW_INDEX) inputs[i] = elements[i] = 1u << value->index;
+    if (value->kind == QN_VALUE_INPUT) inputs[i] = elements[i] = 1u << value->index;
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (b->level[arg] > b->level[i]) b->level[i] = b->level[arg];
@@ -94,26 +114,12 @@ static quern_status find_levels(builder *b) {
       elements[i] |= elements[arg];
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
-    qn_row_stages *made = b->made;
-    const int32_t other = other_part(b, i), n_parts = value->reducer->n_parts;
-    if (other >= 0) {
-      b->level[i]++;
-      b->is_row[i] = 1;
-      b->row_of[i] = (int16_t)(b->row_of[other] - (int32_t)value_at(b, other)->bits + (int32_t)value->bits);
-      elements[i] = 0;
-    } else if (b->is_row[arg_at(b, value, 0)]) {
-      status = qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
-                              b->expression->name, value->reducer->name);
-    } else if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows + n_parts > QN_ROW_MAX_VALUES) {
-      status = too_many(b);
-    } else {
-      b->level[i]++;
-      b->is_row[i] = 1;
-      b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
-      for (int32_t p = 0; p < n_parts; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
-      made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs[i], elements[i]};
-      elements[i] = 0;
-    }
+    status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
+                                           b->expression->name, value->reducer->name)
+                          : number_reduction(b, i, inputs[i], elements[i]);
+    b->level[i]++;
+    b->is_row[i] = 1;
+    elements[i] = 0;
   }
   free(inputs);
   return status;
@@ -148,11 +154,13 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     *copy = *value;
     b->number[i] = typed->n_values++;
     const int is_cut = value->kind == QN_VALUE_REDUCE;
-    if (is_cut || value->kind == QN_VALUE_INPUT) {
+    if (is_cut || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
                          .index = stage->n_in};
       memory->dtypes[stage->n_in] = value->type;
-      memory->values[stage->n_in++] = (uint8_t)(is_cut ? QN_ROW_VALUE + b->row_of[i] : QN_ROW_INPUT + value->index);
+      memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
+                                                          : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
+                                                                                          : QN_ROW_INPUT + value->index);
       continue;
     }
     copy->first_arg = typed->n_args;
@@ -213,6 +221,23 @@ static void compute_steps(const qn_row_steps *steps, char *const *ptr, const int
   qn_program_run(&memory->interpreted->program, ptr, count, scratch, scratch + 8 * steps->n_ones, count, params);
 }
 
+/* Sets the digest of the specs of a stage's ops, each once, as its text calls them. 0: out of memory. */
+static int set_specs(const builder *b, const qn_typed *typed, stage_memory *memory) {
+  const quern_op **ops = malloc(((size_t)b->expression->n_ops + 1) * sizeof *ops);
+  int32_t n = 0;
+  if (!ops) return 0;
+  for (int32_t i = 0; i < typed->n_values; i++) {
+    const qn_value *value = &typed->values[i];
+    int32_t k = 0;
+    if (value->kind != QN_VALUE_OP) continue;
+    while (k < n && ops[k] != value->op) k++;
+    if (k == n) ops[n++] = value->op;
+  }
+  memory->specs = b->specs(n, ops);
+  free(ops);
+  return 1;
+}
+
 /* A stage that computes `roots` as the values `codes`. */
 static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const uint8_t *codes, int is_row, qn_row_stage **made) {
   qn_row_program *program = &b->made->program;
@@ -234,7 +259,7 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
     status = qn_status_fail(QUERN_E_LIMIT, "%s: more than %d inputs, outputs and values of a row", b->expression->name, QN_MAX_OPERANDS);
   else
     status = qn_interpreter_build(&whole, typed, b->generator, &memory->interpreted);
-  if (status == QUERN_OK && !(memory->text = qn_stage_text(typed)))
+  if (status == QUERN_OK && (!(memory->text = qn_stage_text(typed)) || !set_specs(b, typed, memory)))
     status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
   free(typed);
   if (status) return status;
@@ -251,7 +276,6 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   memory->n_in = stage->n_in;
   memory->n_out = n;
   memory->jit = b->jit;
-  memory->specs = b->specs;
   memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
                                  .explain = explain_stage,
                                  .n_ones = of->n_ones, .temp_bytes = of->temp_before[of->n_temps], .in_place = ~(of->head.to_blocks >> stage->n_in)};
@@ -263,43 +287,58 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
 /* The input that a reduction takes as it lies, converted to its accumulators' dtype; -1: its argument is computed. */
 static int32_t plain_input(const builder *b, int32_t i) {
   const qn_value *value = value_at(b, i);
-  if (value->kind == QN_VALUE_INPUT) return value->index;
   if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT && strcmp(value->primitive->op, "cast") == 0)
     value = value_at(b, arg_at(b, value, 0));
-  return value->kind == QN_VALUE_INPUT && value->index != QN_ROW_INDEX ? value->index : -1;
+  if (value->kind == QN_VALUE_INDEX && value == value_at(b, i)) return QN_ROW_INDEX;
+  return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
 }
 
-/* The stage of the reductions of a level. */
-static quern_status add_reductions(builder *b, int32_t level) {
-  int32_t roots[QN_ROW_MAX_REDUCES], n = 0;
-  uint8_t codes[QN_ROW_MAX_REDUCES];
-  qn_row_stage *stage;
-  for (int32_t i = 0; i < b->typed->n_values; i++) {
+/* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
+ * reduced, is certain to hold. n: how many. */
+static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
+  int32_t bytes = 0, i = first;
+  for (*n = 0; i < b->typed->n_values; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    for (int32_t p = 0; p < value->n_args; p++) {
-      const int32_t arg = arg_at(b, value, p);
+    bytes += qn_dtype_infos[value->type].size;
+    if (*n && bytes > STAGE_BYTES) break;
+    ++*n;
+  }
+  return i;
+}
+
+/* The stage of the reductions of a level among values [first, end). */
+static quern_status add_reductions(builder *b, int32_t level, int32_t first, int32_t end) {
+  int32_t roots[QN_ROW_MAX_VALUES], n = 0;
+  uint8_t codes[QN_ROW_MAX_VALUES];
+  qn_row_stage *stage;
+  for (int32_t i = 0; i < b->typed->n_values; i++) b->temp_of[i] = -1; /* of this stage */
+  for (int32_t i = first; i < end; i++) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
+    if (first_of_reduction(b, i) < i) continue;
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-      if (b->n_temps == QN_ROW_MAX_VALUES - 1) return too_many(b);
-      b->temp_of[arg] = (int16_t)b->n_temps++;
-      codes[n] = (uint8_t)(QN_ROW_TEMP + b->temp_of[arg]);
+      if (n == QN_ROW_MAX_VALUES - 1) return too_many(b);
+      b->temp_of[arg] = (int16_t)n;
+      codes[n] = (uint8_t)(QN_ROW_TEMP + n);
       roots[n++] = arg;
     }
   }
   quern_status status = add_stage(b, n, roots, codes, 0, &stage);
   if (status) return status;
   qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
-  for (int32_t i = 0; i < b->typed->n_values; i++) {
+  for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    if (other_part(b, i) >= 0) continue;
+    if (first_of_reduction(b, i) < i) continue;
     qn_row_reduce *reduce = &reduces[stage->n_reduces++];
     *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
-    for (int32_t p = 0; p < value->n_args; p++) {
-      const int32_t arg = arg_at(b, value, p), plain = plain_input(b, arg);
-      const uint8_t from = (uint8_t)(plain >= 0 ? QN_ROW_INPUT + plain : QN_ROW_TEMP + b->temp_of[arg]);
-      if (p) reduce->others[p - 1] = from;
-      else reduce->from = from;
+    for (int32_t k = 0; k < value->n_args; k++) {
+      const int32_t arg = arg_at(b, value, k), plain = plain_input(b, arg);
+      const uint8_t from = (uint8_t)(plain >= 0 ? plain : QN_ROW_TEMP + b->temp_of[arg]);
+      *(k ? &reduce->others[k - 1] : &reduce->from) = from;
     }
   }
   return QUERN_OK;
@@ -324,14 +363,16 @@ static quern_status build(builder *b) {
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
     if (b->level[i] > deepest) deepest = b->level[i];
   if (deepest > MAX_STAGES) return too_many(b);
-  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++) status = add_reductions(b, level);
+  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++)
+    for (int32_t first = 0, end, n; status == QUERN_OK && (end = together(b, level, first, &n), n); first = end)
+      status = add_reductions(b, level, first, end);
   if (status == QUERN_OK) status = add_outputs(b, 1);
   if (status == QUERN_OK) status = add_outputs(b, 0);
   return status;
 }
 
 quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
-                                 qn_digest specs, qn_row_stages **made) {
+                                 qn_row_specs *specs, qn_row_stages **made) {
   const size_t n = (size_t)typed->n_values + 1;
   builder b = {.expression = expression, .typed = typed, .generator = generator, .jit = jit, .specs = specs,
                .made = calloc(1, sizeof *b.made)};

@@ -17,9 +17,12 @@ typedef struct qn_row_reduction {
 
 typedef struct qn_row_stages qn_row_stages;
 
-/* specs: of the specs of the expression's ops. Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
+/* The digest of the specs that ops come from. */
+typedef qn_digest qn_row_specs(int32_t n, const quern_op *const *ops);
+
+/* Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
 quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
-                                 qn_digest specs, qn_row_stages **made);
+                                 qn_row_specs *specs, qn_row_stages **made);
 void qn_row_stages_free(qn_row_stages *stages); /* NULL is allowed */
 
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages);

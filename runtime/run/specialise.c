@@ -41,17 +41,18 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
 
 /* ---- Specialising ---- */
 
-qn_digest qn_specs_of(const qn_expression *expression) {
+static qn_digest specs_of_ops(int32_t n, const quern_op *const *ops) {
   qn_digest digest = {0, 0};
-  for (int32_t i = 0; i < expression->n_ops; i++) {
-    if (!expression->ops[i]->fused) continue;
-    const qn_digest *of_op = &qn_fused_op_of(expression->ops[i])->digest;
+  for (int32_t i = 0; i < n; i++) {
+    if (!ops[i]->fused) continue;
+    const qn_digest *of_op = &qn_fused_op_of(ops[i])->digest;
     if (digest.high == 0 && digest.low == 0) digest = QN_DIGEST_START;
     digest = qn_digest_add(digest, of_op, sizeof *of_op);
   }
   return digest;
 }
 
+qn_digest qn_specs_of(const qn_expression *expression) { return specs_of_ops(expression->n_ops, expression->ops); }
 
 /* The copy op of an expression that only calls one on its inputs in order. Then the op's promotion holds, and elements that
  * have the promoted dtype keep their bits, as in a call of the op itself. */
@@ -114,7 +115,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   if (status) return status;
   specialised->dtypes = own->dtypes;
   specialised->n_nodes = typed->n_values;
-  if (expression->n_axes) return qn_row_stages_build(expression, typed, fused->generator, fused->jit, qn_specs_of(expression), &own->rows);
+  if (expression->n_axes) return qn_row_stages_build(expression, typed, fused->generator, fused->jit, specs_of_ops, &own->rows);
   const qn_builtin *builtin = moving_builtin(expression, own->dtypes);
   if (!builtin) builtin = single_builtin(expression, typed);
   if (builtin) {

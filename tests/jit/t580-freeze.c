@@ -3,7 +3,8 @@
  * t580-freeze.c: the program whose kernels t580-freeze.sh builds ahead: some expressions, on some dtypes and layouts.
  * Prints a line for each call: what it was, its tier, how often a compiler ran, a hash of the outputs; then which modules
  * are mapped.
- *   t580-freeze [--jit off|sync|async] [--only NAME] [--record FILE] [--spec FILE] [--register]
+ *   t580-freeze [--jit off|sync|async] [--only NAME] [--record FILE] [--spec FILE] [--register] [--rows]
+ * --rows: expressions that reduce, which sources do not name. With --spec: one with an op of it.
  * --record: by quern_record, asked for in the midst and ended before the last expression. */
 #include <math.h> /* INFINITY is a macro here, and a word of expressions */
 #include <stdio.h>
@@ -36,6 +37,11 @@ static const expression expressions[] = {
     {"scaled", QUERN_KERNEL(scaled, param s; y = s * x + 1), 1, 1, 1},
     {"four", QUERN_KERNEL(four, y = a * b + c * d), 4, 0, 1},
     {"ends", QUERN_KERNEL(ends, y = x > 0 ? minimum(x * PI, w) : x < -4 ? -INFINITY : 0x1.8p1 * x - w), 2, 0, 1},
+};
+static const expression reducing[] = {
+    {"softmax", "e = exp(x - max(x, axis=-1)); y = e / sum(e, axis=-1)", 1, 0, 1},
+    {"distance", "param s; sum((x - w) * (x - w) * s, axis=0, keepdims=1)", 2, 1, 1},
+    {"spread", "i64 n = count_nonzero(x); max(x) - min(x); ", 1, 0, 1},
 };
 /* The same once more, as a second source would have it. */
 #define AGAIN QUERN_KERNEL(bias_gelu, \
@@ -153,9 +159,10 @@ static int call(quern_op *op, const char *name, int n_in, int dtype, const layou
   }
   if (quern_op_infer(op, n_in, in, n_out, shapes)) return 1;
   for (int k = 0; k < n_out; k++) {
-    operand[4 + k] = (DLTensor){.data = memory[4 + k], .device = {kDLCPU, 0}, .ndim = layout->ndim,
-                                .dtype = shapes[k].dtype, .shape = (int64_t *)layout->shape};
-    if (layout->is_in_place && k == 0 && dtype_of(shapes[0].dtype) == dtype) operand[4] = operand[0];
+    operand[4 + k] = (DLTensor){.data = memory[4 + k], .device = {kDLCPU, 0}, .ndim = shapes[k].ndim, .dtype = shapes[k].dtype,
+                                .shape = shapes[k].shape};
+    const int is_full = shapes[k].ndim == layout->ndim && memcmp(shapes[k].shape, layout->shape, (size_t)layout->ndim * 8) == 0;
+    if (layout->is_in_place && k == 0 && is_full && dtype_of(shapes[0].dtype) == dtype) operand[4] = operand[0];
     out[k] = &operand[4 + k];
   }
   const quern_scalar three = {QUERN_F64, {.f = {2.75, 0}}};
@@ -164,9 +171,11 @@ static int call(quern_op *op, const char *name, int n_in, int dtype, const layou
                            .n_params = quern_op_describe(op)->n_params};
   char explain[4096] = "", tier[64], compiles[64];
   if (quern_op_call(op, n_in, in, n_out, out, &with)) return 1;
-  int64_t n = 1;
-  for (int d = 0; d < layout->ndim; d++) n *= layout->shape[d];
-  for (int k = 0; k < n_out; k++) hash = hash_of(out[k]->data, (size_t)n * out[k]->dtype.bits / 8, hash);
+  for (int k = 0; k < n_out; k++) {
+    int64_t n = 1;
+    for (int d = 0; d < shapes[k].ndim; d++) n *= shapes[k].shape[d];
+    hash = hash_of(out[k]->data, (size_t)n * out[k]->dtype.bits / 8, hash);
+  }
   if (quern_op_explain(op, n_in, in, n_out, out, &with, explain, sizeof explain)) return 1;
   say("tier:", explain, tier);
   say("compiles:", explain, compiles);
@@ -181,6 +190,7 @@ static int all_calls(quern_ctx *ctx, const char *name, const char *text, int n_i
     if (dtype != I64 && !takes_floats) continue;
     for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
       if (n_in < 2 && layouts[l].is_for_two) continue;
+      if (strstr(text, "axis") && layouts[l].ndim == 0) continue; /* there is none */
       if (n_in > 3 && n_broadcast(&layouts[l])) continue; /* not built so */
       if (call(op, name, n_in, dtype, &layouts[l])) {
         quern_op_release(op);
@@ -212,11 +222,13 @@ int main(int argc, char **argv) {
   const int n = sizeof expressions / sizeof expressions[0];
   quern_options options = {.size = sizeof options, .threads = 1, .cache_dir = ""};
   quern_ctx *ctx;
-  int failed = 0;
+  int failed = 0, rows = 0;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--register") == 0) {
       const int status = frozen_register ? frozen_register() : -1000;
       printf("register: %d %s\n", status, status ? quern_last_error() : "");
+    } else if (strcmp(argv[i], "--rows") == 0) {
+      rows = 1;
     } else if (i + 1 < argc) {
       const char **option = strcmp(argv[i], "--jit") == 0      ? &jit
                             : strcmp(argv[i], "--only") == 0   ? &only
@@ -229,7 +241,11 @@ int main(int argc, char **argv) {
   if (quote != '"' || strlen(quoted) < 9) return 3;
   if (ahead_register && ahead_register()) return 3; /* registered twice: no matter */
   if (quern_ctx_create(&options, &ctx)) return 3;
-  if (spec) {
+  if (rows) {
+    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = sum(acme.swish(x, 0.5) + b, axis=-1)", 2, 1));
+    for (size_t i = 0; i < sizeof reducing / sizeof reducing[0] && !failed; i++)
+      failed = all_calls(ctx, reducing[i].name, reducing[i].text, reducing[i].n_in, reducing[i].takes_floats);
+  } else if (spec) {
     failed = quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.swish(x, 0.5) + b", 2, 1);
   } else {
     for (int i = 0; i < n && !failed; i++) {

@@ -95,6 +95,8 @@ wrong() { # wrong NAME TEXT WORDS
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
+wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:38: broken: it reduces: its kernels are compiled at run time'
+wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
 wrong 'no expression' 'const char *k = QUERN_KERNEL(broken);' '^wrong\.c:2:17: expected QUERN_KERNEL\(name, expression\)'
@@ -296,6 +298,21 @@ grep -q '^register: -17 .*numerics version 999.*freeze' said; ok $? '  is refuse
 grep -v '^register' other.said >other.calls
 all_are interpreter other.calls; ok $? '  and serves nothing'
 
+# ---- a record of expressions that reduce: the stages of their rows
+./plain --rows >rows.said 2>&1
+ok $? 'expressions that reduce: interpreted'
+QUERN_RECORD=rows.record ./plain --rows >said 2>&1 && same_bits rows.said said
+ok $? '  recorded'
+[ "$(grep -c '^rows: in 0' rows.record)" -ge 8 ]; ok $? '  the stages of their rows'
+try '  frozen' build_lua freeze --record rows.record --out rows
+try '  compiled without a warning' sh "$source/tests/support/build-tree.sh" gcc rows rows.o -std=c11 -O1 $strict -I"$source/include"
+link rows.frozen rows.o/*.o >said 2>&1 && ./rows.frozen --rows >frozen.said 2>&1
+ok $? '  run'
+rows_are_frozen() { awk '!/^maps:/ && $4 != "frozen" { print; bad++ } END { exit bad || NR < 20 }' "$1" >said 2>&1; }
+rows_are_frozen frozen.said; ok $? '  by the kernels built ahead'
+same_bits rows.said frozen.said; ok $? '  with the same bits'
+no_modules frozen.said; ok $? '  with no module mapped'
+
 # ---- records as they may come
 refused_record() { # refused_record NAME WORDS: bad.record
   rm -rf wrong
@@ -316,6 +333,13 @@ head_of >bad.record
 refused_record 'a record of nothing' '^bad\.record: no kernels'
 sed 's/$/\r/' app.record >bad.record
 refused_record 'a record through a machine that ends lines otherwise' '^bad\.record:1:1: '
+for text in 'rows: ' 'rows: out 0' 'rows: in 0 f32; out 1' 'rows: in 0 f32' 'rows: in 1 f32; out 0' 'rows: in 0 f99; out 0' 'rows: in x f32; out 0' \
+    'rows: in 0 f64; out 0' 'rows: in 0 f32; evil 0; out 0' 'rows: in 0 f32; prim evil f32 0; out 1' 'rows: in 0 f32; prim add f32 0; out 1' \
+    'rows: in 0 f32; op nope f32 0 0; out 1' 'rows: in 0 f32; op add f32 0 0; out 1' 'rows: in 0 f32; const f32 zz; out 1' \
+    'rows: in 0 f32; kernel qk_nope_f32_stage1_f32_f32_2d_cc 0 0; out 1' 'rows: in 0 f32; kernel 0; out 1' 'rows: in 0 f32; param a;b f32; out 0'; do
+  { head_of; block qj_1 "$text" 'f32 > f32' '2d cc'; } >bad.record
+  refused_record "a stage that is none: $text" '^qj_1: '
+done
 { head_of; block qj_1 'x0 + + )' 'f32 > f32' '1d cc'; } >bad.record
 refused_record 'no expression' '^qj_1: .*:1:8: '
 { head_of; block qj_1 'v0 = nope.nothing ( x0 )' 'f32 > f32' '1d cc' 00112233445566778899aabbccddeeff; } >bad.record
@@ -429,6 +453,16 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   ./spec-app --spec acme.lua >frozen.said 2>&1
   all_are frozen frozen.said; ok $? '  all of it frozen'
   same_bits spec.said frozen.said; ok $? '  with the same bits'
+  ./plain --rows --spec acme.lua >rows.said 2>&1
+  ok $? 'an op of a spec in an expression that reduces'
+  QUERN_RECORD=rows-spec.record ./plain --rows --spec acme.lua >said 2>&1 && same_bits rows.said said
+  ok $? '  recorded'
+  refused_cleanly '  not frozen without its spec' 'acme\.swish' build_lua freeze --record rows-spec.record --out rows-spec
+  try '  frozen with it' build_lua freeze --record rows-spec.record --spec acme.lua --out rows-spec
+  sh "$source/tests/support/build-tree.sh" gcc rows-spec rows-spec.gcc -O0 -I"$source/include" >said 2>&1 && link rows-app rows-spec.gcc/*.o >said 2>&1
+  ok $? '  compiled'
+  ./rows-app --rows --spec acme.lua >frozen.said 2>&1
+  rows_are_frozen frozen.said && same_bits rows.said frozen.said; ok $? '  all of it frozen, with the same bits'
   echo 'const char *k = QUERN_KERNEL(spec, y = acme.swish(x, 0.5) + b);' >uses.c
   build_lua generate --scan uses.c --spec acme.lua --dtypes f32,f16,i64 --prefix ahead --out uses >said 2>&1 &&
     sh "$source/tests/support/build-tree.sh" gcc uses uses.gcc -O0 -I"$source/include" >said 2>&1 && link scan-app uses.gcc/*.o >said 2>&1

@@ -277,14 +277,16 @@ static int run_step(subject *s, const step *of, operand *arg, operand *value) {
   return status == QUERN_OK;
 }
 
-/* What the outputs must be; 0: a reduction of no elements is refused. */
+/* What the outputs must be; 0: a reduction of no elements is refused. In expressions that of logsumexp is, too, since its max is. */
 static int compose(subject *s, operand *wanted) {
   operand r[MOST_STEPS] = {0};
-  int good = 1;
+  int good = 1, is_empty = 0;
+  for (int d = 0; d < s->ndim; d++) is_empty |= s->shape[d] == 0 && s->axes >> d & 1;
+  for (int d = 0; d < s->ndim; d++) is_empty &= s->shape[d] != 0 || (s->axes >> d & 1) != 0;
   for (int k = 0; k < s->n_steps; k++) {
     operand arg;
     value_of(s, s->steps[k].arg, r, &arg);
-    good &= run_step(s, &s->steps[k], &arg, &r[k]);
+    good &= run_step(s, &s->steps[k], &arg, &r[k]) && !(is_empty && strcmp(s->steps[k].name, "logsumexp") == 0);
     operand_free(&arg);
   }
   for (int k = 0; k < s->n_out; k++) value_of(s, s->out[k].cut, r, &wanted[k]);
@@ -431,6 +433,301 @@ static void test_random(int n, int every_clang, int every_cc) {
   group_end();
 }
 
+/* ---- Single cases ------------------------------------------------------------------------------------------------ */
+
+/* A shape as text: "4,3"; "-": none. */
+static int read_shape(const char *text, int64_t *shape) {
+  int n = 0, used;
+  if (*text == '-') return 0;
+  for (long long extent; sscanf(text, "%lld%n", &extent, &used) == 1; text += used + (text[used] == ','), n++) shape[n] = extent;
+  return n;
+}
+
+/* Compact f32 inputs x and y, of which y may be missing (NULL). */
+static int make_pair(operand *in, const char *x, const char *y, rng *r) {
+  int64_t shape[8];
+  operand_make(&in[0], REF_F32, read_shape(x, shape), shape, NULL, r);
+  if (y) operand_make(&in[1], REF_F32, read_shape(y, shape), shape, NULL, r);
+  return 1 + (y != NULL);
+}
+
+static const struct refused {
+  const char *text, *x, *y;
+  quern_status status;
+  const char *words;
+} refused_ones[] = {
+    {"sum(x, axis=2)", "4,3", NULL, QUERN_E_ARGUMENT, "axis 2 of an argument of 2 dimensions"},
+    {"sum(x, axis=-3)", "4,3", NULL, QUERN_E_ARGUMENT, "axis -3 of an argument of 2 dimensions"},
+    {"sum(x, axis=-32)", "4", NULL, QUERN_E_ARGUMENT, "axis -32 of an argument of 1 dimension"},
+    {"sum(x, axis=0)", "-", NULL, QUERN_E_ARGUMENT, "axis 0 of an argument of 0 dimensions"},
+    {"sum(x, axis=(0, 0))", "4,3", NULL, QUERN_E_ARGUMENT, "axis 0 is given twice"},
+    {"sum(x, axis=(1, -1))", "4,3", NULL, QUERN_E_ARGUMENT, "axis -1 is given twice"},
+    {"sum(x, axis=0) + sum(x, axis=1)", "4,3", NULL, QUERN_E_UNSUPPORTED, "write an expression for each"},
+    {"softmax(x, axis=0) * max(x)", "4,3", NULL, QUERN_E_UNSUPPORTED, "different axes"},
+    {"sum(sum(x))", "4,3", NULL, QUERN_E_UNSUPPORTED, "reduced already"},
+    {"sum(sum(x, axis=0), axis=1)", "4,3", NULL, QUERN_E_UNSUPPORTED, "reduced already"},
+    {"sum((f32)2) + x", "4,3", NULL, QUERN_E_UNSUPPORTED, "numbers alone"},
+    {"x + sum(y)", "4,3", "1,3", QUERN_E_UNSUPPORTED, "extent 1 along axis 0"},
+    {"sum(max(x, axis=0) * y, axis=0)", "4,3", "1,3", QUERN_E_UNSUPPORTED, "extent 1 along axis 0"},
+    {"sum(x, axis=0) + sum(y, axis=0)", "4,3", "3", QUERN_E_UNSUPPORTED, "different axes"},
+    {"sum(x * y, axis=1)", "4,3", "2,3", QUERN_E_SHAPE, "y"},
+    {"max(x, axis=0)", "0,4", NULL, QUERN_E_ARGUMENT, "max of none is not defined"},
+    {"grad(sum(x), x)", "4", NULL, QUERN_E_DTYPE, "no derivative"},
+    {"grad(y * softmax(x), x)", "4", "4", QUERN_E_DTYPE, "no derivative"},
+};
+
+static void test_refused(void) {
+  rng r;
+  rng_seed(&r, 24490);
+  for (size_t i = 0; i < sizeof refused_ones / sizeof *refused_ones; i++) {
+    const struct refused *c = &refused_ones[i];
+    operands o;
+    quern_shape shape = {.size = sizeof shape};
+    DLManagedTensorVersioned *made = NULL;
+    char text[2000];
+    int64_t extents[2] = {4, 3};
+    quern_op *op = op_from(ways[2], c->text);
+    memset(&o, 0, sizeof o);
+    o.n_in = make_pair(o.in, c->x, c->y, &r);
+    o.n_out = 1;
+    operand_make(&o.out[0], REF_F32, strstr(c->text, "x +") || strstr(c->text, "softmax") ? 2 : 1, extents, NULL, &r);
+    operands_point(&o);
+    refuses(op, &o, NULL, c->status, c->words, c->text);
+    if (!strstr(c->words, "none")) { /* shapes can be told of no elements */
+      is_int(quern_op_measure(op, o.n_in, o.ins, 1, &shape, NULL), c->status, "  nor measured");
+      is_int(quern_op_infer(op, o.n_in, o.ins, 1, &shape), c->status, "  nor inferred");
+    }
+    is_int(quern_op_call_alloc(op, o.n_in, o.ins, 1, &shape, &made, NULL, NULL), c->status, "  nor called with memory");
+    is_int(quern_op_explain(op, o.n_in, o.ins, 1, o.outs, NULL, text, sizeof text), c->status, "  nor explained");
+    ok(!made, "  nothing was made");
+    operands_free(&o);
+    quern_op_release(op);
+  }
+}
+
+/* Reductions that are too many, or too deep: at the first call, and none of it written. */
+static void test_limits(void) {
+  static char many[65536], deep[65536];
+  rng r;
+  rng_seed(&r, 24491);
+  int n = 0, d = 0;
+  for (int i = 0; i < 17; i++) n += sprintf(many + n, "%ssum(x * %d)", i ? " + " : "", i);
+  for (int i = 0; i < 11; i++) d += sprintf(deep + d, "x - max(");
+  d += sprintf(deep + d, "x");
+  for (int i = 0; i < 11; i++) d += sprintf(deep + d, ")");
+  for (int k = 0; k < 2; k++) {
+    operands o;
+    quern_op *op = op_from(ways[1], k ? deep : many);
+    operands_vector(&o, "f32", "f32", 40, &r);
+    if (!k) o.out[0].t.ndim = 0;
+    refuses(op, &o, NULL, QUERN_E_LIMIT, "more than", k ? "eleven reductions of what was reduced" : "seventeen reductions");
+    operands_free(&o);
+    quern_op_release(op);
+  }
+  /* sixteen are not, over a row of any length */
+  many[strrchr(many, '+') - many] = 0;
+  for (int k = 0; k < 2; k++) {
+    const int64_t length = k ? 300000 : 100;
+    double sum = 0;
+    operand x, y;
+    quern_op *op = op_from(ways[1], many);
+    operand_vector(&x, REF_F32, length, &r);
+    for (int64_t i = 0; i < length; i++) ((float *)x.t.data)[i] = (float)(i % 5), sum += (double)(i % 5) * 120;
+    operand_make(&y, REF_F32, 0, NULL, NULL, &r);
+    DLTensor *in = &x.t, *out = &y.t;
+    is_int(quern_op_call(op, 1, &in, 1, &out, NULL), QUERN_OK, "sixteen reductions of %d elements: %s", (int)length, quern_last_error());
+    ok(fabs(*(float *)y.t.data - sum) <= 1e-5 * sum, "  and their sum is right");
+    operand_free(&x);
+    operand_free(&y);
+    quern_op_release(op);
+  }
+  /* texts that are too much are refused as they are read */
+  n = 0;
+  for (int i = 0; i < 10000; i++) n += snprintf(many + n, sizeof many - (size_t)n, "max(");
+  quern_op *op = NULL;
+  is_int(quern_op_compile(ways[1], many, &op), QUERN_E_LIMIT, "ten thousand calls in each other: %s", quern_last_error());
+  n = sprintf(many, "sum(x)");
+  while (n < 60000) n += sprintf(many + n, "+sum(x)");
+  is_int(quern_op_compile(ways[1], many, &op), QUERN_E_LIMIT, "eight thousand beside each other: %s", quern_last_error());
+}
+
+/* The value of a line of explain, summed over all of them: how many there are. */
+static int count_lines(quern_op *op, DLTensor *x, DLTensor *y, const char *words) {
+  char text[8000];
+  int n = 0;
+  if (quern_op_explain(op, 1, &x, 1, &y, NULL, text, sizeof text)) bail("%s", quern_last_error());
+  for (const char *at = text; (at = strstr(at, words)); at++) n++;
+  return n;
+}
+
+/* Equal reductions are one, however their axes and results are written; others are not. */
+static void test_shared(void) {
+  static const struct {
+    const char *text;
+    int n;
+  } cases[] = {
+      {"sum(x) / (sum(x) + 1)", 1},
+      {"sum(x, axis=0) + sum(x, axis=(0)) * sum(x, keepdims=1, axis=0)", 1},
+      {"sum(x, axis=(0, 1)) - sum(x, axis=(0, 1,))", 1},
+      {"sum(x) + sum(x, axis=(0, 1))", 2}, /* equal by the shape alone */
+      {"sum(x) + sum(x * 1)", 2},
+  };
+  rng r;
+  rng_seed(&r, 24492);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int64_t shape[2] = {5, 7};
+    operand x, y;
+    quern_op *op = op_from(ways[1], cases[i].text);
+    quern_shape result = {.size = sizeof result};
+    operand_make(&x, REF_F32, 2, shape, NULL, &r);
+    DLTensor *in = &x.t;
+    is_int(quern_op_measure(op, 1, &in, 1, &result, NULL), QUERN_OK, "%s", cases[i].text);
+    make_as(&y, &result);
+    is_int(count_lines(op, &x.t, &y.t, "pack_sum_inner"), cases[i].n, "  reduces so often");
+    operand_free(&x);
+    operand_free(&y);
+    quern_op_release(op);
+  }
+}
+
+/* Into the memory of an input: the same as into another. */
+static void test_in_place(void) {
+  static const struct {
+    const char *text;
+    int64_t shape[3];
+  } cases[] = {
+      {"y = softmax(x, axis=-1)", {3, 5, 40}},        {"y = softmax(x, axis=1)", {3, 50, 4}},
+      {"y = x - max(x, axis=-1)", {2, 2, 3000}},      {"e = exp(x - max(x, axis=0)); y = e / sum(e, axis=0)", {30, 3, 3}},
+      {"y = (x - mean(x, axis=-1)) / sqrt(mean(square(x - mean(x, axis=-1)), axis=-1) + 1e-5)", {4, 3, 300}},
+      {"y = x / sum(x)", {7, 11, 13}},
+  };
+  rng r;
+  rng_seed(&r, 24493);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int way = 1; way < N_WAYS; way += way == 1 ? BY_HOST - 1 : 1) {
+      operand x, y[2];
+      if (!ways[way]) continue;
+      quern_op *op = op_from(ways[way], cases[i].text);
+      const int n_out = quern_op_describe(op)->n_out;
+      operand_make(&x, REF_F32, 3, cases[i].shape, NULL, &r);
+      for (int k = 0; k < 2; k++) operand_make(&y[k], REF_F32, 3, cases[i].shape, NULL, &r);
+      DLTensor *in = &x.t, *out[2] = {&y[0].t, &y[1].t};
+      is_int(quern_op_call(op, 1, &in, n_out, out, NULL), QUERN_OK, "%s, %s", cases[i].text, way_name(way));
+      const operand wanted = y[n_out - 1];
+      out[n_out - 1] = in;
+      is_int(quern_op_call(op, 1, &in, n_out, out, NULL), QUERN_OK, "  in place: %s", quern_last_error());
+      ok(same_elements(&x, &wanted), "  the same");
+      operand_free(&x);
+      for (int k = 0; k < 2; k++) operand_free(&y[k]);
+      quern_op_release(op);
+    }
+}
+
+/* A reduction that no output needs; outputs of params alone; a derivative that is 0. */
+static void test_odd(void) {
+  static const struct {
+    const char *text;
+    int is_full, is_right;
+    float wanted;
+  } cases[] = {
+      {"f32 t = sum(x); y = x * 0 + 3", 1, 1, 3}, {"param p; f32 t = sum(x); y = (f32)p", 1, 1, 0.5f},
+      {"param p; y = sum(x * 0) + p", 0, 1, 0.5f}, {"param p; y = p * (f32)count_nonzero(x) / (f32)count_nonzero(x)", 0, 1, 0.5f},
+      {"y = sum(x, axis=()) - x", 1, 1, 0},        {"y = grad(sum(x * x, axis=0) * w, w) * 0 + 2", 0, 1, 2},
+  };
+  rng r;
+  rng_seed(&r, 24494);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int64_t shape[2] = {3, 4};
+    const quern_scalar half = real(0.5);
+    quern_op *op = op_from(ways[1], cases[i].text);
+    const quern_op_info *info = quern_op_describe(op);
+    const quern_call call = {.size = sizeof call, .params = &half, .n_params = info->n_params};
+    operand x[2], y;
+    quern_shape result = {.size = sizeof result};
+    for (int k = 0; k < 2; k++) {
+      operand_make(&x[k], REF_F32, 2, shape, NULL, &r);
+      for (int j = 0; j < 12; j++) ((float *)x[k].t.data)[j] = (float)(j + 1);
+    }
+    DLTensor *in[2] = {&x[0].t, &x[1].t}, *out = &y.t;
+    is_int(quern_op_measure(op, info->n_in, in, 1, &result, &call), QUERN_OK, "%s: %s", cases[i].text, quern_last_error());
+    make_as(&y, &result);
+    is_int(quern_op_call(op, info->n_in, in, 1, &out, &call), QUERN_OK, "  called: %s", quern_last_error());
+    int is_right = 1;
+    for (int64_t j = 0; j < ref_n_elements(&y.t); j++) is_right &= ref_get(y.d, (char *)y.t.data + j * ref_dtype_size(y.d)) == ref_from_double(y.d, cases[i].wanted);
+    ok(is_right && ref_n_elements(&y.t) > 0, "  every element is %g", (double)cases[i].wanted);
+    for (int k = 0; k < 2; k++) operand_free(&x[k]);
+    operand_free(&y);
+    quern_op_release(op);
+  }
+}
+
+/* ---- Many threads, a child --------------------------------------------------------------------------------------- */
+
+typedef struct shared_call {
+  quern_op *op;
+  float x[6][50];
+  float wanted[6];
+  int n_bad;
+} shared_call;
+
+static void *call_often(void *arg) {
+  shared_call *s = arg;
+  const int64_t shape[2] = {6, 50}, rows = 6;
+  int n_bad = 0;
+  for (int i = 0; i < 30; i++) {
+    float y[6] = {0};
+    DLTensor x = {.data = s->x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = (int64_t *)(uintptr_t)shape},
+             t = {.data = y, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = (int64_t *)(uintptr_t)&rows};
+    DLTensor *in = &x, *out = &t;
+    n_bad += quern_op_call(s->op, 1, &in, 1, &out, NULL) != QUERN_OK || memcmp(y, s->wanted, sizeof y) != 0;
+  }
+  __atomic_add_fetch(&s->n_bad, n_bad, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+static int call_in_child(void *arg) {
+  shared_call *s = arg;
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 2});
+  quern_op *old = s->op;
+  call_often(s);
+  s->op = op_from(ctx, "logsumexp(x * 2, axis=1)");
+  call_often(s);
+  quern_op_release(s->op);
+  quern_ctx_release(ctx);
+  s->op = old;
+  return s->n_bad != 0;
+}
+
+/* The first calls of one op come from many threads at once; and from a child of the process. */
+static void test_threads(void) {
+  static const int32_t modes[] = {QUERN_JIT_OFF, QUERN_JIT_ASYNC, QUERN_JIT_SYNC};
+  rng r;
+  rng_seed(&r, 24495);
+  for (int m = 0; m < 3; m++) {
+    static shared_call s;
+    pthread_t threads[8];
+    quern_ctx *ctx = ctx_with((quern_options){.jit = modes[m], .threads = 2});
+    memset(&s, 0, sizeof s);
+    for (int i = 0; i < 6; i++)
+      for (int j = 0; j < 50; j++) s.x[i][j] = (float)(4 * rng_unit(&r) - 2);
+    const char *text = "logsumexp(x * 2, axis=1)";
+    quern_op *first = op_from(ways[1], text);
+    const int64_t shape[2] = {6, 50}, rows = 6;
+    DLTensor x = {.data = s.x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = (int64_t *)(uintptr_t)shape},
+             t = {.data = s.wanted, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = (int64_t *)(uintptr_t)&rows};
+    DLTensor *in = &x, *out = &t;
+    if (quern_op_call(first, 1, &in, 1, &out, NULL)) bail("%s", quern_last_error());
+    quern_op_release(first);
+    s.op = op_from(ctx, text);
+    for (int k = 0; k < 8; k++) pthread_create(&threads[k], NULL, call_often, &s);
+    for (int k = 0; k < 8; k++) pthread_join(threads[k], NULL);
+    is_int(s.n_bad, 0, "eight threads make the first calls, mode %d", (int)modes[m]);
+    is_int(in_child(call_in_child, &s), 0, "  and a child goes on");
+    quern_op_release(s.op);
+    quern_ctx_release(ctx);
+  }
+}
+
 /* ---- Levels ------------------------------------------------------------------------------------------------------ */
 
 static void test_levels(const char *program) {
@@ -460,9 +757,15 @@ int main(int argc, char **argv) {
   ways[BY_HOST] = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 7, .parallel_for = backwards_for});
   if (!is_child && compiles_with(NULL, "clang")) ways[BY_CLANG] = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 2});
   if (!is_child && compiles_with("cc", "cc")) ways[BY_CC] = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 2, .cc = "cc"});
-  const int n = is_child ? 60 : SANITIZED ? 150 : 500;
-  test_random(n, 10, 250);
+  const int n = is_child ? 60 : SANITIZED ? 150 : 400;
+  test_random(n, 12, 200);
   if (!is_child) {
+    test_refused();
+    test_limits();
+    test_shared();
+    test_in_place();
+    test_odd();
+    test_threads();
     test_levels(argv[0]);
   }
   for (int k = 0; k < N_WAYS; k++) quern_ctx_release(ways[k]);

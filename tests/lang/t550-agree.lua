@@ -51,7 +51,10 @@ local ops = {}
 for _, op in ipairs(model.ops) do
   local outputs = kinds.of(op).refusal and {} or op.outputs
   for _, output in ipairs(outputs) do
-    ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = op.params }
+    local own, kind = {}, kinds.of(op)
+    for _, param in ipairs(op.params) do own[#own + 1] = not param.is_shape and param or nil end
+    ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = own,
+                      reduces = kind.has_stages, is_reduced = op.is_reduced }
   end
 end
 local primitives = {}
@@ -82,12 +85,17 @@ local function weak(names, depth)
   return weak(names, depth - 1) .. " " .. (chance(3) and pick { "<<", "&" } or pick { "+", "-", "*", "/" }) .. " " .. weak(names, depth - 1)
 end
 
+local AXES = { "axis=0", "axis = -1", "axis=(0, 1)", "axis=(1,)", "axis=()", "axis=0, keepdims=1", "keepdims=0", "keepdims=1, axis=(-1,-2)",
+               "axis=-3" }
+
 local function call(names, depth, kind)
   if chance(60) then
     local op = pick(ops)
     local list = {}
     for k, input in ipairs(op.inputs) do list[k] = expression(names, depth - 1, input.type == "bool" and "bool" or kind) end
     for k = 1, math.random(0, #op.params) do list[#op.inputs + k] = weak(names, 2) end
+    local axes = op.reduces and chance(70) and pick(AXES)
+    if axes and (op.is_reduced or not axes:find "keepdims" or chance(5)) then list[#list + 1] = axes end
     return op.name .. "(" .. table.concat(list, ", ") .. ")"
   end
   local primitive = pick(primitives)
@@ -244,6 +252,36 @@ for word in ("cos sin tan min max mod round cosh atan2 cbrt softmax silu elu nor
              .. "e as_u as_f as_i3 rin fmaa"):gmatch "%S+" do
   if not is_known(word) then add_misspelt(word .. "(x)", "notfound") end
 end
+
+-- Texts with reductions: right ones, and wrong ones, of which both say the same.
+local reducing = {}
+local function add_reducing(text, is_right)
+  reducing[#reducing + 1] = { at = #cases + 1, text = text, is_right = is_right }
+  local canonical, known = host.canonical(model, text)
+  local dtypes = {}
+  for k, name in ipairs(known and known.inputs or {}) do dtypes[k] = KIND_OF_NAME[name] and KIND_OF_NAME[name][1] or "f32" end
+  cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
+end
+for _, text in ipairs {
+  "sum(x, axis=0)", "s = sum(exp(x - max(x, axis=-1)), axis=-1)", "sum(x, axis=(0, 2), keepdims=1)", "sum(x, axis=())", "sum(x, axis=(1,))",
+  "sum(x, keepdims=0, axis=3)", "softmax(x, axis=1)", "sum(x) / (sum(x) + 1)", "sum(x, axis=(0)) + sum(x, axis=0, keepdims=1) * sum(y, axis=0)",
+  "f32 axis = x * 2; keepdims = sum(axis, axis=0)", "sum(axis, axis=-1, keepdims=1) + axis * keepdims", "param axis; sum(x * axis, axis=0)",
+  "axis = x", "keepdims = sum(x, keepdims = 1); t = keepdims + 1", "sum(x, axis = - 2)", "sum(x, axis=0x1, keepdims=-0)", "sum(x, axis=32)",
+  "mean(i) + mean(j)", "mean(m)", "logsumexp(i)", "any(x > 0, axis=0) ? x : y", "count_nonzero(x)", "prod(m)", "all((u8)i)",
+  "max(max(x)) + min(sum(x))", "grad(x * x + sum(y), x)", "grad(sum(y) * x, x)", "grad(sum((f32)(i32)x) * x, x)", "grad(sum(x), y) + y",
+  "softmax(x - logsumexp(x, axis=0), axis=0)", "mean((f16)x) * (f16)x", "softmax((bf16)x)", "sum((f16)x, axis=0) + max((f16)x, axis=0)",
+} do add_reducing(text, true) end
+for _, text in ipairs {
+  "sum(x, axis=)", "sum(x, axis=(0", "sum(x, axis=(0 1))", "sum(x, axis=1.5)", "sum(x, axis=1e9)", "sum(x, axis=33)", "sum(x, axis=-33)",
+  "sum(x, axis=-9223372036854775808)", "sum(x, axis=-9223372036854775807)", "sum(x, axis=99999999999999999999)", "sum(x, axis=010)",
+  "sum(x, axis=0xffffffffffffffff)", "sum(x, axis=+1)", "sum(x, axis=y)", "sum(x, axis=((0)))", "sum(x, axis=(((", "sum(x, axis=(0,,1))",
+  "sum(x, axis=0, axis=1)", "sum(x, axis=(), axis=0)", "sum(x, keepdims=2)", "sum(x, keepdims=-1)", "sum(x, keepdims=(1))", "sum(x, keepdims=",
+  "sum(x, keepdims=1, keepdims=1)", "sum(x, dim=0)", "sum(x, f32=0)", "sum(x, axis=0, y)", "sum(x, axis=0 y)", "sum(x, axis=0", "sum(x, axis=0,",
+  "sum(axis=0)", "sum()", "sum(x, 1)", "sum(x, axis == 1)", "sum(x,)", "sum(x, axis=0,)", "max(x, y)", "min(x, 0)", "max(x, y, axis=0)",
+  "softmax(x, keepdims=1)", "exp(x, axis=0)", "x, axis=0", "sum(x, axis=(" .. ("0,"):rep(32) .. "0))", "sum(x, " .. ("a"):rep(64) .. "=1)",
+  "sum(x, axis=" .. ("1"):rep(30) .. ")", ("sum("):rep(5), ("sum("):rep(50), ("sum("):rep(200), ("sum("):rep(201), ("max(axis="):rep(7), "sum(axis",
+  "grad(sum(x), x)", "grad(softmax(x), x)", "grad(sum(x * y) * y, x)", "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
+} do add_reducing(text, false) end
 
 -- Texts that nest so deep that both readers take them, or deeper
 local nested = {}
@@ -480,6 +518,18 @@ for _, case in ipairs(misspelt) do
 end
 tap.group_end()
 tap.ok(n_suggested > #callable, "%d misspelt names, %d suggestions", #misspelt, n_suggested)
+
+tap.group_begin("reductions: taken by both, or refused with the same words at the same place")
+for _, case in ipairs(reducing) do
+  tap.group_count()
+  local result, message = host.host_dag(model, case.text, cases[case.at].dtypes)
+  local c = answers[case.at]
+  local said, c_said = message and message:match "^[^\n]*", c.status ~= "OK" and c.message:match "^[^|]*" or nil
+  if (result ~= nil) ~= case.is_right or (c.status == "OK") ~= case.is_right or said ~= c_said then
+    tap.group_fail("%s\nLua: %s\nC: %s", case.text, said or "taken", c_said or "taken")
+  end
+end
+tap.group_end()
 
 tap.group_begin("200 levels are taken, 201 are not")
 for _, case in ipairs(nested) do

@@ -197,7 +197,7 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
   return status;
 }
 
-static quern_status check_run(const qn_decision *decision, const quern_call *given) {
+static quern_status check_scan_run(const qn_decision *decision, const quern_call *given) {
   const quern_op_info *info = &decision->called->builtin->info;
   int64_t params[N_PARAMS];
   quern_status status = read_params(info, given, params);
@@ -218,9 +218,9 @@ typedef struct scan_run {
   int32_t n_slices;
 } scan_run;
 
-static char *moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
 
-static void run_columns(const scan_run *run, char *const *ptr, int64_t count) {
+static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
   const qn_nest *nest = run->job.nest;
   const int64_t size = qn_dtype_infos[run->scan->dtype].size, from = 0;
   _Alignas(64) char carries[4 * COLUMNS * 8];
@@ -229,7 +229,7 @@ static void run_columns(const scan_run *run, char *const *ptr, int64_t count) {
   qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &from);
 }
 
-static void run_rows(const scan_run *run, char *const *ptr, int64_t rows) {
+static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
   const qn_nest *nest = job->nest;
   const uint8_t dtype = run->scan->dtype;
@@ -256,7 +256,7 @@ static void run_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   }
 }
 
-static void run_slice(void *arg, int64_t i) {
+static void scan_slice(void *arg, int64_t i) {
   const scan_run *run = arg;
   const qn_nest *nest = run->job.nest;
   const int32_t first = nest->n_reduced;
@@ -266,12 +266,12 @@ static void run_slice(void *arg, int64_t i) {
     char *ptr[2];
     for (int32_t k = 0; k < 2; k++) {
       ptr[k] = qn_ref_address(run->ref[k]);
-      if (nest->rank > first) ptr[k] = moved(ptr[k], begin * nest->stride[k][first]);
+      if (nest->rank > first) ptr[k] = scan_moved(ptr[k], begin * nest->stride[k][first]);
     }
     int64_t rest = tile / run->along;
     for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
-      for (int32_t k = 0; k < 2; k++) ptr[k] = moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
-    (run->by_columns ? run_columns : run_rows)(run, ptr, count);
+      for (int32_t k = 0; k < 2; k++) ptr[k] = scan_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
+    (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, count);
   }
 }
 
@@ -316,10 +316,10 @@ static void run_scan(const qn_decision *decision, const qn_ref *ref) {
   run.ref = ref;
   run.n_slices = slices_of(&run, slices);
   if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, run_slice, &run);
+    qn_slices_run(slices, run.n_slices, scan_slice, &run);
   else {
     run.n_slices = 1;
-    run_slice(&run, 0);
+    scan_slice(&run, 0);
   }
 }
 
@@ -335,15 +335,15 @@ static void write_initial(const scan_call *call) {
   }
   qn_params_number(&scalar, out->dtype, bits);
   char *at = qn_ref_address(out->ref);
-  if (call->given[3]) at = moved(at, (out->shape[call->axis] - 1) * strides[call->axis]);
+  if (call->given[3]) at = scan_moved(at, (out->shape[call->axis] - 1) * strides[call->axis]);
   for (;;) {
     memcpy(at, bits, out->size);
     int32_t d = out->ndim - 1;
     for (; d >= 0; d--) {
       if (d == call->axis) continue;
-      at = moved(at, strides[d]);
+      at = scan_moved(at, strides[d]);
       if (++index[d] < out->shape[d]) break;
-      at = moved(at, -index[d] * strides[d]);
+      at = scan_moved(at, -index[d] * strides[d]);
       index[d] = 0;
     }
     if (d < 0) return;
@@ -412,4 +412,4 @@ static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDL
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
 const qn_kind qn_kind_scan = {.name = "scan", .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
-                              .check_run = check_run, .call = call_scan, .explain = explain_scan};
+                              .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

@@ -17,7 +17,7 @@
 #define NARROW 512       /* columns of groups of lanes */
 #define MOST_COLUMNS 4096
 
-static int32_t log2_up(int64_t n) {
+static int32_t levels_of(int64_t n) {
   int32_t bits = 0;
   while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
   return bits;
@@ -45,7 +45,7 @@ static int32_t only_stage(const qn_row_program *program) {
 /* Waiting nodes of the further axes [n_joined, last). */
 static int32_t further_levels(const qn_nest *nest, int32_t last) {
   int32_t levels = 0;
-  for (int32_t d = nest->n_joined; d < last; d++) levels += log2_up(nest->n[d]) + 1;
+  for (int32_t d = nest->n_joined; d < last; d++) levels += levels_of(nest->n[d]) + 1;
   return levels;
 }
 
@@ -68,7 +68,7 @@ int qn_row_columns_plan(const qn_row_program *program, qn_row_job *job) {
   if (!has_kept && !has_fold) return 0;
   const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
   const int64_t values = 8 * program->n_rows + 16 * job->n_out, room = QN_ROW_SCRATCH - 512;
-  const int32_t levels = log2_up(chunks_of(job)) + 2 + further_levels(nest, has_kept ? kept : fold);
+  const int32_t levels = levels_of(chunks_of(job)) + 2 + further_levels(nest, has_kept ? kept : fold);
   job->piece = loaded ? 4 : QN_ROW_LANES;
   job->lanes = 1;
   job->n_levels = levels + 5;
@@ -88,7 +88,7 @@ int qn_row_columns_plan(const qn_row_program *program, qn_row_job *job) {
     if (columns < 16 && columns < n) return 0;
     job->rows = least(least(n, columns), MOST_COLUMNS);
   } else {
-    const int64_t stack = (log2_up(nest->n[fold]) + 2) * QN_ROW_LANES * width + values, columns = (room - stack) / (bytes + width);
+    const int64_t stack = (levels_of(nest->n[fold]) + 2) * QN_ROW_LANES * width + values, columns = (room - stack) / (bytes + width);
     job->rows = 1;
     job->block = 1;
     while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
@@ -245,7 +245,7 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   const uint8_t size = run->stack.size;
   char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
   node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
-  nodes.nodes = qn_row_take(frame, (log2_up(extent) + 2) * nodes.bytes);
+  nodes.nodes = qn_row_take(frame, (levels_of(extent) + 2) * nodes.bytes);
   for (int64_t tile = 0; tile < n_tiles; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);

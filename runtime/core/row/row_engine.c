@@ -10,8 +10,6 @@
 #include "core/row/row_columns.h"
 #include "core/row/row_load.h"
 
-static char *take(row_frame *frame, int64_t bytes) { return qn_row_take(frame, bytes); }
-
 static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
 /* The stride of operand k from row to row of a tile. */
@@ -40,10 +38,10 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
-/* The places of a part's elements, alike in all rows. */
-static value_place load_index(row_frame *frame, const stage_part *part) {
-  const int64_t count = part->count, first = part->place + part->first;
-  char *block = take(frame, count * 8);
+/* The places of a part's first elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part, int64_t count) {
+  const int64_t first = part->place + part->first;
+  char *block = qn_row_take(frame, count * 8);
   int64_t *place = (int64_t *)(void *)block;
   for (int64_t i = 0; i < count; i++) place[i] = first + i;
   return (value_place){block, 0};
@@ -52,12 +50,12 @@ static value_place load_index(row_frame *frame, const stage_part *part) {
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
-  if (k == QN_ROW_INDEX) return load_index(frame, part);
+  if (k == QN_ROW_INDEX) return load_index(frame, part, part->count);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
   const int64_t items = part->count * frame->rows;
-  char *block = take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : take(frame, items * job->size[k]);
+  char *block = qn_row_take(frame, items * size), *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, items * job->size[k]);
   qn_row_load(job, k, dtype, &rows, block, staging);
   return (value_place){block, part->count * size};
 }
@@ -66,7 +64,7 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(frame->job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
-  return (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+  return (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
 }
 
 /* is_forced: `from` is a block although the output lies as one. */
@@ -74,7 +72,7 @@ static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place f
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
   if (qn_row_is_direct(job, k, dtype) && !is_forced) return;
-  char *staging = job->dtype[k] == dtype ? NULL : take(frame, part->count * frame->rows * job->size[k]);
+  char *staging = job->dtype[k] == dtype ? NULL : qn_row_take(frame, part->count * frame->rows * job->size[k]);
   qn_row_store(job, k, dtype, &rows, from.ptr, staging);
 }
 
@@ -82,7 +80,7 @@ static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place f
 static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *ptr, const int64_t (*stride)[2], int64_t count,
                       int64_t rows) {
   const qn_row_steps *steps = stage->steps;
-  char *const before = frame->top, *scratch = take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
+  char *const before = frame->top, *scratch = qn_row_take(frame, 8 * steps->n_ones + steps->temp_bytes * count);
   const int32_t n = stage->n_in + stage->n_out;
   char *at[QN_MAX_OPERANDS];
   for (int64_t j = 0; j < rows; j++) {
@@ -115,14 +113,14 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
     } else if (value < QN_ROW_VALUE) {
       place[i] = is_written_last(job, at, i - stage->n_in)
                      ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
-                     : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
     } else if (value < QN_ROW_TEMP) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
     } else if (i >= stage->n_in) {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
-                              : (value_place){take(frame, part->count * frame->rows * size), part->count * size};
+                              : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
       frame->temp[value - QN_ROW_TEMP] = place[i];
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
@@ -148,7 +146,10 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
 static void reduced_places(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
   for (int32_t p = 0; p < reduce->by->n_parts; p++) {
     const uint8_t value = qn_row_from(reduce, p);
-    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+    if (value == QN_ROW_INDEX && reduce->by->finds && part->count >= QN_ROW_FOUND)
+      from[p] = load_index(frame, part, 1);
+    else
+      from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
   }
 }
 
@@ -189,7 +190,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
     dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
     stride[i][0] = qn_dtype_infos[dtypes[i]].size;
     stride[i][1] = 0;
-    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? take(frame, frame->rows * stride[i][0]) : ptr[0];
+    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? qn_row_take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
   if (stage->steps && !job->kernel[at])
@@ -199,7 +200,7 @@ static void compute_rows(row_frame *frame, int32_t at) {
   for (int32_t i = stage->n_in; i < n; i++) {
     if (stage->values[i] >= QN_ROW_VALUE) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
-    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], take(frame, frame->rows * job->size[k]));
+    qn_row_store_values(job, k, dtypes[i], frame->ptr[k], row_step(job, k), frame->rows, ptr[i], qn_row_take(frame, frame->rows * job->size[k]));
   }
   frame->top = before;
 }
@@ -278,7 +279,7 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction)
     const qn_reducer *by = stage->reduces[r].by;
     stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
                              .size = qn_dtype_infos[by->dtype].size};
-    stacks[r].nodes = take(frame, job->n_levels * stacks[r].bytes);
+    stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   for (int64_t segment = 0; segment < job->n_further; segment++) {
     run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
@@ -321,7 +322,7 @@ static void run_stages(row_frame *frame) {
 
 static void fill_outputs(row_frame *frame, double value) {
   const qn_row_job *job = frame->job;
-  char *const before = frame->top, *values = take(frame, frame->rows * 8);
+  char *const before = frame->top, *values = qn_row_take(frame, frame->rows * 8);
   uint64_t bits;
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++) {
@@ -389,7 +390,7 @@ static void run_row_slice(void *arg, int64_t i) {
   frame.job = job;
   frame.params = run->params;
   frame.top = frame.scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = take(&frame, job->rows * 8);
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = qn_row_take(&frame, job->rows * 8);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     set_tile(&frame, run->ref, tile);
     if (job->count == 0)
