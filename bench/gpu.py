@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from gpu_cases import EXPRESSIONS, Array, Wrong, check_all, check_some, launch_case, make_cases, torch_reference
+from gpu_cases import EXPRESSIONS, REDUCTIONS, Array, Wrong, check_all, check_some, launch_case, make_cases, torch_reference
 from gpu_driver import CudaError, Driver, Quern, QuernError
 
 FIRST_EXPRESSIONS = ["y = gelu(a * b + c) * d", "y = tanh(a * b - c) + d * 0.5"]
@@ -123,7 +123,9 @@ def measure_case(session, case):
     bound = reference = None
     try:
         start = time.perf_counter_ns()
-        bound = session.quern.bind(session.quern.compile(EXPRESSIONS[case.kind]), inputs, output)
+        name, axes = REDUCTIONS.get(case.kind, (None, None))
+        op = session.quern.find(name) if name else session.quern.compile(EXPRESSIONS[case.kind])
+        bound = session.quern.bind(op, inputs, output, axes)
         quern.run = bound.runner()
         session.quern.check(quern.run())
         driver.synchronize()

@@ -9,6 +9,9 @@ from gpu_driver import DTYPES, pack, unpack
 SIZE = {name: bits // 8 for name, (_, bits) in DTYPES.items()}
 EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(a + b)", "gelu": "y = gelu(a * b + c) * d"}
 HOLD_CONTIGUOUS, HOLD_STRIDED, HOLD_TRANSPOSED = 0.95, 0.90, 0.80  # of a copy's bandwidth
+# Ops that reduce, by kind: the op, and its axes as bits.
+REDUCTIONS = {"sum": ("sum", -1), "sum of rows": ("sum", 2), "sum of columns": ("sum", 1), "softmax": ("softmax", 2)}
+HOLD_SUM, HOLD_SOFTMAX = 0.90, 0.85
 
 
 def gelu(x):
@@ -80,7 +83,23 @@ def make_cases(n, is_small):
         part = sliced(dtype, rows, columns, pitch)
         cases.append(Case(f"sliced rows, a[:, :{columns}] + b {dtype}", "add", HOLD_STRIDED, [part, part],
                           Layout(dtype, (rows, columns)), dtype == "f32"))
+    cases += reductions(n, side, is_small)
     return [case for case in cases if case.in_small or not is_small]
+
+
+def reductions(n, side, is_small):
+    cases = []
+    for dtype in ("f32", "f16"):
+        flat = Layout(dtype, (n // SIZE[dtype],))
+        cases.append(Case(f"sum of all {dtype}", "sum", HOLD_SUM, [flat], Layout(dtype, ()), False))
+    for length in (30, 1024) if not is_small else (64,):
+        rows = Layout("f32", (n // 4 // length, length))
+        cases.append(Case(f"sum of rows of {length} f32", "sum of rows", HOLD_SUM, [rows], Layout("f32", rows.shape[:1])))
+    cases.append(Case("sum of columns f32", "sum of columns", HOLD_SUM, [Layout("f32", (side, side))], Layout("f32", (side,)), False))
+    for dtype, length in (("f32", 1024), ("bf16", 32768)) if not is_small else (("f32", 64),):
+        rows = Layout(dtype, (n // SIZE[dtype] // length, length))
+        cases.append(Case(f"softmax of rows of {length} {dtype}", "softmax", HOLD_SOFTMAX, [rows], rows))
+    return cases
 
 
 def launch_case():
@@ -130,14 +149,39 @@ class Wrong(Exception):
     pass
 
 
+def line_sum(array, start, step, n, f):
+    """The sum of f over n elements from an offset on, so far apart: of a pattern with a period."""
+    cycle = [f(array.values[(start + step * k) % PERIOD]) for k in range(min(n, PERIOD))]
+    return n // PERIOD * math.fsum(cycle) + math.fsum(cycle[:n % PERIOD]) if n > PERIOD else math.fsum(cycle)
+
+
+def reduced(case, x, index):
+    """What a reduction gives at an index, and the error allowed beside the output's rounding."""
+    if case.kind == "sum":
+        line = (0, 1, x.shape[0])
+    elif case.kind == "sum of columns":
+        line = (index[0] * x.strides[1], x.strides[0], x.shape[0])
+    else:
+        line = (index[0] * x.strides[0], x.strides[1], x.shape[1])
+    if case.kind != "softmax":
+        return line_sum(x, *line, lambda value: value), 4e-6 * line_sum(x, *line, abs)
+    top = max(x.values)  # any number near the largest does
+    right = math.exp(x.value(index) - top) / line_sum(x, *line, lambda value: math.exp(value - top))
+    return right, 4e-6 * right
+
+
 def check_some(case, inputs, output, n=200):
     """A sample of the elements, with the first and the last."""
     choose = random.Random(5)
     indices = [tuple(0 for _ in output.shape), tuple(d - 1 for d in output.shape)]
     indices += [tuple(choose.randrange(d) for d in output.shape) for _ in range(n)]
     for index in indices:
-        got, right = output.read(index), REFERENCES[case.kind](*[x.value(index) for x in inputs])
-        if not abs(got - right) <= TOLERANCE[output.dtype] * (1 + abs(right)):
+        got, slack = output.read(index), 0
+        if case.kind in REDUCTIONS:
+            right, slack = reduced(case, inputs[0], index)
+        else:
+            right = REFERENCES[case.kind](*[x.value(index) for x in inputs])
+        if not abs(got - right) <= TOLERANCE[output.dtype] * (1 + abs(right)) + slack:
             raise Wrong(f"{got} at {index}, {right} wanted")
 
 
@@ -146,15 +190,24 @@ def torch_reference(torch, case, inputs):
     def gelu_of(x):
         return torch.nn.functional.gelu(x)
 
+    if case.kind in REDUCTIONS:
+        return torch_reduction(torch, case.kind, inputs[0].tensor.double())()
     x = [array.tensor.float() for array in inputs]
     if case.kind == "gelu":
         return gelu_of(x[0] * x[1] + x[2]) * x[3]
     return {"add": lambda: x[0] + x[1], "scale": lambda: x[0] * x[1], "bias_gelu": lambda: gelu_of(x[0] + x[1])}[case.kind]()
 
 
+def torch_reduction(torch, kind, x, out=None):
+    if kind == "softmax":
+        return lambda: torch.softmax(x, 1) if out is None else torch.softmax(x, 1, out=out)
+    axes = {"sum": (), "sum of rows": (1,), "sum of columns": (0,)}[kind]
+    return lambda: torch.sum(x, axes) if out is None else torch.sum(x, axes, out=out)
+
+
 def check_all(case, tensor, reference):
     dtype = case.output.dtype
-    worst = ((tensor.float() - reference).abs() / (1 + reference.abs())).max().item()
+    worst = ((tensor.to(reference.dtype) - reference).abs() / (1 + reference.abs())).max().item()
     # PyTorch rounds between operations where its own result is not one kernel: two roundings more.
     if not worst <= 4 * TOLERANCE[dtype]:
         raise Wrong(f"off by {worst:.2g}")

@@ -216,14 +216,14 @@ class Quern:
         self.check(self.library.quern_op_find(self.context, name.encode(), byref(op)))
         return op
 
-    def bind(self, op, inputs, output):
-        return Bound(self, op, inputs, output)
+    def bind(self, op, inputs, output, axes=None):
+        return Bound(self, op, inputs, output, axes)
 
 
 class Bound:
-    """An op and its arrays (of gpu_cases): a plan, and the arguments of a call."""
+    """An op and its arrays (of gpu_cases): a plan, and the arguments of a call. axes: bits, of an op that reduces."""
 
-    def __init__(self, quern, op, inputs, output):
+    def __init__(self, quern, op, inputs, output, axes=None):
         self.quern, self.op, library = quern, op, quern.library
         arrays = [*inputs, output]
         self.tensors = [self.tensor(a) for a in arrays]
@@ -232,6 +232,10 @@ class Bound:
         self.ins = (POINTER(DLTensor) * len(inputs))(*pointers[:-1])
         self.outs = (POINTER(DLTensor) * 1)(pointers[-1])
         self.call = QuernCall(size=ctypes.sizeof(QuernCall), stream=quern.driver.stream)
+        if axes is not None:
+            self.axes = QuernScalar(kind=0)  # QUERN_I64
+            ctypes.memmove(byref(self.axes, QuernScalar.v.offset), byref(c_int64(axes)), 8)
+            self.call.params, self.call.n_params = ctypes.pointer(self.axes), 1
         self.plan = c_void_p()
         quern.check(library.quern_op_prepare(op, self.n_in, self.ins, 1, self.outs, byref(self.call), byref(self.plan)))
         self.in_data = (c_void_p * len(inputs))(*[a.address for a in inputs])

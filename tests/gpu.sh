@@ -97,6 +97,7 @@ else
   part primitives 60 env $gpu sh "$here/t700-cuda-primitives.sh"
 fi
 part ops 110 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-90}" sh "$0" --shards $shards $shards "$build/tests/t760-cuda-ops"
+part reductions 60 env $gpu sh "$0" --shards $shards $shards "$build/tests/t796-cuda-reductions"
 part expressions 50 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/t765-cuda-expressions"
 part bits 100 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-75}" "$build/tests/t765-cuda-expressions"
 
@@ -112,8 +113,12 @@ else
   # What calls refuse is no error here: reports are of what kernels do.
   part memcheck 50 env $gpu QUERN_TEST_SECONDS=25 sh "$0" --shards 4 300 "$sanitizer" --tool memcheck --report-api-errors no \
     --error-exitcode 9 "$build/tests/t760-cuda-ops"
+  part memcheck-reductions 40 env $gpu sh "$0" --shards 4 60 "$sanitizer" --tool memcheck --report-api-errors no \
+    --error-exitcode 9 "$build/tests/t796-cuda-reductions"
   part racecheck 40 env $gpu QUERN_TEST_SECONDS=15 QUERN_TEST_LAYOUT=transposed sh "$0" --shards 2 40 "$sanitizer" \
     --tool racecheck --error-exitcode 9 "$build/tests/t760-cuda-ops"
+  part racecheck-reductions 40 env $gpu sh "$0" --shards 2 60 "$sanitizer" --tool racecheck --error-exitcode 9 \
+    "$build/tests/t796-cuda-reductions"
 fi
 echo "1..$number"
 echo "# $number parts, $n_bad failed, $n_skipped skipped; $n_tests tests in $(($(date +%s) - started)) s"

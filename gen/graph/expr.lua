@@ -69,7 +69,8 @@ function M.lower(state, scope, roots, of_node)
 end
 
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
--- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used, first_output = its name } or nil, an
+-- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used, first_output = its name; of a body that
+-- reduces combine_of = function(op of a reduction, its accumulator's dtype) -> the DAG of its combine } or nil, an
 -- error string and its kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are
 -- numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
@@ -131,7 +132,8 @@ function M.op_dag(model, op, K, exact)
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), failure
   end
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
-           index = state.index, first_output = op.outputs[1].name }
+           index = state.index, first_output = op.outputs[1].name,
+           combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }
 end
 
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.

@@ -13,13 +13,14 @@ local M = {}
 
 M.name, M.declarator, M.default_inputs = "row", "row", "x"
 M.has_body = true
-M.only_cpu = "reduces, which has no kernels for it yet"
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
 M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
+M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_cpu = { "row_cpu", "row_engine", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
 M.schema = { result = "string", empty = "number" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
@@ -109,6 +110,25 @@ function M.blocks(kit, types, op, wanted, dag_for)
   return records, true
 end
 
+-- Its kernels for CUDA: one for each dtype of the inputs, in both widths; and that these are all.
+function M.cuda_records(kit, types, op, wanted, _, dag_for)
+  local records, is_made = {}, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
+  for _, t in ipairs(types.list) do
+    local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    if K and is_made[K] then
+      local T, dtypes = types.by_name[K].kind == "float" and t.kind ~= "float" and t.floating or t.name, {}
+      for k, input in ipairs(op.inputs) do dtypes[k] = input.type or t.name end
+      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or M.result_dtype(types, op, T) end
+      for _, is_wide in ipairs { false, true } do
+        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+        records[#records + 1] = kit.rows_record(types, fields, dag_for(op, K), function(given) return kit.record(op.c_name, given) end)
+      end
+    end
+  end
+  return records, true
+end
+
 ---------------------------------------------------------------------------------------------------- tables
 
 -- A value's number. ORDER VALUE of runtime/core/row/row_program.h
@@ -188,11 +208,11 @@ function M.table.text(packs_of, upper, bits_of)
       at[record.reducer] = rows[#rows]
     end
     local row = at[record.reducer]
-    if record.part == "narrow" then
+    if record.part == "narrow" and pack.name then
       row.narrow = row.narrow or {}
       table.insert(row.narrow, string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
-    else
-      row[record.part] = "&" .. pack.name
+    elseif record.part ~= "narrow" then
+      row[record.part] = pack.name and "&" .. pack.name or "NULL"
     end
   end
   for k, row in ipairs(rows) do
@@ -203,8 +223,12 @@ function M.table.text(packs_of, upper, bits_of)
                             math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL")
   end
-  if #rows == 0 then return "" end
-  return "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+  local packs = packs_of "reduce"
+  local is_unbuilt = packs[1] and not packs[1].name
+  local backend = is_unbuilt and "const qn_backend *const qn_row_backend = NULL;\n"
+    or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
+  if #rows == 0 then return backend end
+  return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces

@@ -117,6 +117,12 @@ end
 M.kind_folders = {}
 for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.runtime ~= nil or nil end
 
+-- Of those folders, the sources that go with kernels for the CPU: a set of paths without suffix.
+M.cpu_sources = {}
+for _, kind in ipairs(kinds.list) do
+  for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
+end
+
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
 local function met_by_promotion(types, built)
   local set, grows = {}, true
@@ -434,10 +440,15 @@ local function kind_rows(types, kind_names, by_role)
   return table.concat(out)
 end
 
--- kind_names: the set of those that may have kernels among them
-local function pack_rows(types, packs, kind_names)
+-- kind_names: the set of those that may have kernels among them; unbuilt: as op_table has it
+local function pack_rows(types, packs, kind_names, unbuilt)
   if #packs == 0 then
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, {})
+    local by_role = {}
+    for k, record in ipairs(unbuilt) do
+      by_role.reduce = by_role.reduce or {}
+      by_role.reduce[k] = { record = record }
+    end
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, by_role)
   end
   local out, by_role = {}, {}
   local function define(record)
@@ -493,7 +504,8 @@ local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extens
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
 -- devices: the device_tables of other targets (gen/targets/all.lua).
 -- options.kinds: set of the names of the kinds of op that are compiled; options.is_library: whether the text has a table of them
--- (qn_kinds), one of the library's own ops and what the layers above the core add to it, and all dtypes promote.
+-- (qn_kinds), one of the library's own ops and what the layers above the core add to it, and all dtypes promote;
+-- options.unbuilt: the records of what reduces, which have no kernels where packs is empty.
 function M.op_table(types, ops, built, records_of, packs, banner, devices, options)
   local kind_names = options.kinds
   local backends, headers, declared = {}, {}, {}
@@ -535,9 +547,9 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
     .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
     .. declarations(kind_names, backends, options.is_library) .. "\n"
-    .. op_rows(types, ops, built, records_of, devices, packs, options.is_library) .. "\n"
+    .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt, options.is_library) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
-    .. pack_rows(types, packs, kind_names) .. "\n"
+    .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
     .. string.format("const qn_above_table qn_above = {%s};\n\n",
                      table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"

@@ -68,6 +68,7 @@ end
 local function is_in_tree(path, kinds, folders)
   local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
   if kind then return kinds[kind] end
+  if tables.cpu_sources[path:match "^(.-)%.%w+$"] and not folders[targets.cpu.core_folder] then return false end
   if tables.kind_folders[folder] then return kinds[folder] end
   return folders[folder] or not targets.core_folders[folder]
 end
@@ -77,13 +78,15 @@ local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.types
   local records_of, packs, devices = {}, {}, {}
   local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
-  for _, op in ipairs(plan.ops) do records_of[op.name] = {} end
+  for _, op in ipairs(plan.ops) do records_of[op.name] = { programs = plan.records_of[op.name].programs } end
+  local reducers = {}
+  for _, record in ipairs(plan.packs) do reducers[#reducers + 1] = record.reducer and record or nil end
   for _, part in ipairs(parts) do
     if part.has_records then records_of, packs = plan.records_of, plan.packs end
     devices[#devices + 1] = part.device_table
   end
   local op_table = tables.op_table(types, plan.ops, plan.wanted, records_of, packs, banner.c "the table of ops and kernels",
-                                   devices, { kinds = kinds, is_library = job.is_library })
+                                   devices, { kinds = kinds, is_library = job.is_library, unbuilt = reducers })
   local function path_of(name) return job.is_library and "core/" .. name or core_path(prefix, name) end
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
   job.put(nil, path_of "dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))

@@ -58,11 +58,10 @@ static int is_same_form(const qn_launch_form *a, const qn_launch_form *b) {
 }
 
 static void choose(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, kernel_choice *choice) {
-  const int32_t n_operands = decision->n_operands, n_out = op->info->n_out;
-  const qn_nest *nest = &decision->nest;
+  const int32_t n_operands = decision->n_operands;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
   int32_t n;
-  qn_launch_choose(nest, decision->sizes, n_out, qn_cuda_values(decision), &choice->form);
+  qn_cuda_choose(decision, &choice->form);
   choice->built = NULL;
   choice->is_exact = 0;
   choice->why = "no built op computes all of it";
@@ -71,16 +70,14 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
       qn_cuda_built_find(builtin, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
   if (!n) return;
   choice->why = "none takes operands that lie so";
-  choice->built = qn_launch_pick(rows, n, decision->dtypes, nest, decision->sizes, n_out, qn_cuda_values(decision),
-                                 &choice->built_form);
+  choice->built = qn_cuda_pick(decision, rows, n, &choice->built_form);
   choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
 }
 
 /* Packs the launch, without code. */
-static void plan_launch(const quern_op *op, const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
+static void plan_launch(const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
-  qn_launch_pack(&decision->nest, decision->sizes, op->info->n_out, qn_cuda_values(decision), form,
-                 decision->specialised->n_slots, &run->launch);
+  qn_cuda_pack(decision, form, &run->launch);
 }
 
 /* ---- Preparing ----
@@ -120,7 +117,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
   qn_sentence kept;
   if (!choice->built) return 0;
   qn_status_keep(&kept);
-  plan_launch(op, decision, &choice->built_form, run);
+  plan_launch(decision, &choice->built_form, run);
   *status = find_kernel(op, qn_cuda_built_image(choice->built), scope, stream, &kernel);
   run->detail = choice->built;
   if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) {
@@ -139,7 +136,7 @@ static int prepare_built(const quern_op *op, const qn_decision *decision, const 
 static quern_status prepare_made(const quern_op *op, const qn_decision *decision, const qn_cuda_scope *scope, void *stream,
                                  const kernel_choice *choice, const qn_code *code, qn_cuda_run *run) {
   const qn_cuda_kernel_info *kernel;
-  plan_launch(op, decision, &choice->form, run);
+  plan_launch(decision, &choice->form, run);
   run->kernel = code;
   return named_but_capturing(op, find_kernel(op, image_of(code), scope, stream, &kernel));
 }
@@ -154,7 +151,7 @@ static int goes_by_steps(const qn_decision *decision, const qn_cuda_facts *facts
 }
 
 /* Loads the kernels of its steps. 0: it cannot run by steps. code: may be NULL. */
-static int prepare_steps(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+static int prepare_steps(const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
                          const quern_call *call, const kernel_choice *choice, const qn_code *code, qn_cuda_run *run,
                          quern_status *status) {
   qn_cuda_chunks chunks;
@@ -164,7 +161,7 @@ static int prepare_steps(const quern_op *op, const qn_decision *decision, const 
   qn_status_keep(&kept);
   *status = qn_cuda_steps_run(decision, facts, scope, call->stream, NULL, &decision->params, call->workspace,
                               call->workspace_bytes);
-  plan_launch(op, decision, &choice->form, run);
+  plan_launch(decision, &choice->form, run);
   run->kernel = code;
   if (*status != QUERN_E_IO && *status != QUERN_E_COMPILER) return 1;
   qn_status_restore(&kept);
@@ -172,12 +169,12 @@ static int prepare_steps(const quern_op *op, const qn_decision *decision, const 
 }
 
 /* Adds the code being compiled to a run that has a kernel built ahead. */
-static void stand_by(const quern_op *op, const qn_decision *decision, const kernel_choice *choice, const qn_code *code,
+static void stand_by(const qn_decision *decision, const kernel_choice *choice, const qn_code *code,
                      qn_cuda_run *run) {
   qn_code_info info;
   qn_code_describe(code, &info);
   if (info.failed) return; /* the kernel built ahead is used for good */
-  plan_launch(op, decision, &choice->form, run);
+  plan_launch(decision, &choice->form, run);
   run->kernel = code;
   run->detail = choice->built;
 }
@@ -194,16 +191,16 @@ static quern_status prepare_here(const quern_op *op, const qn_decision *decision
   const int is_there = code && image_of(code);
   if (!is_there && qn_cuda_is_capturing(scope->driver, stream)) {
     if (prepare_built(op, decision, scope, stream, &choice, run, &status)) return status;
-    if (prepare_steps(op, decision, facts, scope, call, &choice, NULL, run, &status)) return status;
+    if (prepare_steps(decision, facts, scope, call, &choice, NULL, run, &status)) return status;
     return refuse_capturing(name, "compiled");
   }
   if (!is_there) code = qn_cuda_code_of(op, decision->specialised, &choice.form, facts->capability, 1);
   if (!code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", name);
   if (!image_of(code) && prepare_built(op, decision, scope, stream, &choice, run, &status)) {
-    if (status == QUERN_OK) stand_by(op, decision, &choice, code, run);
+    if (status == QUERN_OK) stand_by(decision, &choice, code, run);
     return status;
   }
-  if (!image_of(code) && prepare_steps(op, decision, facts, scope, call, &choice, code, run, &status)) return status;
+  if (!image_of(code) && prepare_steps(decision, facts, scope, call, &choice, code, run, &status)) return status;
   if (!image_of(code)) qn_code_wait(code);
   if (image_of(code)) return prepare_made(op, decision, scope, stream, &choice, code, run);
   return refuse_made(name, code);
@@ -289,13 +286,11 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
 /* Launches the kernel built ahead in place of the compiled one; packs its launch each time, since this is temporary. Not
  * inlined, for its stack. */
 __attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
-  const qn_nest *nest = &at->decision->nest;
   qn_launch_form form;
   qn_cuda_run run;
-  if (!qn_launch_pick(built, 1, built->dtypes, nest, at->decision->sizes, at->op->info->n_out, qn_cuda_values(at->decision),
-                      &form))
+  if (!qn_cuda_pick(at->decision, built, 1, &form))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
-  plan_launch(at->op, at->decision, &form, &run);
+  plan_launch(at->decision, &form, &run);
   return launch_image(at, &run, qn_cuda_built_image(built));
 }
 
@@ -425,7 +420,7 @@ static quern_status look(const quern_op *op, const qn_decision *decision, const 
   if (!*code) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for its kernel", op->info->name);
   if (image_of(*code)) return prepare_made(op, decision, scope, stream, choice, *code, run);
   if (prepare_built(op, decision, scope, stream, choice, run, &status)) return status;
-  plan_launch(op, decision, &choice->form, run);
+  plan_launch(decision, &choice->form, run);
   return QUERN_OK;
 }
 

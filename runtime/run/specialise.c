@@ -19,7 +19,7 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* ---- The expression of an op ---- */
 
 int qn_specialise_is_free(const qn_builtin *builtin) {
-  return builtin && builtin->kind->chooses_dtype;
+  return builtin && (builtin->kind->chooses_dtype || builtin->kind->has_rows);
 }
 
 quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **expression) {
@@ -145,7 +145,7 @@ static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) 
   specialised->is_built = 1;
   specialised->n_nodes = 1;
   specialised->n_slots = fused->op.info->n_params + own->built->kind->n_own_params;
-  return qn_kind_resolve(own->built, own->dtypes, &specialised->signature);
+  return own->built->kind->resolve ? qn_kind_resolve(own->built, own->dtypes, &specialised->signature) : QUERN_OK;
 }
 
 static quern_status fill_expression(qn_fused_op *fused, qn_specialisation *own) {

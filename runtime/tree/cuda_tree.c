@@ -157,8 +157,7 @@ static quern_status pick(const quern_op *op, const qn_decision *decision, const 
   const qn_cuda_variant *first =
       ahead ? qn_launch_of_dtypes(ahead->kernels, ahead->n_kernels, decision->dtypes, decision->n_operands, &n) : NULL;
   if (!n) return refuse_dtypes(op, decision);
-  *kernel = qn_launch_pick(first, n, decision->dtypes, &decision->nest, decision->sizes, info->n_out, qn_cuda_values(decision),
-                           form);
+  *kernel = qn_cuda_pick(decision, first, n, form);
   if (*kernel) return QUERN_OK;
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: none of its CUDA kernels takes operands that lie so (rank %d after dimensions "
                         "were merged); generate them with --rank n and --class s", info->name, decision->nest.rank);
@@ -168,15 +167,13 @@ static quern_status pick(const quern_op *op, const qn_decision *decision, const 
 
 static quern_status prepare(const qn_decision *decision, const quern_call *call, qn_cuda_run *run) {
   const quern_op *op = decision->op;
-  const quern_op_info *info = &op->builtin->info;
   const qn_cuda_variant *kernel;
   qn_launch_form form;
   unsigned resident;
   quern_status status = pick(op, decision, &kernel, &form);
   if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
   if (status) return status;
-  qn_launch_pack(&decision->nest, decision->sizes, info->n_out, qn_cuda_values(decision), &form,
-                 info->n_params + qn_kind_of(op)->n_own_params, &run->launch);
+  qn_cuda_pack(decision, &form, &run->launch);
   run->kernel = kernel;
   run->detail = (const void *)(uintptr_t)resident;
   return QUERN_OK;

@@ -13,7 +13,7 @@ said=$work/said
 strict='-Wall -Wextra -Werror'
 command -v c++ >/dev/null || skip_all 'no c++ on this machine'
 
-ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy,arange,linspace --dtypes bool,i32,f16,f32'
+ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy,arange,linspace,sum,softmax,logsumexp --dtypes bool,i32,f16,f32'
 generate() { lua5.4 "$source/build.lua" generate --prefix mine $ops "$@"; }
 files() { sed -n "s/^$2 //p" "$work/$1/sources.txt" | sed "s|^|$work/$1/|"; }
 compile() { # compile TREE SUFFIX COMMAND... : the files on standard input, one by one, to objects beside them, where there are none

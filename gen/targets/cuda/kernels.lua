@@ -14,6 +14,7 @@ local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 local operands_of = require "gen.targets.operands"
+local rows_cuda = require "gen.targets.cuda.rows"
 local names_of = require "gen.targets.c.names"
 local kernels = require "gen.targets.c.kernels"
 
@@ -21,7 +22,7 @@ local M = {}
 
 -- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
-M.TEMPLATES = { "elementwise", "transpose" }
+M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
 local cast_text = operands_of.cast_text
@@ -35,6 +36,7 @@ function M.sources(read, types)
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
+  headers[rows_cuda.HEADER] = licence.without(read("templates/cuda/" .. rows_cuda.HEADER))
   headers.dtypes = types and dtypes_of.text(types, read) or ""
   return templates, headers
 end
@@ -52,6 +54,7 @@ end
 -- The elements of an item and the items per thread of a record. runtime/core/simt/launch.c launches the kernel accordingly.
 function M.items(types, record, n_in)
   if record.template == "transpose" then return 32 * M.tile_columns(types, record), 1 end
+  if record.program then return 1, 1 end
   local V, widest = 1, 1
   for _, dtype in ipairs(record.dtypes) do widest = math.max(widest, types.by_name[dtype].size) end
   if not record.classes:find "s" then V = 16 // widest end
@@ -60,20 +63,25 @@ function M.items(types, record, n_in)
 end
 
 -- The struct of a kernel's arguments, by how many operands, extents and parameters it has.
-local function arguments_name(shape) return string.format("q_args_%d_%d_%d", shape.operands, shape.rank, shape.params) end
+local function arguments_name(shape)
+  if shape.of_rows then return rows_cuda.arguments_name(shape) end
+  return string.format("q_args_%d_%d_%d", shape.operands, shape.rank, shape.params)
+end
 
 function M.arguments_shape(record, n_params)
   local n = #record.dtypes
-  return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params }
+  return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params, of_rows = record.program ~= nil }
 end
 
 -- Fields of 8 bytes of that struct.
 function M.n_arguments(record, n_params)
   local shape = M.arguments_shape(record, n_params)
+  if shape.of_rows then return rows_cuda.n_arguments(shape) end
   return shape.operands * (1 + shape.rank) + 4 + 3 * shape.rank + shape.params
 end
 
 local function arguments_text(shape)
+  if shape.of_rows then return rows_cuda.arguments_text(shape) end
   local n, r = shape.operands, shape.rank
   local lines = {
     string.format("struct %s {", arguments_name(shape)),
@@ -195,9 +203,19 @@ local function resident_blocks(order)
   return 1
 end
 
+-- What rows.lua needs of this file.
+local for_rows = { input_text = input_text, output_text = output_text, param_text = param_text, VALUE_FLAG = M.VALUE_FLAG,
+                   param_name = function(node) return "p_" .. node.name end }
+
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
 local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
+  if record.program then
+    local values = rows_cuda.values(for_rows, types, entry, parsed, tables)
+    values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32", resident_blocks(dag_of.order(dag.outputs))
+    values.arguments = arguments_name(M.arguments_shape(record, #dag.params))
+    return values
+  end
   local names = dag and operands_of.names(dag) or { "x", "out" }
   local n_in = dag and #dag.inputs or 1
   local used = dag and operands_of.used(dag)
@@ -262,7 +280,7 @@ function M.kernel(types, entry, templates, tables, prefix)
   if record.template == "transpose" then
     local columns = M.tile_columns(types, record)
     comment[#comment + 1] = string.format("Blocks of 32 x 8 threads; an item is a tile of 32 x %d elements.", columns)
-  else
+  elseif not record.program then
     comment[#comment + 1] = string.format("An item is %s; %d item%s per thread.",
       V == 1 and "an element" or V .. " elements of a row", U, U == 1 and "" or "s")
   end
@@ -272,13 +290,17 @@ function M.kernel(types, entry, templates, tables, prefix)
 end
 
 -- The definitions that kernels refer to: structs of arguments, constant tables. Returns lines, and list -> table's name
-local function definitions(entries)
+local function definitions(types, entries)
   local lines, made, dags = {}, {}, {}
   for _, entry in ipairs(entries) do
     local shape = M.arguments_shape(entry.record, entry.dag and #entry.dag.params or 0)
     local name = arguments_name(shape)
     if not made[name] then lines[#lines + 1] = arguments_text(shape) end
     made[name] = true
+    for _, reducer in ipairs(shape.of_rows and rows_cuda.reducers(types, entry.record, entry.dag) or {}) do
+      if not made[reducer.name] then lines[#lines + 1] = reducer.text end
+      made[reducer.name] = true
+    end
     dags[#dags + 1] = entry.dag
   end
   -- A line of the first cache is 128 bytes: a warp's lookups in 16 or 32 items of f32 stay within one.
@@ -292,11 +314,14 @@ end
 function M.file(types, banner, entries, templates, headers, prefix)
   local out = { table.concat(banner, "\n") }
   if #banner == 0 then out = {} end
-  for _, name in ipairs(headers and M.HEADERS or {}) do
+  local needed, has_rows = table.move(M.HEADERS, 1, #M.HEADERS, 1, {}), false
+  for _, entry in ipairs(entries) do has_rows = has_rows or entry.record.program ~= nil end
+  if has_rows then needed[#needed + 1] = rows_cuda.HEADER end
+  for _, name in ipairs(headers and needed or {}) do
     out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end
   if headers and headers.dtypes ~= "" then out[#out + 1] = names_of.rename(headers.dtypes, prefix or names_of.LIBRARY) end
-  local lines, tables = definitions(entries)
+  local lines, tables = definitions(types, entries)
   table.move(lines, 1, #lines, #out + 1, out)
   for _, entry in ipairs(entries) do out[#out + 1] = M.kernel(types, entry, templates, tables, prefix) end
   return table.concat(out, "\n")

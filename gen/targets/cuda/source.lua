@@ -8,6 +8,7 @@ local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
+local rows_cuda = require "gen.targets.cuda.rows"
 local saturate = require "gen.graph.saturate"
 local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
@@ -50,9 +51,25 @@ local function entry_of_index(model, op, request)
   return { record = { op = op, K = K, dtypes = { indices, out } }, dag = dag }
 end
 
+-- The entry of an op that reduces for kernels_cuda.file, or nil, message, kind.
+local function entry_of_rows(model, op, request)
+  local types, promoted, why = model.types, nil, nil
+  for k, input in ipairs(op.inputs) do
+    if not input.type then promoted, why = promote.common(types, promoted or request.dtypes[k], request.dtypes[k]) end
+    if why then return nil, string.format("%s: %s", op.name, why), "dtype" end
+  end
+  local K = promoted and #request.dtypes == #op.inputs + #op.outputs and expr.compute_type(types, op, promoted)
+  if not K then return nil, string.format("%s: no dtype '%s'", op.name, promoted), "dtype" end
+  local dag, message, kind = expr.op_dag(model, op, K)
+  if not dag then return nil, message, kind end
+  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
+  return { record = rows_cuda.record(types, fields, dag, function(given) return given end), dag = dag }
+end
+
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
   local kind = kinds.of(op)
+  if kind.has_stages then return entry_of_rows(model, op, request) end
   if kind.has_indices then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
@@ -112,7 +129,7 @@ function M.text(model, banner, request, templates, headers)
   local record = entry.record
   record.name, record.classes, record.is_wide = request.symbol, request.classes, request.is_wide
   record.rank = request.rank == 0 and "n" or tostring(request.rank)
-  record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise"
+  if not record.program then record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise" end
   record.weight = entry.dag and variants.weight(entry.dag) or 1
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"

@@ -4,7 +4,6 @@
 #include "core/row/row_call.h"
 
 #include "core/base/status.h"
-#include "core/cpu/cpu_backend.h"
 #include "core/op/kind.h"
 #include "core/row/row_nest.h"
 #include "core/tensor/device.h"
@@ -72,16 +71,25 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
   return QUERN_OK;
 }
 
+/* Chooses the device and its backend; other devices than the CPU run ops with kernels of their own, not expressions. */
 static quern_status check_row_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
   char text[QN_DEVICE_CHARS];
+  const quern_op *op = decision->called;
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;
+  if (decision->device.device_type != kDLCPU && qn_kind_of(op)->has_rows) {
+    if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+    if ((status = qn_decide_check_backend(info, decision))) return status;
+    return decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
+  }
   if (decision->device.device_type != kDLCPU)
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
-  decision->backend = &qn_row_cpu;
-  return qn_cpu_check(info);
+  if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
+  decision->backend = qn_row_backend;
+  return QUERN_OK;
 }
 
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
@@ -100,6 +108,7 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
   }
   qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,
                    operands->tensor + info->n_in, &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
   for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;

@@ -8,7 +8,8 @@
 #include "core/op/decide.h"
 #include "core/row/row_program.h"
 
-extern const qn_backend qn_row_cpu;
+/* Generated: the backend of rows on the CPU; NULL: there are no kernels for it. */
+extern const qn_backend *const qn_row_backend;
 
 /* The operands of a call, read, and what it reduces. */
 typedef struct qn_row_operands {

@@ -87,5 +87,6 @@ static quern_status row_explain(const qn_decision *decision, const quern_call *c
   return QUERN_OK;
 }
 
+extern const qn_backend qn_row_cpu; /* op_table.c's */
 const qn_backend qn_row_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = row_call,
                                .prepare = row_prepare, .launch = row_launch, .explain = row_explain};

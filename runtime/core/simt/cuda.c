@@ -18,10 +18,34 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
   return values;
 }
 
+void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
+  if (qn_kind_of(decision->called)->has_rows)
+    qn_rows_choose(&decision->nest, decision->count, form);
+  else
+    qn_launch_choose(&decision->nest, decision->sizes, decision->op->info->n_out, qn_cuda_values(decision), form);
+}
+
+const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
+                                    qn_launch_form *form) {
+  if (qn_kind_of(decision->called)->has_rows) return qn_rows_pick(variants, n_variants, &decision->nest, decision->count, form);
+  return qn_launch_pick(variants, n_variants, decision->dtypes, &decision->nest, decision->sizes, decision->op->info->n_out,
+                        qn_cuda_values(decision), form);
+}
+
+void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
+  const qn_kind *kind = qn_kind_of(decision->called);
+  const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
+  if (kind->has_rows)
+    qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
+  else
+    qn_launch_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), form, n_params, launch);
+}
+
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref) {
   const quern_op_info *info = decision->op->info;
   const int32_t first = decision->nest.n_positions;
   for (int32_t k = first; k < decision->n_operands; k++) {
+    if (!decision->sizes[k]) continue; /* in no memory */
     if (is_value(decision, k) && decision->sizes[k] > sizeof(uint64_t))
       return qn_tensor_fail(QUERN_E_DEVICE, info->name, &info->args[k - first], k,
                             "one value of dtype %s on the cpu: its %d bytes do not fit a kernel's argument; copy it to the device",

@@ -7,6 +7,7 @@
 
 #include "core/op/backend.h"
 #include "core/simt/launch.h"
+#include "core/simt/rows.h"
 
 /* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */
 typedef struct qn_cuda_run {
@@ -22,6 +23,13 @@ uint32_t qn_cuda_values(const qn_decision *decision);
 static inline int qn_cuda_is_pinned(const qn_decision *decision, int32_t k) {
   return decision->device_types[k] == kDLCUDAHost;
 }
+
+/* The form of the kernel to be compiled for a decision; the best of the kernels built ahead for its dtypes (NULL: none), and its form;
+ * the launch of a kernel of such a form. They are rows.h's for a kind with has_rows, else launch.h's. */
+void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form);
+const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
+                                    qn_launch_form *form);
+void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch);
 
 /* Checks that addresses are multiples of their items' sizes, since GPU loads and stores need that, and values fit an argument. */
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref);

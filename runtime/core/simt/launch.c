@@ -274,9 +274,9 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
 
 /* ---- Packing ---- */
 
-/* The fields of fast division by d: the least s with d <= 2^s and the least m with m d >= 2^(bits + s). Proof: q_fast_divide.
+/* The least s with d <= 2^s and the least m with m d >= 2^(bits + s). Proof: q_fast_divide.
  * The first bit of m is always 1, since d <= 2^s < 2 d; for 64-bit kernels the other 63 are computed bit by bit. */
-static void pack_divisor(uint64_t d, int is_wide, uint64_t by[2]) {
+void qn_launch_divisor(uint64_t d, int is_wide, uint64_t by[2]) {
   const unsigned s = d == 1 ? 0 : 64 - (unsigned)__builtin_clzll(d - 1);
   uint64_t m, rest;
   if (!is_wide) {
@@ -335,7 +335,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   for (int32_t k = 0; k < n; k++, at += c.room)
     for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)kernel_stride(nest, &c, k, d);
   for (int32_t d = 0; d < c.rank && form->rank != 1; d++) /* a kernel of rank 1 divides nothing */
-    pack_divisor(d == 0 ? c.row_items : d == 1 ? c.columns : (uint64_t)kernel_extent(nest, &c, d), form->is_wide, at + 2 * d);
+    qn_launch_divisor(d == 0 ? c.row_items : d == 1 ? c.columns : (uint64_t)kernel_extent(nest, &c, d), form->is_wide, at + 2 * d);
   at += 2 * c.room;
   launch->at_params = (int32_t)(at - launch->args);
   launch->n_args = launch->at_params + n_params;

@@ -72,6 +72,9 @@ const qn_cuda_variant *qn_launch_pick(const qn_cuda_variant *variants, int32_t n
 void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, const qn_launch_form *form,
                     int32_t n_params, qn_launch *launch);
 
+/* The two fields of fast division by d, which is above 0: see q_fast_divide of kernel_items.h. */
+void qn_launch_divisor(uint64_t d, int is_wide, uint64_t by[2]);
+
 /* Whether the outputs are written past the cache. */
 int qn_launch_is_streamed(const qn_launch *launch);
 

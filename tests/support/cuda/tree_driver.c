@@ -165,12 +165,74 @@ static void check_ops(void) {
   }
 }
 
-/* ---- What is refused, and said ---- */
-
 static DLTensor vector(int k, DLDataType type, DLDevice device) {
   static int64_t n = 1000;
   return (DLTensor){operands[k].memory[0], device, 1, type, &n, NULL, 0};
 }
+
+/* ---- Rows ---- */
+
+static const DLDataType I64 = {kDLInt, 64, 1};
+
+/* An op that reduces: one call with the axes of a mask, on both. */
+static void one_row_call(const char *name, mine_op *op, DLDataType type, DLDataType result, int is_full) {
+  static const int extents[] = {1, 2, 3, 17, 100, 300, 1000};
+  const int rank = below(4), axes = below(1 << rank);
+  int64_t shape[MAX_RANK], kept[MAX_RANK], total = 1, n_out = 1;
+  int n_kept = 0;
+  for (int d = 0; d < rank; d++) {
+    shape[d] = extents[below(7)];
+    while (total * shape[d] > 4000) shape[d] /= 2;
+    total *= shape[d];
+    if (is_full || !(axes >> d & 1)) n_out *= kept[n_kept++] = shape[d];
+  }
+  while (n_out > 400 && !is_full && n_kept) n_out /= kept[--n_kept]; /* no such shape: refused on both */
+  fill(&operands[0], type);
+  lay_out(&operands[0], type, rank, shape, 0);
+  fill(&operands[1], result);
+  lay_out(&operands[1], result, n_kept, kept, 1);
+  DLTensor *in[2] = {&operands[0].on_cpu, &operands[0].on_device}, *out[2] = {&operands[1].on_cpu, &operands[1].on_device};
+  const mine_scalar value = {MINE_I64, {.i = axes}};
+  const mine_call call = {.size = sizeof call, .params = &value, .n_params = 1};
+  const mine_status wanted = mine_op_call(op, 1, in, 1, out, &call), got = mine_op_call(op, 1, in + 1, 1, out + 1, &call);
+  if (got != wanted) group_fail("%s: status %d on the device: %s", name, got, mine_last_error());
+  if (memcmp(operands[1].memory[0], operands[1].memory[1], REGION)) group_fail("%s: other bytes, axes %d of %d", name, axes, rank);
+}
+
+static void check_rows(void) {
+  static const struct { const char *op; DLDataType type, result; int is_full; } subjects[] = {
+      {"sum", {kDLFloat, 32, 1}, {kDLFloat, 32, 1}, 0}, {"sum", {kDLFloat, 16, 1}, {kDLFloat, 16, 1}, 0},
+      {"sum", {kDLInt, 32, 1}, {kDLInt, 64, 1}, 0},     {"logsumexp", {kDLFloat, 32, 1}, {kDLFloat, 32, 1}, 0},
+      {"softmax", {kDLFloat, 32, 1}, {kDLFloat, 32, 1}, 1}, {"softmax", {kDLFloat, 16, 1}, {kDLFloat, 16, 1}, 1}};
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    mine_op *op;
+    if (mine_op_find(NULL, subjects[i].op, &op)) bail("%s", mine_last_error());
+    group_begin("%s of %d bits, as on the CPU", subjects[i].op, subjects[i].type.bits);
+    for (int turn = 0; turn < 20; turn++, group_count(1))
+      one_row_call(subjects[i].op, op, subjects[i].type, subjects[i].result, subjects[i].is_full);
+    group_end();
+    mine_op_release(op);
+  }
+}
+
+static void check_total(void) {
+  const DLDevice cuda = {kDLCUDA, 0}, cpu = {kDLCPU, 0};
+  int64_t total = 0;
+  int32_t *x = (int32_t *)operands[0].memory[0];
+  for (int i = 0; i < 1000; i++) x[i] = i;
+  DLTensor a = vector(0, I32, cuda), sum = {&total, cuda, 0, I64, NULL, NULL, 0};
+  char text[1000];
+  const DLTensor *in = &a;
+  DLTensor *out = &sum;
+  is_int(mine_sum(&a, &sum, NULL), MINE_OK, "a sum of all");
+  is_int((int)total, 499500, "  as it should be");
+  is_int(mine_op_explain(mine_builtin_sum(), 1, (DLTensor **)(uintptr_t)&in, 1, &out, NULL, text, sizeof text), MINE_OK, "explained");
+  has_str(text, "variant: mine_qc_sum_i32_i64_nd_ss\ndevice: cuda:0\n", "  names the kernel");
+  a.device = sum.device = cpu;
+  is_int(mine_sum(&a, &sum, NULL), has_c() ? MINE_OK : MINE_E_DEVICE, "on the CPU");
+}
+
+/* ---- What is refused, and said ---- */
 
 static void check_sentences(void) {
   const DLDevice cuda = {kDLCUDA, 0}, third = {kDLCUDA, 2}, cpu = {kDLCPU, 0};
@@ -270,6 +332,7 @@ int main(void) {
       if (!(operands[k].memory[side] = calloc(1, REGION))) bail("no memory");
   check_sentences();
   check_sums();
-  if (has_c()) check_ops();
+  check_total();
+  if (has_c()) check_ops(), check_rows();
   return done_testing();
 }

@@ -1,0 +1,263 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/rows.lua. Their records, arguments, and the
+-- values of templates/cuda/rows.cu.in. Elements that several stages need are computed again by each; what was loaded stays in
+-- registers where a row has few elements. No other file of this folder knows stages.
+
+local c = require "gen.targets.c.text"
+local dag_of = require "gen.graph.dag"
+local locals_of = require "gen.targets.locals"
+local number = require "gen.base.number"
+local operands_of = require "gen.targets.operands"
+local rows = require "gen.graph.rows"
+local target_cuda = require "gen.targets.cuda.emit"
+
+local M = {}
+
+M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
+M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER ROW_SLOTS of runtime/core/simt/rows.c
+local FIXED_FIELDS = 12 -- ORDER FIXED_FIELDS of runtime/core/simt/rows.c
+
+-- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record
+function M.record(types, fields, dag, make)
+  fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
+  local record = make(fields)
+  record.template, record.program = M.TEMPLATE, rows.stages(types, dag)
+  return record
+end
+
+---------------------------------------------------------------------------------------------------- arguments
+
+function M.arguments_name(shape) return string.format("q_rows_%d_%d_%d", shape.operands, shape.rank, shape.params) end
+
+-- Fields of 8 bytes.
+function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + 3 * shape.rank + shape.params end
+
+function M.arguments_text(shape)
+  local n, r = shape.operands, shape.rank
+  local lines = {
+    string.format("struct %s {", M.arguments_name(shape)),
+    string.format("  u64 ptr[%d]; /* addresses of the operands' first elements, inputs before outputs */", n),
+    "  u64 items, rows; /* an item is the rows that a block takes at a time */",
+    "  u64 flags; /* 1: outputs are streamed; 2: turned; 256 << k: input k is a by-value scalar, its bits are in ptr[k] */",
+    "  u64 rank, n_joined, n_reduced; /* extents in use; of these, the joined axes, and all axes */",
+    "  u64 joined, chunks, leaves; /* elements of the joined axes; their chunks; those of a row */",
+    "  u64 spread_bits;",
+    "  u64 chunk_divisor[2]; /* of chunks: see q_fast_divide */",
+    string.format("  i64 n[%d]; /* extents: the joined axes, inner first, the further axes, then what is kept */", r),
+    string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
+    string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
+  }
+  if shape.params > 0 then lines[#lines + 1] = string.format("  u64 param[%d]; /* each in its first bytes */", shape.params) end
+  lines[#lines + 1] = "};"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+---------------------------------------------------------------------------------------------------- what reduces
+
+local function reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
+
+-- The structs that a record's kernel combines by, with the type T of a state: list of { name, text }.
+function M.reducers(types, record, dag)
+  local list = {}
+  for _, reduce in ipairs(record.program.reduces) do
+    local combine = dag.combine_of(reduce.op, reduce.type)
+    local names, order, results, parts, n = {}, dag_of.order(combine.outputs), {}, {}, #combine.outputs
+    for k, node in ipairs(combine.inputs) do
+      names[node] = (k > n and "b" or "a") .. (n > 1 and ".part" .. (k - 1) % n or "")
+    end
+    local locals = locals_of.new({ lines = {} }, {}, { "a", "b", "of", "T" }, combine.outputs)
+    local lines, emitter = target_cuda.emit(types, order, names, { locals = locals, tables = {}, roots = combine.outputs })
+    for k, node in ipairs(combine.outputs) do
+      results[k], parts[k] = emitter:argument(node), string.format("%s part%d;", types.by_name[node.type].c, k - 1)
+    end
+    local text = { "struct " .. reducer_name(reduce) .. " {",
+                   n > 1 and "  struct T { " .. table.concat(parts, " ") .. " };" or "  typedef " .. types.by_name[reduce.type].c .. " T;",
+                   "  static Q_FN T of(T a, T b) {" }
+    for _, line in ipairs(lines) do text[#text + 1] = "    " .. line end
+    text[#text + 1] = n > 1 and "    return T{" .. table.concat(results, ", ") .. "};" or "    return " .. results[1] .. ";"
+    text[#text + 1] = "  }\n};\n"
+    list[#list + 1] = { name = reducer_name(reduce), text = table.concat(text, "\n") }
+  end
+  return list
+end
+
+---------------------------------------------------------------------------------------------------- a kernel's values
+
+local PLACE = "place" -- the variable of an element's index in its row
+
+-- The stages that run: no value is kept in the output's place.
+local function stages_of(program)
+  local list = table.move(program.stages, 1, #program.stages, 1, {})
+  if program.kept then table.remove(list, #list - 1) end
+  return list
+end
+
+local function total_name(row) return "total_" .. row end
+
+-- A literal of a reduction's result of no elements; where there is none, nothing of that kind is launched.
+local function empty_text(type_name, value)
+  value = value == true and 1 or value or 0
+  if type_name == "f32" then return c.literal("f32", number.f32_bits(value + 0.0)) end
+  return c.literal(type_name, type_name == "f64" and number.f64_bits(value + 0.0) or math.tointeger(value))
+end
+
+-- The statements of a stage's DAG, and the texts of its results. variable_of: input node -> name
+local function emit_stage(kit, types, stage, parsed, operands, others, tables, variable_of)
+  for k, node in ipairs(stage.dag.params) do variable_of[node] = kit.param_name(node, k) end
+  local order = dag_of.order(stage.dag.outputs)
+  local locals = locals_of.new(parsed, operands, others, stage.dag.outputs)
+  local lines, emitter = target_cuda.emit(types, order, variable_of, { locals = locals, tables = tables, roots = stage.dag.outputs })
+  local results = {}
+  for k, node in ipairs(stage.dag.outputs) do results[k] = emitter:argument(node) end
+  return lines, results
+end
+
+-- What is stored of a row value, also of a row without elements.
+local function row_output(kit, types, op, operand, node, value)
+  local text = kit.output_text(types, operand, node, value)
+  if not op.empty then return text end
+  local bits = number.f64_bits(op.empty == true and 1.0 or op.empty + 0.0)
+  return string.format("leaves ? %s : %s", text, operands_of.cast_text(types, "f64", operand.dtype, c.literal("f64", bits)))
+end
+
+-- Whether a stage of elements reads their indices.
+local function reads_place(stage)
+  for _, value in ipairs(stage.ins) do
+    if value.input == rows.INDEX then return true end
+  end
+  for _, reduce in ipairs(stage.reduces) do
+    for _, value in ipairs { reduce.from, table.unpack(reduce.others) } do
+      if value.input == rows.INDEX then return true end
+    end
+  end
+  return false
+end
+
+-- kit: input_text, output_text, param_text, param_name of kernels.lua
+function M.values(kit, types, entry, parsed, tables)
+  local record, dag = entry.record, entry.dag
+  local n_in, program, op = #dag.inputs, record.program, record.op
+  local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
+  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS }
+  local used, others = operands_of.used(dag), { "k" }
+  for _, o in ipairs(list) do
+    o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
+  end
+  for k, node in ipairs(dag.params) do
+    others[#others + 1] = kit.param_name(node, k)
+    if used[node] then table.insert(values.params, kit.param_text(node, k)) end
+  end
+  for row = 0, #program.row_types - 1 do others[#others + 1] = total_name(row) end
+  for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id }, 1, 2, #others + 1, others) end
+  for number = 0, #program.reduces - 1 do table.move({ "node_" .. number, "waiting_" .. number }, 1, 2, #others + 1, others) end
+
+  local shared, id, is_loaded = {}, 0, {} -- shared: arrays of shared memory that there are, by number in a stage and by type
+  for _, stage in ipairs(stages_of(program)) do
+    local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false }
+    local function stored(out, node, value)
+      local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
+      o.value = stage.is_row and row_output(kit, types, op, o, node, value) or kit.output_text(types, o, node, value)
+      table.insert(made.outputs, o)
+    end
+    if stage.is_row then
+      local results, lines
+      if stage.dag then
+        local variable_of = {}
+        for k, node in ipairs(stage.dag.inputs) do variable_of[node] = total_name(stage.ins[k].row) end
+        lines, results = emit_stage(kit, types, stage, parsed, list, others, tables, variable_of)
+        made.body = lines
+      end
+      for k, out in ipairs(stage.outs) do
+        local node = stage.dag and stage.dag.outputs[k] or { type = program.row_types[stage.ins[1].row + 1] }
+        local value = results and results[k] or total_name(stage.ins[1].row)
+        if out.output then
+          stored(out, node, value)
+        else
+          table.insert(made.totals, { element = node.type, name = total_name(out.row), value = value })
+        end
+      end
+      made.is_stored = #made.totals == 0
+    else
+      local is_met, value_of_temp = {}, {}
+      local function need(k) -- operand k, an input
+        if is_met[k] or k == rows.INDEX then return end
+        is_met[k] = true
+        local unless_there = is_loaded[k] and "if (leaves > spread) " or "" -- else it is still in registers
+        local o = setmetatable({ unless_there = unless_there }, { __index = list[k + 1] })
+        is_loaded[k] = true
+        table.insert(made.inputs, o)
+        table.insert(made.operands, o)
+      end
+      if stage.dag then
+        local variable_of, in_use = {}, operands_of.used(stage.dag)
+        local bare = target_cuda.looked_at(dag_of.order(stage.dag.outputs))
+        for k, node in ipairs(stage.dag.inputs) do
+          local value = stage.ins[k]
+          if value.row then
+            variable_of[node] = total_name(value.row)
+          elseif value.input == rows.INDEX then
+            variable_of[node] = PLACE
+          elseif in_use[node] then
+            local o = list[value.input + 1]
+            need(value.input)
+            variable_of[node] = o.name
+            table.insert(made.body, kit.input_text(types, o, node, o.vectors .. "[k]", nil, bare[node]))
+          end
+        end
+        local lines, results = emit_stage(kit, types, stage, parsed, list, others, tables, variable_of)
+        table.move(lines, 1, #lines, #made.body + 1, made.body)
+        for k, out in ipairs(stage.outs) do
+          if out.temp then
+            value_of_temp[out.temp] = results[k]
+          else
+            stored(out, stage.dag.outputs[k], results[k])
+            table.insert(made.operands, list[n_in + 1 + out.output])
+          end
+        end
+      end
+      -- the text of a part of a state, of a value { temp } or { input }
+      local function part_text(from, wanted, nth, part)
+        if from.temp then return value_of_temp[from.temp] end
+        if from.input == rows.INDEX then return operands_of.cast_text(types, "i64", wanted, PLACE) end
+        local o = list[from.input + 1]
+        local name = string.format("in_%s_%d_%d", o.short, nth, part)
+        need(from.input)
+        table.insert(made.body, kit.input_text(types, setmetatable({ name = name }, { __index = o }), { type = wanted }, o.vectors .. "[k]", nil, false))
+        return name
+      end
+      for nth, reduce in ipairs(stage.reduces) do
+        local element, by, totals = types.by_name[reduce.type].c, reducer_name(reduce), {}
+        local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
+        local is_state = #reduce.others > 0
+        if is_state then
+          local parts = { value }
+          for p, other in ipairs(reduce.others) do parts[p + 1] = part_text(other, program.row_types[reduce.to + p + 1], nth, p) end
+          value, element = by .. "::T{" .. table.concat(parts, ", ") .. "}", by .. "::T"
+        end
+        for p = 0, #reduce.others do
+          local part_type = program.row_types[reduce.to + p + 1]
+          totals[p + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), of = is_state and ".part" .. p or "",
+                            empty = empty_text(part_type, reduce.op.reducer.empty) }
+        end
+        table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
+                                     zero = is_state and element .. "{}" or "0" })
+        id = id + 1
+        shared[nth] = shared[nth] or {}
+        if not shared[nth][element] then
+          shared[nth][element] = true
+          table.insert(values.reducers, { number = nth - 1, element = element })
+        end
+      end
+    end
+    made.has_place = stage.is_row ~= true and reads_place(stage)
+    values.stages[#values.stages + 1] = made
+  end
+  for _, stage in ipairs(values.stages) do
+    for _, r in ipairs(stage.reduces) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
+  end
+  for _, r in ipairs(values.reducers) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
+  return values
+end
+
+return M

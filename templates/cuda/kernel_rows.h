@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_rows.h: how a CUDA kernel reduces rows in the order of docs/internals/reductions.md. Its text follows that of kernel_items.h
+   in files with such kernels. X is the type that a kernel counts in, A the struct of its arguments. A chunk is 256 successive elements
+   of the joined axes, of which a lane has 16, a run. A leaf is a chunk at one index of the further axes, a segment. */
+#ifndef QUERN_KERNEL_ROWS_H
+#define QUERN_KERNEL_ROWS_H
+
+/* The offset in bytes of element i of the joined axes. */
+template <typename A, typename X, int R> Q_FN i64 q_joined_offset(const A &args, const i64 (&stride)[R], X i) {
+  i64 offset = 0;
+  for (u32 dim = 0; dim + 1 < (u32)args.n_joined; dim++) {
+    const X next = q_fast_divide(i, args.divisor[dim]);
+    offset += q_offset(i - next * (X)args.n[dim], stride[dim]);
+    i = next;
+  }
+  return offset + q_offset(i, stride[args.n_joined ? (u32)args.n_joined - 1 : 0]);
+}
+
+/* Loads a lane's run: elements first, first + 16, ... of the joined axes, those below n. The rest is 0. value: bits of a by-value
+   scalar, if bit 0 of is_value is set. */
+template <typename T, typename A, typename X, int R>
+Q_FN void q_load_run(T (&to)[16], const A &args, const i64 (&stride)[R], u64 from, X first, X n, u64 value, u64 is_value) {
+  const i64 step = 16 * stride[0];
+  const bool is_plain = args.n_joined <= 1;
+  if (is_plain) from += q_offset(first, stride[0]);
+  if (is_value & 1) {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++) to[k] = q_scalar<T>(value);
+  } else if (is_plain && n - first > 240) {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++) to[k] = qc_load1<T>(from + k * step);
+  } else if (is_plain) {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++) to[k] = first + 16 * k < n ? qc_load1<T>(from + k * step) : (T)0;
+  } else {
+#pragma unroll
+    for (u32 k = 0; k < 16; k++)
+      to[k] = first + 16 * k < n ? qc_load1<T>(from + q_joined_offset(args, stride, first + 16 * k)) : (T)0;
+  }
+}
+
+/* Of a leaf: the number of its segment, and of its chunk there. */
+template <typename A, typename X> Q_FN X q_segment_of(const A &args, X leaf) {
+  return args.chunks == args.leaves ? 0 : q_fast_divide(leaf, args.chunk_divisor);
+}
+template <typename A, typename X> Q_FN X q_chunk_of(const A &args, X leaf, X segment) { return leaf - segment * (X)args.chunks; }
+
+/* One lane of the nodes of a row that wait for their right neighbours. By: what reduces. */
+template <typename By> struct q_tree {
+  typename By::T *waiting; /* `pitch` apart, the innermost last */
+  u32 pitch, n;
+  typename By::T top; /* the node that came last */
+  bool is_there;      /* the top has this lane */
+
+  /* The top is number `index` of its level, and the last one or not: joins it with those of which it is the right side. */
+  template <typename X> Q_FN void settle(X index, bool is_last) {
+    for (; (index & 1) || (is_last && index); index >>= 1) {
+      if (!(index & 1)) continue;
+      const typename By::T left = waiting[--n * pitch];
+      top = is_there ? By::of(left, top) : left;
+      is_there = true;
+    }
+  }
+
+  /* Takes the nodes of the row's leaves, in their order. After the last one the top is the lane's total. */
+  template <typename A, typename X> Q_FN void take(const A &args, X leaf, u32 lane, typename By::T node) {
+    X segment = q_segment_of(args, leaf);
+    const X chunk = q_chunk_of(args, leaf, segment);
+    bool is_last = chunk + 1 == (X)args.chunks;
+    top = node;
+    is_there = chunk * 256 + lane < (X)args.joined;
+    settle(chunk, is_last);
+    for (u32 dim = (u32)args.n_joined; is_last && dim < (u32)args.n_reduced; dim++) {
+      const X next = q_fast_divide(segment, args.divisor[dim]), index = segment - next * (X)args.n[dim];
+      is_last = index + 1 == (X)args.n[dim];
+      settle(index, is_last);
+      segment = next;
+    }
+    if (!is_last) waiting[n++ * pitch] = top;
+  }
+};
+
+#endif

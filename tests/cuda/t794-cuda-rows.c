@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tags: long
+ *
+ * t794-cuda-rows: the CUDA text of every op that reduces, compiled for the CPU and run thread by thread, gives the bits of the law of
+ * order: every dtype and index width, any shape, axes, strides and order of threads, in blocks of 32 to 512 threads, rows shared out in
+ * every way; nothing else is written. rows.c packs the arguments, and a kernel built ahead is picked by it. Each day has other cases;
+ * QUERN_TEST_SEED repeats a run. */
+#include "runtime/core/simt/rows.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+
+#include "core/row/row_nest.h"
+#include "cuda/grid.h"
+#include "cuda/row_cases.h"
+
+enum { WORDS = QN_LAUNCH_ARGS, SLOTS = 128, CASES = 10, MOST_ELEMENTS = 9500 };
+
+/* A kernel takes its struct of arguments by value: one of 4 KB begins like any smaller one. */
+typedef struct words {
+  uint64_t at[WORDS];
+} words;
+typedef void kernel_function(words arguments);
+
+static char folder[200];
+static void *library; /* of the op under test */
+
+__attribute__((format(printf, 1, 2))) static int shell(const char *format, ...) {
+  char command[4000];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(command, sizeof command, format, args);
+  va_end(args);
+  return system(command);
+}
+
+static void generate(void) {
+  char ops[400] = "";
+  const char *tmp = getenv("TMPDIR");
+  for (int op = 0; op < LAW_N_OPS; op++)
+    if (law_ops[op][0]) snprintf(ops + strlen(ops), sizeof ops - strlen(ops), "%s%s", *ops ? "," : "", law_name((law_op)op));
+  snprintf(folder, sizeof folder, "%.150s/quern-rows.XXXXXX", tmp ? tmp : "/tmp");
+  if (!mkdtemp(folder)) bail("no scratch folder");
+  if (shell("lua5.4 '%s/build.lua' generate --library --target c,cuda --ops %s --out '%s' >/dev/null", getenv("QUERN_SOURCE_DIR"), ops,
+            folder))
+    bail("the kernels cannot be generated");
+}
+
+/* The op's kernels for the CPU: without optimisation, as t710 compiles them. */
+static void open_op(law_op op) {
+  char path[300];
+  const char *source = getenv("QUERN_SOURCE_DIR"), *name = law_name(op);
+  const int status =
+      shell("cd '%s' && c++ -x c++ -std=c++17 -DQC_HOST -I'%s/tests/support/cuda' -ffp-contract=off -Wall -Wextra -Werror "
+            "-Wno-unknown-pragmas -Wno-tautological-compare -Wno-type-limits -O0 -shared -fPIC cuda/op_%s.cu -o %s.so",
+            folder, source, name, name);
+  ok(status == 0, "%s: its text compiles for the CPU without a warning", name);
+  snprintf(path, sizeof path, "%s/%s.so", folder, name);
+  library = status ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) bail("%s: %s", name, status ? "not compiled" : dlerror());
+}
+
+/* ---- Cases ------------------------------------------------------------------------------------------------------- */
+
+typedef struct row_case {
+  reduction c;
+  qn_nest nest;
+  int64_t count;
+  uint8_t sizes[2];
+  qn_launch launch;
+  char how[200];
+} row_case;
+
+static void read_tensor(const DLTensor *t, qn_tensor *read) {
+  static const quern_arg_info arg = {.name = "x"};
+  if (qn_tensor_read(t, "t794", &arg, 0, 1, read)) bail("%s", quern_last_error());
+}
+
+static void normalise(row_case *k, int is_reduced) {
+  qn_tensor in, out;
+  read_tensor(&k->c.in.t, &in);
+  read_tensor(&k->c.out.t, &out);
+  k->sizes[0] = in.size, k->sizes[1] = out.size;
+  qn_row_normalise(k->c.in.t.ndim, k->c.in.shape, (uint32_t)mask_of(&k->c), is_reduced, 1, &in, 1, &out, &k->nest, &k->count);
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+static int32_t log2_of(int64_t n) { return n > 0 ? 63 - __builtin_clzll((uint64_t)n) : 0; }
+
+/* Shares the rows out in another way: threads of a block, groups of a row, neighbours. Fields: those of gen/targets/cuda/rows.lua. */
+static uint32_t share_out(row_case *k, rng *r) {
+  enum { ITEMS = 2, ROWS = 3, FLAGS = 4, N_JOINED = 6, N_REDUCED = 7, CHUNKS = 9, SPREAD_BITS = 11, N = 14 };
+  uint64_t *args = k->launch.args;
+  const uint32_t threads = 32u << rng_below(r, 5);
+  const int32_t groups_bits = log2_of(threads / 16);
+  int32_t waiting = log2_of((int64_t)args[CHUNKS]), bits = (int32_t)rng_below(r, (uint64_t)groups_bits + 1);
+  for (uint64_t d = args[N_JOINED]; d < args[N_REDUCED] && k->count; d++) waiting += log2_of((int64_t)args[N + d]);
+  while (bits && args[ROWS] << bits >> groups_bits > 12) bits--; /* the fibers of a block cost a millisecond */
+  while (waiting > SLOTS >> (groups_bits - bits)) bits++;
+  const uint64_t tile_rows = 1u << (groups_bits - bits);
+  args[SPREAD_BITS] = (uint64_t)bits;
+  args[ITEMS] = (args[ROWS] + tile_rows - 1) / tile_rows;
+  args[FLAGS] = (args[FLAGS] & ~(uint64_t)3) | rng_below(r, 4);
+  k->launch.n_items = args[ITEMS];
+  snprintf(k->how, sizeof k->how, "%u threads, %d groups a row, %sturned", threads, 1 << bits, args[FLAGS] & 2 ? "" : "not ");
+  return threads;
+}
+
+typedef struct launched {
+  kernel_function *function;
+  words *arguments;
+} launched;
+
+static void run_thread(void *arg) {
+  const launched *l = arg;
+  l->function(*l->arguments);
+}
+
+static int launch(const row_case *k, const char *name, uint32_t threads, rng *r, char *what, size_t size) {
+  static words arguments;
+  launched l = {NULL, &arguments};
+  void *const symbol = dlsym(library, name), *const place = dlsym(library, "qc_host");
+  if (!symbol || !place) return snprintf(what, size, "no kernel %s", name), 0;
+  memcpy(&l.function, &symbol, sizeof symbol);
+  memset(&arguments, 0xa5, sizeof arguments);
+  memcpy(arguments.at, k->launch.args, (size_t)k->launch.n_args * sizeof *arguments.at);
+  for (int i = 0; i < 2; i++) arguments.at[i] = (uint64_t)(uintptr_t)qn_ref_address(k->nest.ref[i]);
+  for (int i = k->launch.at_params; i < k->launch.n_args; i++) arguments.at[i] = 0; /* correction 0 */
+  arguments.at[k->launch.n_args - 1] = (uint64_t)k->count;
+  const uint64_t items = k->launch.n_items;
+  const struct grid_dim grid_size = {(unsigned)(items < 3 ? items : 1 + rng_below(r, 4)), 1, 1};
+  const struct grid_dim block = threads == QN_LAUNCH_THREADS ? (struct grid_dim){32, 8, 1} : (struct grid_dim){threads, 1, 1};
+  if (grid_run(place, grid_size, block, (enum grid_order)rng_below(r, 3), run_thread, &l) == GRID_DONE) return 1;
+  return snprintf(what, size, "some threads of a block are at a barrier, the others have ended"), 0;
+}
+
+static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r) {
+  const law_op op = k->c.op;
+  char name[200], what[600] = "";
+  qn_launch_form form;
+  const int is_given = rng_below(r, 3) == 0; /* as rows.c shares the rows out */
+  qn_rows_choose(&k->nest, k->count, &form);
+  if (rng_below(r, 3) == 0) form.is_wide = 1;
+  memset(&k->launch, 0, sizeof k->launch);
+  const int32_t n_params = quern_op_describe(law_ops[op][0])->n_params - (law_is_full(op) ? 1 : 2) + 1; /* those of the body, the count */
+  qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, n_params, &k->launch);
+  snprintf(k->how, sizeof k->how, "256 threads, as packed: flags %" PRIu64 ", spread 1 << %" PRIu64, k->launch.args[4], k->launch.args[11]);
+  const uint32_t threads = is_given ? QN_LAUNCH_THREADS : share_out(k, r);
+  snprintf(name, sizeof name, "qc_%s_%s_%s_nd_ss%s", law_name(op), ref_dtype_name(k->c.in.d), ref_dtype_name(k->c.out.d),
+           form.is_wide ? "_i64" : "");
+  operand_save(&k->c.in);
+  operand_save(&k->c.out);
+  group_count(1);
+  int good = launch(k, name, threads, r, what, sizeof what);
+  if (good && !compare_elements(&k->c.out.t, wanted, count, what, sizeof what)) good = 0;
+  operand_forgive(&k->c.out);
+  if (good && !operand_same(&k->c.out)) good = 0, snprintf(what, sizeof what, "something beside the output was written");
+  if (good && !operand_same(&k->c.in)) good = 0, snprintf(what, sizeof what, "the input was written");
+  if (good) return;
+  char text[3000];
+  int n = text_operand(text, 1400, "in", &k->c.in);
+  text_operand(text + n, 1400, "out", &k->c.out);
+  group_fail("%s, axes 0x%" PRIx64 ", %s: %s; seed 0x%" PRIx64 "\n%s", name, mask_of(&k->c), k->how, what, test_seed(), text);
+}
+
+static void test_case(law_op op, ref_dtype d, rng *r) {
+  row_case k = {.c = {.op = op}};
+  int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM], count;
+  int ndim;
+  draw_shape(r, MOST_ELEMENTS, shape, &ndim);
+  k.c.axes = draw_axes(r, 150, ndim, shape);
+  draw_layout(&k.c.in, d, ndim, shape, 0, r);
+  fill(&k.c.in, r);
+  draw_layout(&k.c.out, law_result(op, d), output_shape(&k.c, out_shape), out_shape, 1, r);
+  operand_fill(&k.c.out, r);
+  normalise(&k, !law_is_full(op));
+  if (k.nest.n_elements && !law_is_refused(op, &k.c.in.t, mask_of(&k.c))) {
+    uint64_t *wanted = law_eval(op, &k.c.in.t, mask_of(&k.c), 0, k.c.out.d, map_by_library, &count);
+    for (int i = 0; i < 2; i++) run_ways(&k, wanted, count, r);
+    free(wanted);
+  }
+  operand_free(&k.c.in);
+  operand_free(&k.c.out);
+}
+
+static void test_op(law_op op) {
+  const int day = test_part(7);
+  open_op(op);
+  group_begin("%s: any shape, axes, strides, blocks", law_name(op));
+  for (int d = 0; d < REF_N_DTYPES; d++) {
+    rng r;
+    if (!takes(op, (ref_dtype)d)) continue;
+    rng_seed(&r, 79400 + 100 * (uint64_t)op + (uint64_t)d + 10000 * (uint64_t)(day < 0 ? 0 : day));
+    for (int i = 0; i < (day < 0 ? 6 : 1) * (d == REF_F32 ? 4 : 1) * CASES; i++) test_case(op, (ref_dtype)d, &r);
+  }
+  group_end();
+  dlclose(library);
+}
+
+int main(void) {
+  if (!getenv("QUERN_SOURCE_DIR")) skip_all("QUERN_SOURCE_DIR is not set");
+  if (system("c++ --version >/dev/null 2>&1")) skip_all("there is no c++");
+  setenv("QUERN_CACHE_DIR", "none", 1);
+  make_contexts();
+  generate();
+  for (int op = 0; op < LAW_N_OPS; op++)
+    if (is_there((law_op)op)) test_op((law_op)op);
+  release_contexts();
+  shell("rm -rf '%s'", folder);
+  return done_testing();
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tags: long
+ *
+ * t796-cuda-reductions: every op that reduces on CUDA tensors, called or planned, in place, of one number on the CPU, of no elements, into
+ * other dtypes: the bytes that the CPU gives, those around the outputs included, and the same refusals. Without a GPU, by the fake
+ * driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large ones. QUERN_TEST_SHARD=k/n takes each n-th
+ * op and dtype. */
+#include "cuda/on_device.h"
+#include "cuda/row_cases.h"
+
+typedef struct there {
+  mirror in, out;
+  int is_value; /* the input is one number on the CPU */
+} there;
+
+static int64_t shard, n_shards = 1;
+
+static quern_status call_there(reduction *c, there *t, const named_params *p, int is_planned) {
+  quern_op *op = law_ops[c->op][0];
+  DLTensor *in = t->is_value ? &c->in.t : &t->in.t, *out = c->form == IN_PLACE ? &t->in.t : &t->out.t;
+  if (!is_planned) return quern_op_call(op, 1, &in, 1, &out, &p->call);
+  quern_plan *plan = NULL;
+  void *x = (char *)in->data + in->byte_offset, *y = (char *)out->data + out->byte_offset;
+  quern_status status = quern_op_prepare(op, 1, &in, 1, &out, &p->call, &plan);
+  if (!status) status = quern_plan_run(plan, &x, &y, NULL);
+  quern_plan_release(plan);
+  return status;
+}
+
+static void run_case(reduction *c, rng *r) {
+  there t = {.is_value = c->in.t.ndim == 0 && c->form != IN_PLACE && rng_below(r, 2)};
+  char what[700] = "", why[300] = "";
+  named_params p;
+  group_count(1);
+  set_params(c, &p);
+  mirror_make(&t.in, &c->in, 0);
+  if (c->form != IN_PLACE) mirror_make(&t.out, &c->out, 0);
+  DLTensor *in = &c->in.t, *out = c->form == IN_PLACE ? &c->in.t : &c->out.t;
+  const quern_status wanted = quern_op_call(law_ops[c->op][0], 1, &in, 1, &out, &p.call);
+  if (wanted) snprintf(why, sizeof why, "%s", quern_last_error());
+  const quern_status got = call_there(c, &t, &p, (int)rng_below(r, 2));
+  if (got != wanted || (got && strcmp(why, quern_last_error())))
+    snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
+  else if (!mirror_same(c->form == IN_PLACE ? &t.in : &t.out, what, sizeof what) && !*what)
+    snprintf(what, sizeof what, "other bytes");
+  if (*what) reduction_report(c, what);
+  mirror_free(&t.in);
+  if (c->form != IN_PLACE) mirror_free(&t.out);
+}
+
+static void draw_case(law_op op, ref_dtype d, int64_t most, rng *r) {
+  reduction c = {.op = op, .values = "any", .form = CALLED};
+  int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM];
+  int ndim;
+  draw_shape(r, most, shape, &ndim);
+  c.axes = draw_axes(r, is_on_gpu() ? most : 150, ndim, shape);
+  c.keepdims = !law_is_full(op) && rng_below(r, 2);
+  const ref_dtype result = law_result(op, d);
+  if (law_is_full(op) && result == d && rng_below(r, 4) == 0) c.form = IN_PLACE;
+  draw_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
+  fill(&c.in, r);
+  if (c.form != IN_PLACE) {
+    const ref_dtype wider = ref_dtype_kind(result) == REF_KIND_FLOAT ? REF_F64 : result;
+    draw_layout(&c.out, is_on_gpu() && rng_below(r, 6) == 0 ? wider : result, output_shape(&c, out_shape), out_shape, 1, r);
+    operand_fill(&c.out, r);
+  }
+  run_case(&c, r);
+  operand_free(&c.in);
+  if (c.form != IN_PLACE) operand_free(&c.out);
+}
+
+/* Whether a part of the cases has this op and dtype. */
+static int is_chosen(law_op op, ref_dtype d, int64_t number) {
+  if (is_on_gpu()) return number % n_shards == shard;
+  const int day = test_part(REF_N_DTYPES);
+  return d == REF_F32 || day < 0 || ((int)op + (int)d) % REF_N_DTYPES == day;
+}
+
+int main(void) {
+  const char *text = getenv("QUERN_TEST_SHARD");
+  if (text && (sscanf(text, "%" SCNd64 "/%" SCNd64, &shard, &n_shards) != 2 || n_shards < 1)) bail("QUERN_TEST_SHARD=%s", text);
+  device_begin();
+  make_contexts();
+  int64_t number = 0;
+  for (int op = 0; op < LAW_N_OPS; op++) {
+    if (!is_there((law_op)op)) continue;
+    group_begin("%s on CUDA tensors: the bytes of the CPU", law_name((law_op)op));
+    for (int d = 0; d < REF_N_DTYPES; d++) {
+      rng r;
+      if (!takes((law_op)op, (ref_dtype)d) || !is_chosen((law_op)op, (ref_dtype)d, number++)) continue;
+      rng_seed(&r, 79600 + 100 * (uint64_t)op + (uint64_t)d);
+      for (int i = 0; i < (is_on_gpu() ? 300 : 24); i++)
+        draw_case((law_op)op, (ref_dtype)d, is_on_gpu() && i % 10 == 0 ? 3000000 : 9500, &r);
+    }
+    group_end();
+  }
+  release_contexts();
+  return done_testing();
+}
