@@ -218,9 +218,9 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
-                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
-                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL",
+                            row.both, empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL")
   end
   local packs = packs_of "reduce"
@@ -323,7 +323,7 @@ local function parts_values(c, types, record)
   end
   local t = types.by_name[record.combine.parts[1].type]
   return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           is_float = t.kind == "float" and "1" or "0" }
+           nan = t.kind == "float" and "i" .. t.bits or "" }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.

@@ -170,9 +170,9 @@ static void test_case(law_op op, ref_dtype d, rng *r) {
   int ndim;
   draw_shape(r, MOST_ELEMENTS, shape, &ndim);
   k.c.axes = draw_axes(r, 150, ndim, shape);
-  draw_layout(&k.c.in, d, ndim, shape, 0, r);
+  draw_device_layout(&k.c.in, d, ndim, shape, 0, r);
   fill(&k.c.in, r);
-  draw_layout(&k.c.out, law_result(op, d), output_shape(&k.c, out_shape), out_shape, 1, r);
+  draw_device_layout(&k.c.out, law_result(op, d), output_shape(&k.c, out_shape), out_shape, 1, r);
   operand_fill(&k.c.out, r);
   normalise(&k, !law_is_full(op));
   if (k.nest.n_elements && !law_is_refused(op, &k.c.in.t, mask_of(&k.c))) {

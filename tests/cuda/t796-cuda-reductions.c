@@ -57,11 +57,11 @@ static void draw_case(law_op op, ref_dtype d, int64_t most, rng *r) {
   c.keepdims = !law_is_full(op) && rng_below(r, 2);
   const ref_dtype result = law_result(op, d);
   if (law_is_full(op) && result == d && rng_below(r, 4) == 0) c.form = IN_PLACE;
-  draw_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
+  draw_device_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
   fill(&c.in, r);
   if (c.form != IN_PLACE) {
     const ref_dtype wider = ref_dtype_kind(result) == REF_KIND_FLOAT ? REF_F64 : result;
-    draw_layout(&c.out, is_on_gpu() && rng_below(r, 6) == 0 ? wider : result, output_shape(&c, out_shape), out_shape, 1, r);
+    draw_device_layout(&c.out, is_on_gpu() && rng_below(r, 6) == 0 ? wider : result, output_shape(&c, out_shape), out_shape, 1, r);
     operand_fill(&c.out, r);
   }
   run_case(&c, r);

@@ -38,18 +38,19 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
-/* The places of a part's elements, alike in all rows. */
-static value_place load_index(row_frame *frame, const stage_part *part) {
-  char *block = qn_row_take(frame, part->count * 8);
+/* The places of a part's first elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part, int64_t count) {
+  const int64_t first = part->place + part->first;
+  char *block = qn_row_take(frame, count * 8);
   int64_t *place = (int64_t *)(void *)block;
-  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  for (int64_t i = 0; i < count; i++) place[i] = first + i;
   return (value_place){block, 0};
 }
 
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
-  if (k == QN_ROW_INDEX) return load_index(frame, part);
+  if (k == QN_ROW_INDEX) return load_index(frame, part, part->count);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
@@ -174,7 +175,10 @@ static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_red
   }
   for (int32_t p = 0; p < reduce->by->n_parts; p++) {
     const uint8_t value = qn_row_from(reduce, p);
-    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+    if (value == QN_ROW_INDEX && reduce->by->finds && part->count >= QN_ROW_FOUND)
+      from[p] = load_index(frame, part, 1);
+    else
+      from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
   }
 }
 

@@ -12,6 +12,7 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+#define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
 /* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
@@ -28,6 +29,7 @@ typedef struct qn_reducer {
   uint8_t has_empty;      /* 0: no elements are an error */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
+  uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
 } qn_reducer;

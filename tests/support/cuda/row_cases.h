@@ -25,7 +25,7 @@ UNUSED static void draw_shape(rng *r, int64_t most, int64_t *shape, int *ndim) {
 }
 
 /* Any order of the dimensions, gaps, walked up or down; some of an input's repeated. */
-UNUSED static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
+UNUSED static void draw_device_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
   int64_t strides[QUERN_MAX_NDIM], step = 1;
   int order[QUERN_MAX_NDIM];
   const int is_plain = rng_below(r, 3) == 0;
