@@ -44,7 +44,6 @@ static void print_typed(const qn_typed *typed) {
                                     type_name(v->reducer->dtype)); break;
       case QN_VALUE_INDEX: printf("index"); break;
       case QN_VALUE_COUNT: printf("count"); break;
-      case QN_VALUE_INDEX: printf("index"); break;
       default: printf("op %s %s %d", v->op->info->name, type_name(v->kernel_dtype), v->index);
     }
     for (int k = 0; k < v->n_args + v->n_params; k++) printf(" %d", typed->args[v->first_arg + k]);
