@@ -459,7 +459,7 @@ static void random_case(law_op op, ref_dtype d, int64_t most, rng *r) {
   if (c.form == IN_PLACE && (!law_is_full(op) || result != d)) c.form = CALLED;
   const int values = (int)rng_below(r, N_VALUES);
   c.values = value_names[values];
-  draw_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
+  operand_lay_out(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
   for (int k = 0; k < ndim; k++)
     if (mask_of(&c) >> k & 1) row *= shape[k];
   fill(&c.in, r, values, row);
@@ -467,7 +467,7 @@ static void random_case(law_op op, ref_dtype d, int64_t most, rng *r) {
   const ref_dtype out = c.form == ALLOCATED || c.form == IN_PLACE ? result : draw_output(r, result);
   const int out_ndim = output_shape(&c, out_shape);
   if (c.form != IN_PLACE) {
-    draw_layout(&c.out, out, out_ndim, out_shape, 1, r);
+    operand_lay_out(&c.out, out, out_ndim, out_shape, 1, r);
     scribble(&c.out, r);
   }
   uint64_t *wanted = law_eval(op, &c.in.t, mask_of(&c), c.correction, out, map_by_library, &count);

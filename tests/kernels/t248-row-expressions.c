@@ -199,7 +199,7 @@ static void draw_inputs(subject *s) {
     if (rng_below(&s->r, 3) == 0) do d = (ref_dtype)rng_below(&s->r, REF_N_DTYPES);
       while (ref_dtype_kind(d) > ref_dtype_kind(s->work));
     for (int i = missing; i < s->ndim; i++) shape[i - missing] = k && rng_below(&s->r, 4) == 0 ? 1 : s->shape[i];
-    draw_layout(&s->in[k], d, s->ndim - missing, shape, 0, &s->r);
+    operand_lay_out(&s->in[k], d, s->ndim - missing, shape, 0, &s->r);
     operand_fill(&s->in[k], &s->r);
   }
 }
@@ -347,7 +347,7 @@ static int run_subject(subject *s, const operand *wanted, int is_defined, int wa
         ref_dtype_of(shapes[k].dtype) != wanted[k].d)
       snprintf(what, sizeof what, "output %d is measured with %d dimensions of %s", k, shapes[k].ndim,
                ref_dtype_name(ref_dtype_of(shapes[k].dtype)));
-    else draw_layout(&out[k], wanted[k].d, ndim, shape, 1, &s->r);
+    else operand_lay_out(&out[k], wanted[k].d, ndim, shape, 1, &s->r);
     if (*what) break;
     operand_fill(&out[k], &s->r);
     operand_save(&out[k]);

@@ -149,7 +149,7 @@ UNUSED static void scribble(operand *o, rng *r) {
 /* ---- Layouts ---------------------------------------------------------------------------------------------------- */
 
 /* C or F order, or any other, with gaps, walked up or down; an input may be broadcast. */
-UNUSED static void draw_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
+UNUSED static void operand_lay_out(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
   int64_t strides[QUERN_MAX_NDIM], step = 1, n = 1; /* n: elements so far */
   int order[QUERN_MAX_NDIM];
   const int kind = (int)rng_below(r, is_output ? 7 : 8);
