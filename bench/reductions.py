@@ -105,9 +105,7 @@ CONTEXT = quern.Context(threads=1)
 
 def quern_call(case, x, out):
     function = CONTEXT.op(case.op)
-    axes = -1 if case.axis is None else sum(1 << a for a in (case.axis if isinstance(case.axis, tuple) else (case.axis,)))
-    params = (axes,) if case.op == "softmax" else (axes, 0)
-    return lambda: function(x, *params, out=out)
+    return lambda: function(x, axis=case.axis, out=out)
 
 
 def numpy_call(case, x):
@@ -195,7 +193,8 @@ def main():
     np.seterr(all="ignore")
     torch, read = load_torch(), reader()
     one = np.zeros(8)
-    read_call = median_ns(lambda: read(one.ctypes.data, 1))
+    at = one.ctypes.data
+    read_call = median_ns(lambda: read(at, 1))
     out = [f"{cpu_name()}; {platform.system()}; NumPy {np.__version__}"
            + (f"; PyTorch {torch.__version__}" if torch else "") + f". Medians of {OPTIONS.rounds} turns, one thread.",
            "ns an element; read/: of the loop that reads, both without the time of a call; NumPy/, PyTorch/: with calls.", "",

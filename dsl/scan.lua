@@ -6,25 +6,30 @@ scan "cumulative_sum" {
   doc = [[The sums of the elements up to each one along an axis. Integers are added as 64 bits, modulo 2^64. include_initial: a 0 before them;
     exclusive: without the element itself; reverse: from the end.]],
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", initial = 0,
+  examples = { { x = { 1, 2, 4 }, out = { 1, 3, 7 } } },
 }
 
 scan "cumulative_prod" {
   doc = [[The products of the elements up to each one along an axis. Integers are multiplied as 64 bits, modulo 2^64. include_initial: a 1
     before them; exclusive: without the element itself; reverse: from the end.]],
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", initial = 1,
+  examples = { { x = { 2, 3, 7 }, out = { 2, 6, 42 } } },
 }
 
 scan "logcumsumexp" {
   doc = "The logarithms of the sums of exp(x) up to each element along an axis.",
   dtypes = floating, combine = "logaddexp(a, b)", initial = -INFINITY,
+  examples = { { x = { 0.0 }, out = { 0.0 } } },
 }
 
 scan "cumulative_max" {
   doc = "The largest element up to each one along an axis. NaN from the first NaN on; 0 is above -0.",
   dtypes = numeric, combine = "maximum(a, b)", initial = -INFINITY,
+  examples = { { x = { 2, 7, 3 }, out = { 2, 7, 7 } } },
 }
 
 scan "cumulative_min" {
   doc = "The smallest element up to each one along an axis. NaN from the first NaN on; -0 is below 0.",
   dtypes = numeric, combine = "minimum(a, b)", initial = INFINITY,
+  examples = { { x = { 7, 2, 3 }, out = { 7, 2, 2 } } },
 }

@@ -116,11 +116,19 @@ function Scope:call_func(func, values, node)
   return result
 end
 
+local function is_of_params(node)
+  local is_so = #node.args > 0 or node.op == "param" or node.op == "const"
+  for _, arg in ipairs(node.args) do is_so = is_so and is_of_params(arg) end
+  return is_so
+end
+
 -- A weak value as a parameter of an op that computes in a type: a lone number that an integer cannot hold saturates.
 function Scope:param(op, param, value, type_name, node)
   local t = self.state.types.by_name[type_name]
   if not is_weak(value) then
-    if node_of(value).op == "param" and value.type == type_name then return node_of(value) end -- one of the calling op
+    local given = node_of(value)
+    local is_own = given.op == "param" or (self.state.axes and is_of_params(given)) -- of the calling op; a host may have computed it
+    if is_own and value.type == type_name then return given end
     self:fail(node, "%s: %s is a parameter: a number%s, no operand", op.name, param.name, self.keeps_dtypes and " or a param" or "")
   end
   if value.tree or t.kind == "float" then return node_of(self:strong(value, type_name, node)) end

@@ -11,6 +11,7 @@ local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local kinds = require "gen.kinds.kinds"
 local primitives = require "gen.graph.primitives"
+local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
 local stage_text = require "gen.graph.stage_text"
 
@@ -205,6 +206,7 @@ end
 function Host:call_row(op, values, node, which)
   local state = self.state
   state.count = state.count or state.dag:node("param", "i64", {}, { index = stage_text.COUNT, name = "count" })
+  state.index = state.index or state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
   state.axes = first_axes(self.axes, node.axes)
   local result = self:call_op(op, values, node, which)
   state.axes = nil
@@ -292,6 +294,10 @@ local function lowered(src, state, inputs, outputs)
     end
   end
   inner.dag.count = of_node[state.count or false]
+  if state.index then
+    inner.dag.index = inner.dag:node("input", "i64", {}, { index = state.index.index, name = state.index.name })
+    of_node[state.index] = inner.dag.index
+  end
   local ok, result = pcall(expr.lower, state, scope, outputs, of_node)
   if not ok then
     -- an error in the body of an op is reported at the call, a position that the host knows

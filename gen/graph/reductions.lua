@@ -57,7 +57,7 @@ function Scope:call_reduction(op, values, node)
     local group, args = {}, {}
     for k, part in ipairs(lifted) do args[k] = node_of(part) end
     for k, part in ipairs(parts) do
-      group[k] = self.state.dag:node("reduce", part.type, args, { name = string.format("%s %s %d", op.name, A, k), reducer = op })
+      group[k] = self.state.dag:node("reduce", part.type, args, { index = self.state.axes, name = string.format("%s %s %d", op.name, A, k), reducer = op })
       group[k].group, group[k].accumulator = group, A
       read["a." .. part.name] = group[k]
     end

@@ -63,7 +63,8 @@ function items.count(self)
 end
 
 function items.const(self, words)
-  local t, bits = self.types.by_name[words[2]], math.tointeger(tonumber("0x" .. words[3]))
+  local t, bits = self.types.by_name[words[2]], math.tointeger(tonumber("0x" .. tostring(words[3])))
+  if not t or not bits then fail("no constant %s", tostring(words[3])) end
   if t.kind == "integer" and t.signed and t.bits < 64 then bits = (bits ~ 1 << (t.bits - 1)) - (1 << (t.bits - 1)) end
   return self.dag:node("const", t.name, {}, { value = bits })
 end

@@ -207,14 +207,21 @@ function M.table.text(packs_of, upper, bits_of)
       rows[#rows + 1] = { head = record }
       at[record.reducer] = rows[#rows]
     end
-    at[record.reducer][record.part] = pack.name and "&" .. pack.name or "NULL"
+    local row = at[record.reducer]
+    if record.part == "narrow" and pack.name then
+      row.narrow = row.narrow or {}
+      table.insert(row.narrow, string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
+    elseif record.part ~= "narrow" then
+      row[record.part] = pack.name and "&" .. pack.name or "NULL"
+    end
   end
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, {%s}},", row.head.op_name, row.inner, row.columns or "NULL", row.both,
-                            empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
-                            math.max(#parts, 1), #parts > 1 and table.concat(parts, ", ", 2) or "0")
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL",
+                            row.both, empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL")
   end
   local packs = packs_of "reduce"
   local is_unbuilt = packs[1] and not packs[1].name
@@ -236,26 +243,27 @@ local function run_lines(form, n, at, first)
   local lines = {}
   local function put(...) lines[#lines + 1] = string.format(...) end
   if form.is_maximum and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
-    local F, U, M = form.element, form.unsigned, form.mask
+    local F, U, MASK = form.element, form.unsigned, form.mask
     put("const %s v0 = %s;", F, at(0))
-    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, M)
+    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, MASK)
     for k = 0, n - 1, 2 do
       local a, b = "v" .. k, "v" .. k + 1
       if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
       put("const %s %s = %s;", F, b, at(k + 1))
-      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", M, a, b)
+      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", MASK, a, b)
       put("sign &= q_raw_%s(%s) & q_raw_%s(%s);", F, a, F, b)
       if k > 0 then put("top = %s > top ? %s : top;", a, a) end
       put("top = %s > top ? %s : top;", b, b)
     end
     put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
-    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, M, F)
+    put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, MASK, F)
     local t = string.format("q_from_%s(q_sel_%s(is_nan, Q_CANON_NAN_%s, bits))", F, U, F)
     put("const %s t = %s;", F, first and string.format("%s(%s, %s)", form.both, first, t) or t)
   elseif form.part then -- a sum of narrow integers, in a dtype that holds 16 of them
-    put("%s part = %s%s;", form.part, form.lift, at(0))
-    for k = 1, n - 1 do put("part = (%s)(part + %s%s);", form.part, form.lift, at(k)) end
-    put("const %s t = (%s)part%s;", form.element, form.element, first and " + " .. first or "")
+    put("%s part = %s;", form.part, at(0))
+    for k = 1, n - 1 do put("part = (%s)(part + (%s)(%s));", form.part, form.part, at(k)) end
+    local t = string.format("(%s)part", form.element)
+    put("const %s t = %s;", form.element, first and string.format("%s(%s, %s)", form.both, first, t) or t)
   else
     put("%s t = %s;", form.element, first or at(0))
     for k = first and 0 or 1, n - 1 do put("t = %s(t, %s);", form.both, at(k)) end
@@ -267,27 +275,38 @@ local function run_lines(form, n, at, first)
   return split
 end
 
+-- The dtype in which a run of elements of a narrow one is added
 local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", u32 = "u64", i32 = "i64" }
+
+-- Whether a reduction to A has a kernel of its own for elements of K: integers and bool, or floats that compute in A.
+local function is_narrow(types, combine, K, A, is_free)
+  local t = types.by_name[K]
+  if t.kind == "float" and t.compute == A and K ~= A then return not combine.parts and (is_free or combine.outputs[1].op == "add") end
+  local sums = combine.outputs[1].op == "add" and types.by_name[A].kind == "integer" and NARROW[K] ~= nil
+  return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
+end
 
 local function reducer_values(c, types, record, name)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
   local from = types.by_name[record.dtypes[1]]
+  local is_widened = from ~= t and from.kind == "float"
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
-                 lift = from == t and "" or from.kind == "bool" and "0 != " or "", part = from ~= t and NARROW[from.name] or nil }
+                 lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
   local rows, columns = {}, {}
   for k, run in ipairs(RUNS) do
     local n, steps = run.n, {}
     for step = 1, n - 1 do steps[step] = step end
-    local function in_lane(i) return i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i) end
+    local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
     if n < 16 then
       columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
     end
   end
-  return { element = t.c, from = from.c, combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
 end
 
 -- Of a state with several parts.
@@ -304,24 +323,27 @@ local function parts_values(c, types, record)
   end
   local t = types.by_name[record.combine.parts[1].type]
   return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           is_float = t.kind == "float" and "1" or "0" }
+           nan = t.kind == "float" and "i" .. t.bits or "" }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
 function M.packs(kit, add, _, ops, records_of)
-  local is_made = {}
+  local is_made, plain = {}, {}
   for _, op in ipairs(ops) do
-    for _, program in pairs(records_of[op.name].programs or {}) do
-      for _, reduce in ipairs(program.reduces) do is_made[reduce.op.name .. " " .. reduce.type] = reduce end
+    for K, program in pairs(records_of[op.name].programs or {}) do
+      for _, reduce in ipairs(program.reduces) do
+        local key = reduce.op.name .. " " .. reduce.type
+        is_made[key], plain[key] = reduce, plain[key] or {}
+        if reduce.from.input then plain[key][K] = true end -- an input's elements as they are
+      end
     end
   end
   for _, key in ipairs(kit.sorted_keys(is_made)) do
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, is_free = op.reducer.is_free, combine = combine,
-                     K = A, rank = "2", values = reducer_values,
-                     finds = op.reducer.finds }
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty,
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
@@ -336,6 +358,14 @@ function M.packs(kit, add, _, ops, records_of)
     else
       put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
       put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+      for _, t in ipairs(kit.types.list) do
+        if plain[key][t.compute] and t.kind == "float" and kit.wanted[t.name] then plain[key][t.name] = true end
+      end
+      for _, K in ipairs(kit.sorted_keys(plain[key])) do
+        if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
+          put("narrow", { K, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+        end
+      end
     end
     add(name("both", both, ("c"):rep(#both)),
         { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),

@@ -9,6 +9,7 @@ local row = require "gen.kinds.row"
 local M = {}
 
 M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
+M.is_scan = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.only_cpu = "scans, which has no kernels for it yet"

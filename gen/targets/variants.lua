@@ -214,6 +214,7 @@ end
 -- kind share. ops: those of the plan; records_of: op name -> their records
 function M.of_packs(model, wanted, ops, records_of)
   local types = model.types
+  kit.types, kit.wanted = types, wanted
   function kit.combine(op, A) return expr.combine(model, op, A) end
   local records = {}
   local is_added = {}

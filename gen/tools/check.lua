@@ -4,6 +4,7 @@
 
 local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
+local expr = require "gen.graph.expr"
 local evaluate = require "gen.graph.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
 local files = require "gen.base.files"
@@ -19,6 +20,21 @@ local variants = require "gen.targets.variants"
 
 local M = {}
 
+-- The scan of a list of numbers in K.
+local function scanned(plan, op, K)
+  local A = kinds.of(op).accumulator(plan.model.types, op, K)
+  local combine = expr.combine(plan.model, op, A)
+  local function run(_, values)
+    local results, state = {}, nil
+    for k, x in ipairs(values[op.inputs[1].name]) do
+      state = state == nil and x or evaluate.run(plan.model.types, combine, { a = state, b = x })
+      results[k] = state
+    end
+    return results
+  end
+  return { outputs = { { type = A } } }, run
+end
+
 -- The examples of the plan's ops, in every type that they compute in.
 function M.examples(plan)
   local errors, types = {}, plan.model.types
@@ -27,6 +43,11 @@ function M.examples(plan)
     for _, K in ipairs(variants.kernel_dtypes(types, op, plan.wanted)) do
       if types.by_name[K].kind ~= "bits" and kinds.of(op).has_body then
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K, kinds.of(op).has_stages and run_row)) do
+          errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
+        end
+      elseif kinds.of(op).is_scan then
+        local dag, run = scanned(plan, op, K)
+        for _, message in ipairs(evaluate.check_examples(types, op, dag, K, run)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
       end

@@ -293,21 +293,26 @@ static int32_t plain_input(const builder *b, int32_t i) {
   return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
 }
 
+/* Whether a value is the first of a reduction of a level. */
+static int begins_reduction(const builder *b, int32_t level, int32_t i) {
+  return value_at(b, i)->kind == QN_VALUE_REDUCE && b->level[i] == level + 1 && first_of_reduction(b, i) == i;
+}
+
 /* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
  * reduced, is certain to hold. n: how many. */
 static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
   int32_t bytes = 0, i = first;
   for (*n = 0; i < b->typed->n_values; i++) {
-    const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    bytes += qn_dtype_infos[value->type].size;
+    if (!begins_reduction(b, level, i)) continue;
+    const qn_reducer *by = value_at(b, i)->reducer;
+    for (int32_t p = 0; p < by->n_parts; p++) bytes += qn_dtype_infos[qn_reducer_dtype(by, p)].size;
     if (*n && bytes > STAGE_BYTES) break;
     ++*n;
   }
   return i;
 }
 
-/* The stage of the reductions of a level among values [first, end). */
+/* The stage of the reductions of a level that begin among values [first, end). */
 static quern_status add_reductions(builder *b, int32_t level, int32_t first, int32_t end) {
   int32_t roots[QN_ROW_MAX_VALUES], n = 0;
   uint8_t codes[QN_ROW_MAX_VALUES];
@@ -315,8 +320,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
   for (int32_t i = 0; i < b->typed->n_values; i++) b->temp_of[i] = -1; /* of this stage */
   for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    if (first_of_reduction(b, i) < i) continue;
+    if (!begins_reduction(b, level, i)) continue;
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
@@ -331,8 +335,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
   qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
   for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
-    if (value->kind != QN_VALUE_REDUCE || b->level[i] != level + 1) continue;
-    if (first_of_reduction(b, i) < i) continue;
+    if (!begins_reduction(b, level, i)) continue;
     qn_row_reduce *reduce = &reduces[stage->n_reduces++];
     *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
     for (int32_t k = 0; k < value->n_args; k++) {

@@ -95,7 +95,7 @@ wrong() { # wrong NAME TEXT WORDS
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
-wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:38: broken: it reduces: its kernels are compiled at run time'
+wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:37: broken: it reduces: its kernels are compiled at run time'
 wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
@@ -303,7 +303,7 @@ all_are interpreter other.calls; ok $? '  and serves nothing'
 ok $? 'expressions that reduce: interpreted'
 QUERN_RECORD=rows.record ./plain --rows >said 2>&1 && same_bits rows.said said
 ok $? '  recorded'
-[ "$(grep -c '^rows: in 0' rows.record)" -ge 8 ]; ok $? '  the stages of their rows'
+[ "$(grep -c '^rows: ' rows.record)" -ge 5 ]; ok $? '  the stages of their rows'
 try '  frozen' build_lua freeze --record rows.record --out rows
 try '  compiled without a warning' sh "$source/tests/support/build-tree.sh" gcc rows rows.o -std=c11 -O1 $strict -I"$source/include"
 link rows.frozen rows.o/*.o >said 2>&1 && ./rows.frozen --rows >frozen.said 2>&1
@@ -457,7 +457,7 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   ok $? 'an op of a spec in an expression that reduces'
   QUERN_RECORD=rows-spec.record ./plain --rows --spec acme.lua >said 2>&1 && same_bits rows.said said
   ok $? '  recorded'
-  refused_cleanly '  not frozen without its spec' 'acme\.swish' build_lua freeze --record rows-spec.record --out rows-spec
+  refused_cleanly '  not frozen without its spec' 'made with other specs' build_lua freeze --record rows-spec.record --out rows-spec
   try '  frozen with it' build_lua freeze --record rows-spec.record --spec acme.lua --out rows-spec
   sh "$source/tests/support/build-tree.sh" gcc rows-spec rows-spec.gcc -O0 -I"$source/include" >said 2>&1 && link rows-app rows-spec.gcc/*.o >said 2>&1
   ok $? '  compiled'

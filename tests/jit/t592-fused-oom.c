@@ -79,11 +79,15 @@ static void use(quern_op *op, const quern_call *call, float scale) {
   }
 }
 
+static const char elementwise[] = "named: param s; f32 t = x * s; y = t + w; z = x > w";
+static const char rows[] = "param s; f32 m = max(x); f32 n = min(x - m); y = (x - m) * s + m * s + w; z = x - n > w - n"; /* all exact */
+static const char *text_used = elementwise;
+
 static void compile_and_use(quern_ctx *ctx) {
   quern_op *op = NULL;
   const quern_scalar three[1] = {scalar_f(3)};
   const quern_call call = {.size = sizeof call, .params = three, .n_params = 1};
-  if (!fine(quern_op_compile(ctx, "named: param s; f32 t = x * s; y = t + w; z = x > w", &op), "compile")) return;
+  if (!fine(quern_op_compile(ctx, text_used, &op), "compile")) return;
   if (!quern_op_describe(op)) n_wrong++;
   use(op, &call, 3);
   quern_op_release(op);
@@ -230,7 +234,16 @@ int main(void) {
   mode = QUERN_JIT_OFF;
   drive("expressions, interpreted", scenario_expressions, 0, 1);
   drive("expressions, interpreted", scenario_expressions, 1, 1);
+  text_used = rows;
+  drive("expressions that reduce, interpreted", scenario_expressions, 0, 1);
+  drive("expressions that reduce, interpreted", scenario_expressions, 1, 1);
   find_compiler();
+  if (compiler) {
+    mode = QUERN_JIT_SYNC;
+    drive("expressions that reduce, compiled", scenario_expressions, 0, 41);
+    mode = QUERN_JIT_OFF;
+  }
+  text_used = elementwise;
   quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
   const int has_generator = quern_spec_load_text(ctx, "empty.lua", "", 0) == QUERN_OK;
   quern_ctx_release(ctx);

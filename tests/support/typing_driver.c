@@ -5,7 +5,7 @@
  * prints, in this order, as far as it comes:
  *   canonical TEXT / name NAME / inputs NAME... / outputs NAME... / params NAME...
  *   value lines, numbered from 0: input TYPE INDEX | param TYPE INDEX | const TYPE HEX | prim OP TYPE VALUE... |
- *     op NAME K OUTPUT VALUE... | kernel NAME OUTPUT VALUE... | reduce NAME TYPE AXES VALUE | count
+ *     op NAME K OUTPUT VALUE... | kernel NAME OUTPUT VALUE... | reduce NAME TYPE AXES PART ACCUMULATOR VALUE... | count | index
  *   out VALUE DTYPE
  *   end OK, or end STATUS and the message, its lines joined by '|' */
 #include <stdio.h>
@@ -40,7 +40,9 @@ static void print_typed(const qn_typed *typed) {
       case QN_VALUE_CONSTANT: printf("const %s %llx", type_name(v->type), (unsigned long long)v->bits); break;
       case QN_VALUE_PRIMITIVE: printf("prim %s %s", v->primitive->op, type_name(v->type)); break;
       case QN_VALUE_KERNEL: printf("kernel %s %d", v->kernel->name, v->index); break;
-      case QN_VALUE_REDUCE: printf("reduce %s %s %d", v->reducer->name, type_name(v->type), v->index); break;
+      case QN_VALUE_REDUCE: printf("reduce %s %s %d %d %s", v->reducer->name, type_name(v->type), v->index, v->reducer->n_parts > 1 ? (int)v->bits + 1 : 0,
+                                    type_name(v->reducer->dtype)); break;
+      case QN_VALUE_INDEX: printf("index"); break;
       case QN_VALUE_COUNT: printf("count"); break;
       default: printf("op %s %s %d", v->op->info->name, type_name(v->kernel_dtype), v->index);
     }

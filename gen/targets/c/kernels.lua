@@ -285,6 +285,13 @@ function kit.operands(...) return access.with_rows(operands_of.of_record(...)) e
 -- A number of a dtype as it is stored: a NaN becomes the one NaN.
 function kit.stored(types, dtype, value) return cast_text(types, dtype, dtype, value) end
 
+-- The lines that widen n elements of a stored dtype at x to what is computed on, at `to`.
+function kit.widen(types, dtype)
+  local t = types.by_name[dtype]
+  if t.casts_in_blocks then return { string.format("q_widen_%s_%s(x, to, n);", t.name, t.compute) } end
+  return { "Q_IVDEP", string.format("for (i64 i = 0; i < n; i++) to[i] = %s;", access.widen(types, dtype):format("x[i]")) }
+end
+
 -- The lines of a function's body that computes a DAG, for arguments of these names, the text of its first result, and of all of them.
 function kit.body(types, dag, arguments)
   local variable_of = {}

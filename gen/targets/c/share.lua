@@ -26,6 +26,12 @@ end
 -- The key of a kernel's text, the same for kernels with the same machine code; nil: it shares none, because it uses constant
 -- tables of its own file.
 local function key_of(types, record, dag, text)
+  if record.reducer and not dag then -- with functions of its own, which have its name in theirs
+    local whole = text:gsub(record.name, ""):gsub("/%*.-%*/", "")
+    local combine = record.combine
+    local is_plain = combine and not combine.parts and record.dtypes[1] == record.K
+    return is_plain and is_signless(types, combine) and unsigned(whole) or whole
+  end
   local body = text:match "void Q_NAME%b()(.*)"
   for _, node in ipairs(dag and dag_of.order(dag.outputs) or {}) do
     if node.table then return nil end

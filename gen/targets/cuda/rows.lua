@@ -150,7 +150,7 @@ function M.values(kit, types, entry, parsed, tables)
   end
   for row = 0, #program.row_types - 1 do others[#others + 1] = total_name(row) end
   for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id }, 1, 2, #others + 1, others) end
-  for number = 0, #program.reduces - 1 do table.move({ "node_" .. number, "waiting_" .. number }, 1, 2, #others + 1, others) end
+  for at = 0, #program.reduces - 1 do table.move({ "node_" .. at, "waiting_" .. at }, 1, 2, #others + 1, others) end
 
   local is_read = {} -- row values
   for _, stage in ipairs(stages_of(program)) do

@@ -12,11 +12,6 @@
 
 #include "core/row/row_load.h"
 
-#define SHORT_ROW 16
-#define LEAST_ROWS 8     /* of a tile of short rows */
-#define NARROW 512       /* columns of groups of lanes */
-#define MOST_COLUMNS 4096
-
 static int32_t levels_of(int64_t n) {
   int32_t bits = 0;
   while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
@@ -25,79 +20,7 @@ static int32_t levels_of(int64_t n) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* ---- The plan ---- */
-
-/* The one stage of elements of a program that has one reduction, of one input; else -1. */
-static int32_t only_stage(const qn_row_program *program) {
-  int32_t found = -1;
-  if (program->kept) return -1;
-  for (int32_t s = 0; s < program->n_stages; s++) {
-    const qn_row_stage *stage = &program->stages[s];
-    if (stage->is_row) continue;
-    if (found >= 0 || stage->n_reduces != 1) return -1;
-    if (stage->variant && (stage->n_in != 1 || stage->n_out != 1 || stage->values[0] >= QN_ROW_INDEX)) return -1;
-    if (!stage->variant && stage->reduces[0].from == QN_ROW_INDEX) return -1;
-    found = s;
-  }
-  return found;
-}
-
-/* Waiting nodes of the further axes [n_joined, last). */
-static int32_t further_levels(const qn_nest *nest, int32_t last) {
-  int32_t levels = 0;
-  for (int32_t d = nest->n_joined; d < last; d++) levels += levels_of(nest->n[d]) + 1;
-  return levels;
-}
-
 static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
-
-int qn_row_columns_plan(const qn_row_program *program, qn_row_job *job) {
-  const qn_nest *nest = job->nest;
-  const int32_t at = only_stage(program), kept = nest->n_reduced;
-  if (at < 0 || job->n_in != 1 || nest->n_joined != 1 || job->count == 0) return 0;
-  const int64_t size = job->size[0], step = nest->stride[0][0];
-  if (step == size || step == 0) return 0;
-  const qn_row_stage *stage = &program->stages[at];
-  const qn_reducer *by = stage->reduces[0].by;
-  if (by->n_parts > 1 || (stage->variant && !job->kernel[at])) return 0;
-  const int64_t width = qn_dtype_infos[by->dtype].size;
-  const uint8_t in_dtype = stage->variant ? stage->variant->dtypes[0] : by->dtype;
-  const int has_kept = nest->rank > kept && nest->stride[0][kept] == size;
-  const int32_t fold = kept - 1;
-  const int has_fold = !has_kept && fold >= nest->n_joined && nest->stride[0][fold] == size;
-  if (!has_kept && !has_fold) return 0;
-  const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
-  const int64_t values = 8 * program->n_rows + 16 * job->n_out, room = QN_ROW_SCRATCH - 512;
-  const int32_t levels = levels_of(chunks_of(job)) + 2 + further_levels(nest, has_kept ? kept : fold);
-  job->piece = loaded ? 4 : QN_ROW_LANES;
-  job->lanes = 1;
-  job->n_levels = levels + 5;
-  int64_t bytes = width * job->n_levels + job->piece * loaded;
-  if (has_kept) {
-    const int64_t n = nest->n[kept];
-    int64_t columns = room / (bytes + values);
-    for (int32_t lanes = QN_ROW_LANES, n_levels = levels + 1; lanes > 1 && step == n * size && n < NARROW; lanes /= 2, n_levels++) {
-      bytes = width * n_levels + job->piece * loaded;
-      if (n * (lanes * bytes + values) > room || n * lanes > MOST_COLUMNS) continue;
-      job->lanes = (uint8_t)lanes;
-      job->n_levels = n_levels;
-      columns = n;
-      break;
-    }
-    if (columns > 64 && columns < n) columns -= columns % 64;
-    if (columns < 16 && columns < n) return 0;
-    job->rows = least(least(n, columns), MOST_COLUMNS);
-  } else {
-    const int64_t stack = (levels_of(nest->n[fold]) + 2) * QN_ROW_LANES * width + values, columns = (room - stack) / (bytes + width);
-    job->rows = 1;
-    job->block = 1;
-    while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
-    if (columns < 16) return 0;
-    job->lanes = 0;
-  }
-  job->path = QN_ROW_COLUMNS;
-  return 1;
-}
 
 /* ---- Runs of rows ---- */
 
@@ -245,7 +168,7 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   const uint8_t size = run->stack.size;
   char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
   node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
-  nodes.nodes = qn_row_take(frame, (levels_of(extent) + 2) * nodes.bytes);
+  nodes.nodes = qn_row_take(frame, (levels_of(n_tiles) + 1) * nodes.bytes);
   for (int64_t tile = 0; tile < n_tiles; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
@@ -292,11 +215,9 @@ void qn_row_columns(row_frame *frame, int32_t at) {
 
 /* ---- Short rows ---- */
 
-int qn_row_are_short(const qn_row_job *job) { return job->row > 1 && job->row < SHORT_ROW && job->rows >= LEAST_ROWS; }
-
-void qn_row_reduce_short(row_frame *frame, const qn_row_reduce *by, qn_kernel *both, value_place from, char *to) {
+void qn_row_reduce_short(row_frame *frame, const qn_reducer *by, qn_kernel *both, value_place from, char *to) {
   const qn_row_job *job = frame->job;
-  const uint8_t size = qn_dtype_infos[by->by->dtype].size;
+  const uint8_t size = qn_dtype_infos[by->dtype].size;
   const int64_t rows = frame->rows, row = least(job->row, QN_ROW_LANES);
   char *const before = frame->top, *block = qn_row_take(frame, job->row * rows * size);
   qn_kernel *turn = qn_job_kernel(qn_packs.transpose[__builtin_ctz(size)], NULL);

@@ -38,18 +38,19 @@ static qn_row_part part_of(const row_frame *frame, int32_t k, const stage_part *
                        .first = part->first, .count = part->count, .rows = frame->rows};
 }
 
-/* The places of a part's elements, alike in all rows. */
-static value_place load_index(row_frame *frame, const stage_part *part) {
-  char *block = qn_row_take(frame, part->count * 8);
+/* The places of a part's first elements, alike in all rows. */
+static value_place load_index(row_frame *frame, const stage_part *part, int64_t count) {
+  const int64_t first = part->place + part->first;
+  char *block = qn_row_take(frame, count * 8);
   int64_t *place = (int64_t *)(void *)block;
-  for (int64_t i = 0; i < part->count; i++) place[i] = part->place + part->first + i;
+  for (int64_t i = 0; i < count; i++) place[i] = first + i;
   return (value_place){block, 0};
 }
 
 /* An input as elements of a dtype. */
 static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const stage_part *part) {
   const qn_row_job *job = frame->job;
-  if (k == QN_ROW_INDEX) return load_index(frame, part);
+  if (k == QN_ROW_INDEX) return load_index(frame, part, part->count);
   const qn_row_part rows = part_of(frame, k, part);
   const uint8_t size = qn_dtype_infos[dtype].size;
   if (qn_row_is_direct(job, k, dtype)) return (value_place){moved(rows.at, part->first * size), rows.step};
@@ -94,8 +95,8 @@ static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
-static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
+/* Runs the kernel of a stage of elements over a portion of a part, which begins at element `begin` of the temporaries. */
+static void compute_portion(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
   const qn_row_stage *stage = &program->stages[at];
@@ -117,10 +118,8 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
       place[i] = (value_place){frame->row_value[value - QN_ROW_VALUE], size};
       inner = 0;
     } else if (i >= stage->n_in) {
-      const int is_in_output = value == program->kept && job->is_kept == 1;
-      place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part)
-                              : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
-      frame->temp[value - QN_ROW_TEMP] = place[i];
+      place[i] = frame->temp[value - QN_ROW_TEMP];
+      place[i].ptr += begin * size;
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part) : frame->temp[value - QN_ROW_TEMP];
@@ -141,12 +140,50 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
+/* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
+static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  for (int32_t i = stage->n_in; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i], dtype = stage->variant->dtypes[i], size = qn_dtype_infos[dtype].size;
+    if (value < QN_ROW_TEMP) continue;
+    const int is_in_output = value == job->program->kept && job->is_kept == 1;
+    frame->temp[value - QN_ROW_TEMP] =
+        is_in_output ? output_place(frame, job->n_in, dtype, part)
+                     : (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
+  }
+  if (!job->portion) {
+    compute_portion(frame, at, part, 0);
+    return;
+  }
+  char *const before = frame->top;
+  for (int64_t begin = 0; begin < part->count; begin += job->portion) {
+    stage_part portion = *part;
+    portion.first += begin;
+    portion.count = part->count - begin < job->portion ? part->count - begin : job->portion;
+    compute_portion(frame, at, &portion, begin);
+    frame->top = before;
+  }
+}
+
 /* The elements that a reduction reads, after the stage's kernel: of each part. */
-static void reduced_places(row_frame *frame, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
+static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
+  if (frame->job->narrow[reduction]) {
+    const qn_row_part rows = part_of(frame, reduce->from, part);
+    from[0] = (value_place){moved(rows.at, part->first * frame->job->size[reduce->from]), rows.step};
+    return;
+  }
   for (int32_t p = 0; p < reduce->by->n_parts; p++) {
     const uint8_t value = qn_row_from(reduce, p);
-    from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+    if (value == QN_ROW_INDEX && reduce->by->finds && part->count >= QN_ROW_FOUND)
+      from[p] = load_index(frame, part, 1);
+    else
+      from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
   }
+}
+
+static qn_kernel *elements_kernel(const qn_row_job *job, int32_t reduction) {
+  return job->narrow[reduction] ? job->narrow[reduction] : job->inner[reduction];
 }
 
 /* from, to: of each part. */
@@ -203,15 +240,6 @@ static void compute_rows(row_frame *frame, int32_t at) {
 
 /* ---- Tiles of whole rows ---- */
 
-/* Reduces the tile's rows of elements. */
-static void reduce_whole(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const value_place *from) {
-  const qn_row_job *job = frame->job;
-  if (qn_row_are_short(job) && reduce->by->n_parts == 1)
-    qn_row_reduce_short(frame, reduce, job->both[reduction], from[0], frame->row_value[reduce->to]);
-  else
-    run_inner(job->inner[reduction], reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
-}
-
 static void run_whole(row_frame *frame) {
   const qn_row_job *job = frame->job;
   const stage_part part = {.count = job->row};
@@ -228,8 +256,11 @@ static void run_whole(row_frame *frame) {
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
-      reduced_places(frame, reduce, &part, from);
-      reduce_whole(frame, reduction, reduce, from);
+      reduced_places(frame, reduction, reduce, &part, from);
+      if (reduce->by->n_parts == 1 && !job->narrow[reduction] && qn_row_are_short(job))
+        qn_row_reduce_short(frame, reduce->by, job->both[reduction], from[0], frame->row_value[reduce->to]);
+      else
+        run_inner(elements_kernel(job, reduction), reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
     }
   }
   frame->top = before;
@@ -239,60 +270,130 @@ static void run_whole(row_frame *frame) {
 
 static int64_t lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
-/* The node of a segment, the joined axes at one index of the further ones, becomes the top of each reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place) {
+/* Part of a row: elements of the joined axes, or, if there are further axes, indices of the outermost one. */
+typedef struct row_range {
+  int64_t begin, end;
+} row_range;
+
+static row_range whole_row(const qn_row_job *job) {
+  return (row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
+}
+
+/* The node of elements [range.begin, range.end) of a segment, the joined axes at one index of the further ones, becomes the top of each
+ * reduction's stack. */
+static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
+                        row_range range) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
-  const int64_t n_blocks = (job->row + job->block - 1) / job->block;
+  const int64_t n_blocks = (range.end - range.begin + job->block - 1) / job->block;
   for (int64_t b = 0; b < n_blocks; b++) {
     char *const before = frame->top;
-    stage_part part = {.offset = offset, .first = b * job->block, .count = job->block, .place = place};
-    if (part.first + part.count > job->row) part.count = job->row - part.first;
+    stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
+    if (part.first + part.count > range.end) part.count = range.end - part.first;
     if (stage->variant) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
       value_place from[QN_ROW_MAX_PARTS];
       char *node[QN_ROW_MAX_PARTS];
       qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
-      reduced_places(frame, &stage->reduces[r], &part, from);
-      run_inner(job->inner[first_reduction + r], stack->by, from, part.count, 1, node, 0);
+      reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
+      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, 1, node, 0);
       qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
     }
     frame->top = before;
   }
 }
 
-/* Runs a stage of elements over one row, segment by segment, and its reductions. */
-static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction) {
+/* Segments along the first further axis that are reduced by one call, a power of two. */
+#define BATCH 16
+
+/* Whether all reductions of a stage read tensors as they lie: then segments may be reduced together. */
+static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction) {
+  const qn_row_stage *stage = &job->program->stages[at];
+  if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 0;
+  const qn_row_reduce *reduce = &stage->reduces[0];
+  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in) return 0;
+  return job->narrow[first_reduction] || qn_row_is_direct(job, reduce->from, reduce->by->dtype);
+}
+
+/* The node of `count` segments, up to BATCH of them, from one on whose index is a multiple of BATCH, becomes the top of the stack. */
+static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stack, const int64_t *offset, int64_t count) {
+  const qn_row_job *job = frame->job;
+  const qn_nest *nest = job->nest;
+  const int32_t k = job->program->stages[at].reduces[0].from;
+  const int64_t size = qn_dtype_infos[stack->by->dtype].size, is_whole = 0;
+  char *const before = frame->top, *nodes = qn_row_take(frame, BATCH * stack->bytes);
+  char *const ptr[2] = {qn_row_moved(frame->ptr[k], offset[k]), nodes};
+  const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
+  elements_kernel(job, first_reduction)(ptr, stride, extent, &is_whole);
+  for (int64_t apart = 1; apart < count; apart *= 2) {
+    char *const pair[3] = {nodes, nodes + apart * stack->bytes, nodes};
+    const int64_t step = 2 * apart * stack->bytes, steps[3][2] = {{size, step}, {size, step}, {size, step}};
+    const int64_t pairs[3] = {QN_ROW_LANES, (count + apart - 1) / (2 * apart), 0};
+    stack->both(pair, steps, pairs, NULL);
+  }
+  memcpy(stack->nodes + stack->n++ * stack->bytes, nodes, (size_t)stack->bytes);
+  frame->top = before;
+}
+
+/* The lanes of a node combined: a row value. */
+static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, char **to) {
+  char *parts[QN_ROW_MAX_PARTS];
+  value_place from[QN_ROW_MAX_PARTS];
+  qn_row_node_parts(by, node, parts);
+  for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], 0};
+  run_inner(job->inner[reduction], by, from, lanes_of(job->row), 1, to, 1);
+}
+
+/* Runs a stage of elements over part of a row, segment by segment, and its reductions: to row values, or, if `nodes` is not NULL, to the
+ * nodes of its reductions, one after the other. */
+static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction, row_range range, char *nodes) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
   const qn_row_stage *stage = &job->program->stages[at];
+  const int32_t last = job->n_further > 1 ? nest->n_reduced - 1 : -1;
+  const int64_t inner = last >= 0 ? job->n_further / nest->n[last] : 1, n_segments = last >= 0 ? inner * (range.end - range.begin) : 1;
+  const row_range elements = last >= 0 ? (row_range){0, job->row} : range;
   char *const before = frame->top;
   node_stack stacks[QN_ROW_MAX_REDUCES];
   int64_t index[QUERN_MAX_NDIM], offset[QN_ROW_MAX_VALUES] = {0};
   for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) index[d] = 0;
+  for (int32_t k = 0; k < nest->n_operands && last >= 0; k++) offset[k] = range.begin * nest->stride[k][last];
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
     stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
                              .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
-  for (int64_t segment = 0; segment < job->n_further; segment++) {
-    run_segment(frame, at, first_reduction, stacks, offset, segment * job->row);
+  const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
+  for (int64_t segment = 0, count; segment < n_segments; segment += count) {
+    const int64_t place = last >= 0 ? (range.begin * inner + segment) * job->row : 0;
+    count = 1;
+    if (batch > 1) {
+      const int64_t n = nest->n_joined == last ? range.end - range.begin : nest->n[nest->n_joined];
+      count = n - index[nest->n_joined] < batch ? n - index[nest->n_joined] : batch;
+      run_batch(frame, at, first_reduction, stacks, offset, count);
+    } else {
+      run_segment(frame, at, first_reduction, stacks, offset, place, elements);
+    }
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
-      for (int32_t r = 0; r < stage->n_reduces; r++) qn_row_settle(&stacks[r], index[d], nest->n[d], QN_ROW_LANES);
-      const int wraps = ++index[d] == nest->n[d];
-      for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? 1 - nest->n[d] : 1) * nest->stride[k][d];
+      const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
+      const int64_t more = d == nest->n_joined ? count : 1;
+      for (int32_t r = 0; r < stage->n_reduces; r++)
+        qn_row_settle(&stacks[r], index[d] / of_batch, (n + of_batch - 1) / of_batch, lanes_of(job->row));
+      const int wraps = (index[d] += more) == n;
+      for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? more - n : more) * nest->stride[k][d];
       if (!wraps) break;
       index[d] = 0;
     }
   }
   for (int32_t r = 0; r < stage->n_reduces; r++) {
-    char *node[QN_ROW_MAX_PARTS];
-    value_place from[QN_ROW_MAX_PARTS];
-    qn_row_node_parts(stacks[r].by, stacks[r].nodes, node);
-    for (int32_t p = 0; p < stacks[r].by->n_parts; p++) from[p] = (value_place){node[p], 0};
-    run_inner(job->inner[first_reduction + r], stacks[r].by, from, lanes_of(job->row), 1, &frame->row_value[stage->reduces[r].to], 1);
+    if (nodes) {
+      memcpy(nodes, stacks[r].nodes, (size_t)stacks[r].bytes);
+      nodes += stacks[r].bytes;
+    } else {
+      finish_node(job, first_reduction + r, stacks[r].by, stacks[r].nodes, &frame->row_value[stage->reduces[r].to]);
+    }
   }
   frame->top = before;
 }
@@ -309,7 +410,7 @@ static void run_stages(row_frame *frame) {
     else if (job->path == QN_ROW_COLUMNS)
       qn_row_columns(frame, s);
     else
-      run_row_stage(frame, s, reduction);
+      run_row_stage(frame, s, reduction, whole_row(job), NULL);
     reduction += stage->n_reduces;
   }
 }
@@ -398,6 +499,110 @@ static void run_row_slice(void *arg, int64_t i) {
   }
 }
 
+/* ---- Few rows: slices of each ---- */
+
+#define MOST_PARTS 16     /* of a row */
+#define PARTS_BYTES 2048  /* of their nodes */
+
+/* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
+typedef struct split_row {
+  const row_run *run;
+  int64_t tile, part;       /* part: elements or indices in each but the last */
+  int32_t n_parts;
+  int32_t stage, reduction; /* that runs; its first reduction */
+  int64_t node_bytes;       /* of the nodes of its reductions */
+  uint64_t value[QN_ROW_MAX_VALUES];
+  _Alignas(64) char nodes[PARTS_BYTES];
+} split_row;
+
+static void begin_split(row_frame *frame, split_row *row) {
+  frame->job = row->run->job;
+  frame->params = row->run->params;
+  frame->top = frame->scratch;
+  for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)&row->value[r];
+  set_tile(frame, row->run->ref, row->tile);
+}
+
+static void run_part(void *arg, int64_t i) {
+  split_row *row = arg;
+  const row_range whole = whole_row(row->run->job);
+  row_range range = {i * row->part, (i + 1) * row->part};
+  row_frame frame;
+  begin_split(&frame, row);
+  if (range.end > whole.end) range.end = whole.end;
+  run_row_stage(&frame, row->stage, row->reduction, range, row->nodes + i * row->node_bytes);
+}
+
+__attribute__((noinline)) static void run_values(split_row *row) {
+  row_frame frame;
+  begin_split(&frame, row);
+  compute_rows(&frame, row->stage);
+}
+
+/* The row values of a stage's reductions, from the nodes of its parts. */
+static void join_parts(split_row *row) {
+  const qn_row_job *job = row->run->job;
+  const qn_row_stage *stage = &job->program->stages[row->stage];
+  const int64_t in_last = whole_row(job).end - (row->n_parts - 1) * row->part;
+  int64_t at = 0;
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const qn_reducer *by = stage->reduces[r].by;
+    _Alignas(64) char waiting[6 * QN_ROW_LANES * 8 * QN_ROW_MAX_PARTS];
+    node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = node_bytes(by), .width = QN_ROW_LANES,
+                        .size = qn_dtype_infos[by->dtype].size};
+    char *to[QN_ROW_MAX_PARTS];
+    for (int32_t i = 0; i < row->n_parts; i++) {
+      memcpy(stack.nodes + stack.n++ * stack.bytes, row->nodes + i * row->node_bytes + at, (size_t)stack.bytes);
+      qn_row_settle(&stack, i, row->n_parts, lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
+    }
+    for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
+    finish_node(job, row->reduction + r, by, stack.nodes, to);
+    at += stack.bytes;
+  }
+}
+
+/* Cuts rows in parts. Returns 0 if that is not possible, or not worth it. */
+static int plan_split(const qn_row_job *job, int32_t n_slices, split_row *row) {
+  const int64_t whole = whole_row(job).end, unit = job->n_further > 1 ? 1 : job->block == job->row ? QN_ROW_CHUNK : job->block;
+  int64_t bytes = 1;
+  if (job->count == 0 || !job->has_parts || n_slices < 2 * row->run->n_tiles) return 0;
+  for (int32_t s = 0; s < job->program->n_stages; s++) {
+    int64_t of_stage = 0;
+    for (int32_t r = 0; r < job->program->stages[s].n_reduces; r++) of_stage += node_bytes(job->program->stages[s].reduces[r].by);
+    if (of_stage > bytes) bytes = of_stage;
+  }
+  const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
+  row->part = unit;
+  while (most > 0 && (whole + row->part - 1) / row->part > most) row->part *= 2;
+  row->n_parts = (int32_t)((whole + row->part - 1) / row->part);
+  return most > 1 && row->n_parts > 1;
+}
+
+/* Runs all tiles in parts. Returns 0 if that is not possible. Not inlined, so that its stack is free when they are not. */
+__attribute__((noinline)) static int run_split(const row_run *run, qn_slices *slices) {
+  const qn_row_job *job = run->job;
+  split_row row;
+  row.run = run;
+  if (!plan_split(job, run->n_slices, &row)) return 0;
+  for (row.tile = 0; row.tile < run->n_tiles; row.tile++) {
+    row.reduction = 0;
+    for (row.stage = 0; row.stage < job->program->n_stages; row.stage++) {
+      const qn_row_stage *stage = &job->program->stages[row.stage];
+      if (is_skipped(job, row.stage)) continue;
+      if (stage->is_row) {
+        run_values(&row);
+        continue;
+      }
+      row.node_bytes = 0;
+      for (int32_t r = 0; r < stage->n_reduces; r++) row.node_bytes += node_bytes(stage->reduces[r].by);
+      qn_slices_run(slices, row.n_parts, run_part, &row);
+      join_parts(&row);
+      row.reduction += stage->n_reduces;
+    }
+  }
+  return 1;
+}
+
 int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
   const int32_t limit = qn_slices_limit(slices);
   return job->most_slices < limit ? job->most_slices : limit;
@@ -408,6 +613,7 @@ void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn
   row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = tiles_along(job)};
   for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run.n_tiles *= nest->n[d];
   run.n_slices = qn_row_slices(job, slices);
+  if (run.n_slices > 1 && run_split(&run, slices)) return;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)
     qn_slices_run(slices, run.n_slices, run_row_slice, &run);

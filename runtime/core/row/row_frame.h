@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_frame.h: a slice's state while it runs a job of rows, and the stack of nodes that the tree of the law is walked with. */
+ * row_frame.h: a slice's state while it runs a job of rows. */
 #ifndef QN_ROW_FRAME_H
 #define QN_ROW_FRAME_H
 

@@ -4,7 +4,6 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
-#include "core/row/row_columns.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
 #define TILE 1024
@@ -63,13 +62,16 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
+ * what is not reduced: its part of a chunk's. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
-  int32_t bytes = 0, most = 0;
+  int32_t bytes = 0, most = 0, reduction = 0;
+  const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
     if (is_each) bytes = 0;
+    int32_t reduced = 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
@@ -79,16 +81,23 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
         bytes += stage->steps && !job->kernel[s] ? job->size[job->n_in + value - QN_ROW_OUTPUT] + qn_dtype_infos[kernel_dtype_of(stage, i)].size
                               : qn_row_bytes(job, job->n_in + value - QN_ROW_OUTPUT, kernel_dtype_of(stage, i));
       else if (value >= QN_ROW_TEMP && i >= stage->n_in && !(value == program->kept && job->is_kept == 1))
-        bytes += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
+        reduced += qn_dtype_infos[kernel_dtype_of(stage, i)].size;
     }
-    for (int32_t i = 0; i < stage->n_reduces; i++)
+    for (int32_t i = 0; i < stage->n_reduces; i++, reduction++)
       for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
         const uint8_t value = qn_row_from(&stage->reduces[i], p);
-        if (value < QN_ROW_OUTPUT) bytes += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
+        if (value < QN_ROW_OUTPUT && !job->narrow[reduction]) reduced += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
       }
+    bytes = (bytes + portions - 1) / portions + reduced;
     if (bytes > most) most = bytes;
   }
   return most;
+}
+
+/* The variant that reduces the elements of a tensor as they are, of a narrower dtype; NULL: there is none. */
+static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_reduce *reduce) {
+  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from] || job->row < QN_ROW_LANES) return NULL;
+  return reduce->by->narrow[job->dtype[reduce->from]];
 }
 
 static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
@@ -101,32 +110,124 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
       qn_assert(at < QN_ROW_MAX_REDUCES);
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
+      const qn_variant *narrow = narrow_variant(job, &stage->reduces[r]);
+      job->narrow[at] = narrow ? qn_job_kernel(narrow, NULL) : NULL;
       if (at == 0 && stage->reduces[r].by->columns) job->columns = qn_job_kernel(stage->reduces[r].by->columns, NULL);
     }
   }
   return QUERN_OK;
 }
 
-/* Scratch bytes for the single values of interpreted stages, and for their temporaries over a tile's rows. */
+/* Scratch bytes for the single values of interpreted stages. */
 static int32_t bytes_of_steps(const qn_row_program *program) {
   int32_t bytes = 0;
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_stage *stage = &program->stages[i];
-    if (stage->steps) bytes += 8 * stage->steps->n_ones + (stage->is_row ? stage->steps->temp_bytes * MAX_ROWS : 0);
-  }
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (program->stages[i].steps) bytes += 8 * program->stages[i].steps->n_ones;
   return bytes;
 }
 
-/* The most accumulators of a stage. */
-static int32_t most_reduces(const qn_row_program *program) {
+/* Scratch bytes for each row of a tile: row values, those that are stored, temporaries of interpreted stages. */
+static int32_t bytes_a_row(const qn_row_program *program, const qn_row_job *job) {
+  int32_t bytes = 0;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (program->stages[i].steps && program->stages[i].is_row) bytes += program->stages[i].steps->temp_bytes;
+  return bytes + 8 * program->n_rows + 16 * job->n_out;
+}
+
+/* The most bytes that the nodes of a stage's reductions have, one node of each. */
+static int32_t bytes_of_nodes(const qn_row_program *program) {
   int32_t most = 0;
   for (int32_t i = 0; i < program->n_stages; i++) {
-    int32_t n = 0;
-    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) n += program->stages[i].reduces[r].by->n_parts;
-    if (n > most) most = n;
+    const qn_row_stage *stage = &program->stages[i];
+    int32_t bytes = 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++)
+      for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++)
+        bytes += QN_ROW_LANES * qn_dtype_infos[qn_reducer_dtype(stage->reduces[r].by, p)].size;
+    if (bytes > most) most = bytes;
   }
   return most;
 }
+
+/* ---- Columns ---- */
+
+#define MOST_COLUMNS 4096
+#define FEWEST_COLUMNS 16 /* of a tile that is not all of them */
+
+/* The one stage of elements of a program that has one reduction, of one input; else -1. */
+static int32_t only_stage(const qn_row_program *program) {
+  int32_t found = -1;
+  if (program->kept) return -1;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    if (stage->is_row) continue;
+    if (found >= 0 || stage->n_reduces != 1 || stage->reduces[0].by->n_parts != 1) return -1;
+    if (!stage->variant && stage->reduces[0].from != QN_ROW_INPUT) return -1;
+    if (stage->variant && (stage->steps || stage->n_in != 1 || stage->n_out != 1 || stage->values[0] != QN_ROW_INPUT)) return -1;
+    found = s;
+  }
+  return found;
+}
+
+/* The most nodes that wait where n follow one another. */
+static int32_t waiting(int64_t n) {
+  int32_t most = 0;
+  while (n >> (most + 1)) most++;
+  return most;
+}
+
+/* Plans the path COLUMNS, if the program and the nest allow it. Returns whether they do. */
+static int plan_columns(const qn_row_program *program, qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int32_t at = only_stage(program), kept = nest->n_reduced, fold = kept - 1;
+  if (at < 0 || job->n_in != 1 || nest->n_joined != 1 || job->count == 0) return 0;
+  const int64_t size = job->size[0], step = nest->stride[0][0];
+  const int has_kept = nest->rank > kept && nest->stride[0][kept] == size;
+  const int has_fold = !has_kept && fold >= nest->n_joined && nest->stride[0][fold] == size;
+  if (step == size || step == 0 || !(has_kept || has_fold)) return 0;
+  const qn_row_stage *stage = &program->stages[at];
+  const qn_reducer *by = stage->reduces[0].by;
+  const uint8_t in_dtype = stage->variant ? stage->variant->dtypes[0] : by->dtype;
+  const int64_t width = qn_dtype_infos[by->dtype].size;
+  const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
+  const int64_t kept_values = 8 * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
+  int32_t levels = 1 + (loaded > 0) + waiting((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK);
+  for (int32_t d = nest->n_joined; d < (has_kept ? kept : fold); d++) levels += waiting(nest->n[d]);
+  job->piece = loaded ? 4 : QN_ROW_LANES;
+  job->lanes = 1;
+  job->n_levels = levels + 4;
+  if (has_kept) {
+    int64_t bytes = width * job->n_levels + job->piece * loaded;
+    const int64_t n = nest->n[kept];
+    int64_t columns = room / ((bytes > stored ? bytes : stored) + kept_values);
+    int32_t lanes = QN_ROW_LANES, n_levels = levels;
+    for (; lanes > 1 && step == n * size; lanes /= 2, n_levels++) {
+      bytes = width * n_levels + job->piece * loaded;
+      const int64_t of_lanes = lanes * bytes > stored ? lanes * bytes : stored;
+      if (n * (of_lanes + kept_values) > room || n * lanes > MOST_COLUMNS) continue;
+      job->lanes = (uint8_t)lanes;
+      job->n_levels = n_levels;
+      columns = n;
+      break;
+    }
+    if (columns < FEWEST_COLUMNS && columns < n) return 0;
+    if (columns > MOST_COLUMNS) columns = MOST_COLUMNS;
+    const int64_t tiles = (n + columns - 1) / columns, even = (n + tiles - 1) / tiles;
+    job->rows = tiles == 1 ? n : even + 15 <= columns ? (even + 15) / 16 * 16 : columns;
+  } else {
+    const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + kept_values + stored;
+    const int64_t columns = (room - nodes) / (width * (levels + 1) + job->piece * loaded);
+    if (columns < FEWEST_COLUMNS) return 0;
+    job->lanes = 0;
+    job->n_levels = levels;
+    job->rows = job->block = 1;
+    while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
+  }
+  job->path = QN_ROW_COLUMNS;
+  return 1;
+}
+
+/* ---- The plan ---- */
 
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job) {
@@ -135,15 +236,15 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->dtype[k] = dtypes[k];
     job->size[k] = qn_dtype_infos[dtypes[k]].size;
   }
+  job->row = product(nest, 0, nest->n_joined);
   set_direct(program, job);
   set_kernels(program, job);
-  job->row = product(nest, 0, nest->n_joined);
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
-  const int32_t values_bytes = 8 * program->n_rows + 16 * job->n_out;
+  const int32_t values_bytes = bytes_a_row(program, job);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
-  const int has_columns = qn_row_columns_plan(program, job);
+  const int has_columns = plan_columns(program, job);
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
@@ -158,25 +259,35 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
+    if (bytes == 0) {
+      job->has_parts = 1;
+      job->block = job->row;
+      job->n_levels = 2;
+    }
   } else {
     job->path = QN_ROW_BLOCKS;
-    job->rows = 1;
+    job->rows = job->has_parts = 1;
     job->is_kept = may_keep(program, job) ? 1 : 0;
     bytes = bytes_an_element(program, job, 1);
     job->n_levels = 2;
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
-      const int64_t nodes = (int64_t)most_reduces(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1) * 128;
-      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - 256) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
+      int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
+      if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
+        job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
+        bytes = bytes_an_element(program, job, 1);
+        continue;
+      }
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
-        if (most_reduces(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
+        if (bytes_of_nodes(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;

@@ -29,12 +29,16 @@ typedef struct qn_row_job {
   int64_t n_further;   /* elements of the further axes */
   int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
+  int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
+  uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
   uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
-  qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES], *columns; /* in the order of the stages' reductions */
+  qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES]; /* in the order of the stages' reductions */
+  qn_kernel *narrow[QN_ROW_MAX_REDUCES]; /* reads the tensor's elements in place of converted ones; NULL: there is none */
+  qn_kernel *columns; /* of the first */
 } qn_row_job;
 
 /* Whether operand k lies as a block of `dtype`: then no block is needed. */

@@ -12,6 +12,7 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+#define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
 /* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
@@ -20,15 +21,17 @@ typedef struct qn_reducer {
   const char *name;
   /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
   const qn_variant *inner;
-  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the
-   * parameter, an i64, is not 0, this row is there already, and they are combined with it. NULL: of several parts. */
+  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the parameter, an
+   * i64, is not 0, this row is there already, and they are combined with it. NULL: of several parts. */
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
   uint8_t has_empty;      /* 0: no elements are an error */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
+  uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
+  const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
 } qn_reducer;
 
 static inline uint8_t qn_reducer_dtype(const qn_reducer *by, int32_t part) { return part ? by->others[part - 1] : by->dtype; }
