@@ -52,16 +52,16 @@ static void draw_case(law_op op, ref_dtype d, int64_t most, rng *r) {
   reduction c = {.op = op, .values = "any", .form = CALLED};
   int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM];
   int ndim;
-  draw_shape(r, most, shape, &ndim);
-  c.axes = draw_axes(r, is_on_gpu() ? most : 150, ndim, shape);
+  row_shape(r, most, shape, &ndim);
+  c.axes = row_axes(r, is_on_gpu() ? most : 150, ndim, shape);
   c.keepdims = !law_is_full(op) && rng_below(r, 2);
   const ref_dtype result = law_result(op, d);
   if (law_is_full(op) && result == d && rng_below(r, 4) == 0) c.form = IN_PLACE;
-  draw_device_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
-  fill(&c.in, r);
+  row_layout(&c.in, d, ndim, shape, c.form == IN_PLACE, r);
+  row_fill(&c.in, r);
   if (c.form != IN_PLACE) {
     const ref_dtype wider = ref_dtype_kind(result) == REF_KIND_FLOAT ? REF_F64 : result;
-    draw_device_layout(&c.out, is_on_gpu() && rng_below(r, 6) == 0 ? wider : result, output_shape(&c, out_shape), out_shape, 1, r);
+    row_layout(&c.out, is_on_gpu() && rng_below(r, 6) == 0 ? wider : result, output_shape(&c, out_shape), out_shape, 1, r);
     operand_fill(&c.out, r);
   }
   run_case(&c, r);
@@ -87,7 +87,7 @@ int main(void) {
     group_begin("%s on CUDA tensors: the bytes of the CPU", law_name((law_op)op));
     for (int d = 0; d < REF_N_DTYPES; d++) {
       rng r;
-      if (!takes((law_op)op, (ref_dtype)d) || !is_chosen((law_op)op, (ref_dtype)d, number++)) continue;
+      if (!row_takes((law_op)op, (ref_dtype)d) || !is_chosen((law_op)op, (ref_dtype)d, number++)) continue;
       rng_seed(&r, 79600 + 100 * (uint64_t)op + (uint64_t)d);
       for (int i = 0; i < (is_on_gpu() ? 300 : 24); i++)
         draw_case((law_op)op, (ref_dtype)d, is_on_gpu() && i % 10 == 0 ? 3000000 : 9500, &r);

@@ -152,6 +152,10 @@ function M.values(kit, types, entry, parsed, tables)
   for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id }, 1, 2, #others + 1, others) end
   for at = 0, #program.reduces - 1 do table.move({ "node_" .. at, "waiting_" .. at }, 1, 2, #others + 1, others) end
 
+  local is_read = {} -- row values
+  for _, stage in ipairs(stages_of(program)) do
+    for _, value in ipairs(stage.ins) do is_read[value.row or false] = true end
+  end
   local shared, id, is_loaded = {}, 0, {} -- shared: arrays of shared memory that there are, by number in a stage and by type
   for _, stage in ipairs(stages_of(program)) do
     local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false }
@@ -237,8 +241,8 @@ function M.values(kit, types, entry, parsed, tables)
         end
         for p = 0, #reduce.others do
           local part_type = program.row_types[reduce.to + p + 1]
-          totals[p + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), of = is_state and ".part" .. p or "",
-                            empty = empty_text(part_type, reduce.op.reducer.empty) }
+          totals[#totals + 1] = is_read[reduce.to + p] and { element = types.by_name[part_type].c, name = total_name(reduce.to + p), of = is_state and ".part" .. p or "",
+                            empty = empty_text(part_type, reduce.op.reducer.empty) } or nil
         end
         table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
                                      zero = is_state and element .. "{}" or "0" })

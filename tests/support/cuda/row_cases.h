@@ -7,7 +7,7 @@
 #include "reductions.h"
 
 /* At most `most` elements. */
-UNUSED static void draw_shape(rng *r, int64_t most, int64_t *shape, int *ndim) {
+UNUSED static void row_shape(rng *r, int64_t most, int64_t *shape, int *ndim) {
   static const int64_t extents[] = {1, 2, 3, 5, 15, 16, 17, 31, 64, 100, 255, 256, 257, 300, 513, 1000, 4097, 9000};
   int64_t n = 1;
   *ndim = (int)rng_below(r, 6);
@@ -25,7 +25,7 @@ UNUSED static void draw_shape(rng *r, int64_t most, int64_t *shape, int *ndim) {
 }
 
 /* Any order of the dimensions, gaps, walked up or down; some of an input's repeated. */
-UNUSED static void draw_device_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
+UNUSED static void row_layout(operand *o, ref_dtype d, int ndim, const int64_t *shape, int is_output, rng *r) {
   int64_t strides[QUERN_MAX_NDIM], step = 1;
   int order[QUERN_MAX_NDIM];
   const int is_plain = rng_below(r, 3) == 0;
@@ -44,7 +44,7 @@ UNUSED static void draw_device_layout(operand *o, ref_dtype d, int ndim, const i
   operand_allocate(o, 0, is_plain ? GUARD_BACK : GUARD_NONE);
 }
 
-UNUSED static void fill(operand *o, rng *r) {
+UNUSED static void row_fill(operand *o, rng *r) {
   int64_t index[QUERN_MAX_NDIM + 1] = {0};
   const int kind = (int)rng_below(r, 4), is_float = ref_dtype_kind(o->d) == REF_KIND_FLOAT;
   operand_fill(o, r);
@@ -56,7 +56,7 @@ UNUSED static void fill(operand *o, rng *r) {
 }
 
 /* Axes of at most so many rows. */
-UNUSED static int64_t draw_axes(rng *r, int64_t most_rows, int ndim, const int64_t *shape) {
+UNUSED static int64_t row_axes(rng *r, int64_t most_rows, int ndim, const int64_t *shape) {
   int64_t axes = rng_below(r, 4) ? (int64_t)(rng_u64(r) & (((uint64_t)1 << ndim) - 1)) : -1, n = 1;
   for (int k = 0; k < ndim; k++) {
     if (!(axes >> k & 1) && n * shape[k] > most_rows) axes |= (int64_t)1 << k;
@@ -65,7 +65,7 @@ UNUSED static int64_t draw_axes(rng *r, int64_t most_rows, int ndim, const int64
   return axes;
 }
 
-UNUSED static int takes(law_op op, ref_dtype d) {
+UNUSED static int row_takes(law_op op, ref_dtype d) {
   const char *name = ref_dtype_name(d), *at = quern_op_describe(law_ops[op][0])->args[0].dtypes;
   const size_t length = strlen(name);
   for (; (at = strstr(at, name)); at += length)
