@@ -10,6 +10,7 @@ local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local reductions = require "gen.graph.reductions"
 local rows = require "gen.graph.rows"
+local rows = require "gen.graph.rows"
 local scope_of = require "gen.graph.scope"
 local source = require "gen.base.source"
 local weak_of = require "gen.graph.weak"
@@ -130,6 +131,9 @@ function M.op_dag(model, op, K, exact)
     if type(result) ~= "table" then error(result, 0) end
     local failure = (result.limit or result.kind == "limit") and "limit" or "syntax"
     return nil, source.message(result.source or body, result.at or 1, string.format("%s: %s", op.name, result.message)), failure
+  end
+  if kind.has_stages and rows.are_rows(result) ~= op.is_reduced then -- its shape was read from its body when it was declared
+    return nil, string.format("%s: %s: declare it behind the ops that its body calls", op.location, op.name), "syntax"
   end
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
            index = state.index, first_output = op.outputs[1].name,

@@ -27,6 +27,15 @@ local function levels(roots)
   return level, is_row, list
 end
 
+-- Whether all of some nodes are constant along the axes.
+function M.are_rows(roots)
+  local _, is_row = levels(roots)
+  for _, node in ipairs(roots) do
+    if not is_row[node] then return false end
+  end
+  return true
+end
+
 -- A DAG of `roots` in which the nodes of `cuts` are inputs. Returns it and the list of the nodes that its inputs stand for.
 local function extract(types, source, roots, cuts)
   local dag, copy, inputs, ins = dag_of.new(types), {}, {}, {}
