@@ -241,7 +241,8 @@ function M.values(kit, types, entry, parsed, tables)
         end
         for p = 0, #reduce.others do
           local part_type = program.row_types[reduce.to + p + 1]
-          totals[#totals + 1] = is_read[reduce.to + p] and { element = types.by_name[part_type].c, name = total_name(reduce.to + p), of = is_state and ".part" .. p or "",
+          totals[#totals + 1] = is_read[reduce.to + p] and { element = types.by_name[part_type].c, name = total_name(reduce.to + p),
+            of = is_state and ".part" .. p or "",
                             empty = empty_text(part_type, reduce.op.reducer.empty) } or nil
         end
         table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
