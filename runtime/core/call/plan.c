@@ -189,8 +189,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
   if (call) {
     if ((status = qn_decide_check_flags(info, call->out_flags))) return status;
     if (call->params) {
-      const qn_kind *kind = qn_kind_of(plan->op);
-      if (kind->check_run && (status = kind->check_run(decision, call))) return status;
+      if (qn_kind_of(plan->op)->check_run && (status = qn_kind_of(plan->op)->check_run(decision, call))) return status;
       if ((status = qn_decide_convert(info, decision, call, &given))) return status;
       params = &given;
     }

@@ -28,10 +28,8 @@ typedef struct qn_decision {
   qn_signature own_signature;
   uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
-  /* Of the kind row: its program, the elements of a row, and the parameters that give the shape. */
-  const void *of_kind;
-  int64_t count;
-  int64_t shape_params[2];
+  const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
+  int64_t count, shape_params[2]; /* the elements along the axes; the parameters that give the shape */
 } qn_decision;
 
 #endif
