@@ -229,6 +229,15 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
 
 /* ---- The plan ---- */
 
+/* The most elements of a row that the kernels walk by themselves: the levels of the tree on their stack. ORDER left: reduce_inner.c.in,
+ * reduce_parts.c.in */
+static int64_t longest_row(const qn_row_program *program) {
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (program->stages[i].reduces[r].by->n_parts > 1) return (int64_t)1 << 20;
+  return (int64_t)1 << 35;
+}
+
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job) {
   *job = (qn_row_job){.program = program, .nest = nest, .n_in = n_in, .n_out = nest->n_operands - n_in, .count = count};
@@ -254,7 +263,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
   if (has_columns) {
     job->is_kept = 0;
-  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE)) {
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE) && job->row <= longest_row(program)) {
     const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
@@ -283,7 +292,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       if (chunks < 1)
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
-        if (bytes_of_nodes(program) == 0 || program->n_stages <= 2) break; /* the kernels themselves walk the row */
+        const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
+        if (is_walked && job->row <= longest_row(program)) break;
         chunks = TILE_DIRECT / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
