@@ -233,7 +233,7 @@ local model = main.builtin_model(root)
 local s, built = service.new { model = function() return model end }, {}
 for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
 for _, op in ipairs(model.ops) do
-  for _, K in ipairs(op.finds and {} or variants.kernel_dtypes(model.types, op, built)) do -- that have a body
+  for _, K in ipairs(next(op.bodies) == nil and {} or variants.kernel_dtypes(model.types, op, built)) do -- that have a body
     list:write(op.name, " ", K, "\n")
     wanted:write(op.name, " ", K, "\n", (assert(s:program(op.name, K))))
   end

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads-full
  *
  * t248-row-expressions: random expressions with reductions in them, over any axes, of any shapes, layouts and dtypes, with outputs of rows
  * and of elements: bit for bit the composition of calls, of expressions without reductions and of the built reductions that t242 holds to
