@@ -247,6 +247,7 @@ local function program(self, name, K)
   local op = model.op_of_name[name]
   if not op then refuse("notfound", "no op '%s'", name) end
   if not model.types.by_name[K] then refuse("dtype", "%s: unknown dtype '%s'", name, K) end
+  if kinds.of(op).has_stages then refuse("unsupported", "%s: is computed in stages, none of which is a program by itself", name) end
   local dag, message, kind = expr.op_dag(model, op, K)
   if not dag then refuse(kind, "%s", message) end
   return program_lines(model.types, dag)

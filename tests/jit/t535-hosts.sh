@@ -229,11 +229,13 @@ cat >"$work/all.lua" <<'END'
 local root, list, wanted = os.getenv "QUERN_SOURCE_DIR", io.open(arg[1], "w"), io.open(arg[2], "w")
 package.path = root .. "/?.lua;" .. package.path
 local main, service, variants = require "gen.main", require "gen.service", require "gen.targets.variants"
+local kinds = require "gen.kinds.kinds"
 local model = main.builtin_model(root)
 local s, built = service.new { model = function() return model end }, {}
 for _, t in ipairs(model.types.list) do built[t.name] = t.built or nil end
 for _, op in ipairs(model.ops) do
-  for _, K in ipairs(next(op.bodies) == nil and {} or variants.kernel_dtypes(model.types, op, built)) do -- that have a body
+  local has_program = next(op.bodies) ~= nil and not kinds.of(op).has_stages
+  for _, K in ipairs(has_program and variants.kernel_dtypes(model.types, op, built) or {}) do
     list:write(op.name, " ", K, "\n")
     wanted:write(op.name, " ", K, "\n", (assert(s:program(op.name, K))))
   end
