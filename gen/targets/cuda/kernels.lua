@@ -70,7 +70,8 @@ end
 
 function M.arguments_shape(record, n_params)
   local n = #record.dtypes
-  return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params, of_rows = record.program ~= nil }
+  local most = (record.program and rows_cuda or variants_cuda).max_rank(n)
+  return { operands = n, rank = tonumber(record.rank) or most, params = n_params, of_rows = record.program ~= nil }
 end
 
 -- Fields of 8 bytes of that struct.

@@ -15,8 +15,9 @@ local target_cuda = require "gen.targets.cuda.emit"
 local M = {}
 
 M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
-M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER ROW_SLOTS of runtime/core/simt/rows.c
-local FIXED_FIELDS = 12 -- ORDER FIXED_FIELDS of runtime/core/simt/rows.c
+M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_pieces.h
+local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_pieces.h
+local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/simt/row_pieces.h
 
 -- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record
 function M.record(types, fields, dag, make)
@@ -29,6 +30,9 @@ end
 ---------------------------------------------------------------------------------------------------- arguments
 
 function M.arguments_name(shape) return string.format("q_rows_%d_%d_%d", shape.operands, shape.rank, shape.params) end
+
+-- The most extents of a kernel with n operands.
+function M.max_rank(n_operands) return math.min(32, STRIDES // n_operands) end
 
 -- Fields of 8 bytes.
 function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + 3 * shape.rank + shape.params end
@@ -44,6 +48,12 @@ function M.arguments_text(shape)
     "  u64 joined, chunks, leaves; /* elements of the joined axes; their chunks; those of a row */",
     "  u64 spread_bits;",
     "  u64 chunk_divisor[2]; /* of chunks: see q_fast_divide */",
+    "  u64 stage, step; /* of a row cut into pieces: the stage that is run, from 1, and the step of it; 0: all stages */",
+    "  u64 unit_bits, units; /* a group has 1 << unit_bits units of an axis, of so many */",
+    "  u64 unit_leaves, end_dim, outer_leaves; /* leaves of a unit; the axis after it; leaves of all its units */",
+    "  u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */",
+    "  u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */",
+    "  u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */",
     string.format("  i64 n[%d]; /* extents: the joined axes, inner first, the further axes, then what is kept */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
@@ -139,7 +149,8 @@ function M.values(kit, types, entry, parsed, tables)
   local record, dag = entry.record, entry.dag
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
-  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS }
+  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = #program.row_types,
+                   is_held = false }
   local used, others = operands_of.used(dag), { "k" }
   for _, o in ipairs(list) do
     o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
@@ -156,9 +167,14 @@ function M.values(kit, types, entry, parsed, tables)
   for _, stage in ipairs(stages_of(program)) do
     for _, value in ipairs(stage.ins) do is_read[value.row or false] = true end
   end
-  local shared, id, is_loaded = {}, 0, {} -- shared: arrays of shared memory that there are, by number in a stage and by type
-  for _, stage in ipairs(stages_of(program)) do
-    local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false }
+  -- shared: arrays of shared memory that there are, by number in a stage and by type; reduced: the last stage that reduces
+  local shared, id, is_loaded, reduced = {}, 0, {}, nil
+  local function declare(type_name, row)
+    table.insert(values.totals, { element = types.by_name[type_name].c, name = total_name(row), zero = type_name == "bool" and "false" or "0" })
+  end
+  for position, stage in ipairs(stages_of(program)) do
+    local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
+                   number = position, when = reduced and string.format(" && (!stage || (stage == %d && step == 2))", reduced) or "" }
     local function stored(out, node, value)
       local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
       o.value = stage.is_row and row_output(kit, types, op, o, node, value) or kit.output_text(types, o, node, value)
@@ -178,16 +194,19 @@ function M.values(kit, types, entry, parsed, tables)
         if out.output then
           stored(out, node, value)
         else
-          table.insert(made.totals, { element = node.type, name = total_name(out.row), value = value })
+          table.insert(made.totals, { name = total_name(out.row), value = value })
+          declare(node.type, out.row)
         end
       end
       made.is_stored = #made.totals == 0
     else
+      local before = 0 -- parts of the states of a stage's reductions
       local is_met, value_of_temp = {}, {}
       local function need(k) -- operand k, an input
         if is_met[k] or k == rows.INDEX then return end
         is_met[k] = true
-        local unless_there = is_loaded[k] and "if (leaves > spread) " or "" -- else it is still in registers
+        local unless_there = is_loaded[k] and "if (!is_held) " or "" -- else it is still in registers
+        values.is_held = values.is_held or is_loaded[k] == true
         local o = setmetatable({ unless_there = unless_there }, { __index = list[k + 1] })
         is_loaded[k] = true
         table.insert(made.inputs, o)
@@ -241,13 +260,15 @@ function M.values(kit, types, entry, parsed, tables)
         end
         for p = 0, #reduce.others do
           local part_type = program.row_types[reduce.to + p + 1]
-          totals[#totals + 1] = is_read[reduce.to + p] and { element = types.by_name[part_type].c, name = total_name(reduce.to + p),
-            of = is_state and ".part" .. p or "",
-                            empty = empty_text(part_type, reduce.op.reducer.empty) } or nil
+          if is_read[reduce.to + p] then
+            totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = reduce.to + p,
+                                    of = is_state and ".part" .. p or "", empty = empty_text(part_type, reduce.op.reducer.empty) }
+            declare(part_type, reduce.to + p)
+          end
         end
         table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
-                                     zero = is_state and element .. "{}" or "0" })
-        id = id + 1
+                                     before = before .. "u", zero = is_state and element .. "{}" or "0" })
+        id, before, reduced = id + 1, before + 1 + #reduce.others, position
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
           shared[nth][element] = true

@@ -82,6 +82,32 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
   return 0;
 }
 
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, const quern_call *call, qn_row_pieces *pieces) {
+  pieces->bytes = 0;
+  pieces->n_launches = 1;
+  if (!call || !call->workspace || !qn_kind_of(decision->called)->has_rows) return;
+  qn_rows_cut_pieces(&decision->nest, decision->of_kind, decision->count, launch, pieces);
+  if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
+  pieces->bytes = 0;
+  pieces->n_launches = 1;
+}
+
+/* Not inlined, for its stack. */
+__attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form) {
+  qn_launch launch;
+  qn_row_pieces pieces;
+  if (!qn_kind_of(decision->called)->has_rows) return 0;
+  qn_cuda_pack(decision, form, &launch);
+  qn_rows_cut_pieces(&decision->nest, decision->of_kind, decision->count, &launch, &pieces);
+  return pieces.bytes;
+}
+
+uint64_t qn_cuda_piece(const qn_row_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args) {
+  uint64_t n_items = launch->n_items;
+  if (pieces->bytes) qn_rows_set_piece(pieces, i, (uint64_t)(uintptr_t)call->workspace, launch, args, &n_items);
+  return n_items;
+}
+
 quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                             qn_decision *decision) {
   const qn_kind *kind = qn_kind_of(op);
