@@ -370,8 +370,9 @@ function M.host_dag(model, text, in_dtypes, out_dtypes)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
--- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }
-function M.entry(model, request)
+-- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }. has_rows: the target has kernels of all stages of
+-- an expression that reduces
+function M.entry(model, request, has_rows)
   local src = source_of(request.canonical)
   return guarded(src, function()
     local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
@@ -381,7 +382,8 @@ function M.entry(model, request)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
-      if host.reduces then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end
     local types, outputs, dtypes = model.types, {}, {}
     for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end
@@ -395,7 +397,10 @@ function M.entry(model, request)
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise" }
     local dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs }
-    return { record = record, dag = dag }
+    if host.reduces then
+      dag.index, dag.combine_of = host.dag.index, function(by, A) return expr.combine(model, by, A) end
+    end
+    return { record = record, dag = dag, reduces = host.reduces }
   end)
 end
 

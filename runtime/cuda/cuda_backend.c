@@ -252,11 +252,11 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
   void *arguments[] = {args};
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  qn_cuda_cut(decision, launch, call, &pieces);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
   do {
     for (int32_t i = 0; i < pieces.n_launches; i++) {
       const uint64_t n_items = qn_cuda_piece(&pieces, i, call, launch, args);
-      const uint32_t grid = qn_launch_grid_of(launch, n_items, (uint32_t)kernel->items_per_thread, resident);
+      const uint32_t grid = qn_launch_grid_of(launch, n_items, (uint32_t)qn_cuda_items(kernel), resident);
       const qn_cuda_result result =
           scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)stream_of(call), arguments, NULL);
       if (result) return qn_cuda_fail(scope->driver, result, op->info->name);
@@ -411,11 +411,11 @@ static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_lau
   const int32_t blocks = kernel->blocks_per_multiprocessor;
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, (uint32_t)(blocks * facts->multiprocessors)), x, y,
-                launch->item_elements, kernel->items_per_thread);
+                qn_launch_grid(launch, (uint32_t)qn_cuda_items(kernel), (uint32_t)(blocks * facts->multiprocessors)), x, y,
+                launch->item_elements, qn_cuda_items(kernel));
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
-  qn_cuda_cut(decision, launch, call, &pieces);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
   if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)pieces.room[0]);
 }
 

@@ -199,7 +199,7 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   qn_row_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  qn_cuda_cut(decision, launch, call, &pieces);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
   const dim3 block = {x, y, 1};
   cudaError_t error = cudaSuccess;
   do {

@@ -103,6 +103,20 @@ local function stages_of(program)
   return list
 end
 
+-- The items per thread of a kernel, 1, and what the host must know of its stages: 5 bits, how many reduce; whether one follows that does
+-- not; 6 bits, the most parts of states of a stage; 8 bits, of all. ORDER qn_rows_work_of_items of runtime/core/simt/row_pieces.c
+function M.items(program)
+  local n, last, most, all = 0, 0, 0, 0
+  for _, stage in ipairs(stages_of(program)) do
+    local parts = 0
+    for _, reduce in ipairs(stage.reduces) do parts = parts + 1 + #reduce.others end
+    if parts > 0 then n = n + 1 elseif not stage.is_row then last = 1 end
+    most, all = math.max(most, parts), all + parts
+  end
+  if n > 31 or most > 63 or all > 255 then return 1 end -- then rows are not cut into pieces
+  return 1 | n << 8 | last << 13 | most << 14 | all << 20
+end
+
 local function total_name(row) return "total_" .. row end
 
 -- A literal of a reduction's result of no elements; where there is none, nothing of that kind is launched.
@@ -149,7 +163,7 @@ function M.values(kit, types, entry, parsed, tables)
   local record, dag = entry.record, entry.dag
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
-  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = #program.row_types,
+  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = 0,
                    is_held = false }
   local used, others = operands_of.used(dag), { "k" }
   for _, o in ipairs(list) do
@@ -172,7 +186,9 @@ function M.values(kit, types, entry, parsed, tables)
   local function declare(type_name, row)
     table.insert(values.totals, { element = types.by_name[type_name].c, name = total_name(row), zero = type_name == "bool" and "false" or "0" })
   end
-  for position, stage in ipairs(stages_of(program)) do
+  local position = 0 -- of a stage of elements
+  for _, stage in ipairs(stages_of(program)) do
+    if not stage.is_row then position = position + 1 end
     local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
                    number = position, when = reduced and string.format(" && (!stage || (stage == %d && step == 2))", reduced) or "" }
     local function stored(out, node, value)
@@ -261,13 +277,14 @@ function M.values(kit, types, entry, parsed, tables)
         for p = 0, #reduce.others do
           local part_type = program.row_types[reduce.to + p + 1]
           if is_read[reduce.to + p] then
-            totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = reduce.to + p,
+            totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = values.values + p,
                                     of = is_state and ".part" .. p or "", empty = empty_text(part_type, reduce.op.reducer.empty) }
             declare(part_type, reduce.to + p)
           end
         end
         table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
                                      before = before .. "u", zero = is_state and element .. "{}" or "0" })
+        values.values = values.values + 1 + #reduce.others
         id, before, reduced = id + 1, before + 1 + #reduce.others, position
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then

@@ -123,7 +123,8 @@ function M.text(model, banner, request, templates, headers)
     if not op then return nil, message, kind end
     entry, message, kind = entry_of_op(model, op, request)
   else
-    entry, message, kind = host.entry(model, request)
+    entry, message, kind = host.entry(model, request, true)
+    if entry and entry.reduces then rows_cuda.record(model.types, entry.record, entry.dag, function(given) return given end) end
   end
   if not entry then return nil, message, kind end
   local record = entry.record
@@ -135,6 +136,7 @@ function M.text(model, banner, request, templates, headers)
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
   end
   local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
+  if record.program then items_per_thread = rows_cuda.items(record.program) end
   return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
 end
 

@@ -12,6 +12,8 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+#define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
+
 #define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 

@@ -82,11 +82,12 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
   return 0;
 }
 
-void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, const quern_call *call, qn_row_pieces *pieces) {
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_row_pieces *pieces) {
   pieces->bytes = 0;
   pieces->n_launches = 1;
   if (!call || !call->workspace || !qn_kind_of(decision->called)->has_rows) return;
-  qn_rows_cut_pieces(&decision->nest, decision->of_kind, decision->count, launch, pieces);
+  const qn_row_work work = decision->called->builtin ? qn_rows_work(decision->of_kind) : qn_rows_work_of_items(items);
+  qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, pieces);
   if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
   pieces->bytes = 0;
   pieces->n_launches = 1;
@@ -97,8 +98,10 @@ __attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, 
   qn_launch launch;
   qn_row_pieces pieces;
   if (!qn_kind_of(decision->called)->has_rows) return 0;
+  qn_row_work work = qn_rows_work(decision->of_kind);
+  if (!decision->called->builtin) work.parts = work.all_parts; /* its kernel may have more of them in one stage */
   qn_cuda_pack(decision, form, &launch);
-  qn_rows_cut_pieces(&decision->nest, decision->of_kind, decision->count, &launch, &pieces);
+  qn_rows_cut_pieces(&decision->nest, &work, decision->count, &launch, &pieces);
   return pieces.bytes;
 }
 

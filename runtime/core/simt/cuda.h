@@ -42,8 +42,9 @@ void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, cons
  * 0. Returns 0 after the last. */
 int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
 
-/* Cuts the rows of a launch into pieces, if the call has the workspace for it; else there is one launch, of whole rows. */
-void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, const quern_call *call, qn_row_pieces *pieces);
+/* Cuts the rows of a launch into pieces, if the call has the workspace for it; else there is one launch, of whole rows. items: the
+ * number that came with the kernel. */
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_row_pieces *pieces);
 
 /* The bytes of workspace that a launch of this form can use. */
 size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form);

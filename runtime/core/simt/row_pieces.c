@@ -60,27 +60,22 @@ void qn_rows_share(const qn_nest *nest, const qn_row_cut *c, int is_wide, int32_
 
 /* ---- Pieces ---- */
 
-/* The numbers of the stages of elements, as the kernel has them: the one that reads a value kept in the output does not run. */
-static void list_stages(const qn_row_program *program, qn_row_pieces *pieces) {
-  int32_t number = 0;
+qn_row_work qn_rows_work(const qn_row_program *program) {
+  qn_row_work work = {0};
   for (int32_t i = 0; i < program->n_stages; i++) {
-    if (program->kept && i + 2 == program->n_stages) continue;
-    number++;
+    int32_t parts = 0;
     if (program->stages[i].is_row) continue;
-    pieces->stage[pieces->n_stages] = (uint8_t)number;
-    pieces->is_reducing[pieces->n_stages++] = program->stages[i].n_reduces > 0;
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) parts += program->stages[i].reduces[r].by->n_parts;
+    if (parts > work.parts) work.parts = parts;
+    work.all_parts += parts;
+    work.n_reducing += parts > 0;
+    work.has_last |= parts == 0;
   }
+  return work;
 }
 
-/* The most parts of states of a stage. */
-static int64_t most_parts(const qn_row_program *program) {
-  int64_t most = 0;
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    int64_t parts = 0;
-    for (int32_t r = 0; r < program->stages[i].n_reduces; r++) parts += program->stages[i].reduces[r].by->n_parts;
-    if (parts > most) most = parts;
-  }
-  return most;
+qn_row_work qn_rows_work_of_items(int32_t items) {
+  return (qn_row_work){items >> 8 & 31, items >> 13 & 1, items >> 14 & 63, items >> 20 & 255};
 }
 
 static void add_join(qn_row_pieces *pieces, int64_t n, int64_t span) {
@@ -94,11 +89,11 @@ static int64_t nodes_after(const qn_row_pieces *pieces, int32_t j) {
   return n;
 }
 
-int qn_rows_set_pieces(const qn_nest *nest, const qn_row_program *program, int64_t count, const qn_launch *launch,
+int qn_rows_set_pieces(const qn_nest *nest, const qn_row_work *work, int64_t count, const qn_launch *launch,
                        const qn_row_share *share, qn_row_pieces *pieces) {
   const qn_row_cut c = qn_rows_cut(nest, count);
   const axis a = axis_of(nest, &c, share->axis);
-  const int64_t parts = most_parts(program), units_bits = share->spread_bits + share->unit_bits;
+  const int64_t parts = work->parts, units_bits = share->spread_bits + share->unit_bits;
   memset(pieces, 0, sizeof *pieces);
   if (a.inside + share->unit_bits > QN_ROW_SLOTS / QN_ROW_GROUPS) return 0;
   pieces->is_turned = share->is_turned;
@@ -118,15 +113,15 @@ int qn_rows_set_pieces(const qn_nest *nest, const qn_row_program *program, int64
   pieces->room[0] = c.rows * nodes_after(pieces, -1);
   pieces->room[1] = c.rows * nodes_after(pieces, 0);
   if (pieces->n_joins == 0 || parts == 0 || pieces->room[0] > INT32_MAX) return 0; /* 32-bit kernels count nodes */
-  list_stages(program, pieces);
-  for (int32_t i = 0; i < pieces->n_stages; i++) pieces->n_launches += pieces->is_reducing[i] ? 1 + pieces->n_joins : 1;
-  pieces->at_nodes[0] = (size_t)up(c.rows * program->n_rows * 8, ALIGNMENT) * ALIGNMENT;
+  pieces->n_reducing = work->n_reducing;
+  pieces->n_launches = work->n_reducing * (1 + pieces->n_joins) + work->has_last;
+  pieces->at_nodes[0] = (size_t)up(c.rows * work->all_parts * 8, ALIGNMENT) * ALIGNMENT;
   pieces->at_nodes[1] = pieces->at_nodes[0] + (size_t)up(pieces->room[0] * parts * QN_ROW_LANES * 8, ALIGNMENT) * ALIGNMENT;
   pieces->bytes = pieces->at_nodes[1] + (size_t)(pieces->room[1] * parts * QN_ROW_LANES * 8 + ALIGNMENT);
   return 1;
 }
 
-void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_program *program, int64_t count, const qn_launch *launch,
+void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t count, const qn_launch *launch,
                         qn_row_pieces *pieces) {
   const qn_row_cut c = qn_rows_cut(nest, count);
   const int64_t slots = QN_ROW_SLOTS / QN_ROW_GROUPS;
@@ -142,7 +137,7 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_program *program, int6
   while (a.inside + share.unit_bits < slots && up(a.n, (int64_t)1 << bits << share.unit_bits) > up(wanted, a.outers)) share.unit_bits++;
   share.axis = j;
   share.spread_bits = (uint8_t)bits;
-  if (!qn_rows_set_pieces(nest, program, count, launch, &share, pieces)) pieces->bytes = 0;
+  if (!qn_rows_set_pieces(nest, work, count, launch, &share, pieces)) pieces->bytes = 0;
 }
 
 /* The launch that makes the nodes of the pieces. */
@@ -175,12 +170,12 @@ static void set_join(const qn_row_pieces *pieces, int32_t j, uint64_t *fields) {
 void qn_rows_set_piece(const qn_row_pieces *pieces, int32_t i, uint64_t workspace, const qn_launch *launch, uint64_t *args,
                        uint64_t *n_items) {
   uint64_t *fields = args + launch->form.n_operands;
-  int32_t stage = 0;
-  for (int32_t n; i >= (n = pieces->is_reducing[stage] ? 1 + pieces->n_joins : 1); stage++) i -= n;
+  const int32_t stage = i / (1 + pieces->n_joins);
+  i %= 1 + pieces->n_joins;
   const uint64_t base = (workspace + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   const int to = i & 1; /* nodes go from one place to the other */
   fields[QN_ROW_FLAGS] |= QN_ROW_OWN;
-  fields[QN_ROW_STAGE] = pieces->stage[stage];
+  fields[QN_ROW_STAGE] = (uint64_t)stage + 1;
   fields[QN_ROW_STEP] = i == 0 ? 0 : i == pieces->n_joins ? 2 : 1;
   if (i == 0)
     set_fold(pieces, fields);

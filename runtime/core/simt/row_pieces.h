@@ -10,7 +10,6 @@
 
 #define QN_ROW_GROUPS (QN_LAUNCH_THREADS / QN_ROW_LANES) /* ORDER rows.cu.in: a group has a thread for each lane */
 #define QN_ROW_SLOTS 128   /* ORDER SLOTS of gen/targets/cuda/rows.lua: nodes that can wait, of all groups of a block */
-#define QN_ROW_STRIDES 320 /* ORDER STRIDES of gen/targets/cuda/rows.lua */
 
 /* The fields of a kernel's arguments behind the addresses. ORDER arguments_text of gen/targets/cuda/rows.lua */
 enum {
@@ -44,13 +43,22 @@ typedef struct qn_row_join {
   int64_t n, span; /* nodes; elements that a lane's presence counts one for */
 } qn_row_join;
 
+/* The stages of elements of a kernel. */
+typedef struct qn_row_work {
+  int32_t n_reducing, has_last; /* those that reduce; whether one that does not follows */
+  int32_t parts, all_parts;     /* parts of states: the most of a stage, all */
+} qn_row_work;
+
+/* Of an op's program, which its kernel follows; of a kernel compiled at run time, by the number that came with its text (ORDER items of
+ * gen/targets/cuda/rows.lua). */
+qn_row_work qn_rows_work(const qn_row_program *program);
+qn_row_work qn_rows_work_of_items(int32_t items);
+
 /* Rows cut into pieces: launches that follow one another on a stream. For each stage of elements: its nodes, one a piece; those of an
  * axis joined, from the pieces' axis on. */
 typedef struct qn_row_pieces {
   size_t bytes; /* of workspace; 0: the rows are not cut */
-  int32_t n_launches, n_stages, n_joins;
-  uint8_t stage[QN_ROW_MAX_STAGES]; /* the number of a stage of elements */
-  uint8_t is_reducing[QN_ROW_MAX_STAGES];
+  int32_t n_launches, n_reducing, n_joins;
   qn_row_join joins[QN_ROW_MAX_JOINS];
   uint8_t is_wide, spread_bits, unit_bits, is_turned;
   int32_t end_dim;
@@ -67,11 +75,11 @@ typedef struct qn_row_share {
 } qn_row_share;
 
 /* Cuts rows so; 0: they cannot be. */
-int qn_rows_set_pieces(const qn_nest *nest, const qn_row_program *program, int64_t count, const qn_launch *launch,
+int qn_rows_set_pieces(const qn_nest *nest, const qn_row_work *work, int64_t count, const qn_launch *launch,
                        const qn_row_share *share, qn_row_pieces *pieces);
 
 /* Cuts the rows of a launch that was packed, where many blocks are faster. */
-void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_program *program, int64_t count, const qn_launch *launch,
+void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t count, const qn_launch *launch,
                         qn_row_pieces *pieces);
 
 /* Sets the fields of launch i, and *n_items. workspace: its address. */
