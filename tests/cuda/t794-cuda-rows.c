@@ -68,7 +68,7 @@ typedef struct row_case {
   qn_nest nest;
   int64_t count;
   uint8_t sizes[2];
-  const qn_row_program *program;
+  qn_row_work work;
   qn_launch launch;
   qn_row_pieces pieces; /* n_launches 0: whole rows */
   char *workspace;
@@ -85,7 +85,7 @@ static void normalise(row_case *k, int is_reduced) {
   read_tensor(&k->c.in.t, &in);
   read_tensor(&k->c.out.t, &out);
   k->sizes[0] = in.size, k->sizes[1] = out.size;
-  k->program = qn_row_op_of(law_ops[k->c.op][0]->builtin)->programs[in.dtype];
+  k->work = qn_rows_work(qn_row_op_of(law_ops[k->c.op][0]->builtin)->programs[in.dtype]);
   qn_row_normalise(k->c.in.t.ndim, k->c.in.shape, (uint32_t)mask_of(&k->c), is_reduced, 1, &in, 1, &out, &k->nest, &k->count);
 }
 
@@ -120,7 +120,7 @@ static void cut_out(row_case *k, rng *r) {
   qn_row_share share = {.axis = (int32_t)rng_below(r, (uint64_t)(k->nest.n_reduced - k->nest.n_joined) + 1),
                         .spread_bits = (uint8_t)rng_below(r, 5), .unit_bits = (uint8_t)rng_below(r, 4),
                         .is_turned = (uint8_t)rng_below(r, 2)};
-  int is_cut = k->count > 0 && qn_rows_set_pieces(&k->nest, k->program, k->count, &k->launch, &share, &k->pieces);
+  int is_cut = k->count > 0 && qn_rows_set_pieces(&k->nest, &k->work, k->count, &k->launch, &share, &k->pieces);
   if (is_cut && k->pieces.room[0] > 150) is_cut = 0;
   if (!is_cut) k->pieces.n_launches = 0;
   if (is_cut)
