@@ -8,6 +8,7 @@
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   pack_role(op)         the role of the packing kernels that compute the op over contiguous elements; nil: there are none
