@@ -13,6 +13,7 @@ M.is_scan = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.has_own_entry = true
+M.uses = "row"
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number" }
