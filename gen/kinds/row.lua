@@ -20,6 +20,7 @@ M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
 M.schema = { result = "string", empty = "number" }
 

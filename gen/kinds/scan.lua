@@ -12,7 +12,9 @@ M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
 M.is_scan = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
-M.only_cpu = "scans, which has no kernels for it yet"
+M.has_own_entry = true
+M.uses = "row"
+M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number" }
 
@@ -70,6 +72,23 @@ function M.blocks(kit, types, op, wanted, _, combine_for)
     is_made[A] = true
   end
   kit.sort_by_dtype(types, records)
+  return records, true
+end
+
+-- Its kernels for CUDA: one for each dtype, in both widths.
+function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
+  local records, is_made = {}, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
+  for _, t in ipairs(types.list) do
+    local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    if K and is_made[K] then
+      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name) }
+      for _, is_wide in ipairs { false, true } do
+        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+        records[#records + 1] = kit.scan_record(fields, A, combine_for(op, A), function(given) return kit.record(op.c_name, given) end)
+      end
+    end
+  end
   return records, true
 end
 

@@ -247,7 +247,7 @@ static quern_status launch_all(const quern_op *op, const qn_decision *decision, 
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                const quern_call *call, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  qn_row_pieces pieces;
+  qn_cuda_pieces pieces;
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
@@ -405,7 +405,7 @@ static void add_form(qn_strbuf *buf, const char *name, const qn_launch_form *for
 /* The properties of a loaded kernel. */
 static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_launch *launch, const quern_call *call,
                        const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
-  qn_row_pieces pieces;
+  qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
   const int32_t blocks = kernel->blocks_per_multiprocessor;
@@ -416,7 +416,7 @@ static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_lau
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
   qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
-  if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)pieces.room[0]);
+  if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)(pieces.rows.bytes ? pieces.rows.room[0] : pieces.scan.rows * pieces.scan.pieces));
 }
 
 /* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the

@@ -196,7 +196,7 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   const qn_launch *launch = &run->launch;
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *list[1] = {args};
-  qn_row_pieces pieces;
+  qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
   qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);

@@ -23,7 +23,7 @@ local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/sim
 function M.record(types, fields, dag, make)
   fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
   local record = make(fields)
-  record.template, record.program = M.TEMPLATE, rows.stages(types, dag)
+  record.template, record.by, record.program = M.TEMPLATE, M, rows.stages(types, dag)
   return record
 end
 
@@ -65,7 +65,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-local function reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
+function M.reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
 
 -- The structs that a record's kernel combines by, with the type T of a state: list of { name, text }.
 function M.reducers(types, record, dag)
@@ -81,13 +81,13 @@ function M.reducers(types, record, dag)
     for k, node in ipairs(combine.outputs) do
       results[k], parts[k] = emitter:argument(node), string.format("%s part%d;", types.by_name[node.type].c, k - 1)
     end
-    local text = { "struct " .. reducer_name(reduce) .. " {",
+    local text = { "struct " .. M.reducer_name(reduce) .. " {",
                    n > 1 and "  struct T { " .. table.concat(parts, " ") .. " };" or "  typedef " .. types.by_name[reduce.type].c .. " T;",
                    "  static Q_FN T of(T a, T b) {" }
     for _, line in ipairs(lines) do text[#text + 1] = "    " .. line end
     text[#text + 1] = n > 1 and "    return T{" .. table.concat(results, ", ") .. "};" or "    return " .. results[1] .. ";"
     text[#text + 1] = "  }\n};\n"
-    list[#list + 1] = { name = reducer_name(reduce), text = table.concat(text, "\n") }
+    list[#list + 1] = { name = M.reducer_name(reduce), text = table.concat(text, "\n") }
   end
   return list
 end
@@ -266,7 +266,7 @@ function M.values(kit, types, entry, parsed, tables)
         return name
       end
       for nth, reduce in ipairs(stage.reduces) do
-        local element, by, totals = types.by_name[reduce.type].c, reducer_name(reduce), {}
+        local element, by, totals = types.by_name[reduce.type].c, M.reducer_name(reduce), {}
         local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
         local is_state = #reduce.others > 0
         if is_state then

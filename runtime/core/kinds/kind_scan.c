@@ -136,10 +136,19 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
   return qn_tensor_check_apart(info->name, info->args, &in, &out, sizes);
 }
 
+/* What a device stores before the results, or behind them. */
+static void set_initial(const scan_call *call, int64_t offset, qn_decision *decision) {
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
+  uint64_t bits[2];
+  qn_params_number(&scalar, call->tensor[1].dtype, bits);
+  decision->initial[0] = (uint64_t)is_shifted(call);
+  decision->initial[1] = bits[0];
+  decision->initial[2] = (uint64_t)offset;
+}
+
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
                                 scan_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
-  char text[QN_DEVICE_CHARS];
   quern_status status = read_input(op, in, given, needs_data, call);
   if (status) return status;
   const int32_t ndim = call->tensor[0].ndim;
@@ -147,10 +156,9 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_resolve_stored(info, 0, call->op->results[call->tensor[0].dtype], call->tensor[1].dtype))) return status;
   if ((status = qn_tensor_check_shape(info->name, &info->args[1], 0, &call->tensor[1], ndim, call->shape))) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, 1, call->tensor + 1, &decision->device))) return status;
-  if (decision->device.device_type != kDLCPU)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
-  if ((status = qn_cpu_check(info))) return status;
+  const int is_here = decision->device.device_type == kDLCPU;
+  if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   int64_t shape[2][QUERN_MAX_NDIM], strides[2][QUERN_MAX_NDIM];
   const int64_t n = call->tensor[0].shape[call->axis], extent = call->given[2] && n ? n - 1 : n;
@@ -166,7 +174,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     shape[0][call->axis] = shape[1][call->axis] = extent;
   }
   decision->called = decision->op = op;
-  decision->backend = &scan_cpu;
+  if (is_here) decision->backend = &scan_cpu;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
@@ -183,7 +191,12 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  qn_row_normalise(ndim, shape[0], 1u << call->axis, 0, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
+  const int is_empty = !is_here && extent == 0; /* a device has rows to store the results of no elements in */
+  qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
+  set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
+  const uint8_t dtypes[2] = {decision->dtypes[0], decision->dtypes[1]};
+  if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, dtypes, decision))) return status;
   if (!call->tensor[0].ref.base || !call->tensor[1].ref.base) return QUERN_OK;
   return check_apart(info, call, decision);
 }
@@ -193,7 +206,7 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
                                                           const quern_call *given, int needs_data, qn_decision *decision) {
   scan_call call;
   quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
-  if (status == QUERN_OK && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
+  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
   return status;
 }
 
@@ -361,6 +374,7 @@ static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor 
   qn_decision decision;
   quern_status status = decide_call(op, in, out, given, 1, &call, &decision);
   if (status || call.tensor[1].n_elements == 0) return status;
+  if (decision.backend != &scan_cpu) return decision.backend->call(&decision, given);
   const qn_float_env was = qn_float_env_enter();
   if (is_shifted(&call)) write_initial(&call);
   if (decision.nest.n_elements) run_scan(&decision, decision.nest.ref);
@@ -405,11 +419,11 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
                                  qn_strbuf *buf) {
   qn_decision decision;
   quern_status status = decide_scan(op, in, out, given, 0, &decision);
-  return status ? status : scan_explain(&decision, given, buf);
+  return status ? status : decision.backend->explain(&decision, given, buf);
 }
 
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};
