@@ -78,7 +78,7 @@ static quern_status check_row_device(const quern_op_info *info, const qn_row_ope
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;
-  if (decision->device.device_type != kDLCPU && qn_kind_of(op)->has_rows) {
+  if (decision->device.device_type != kDLCPU && qn_kind_of(op)->has_rows && !op->fused) {
     if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
     if ((status = qn_decide_check_backend(info, decision))) return status;
     return decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
