@@ -20,7 +20,7 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
-M.REDUCES = "it reduces: its kernels are compiled at run time"
+M.REDUCES = "it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 -- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
 
@@ -100,13 +100,15 @@ local function guarded(src, f, ...)
 end
 
 -- For parse_host.
-local function reduces(model, name)
+local function reduces(model, name, at)
   local op = expr.op_called(model, name)
+  local kind = op and kinds.of(op)
+  if op and kind.is_scan then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
 local function read(src, model, max_bytes)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name) return reduces(model, name) end)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
   local names = names_of(body)
   names.name = body.name or "expression"
   return body, names

@@ -10,9 +10,10 @@ local M = {}
 
 M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
 M.is_scan = true
+M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
-M.has_own_entry = true
+M.has_own_entry, M.has_own_nest = true, true
 M.uses = "row"
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
@@ -22,11 +23,10 @@ local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
 
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
-  if not is_builtin then return "scan: only the library's own ops may scan in this version" end
   if fields.combine == nil then return "combine is missing" end
   if fields.initial == nil then return "initial is missing: the result of no elements" end
   for _, field in ipairs(EXCLUDED) do
-    if fields[field] ~= nil then return field .. " is not for a scan" end
+    if fields[field] ~= nil then return field .. " is not for a scan; apply an op to its result" end
   end
   return row.trouble(fields, is_builtin, types)
 end
@@ -44,7 +44,7 @@ function M.class_of() return "reduction" end
 function M.shape_params() return { AXES, table.unpack(SHIFTS) } end
 
 -- Why it is no part of an expression.
-function M.refusal() return "each of its results depends on the ones before; call it by itself" end
+function M.refusal() return "each of its results depends on the ones before; call it by itself, and write an expression of its result" end
 
 M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
 M.compute_type = row.compute_type
@@ -103,7 +103,7 @@ function M.own_rows(types, op, records, context)
     local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     local A = K and records.scans[K]
     if A and variants[A] then
-      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s}", context.upper(t.name), variants[A].rows, variants[A].columns, context.upper(A))
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, NULL}", context.upper(t.name), variants[A].rows, variants[A].columns, context.upper(A))
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
     end
   end

@@ -235,11 +235,12 @@ static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at
 
 static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
   const qn_nest *nest = run->job.nest;
-  const int64_t size = qn_dtype_infos[run->scan->dtype].size, from = 0;
+  const int64_t size = qn_dtype_infos[run->scan->dtype].size;
+  const qn_scan_place place = {0, NULL};
   _Alignas(64) char carries[4 * COLUMNS * 8];
   char *const at[3] = {ptr[0], carries, ptr[1]};
   const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
-  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &from);
+  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
 }
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
@@ -263,7 +264,8 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
       qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
     }
     const int64_t n[3] = {count, rows, 0};
-    kernel(at, (const int64_t(*)[2])stride, n, &from);
+    const qn_scan_place place = {from, run->scan->by};
+    kernel(at, (const int64_t(*)[2])stride, n, &place);
     if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
     from += count;
   }
@@ -295,8 +297,9 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
   const int64_t n = nest->rank > first ? nest->n[first] : 1;
-  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1, is_same = 1;
+  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
   *run = (scan_run){.scan = scan};
+  if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
   run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
   for (int32_t k = 0; k < 2; k++) {
     run->job.dtype[k] = decision->dtypes[k];
@@ -409,6 +412,15 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     return QUERN_OK;
   }
   plan_scan(decision, &run);
+  const qn_row_steps *steps = run.scan->by ? run.scan->by->steps : NULL;
+  if (steps) {
+    char reason[256];
+    const char *tier = steps->tier(steps, reason);
+    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
+    steps->explain(steps, buf);
+    qn_strbuf_add(buf, "threads: %d\n", slices_of(&run, slices));
+    return QUERN_OK;
+  }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
                 run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
                 (run.by_columns ? run.scan->columns : run.scan->rows)->name, slices_of(&run, slices));

@@ -80,7 +80,7 @@ static quern_status check_row_device(const quern_op_info *info, const qn_row_ope
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (decision->device.device_type == kDLCPU) decision->backend = qn_row_backend;
-  return op->builtin && decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
+  return op->builtin && !op->fused && decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
 }
 
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
