@@ -8,12 +8,13 @@
 
 #include "core/base/status.h"
 #include "core/op/kind.h"
+#include "core/row/row_program.h"
 #include "lang/op_lines.h"
 
 /* A call of an op of several outputs. The values of its outputs share it. */
 typedef struct results_of {
   int32_t value; /* the first of these values */
-  int32_t nodes[QN_MAX_OUTPUTS];
+  int32_t nodes[QN_ROW_MAX_VALUES];
 } results_of;
 
 typedef struct builder {

@@ -188,6 +188,20 @@ for axes in (None, ()):
 for name in NAMES:
     is_(getattr(quern, name)(scalar).tolist(), REFERENCE[name]([3.0]), "0-d: " + name)
 
+for name, wanted in (("sum", 7.5), ("prod", 7.5), ("max", 7.5), ("min", 7.5)):
+    if name in NAMES:
+        op = getattr(quern, name)
+        is_(op(quern.empty((0,)), initial=7.5).tolist(), wanted, name + " of nothing with initial")
+        is_(op(quern.empty((2, 0)), axis=1, initial=7.5).tolist(), [wanted] * 2, "  of empty rows")
+        is_(op(y, axis=0, initial=None).tolist(), op(y, axis=0).tolist(), "  None is none")
+        is_(op.params["initial"], None, "  the default")
+is_(quern.max(y, axis=1, initial=3).tolist(), [3.0, 8.0], "max with initial")
+is_(quern.min(small, axis=1, initial=-5).tolist(), [-5, -5], "min of i8 with initial")
+is_(quern.sum(small, initial=1000).tolist(), 1203, "sum of i8 with an initial beyond i8")
+is_(quern.sum(y, axis=1, keepdims=True, initial=0.5).tolist(), [[3.5], [12.5]], "  beside keepdims")
+raises(TypeError, lambda: quern.max(y, initial="1"), "initial is a number", "initial")
+raises(TypeError, lambda: quern.mean(y, initial=1), "mean has none", "initial")
+
 # ---- Ops of rows: softmax and its like ----
 
 rows = [name for name in quern.ops() if "axis" in quern.op(name).params and "keepdims" not in quern.op(name).params]

@@ -114,12 +114,22 @@ law_value law_mul_u64(law_value a, law_value b) { return (law_value){.u64 = a.u6
 static const char *const names[LAW_N_OPS] = {
     "sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var", "std", "ptp", "nansum",
     "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax", "nanargmin", "reduce_l1", "reduce_l2",
-    "reduce_sum_square", "reduce_log_sum", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
+    "reduce_sum_square", "reduce_log_sum", "sum_initial", "prod_initial", "max_initial", "min_initial", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
 
 const char *law_name(law_op op) { return names[op]; }
 
 int law_is_full(law_op op) { return op >= LAW_SOFTMAX; }
 int law_has_correction(law_op op) { return op == LAW_VAR || op == LAW_STD || op == LAW_NANVAR || op == LAW_NANSTD; }
+
+int law_has_initial(law_op op) { return op >= LAW_SUM_INITIAL && op <= LAW_MIN_INITIAL; }
+law_op law_plain(law_op op) {
+  return op == LAW_SUM_INITIAL    ? LAW_SUM
+         : op == LAW_PROD_INITIAL ? LAW_PROD
+         : op == LAW_MAX_INITIAL  ? LAW_MAX
+         : op == LAW_MIN_INITIAL  ? LAW_MIN
+                                  : op;
+}
+double law_default(law_op op) { return op == LAW_PROD_INITIAL; }
 
 static int is_extreme(law_op op) {
   return op == LAW_MAX || op == LAW_MIN || op == LAW_ARGMAX || op == LAW_ARGMIN || op == LAW_PTP || op == LAW_NANMAX ||
@@ -129,7 +139,7 @@ static int is_extreme(law_op op) {
 static int is_unsigned(ref_dtype d) { return d >= REF_U8 && d <= REF_U64; }
 
 ref_dtype law_result(law_op op, ref_dtype d) {
-  switch (op) {
+  switch (law_plain(op)) {
     case LAW_SUM:
     case LAW_PROD:
     case LAW_NANSUM:
@@ -155,7 +165,7 @@ ref_dtype law_result(law_op op, ref_dtype d) {
 }
 
 int law_must_take(law_op op, ref_dtype d) {
-  switch (op) {
+  switch (law_plain(op)) {
     case LAW_SUM:
     case LAW_PROD:
     case LAW_MEAN:
@@ -168,7 +178,7 @@ int law_must_take(law_op op, ref_dtype d) {
     case LAW_REDUCE_L1:
     case LAW_REDUCE_SUM_SQUARE: return 1;
     default:
-      if (is_extreme(op)) return d != REF_BOOL;
+      if (is_extreme(law_plain(op))) return d != REF_BOOL;
       return ref_dtype_kind(d) == REF_KIND_FLOAT;
   }
 }
@@ -502,6 +512,20 @@ static law_value variance(const row *r, law_type T) {
   return is_less(T, number(T, 0), left) ? divide(T, sum_of(r, T, r->work), left) : number(T, NAN);
 }
 
+/* The result of the elements, combined with initial. */
+static law_value with_initial(const row *r) {
+  const int is_float = r->type == LAW_F32 || r->type == LAW_F64;
+  const law_value initial = is_float ? number(r->type, r->correction) : (law_value){.i64 = (int64_t)r->correction};
+  law_value two[2] = {initial, initial};
+  switch (r->op) {
+    case LAW_SUM_INITIAL: return (r->type == LAW_F32 ? law_add_f32 : r->type == LAW_F64 ? law_add_f64 : law_add_u64)(sum_of(r, r->type, r->x), initial);
+    case LAW_PROD_INITIAL: return (r->type == LAW_F32 ? law_mul_f32 : r->type == LAW_F64 ? law_mul_f64 : law_mul_u64)(product_of(r, r->x), initial);
+    default:
+      if (r->n) two[0] = extreme_of(r->n, r->type, r->x, r->op == LAW_MAX_INITIAL ? 1 : -1);
+      return extreme_of(2, r->type, two, r->op == LAW_MAX_INITIAL ? 1 : -1);
+  }
+}
+
 /* The row's result, or its n results: y, of type *type. */
 static void eval_row(const row *r, law_value *y, law_type *type) {
   *type = LAW_I64;
@@ -533,6 +557,10 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
       *type = r->type;
       *y = divide(*type, sum_of(r, *type, without_nan(r, 0)), number(*type, (double)numbers_of(r)));
       return;
+    case LAW_SUM_INITIAL:
+    case LAW_PROD_INITIAL:
+    case LAW_MAX_INITIAL:
+    case LAW_MIN_INITIAL: *type = r->type, *y = with_initial(r); return;
     default: break;
   }
   const law_type T = type_of(ref_floating(r->d));

@@ -87,21 +87,35 @@ static quern_status infer_row(const quern_op *op, DLTensor *const *in, quern_sha
 
 /* ---- Decided ---- */
 
+/* The op that runs for a call of an op: another one where the parameter `initial` is given. NULL: it is not there. */
+static const quern_op *op_of_call(const quern_op *op, const quern_call *call) {
+  const qn_row_op *row = row_op(op->builtin);
+  const int32_t initial = qn_row_n_shape_params(row) - 1;
+  if (!row->initial || !call || !call->params || call->n_params <= initial || call->params[initial].kind == QUERN_NONE) return op;
+  return qn_registry_find(op->ctx, row->initial);
+}
+
 /* Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                          const quern_call *call, int needs_data, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
-  const qn_row_op *row = row_op(op->builtin);
+  const quern_op *runs = op_of_call(op, call);
   qn_row_operands operands;
   uint8_t promoted, results[QN_MAX_OUTPUTS];
+  if (!runs || !runs->builtin || !qn_row_op_of(runs->builtin))
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: with the parameter initial it is the op %s, which is not built here", info->name,
+                          row_op(op->builtin)->initial);
+  const qn_row_op *row = row_op(runs->builtin);
   quern_status status = qn_row_read_inputs(info, in, needs_data, &operands);
   if (status || (status = qn_resolve_promoted(op->builtin, operands.dtype, &promoted))) return status;
   if ((status = read_axes(info, row, call, decision->shape_params, &operands))) return status;
+  decision->shape_params[1] |= (runs != op) << 1;
   results_of(op->builtin, promoted, results);
   if ((status = qn_row_read_outputs(info, out, needs_data, results, &operands))) return status;
   const qn_row_program *program = row->programs[promoted];
   if (row->is_reduced && (status = qn_row_check_empty(info, program, &operands))) return status;
-  decision->called = decision->op = op;
+  decision->called = op;
+  decision->op = runs;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
@@ -113,11 +127,14 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
 /* A run of a plan may not have another shape than was prepared. */
 static quern_status check_run(const qn_decision *decision, const quern_call *call) {
   const quern_op_info *info = &decision->called->builtin->info;
+  if (decision->shape_params[1] >> 1 != (op_of_call(decision->called, call) != decision->called))
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: the parameter initial was %sgiven when the plan was prepared; prepare another plan",
+                          info->name, decision->shape_params[1] >> 1 ? "" : "not ");
   for (int32_t k = 0; k < 1 + row_op(decision->called->builtin)->is_reduced; k++) {
     int64_t given;
     quern_status status = shape_param(info, k, call, &given);
     if (status) return status;
-    if (given != decision->shape_params[k])
+    if (given != (k == 1 ? decision->shape_params[k] & 1 : decision->shape_params[k]))
       return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s is %lld, but the plan was prepared for %lld; prepare another plan", info->name,
                             info->params[k].name, (long long)given, (long long)decision->shape_params[k]);
   }
