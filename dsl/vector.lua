@@ -67,6 +67,13 @@ row "normalize" {
   examples = { { x = { 0, -4 }, out = { 0, -1 } } },
 }
 
+row "lp_normalize" {
+  doc = "x divided by its vector_norm of order p, or by eps where that is larger.",
+  dtypes = floating, params = { p = 2, eps = 1e-12 },
+  body = "x / maximum((T)vector_norm(x, p), eps)",
+  examples = { { x = { 0, -4 }, out = { 0, -1 } }, { x = { 1, -3 }, p = 1, out = { 0.25, -0.75 } } },
+}
+
 row "cosine_similarity" {
   doc = "The cosine of the angle between x and y: the sum of x * y, divided by their Euclidean norms, or by eps where one is smaller.",
   inputs = "x, y", dtypes = floating, params = { eps = 1e-8 },

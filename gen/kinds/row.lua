@@ -25,8 +25,8 @@ M.schema = { result = "string", empty = "number string" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
--- Of a reduction with `initial`: without a default. A call that gives it goes to the op of that name.
-local INITIAL = { name = "initial", is_shape = true }
+-- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
+local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
 
 -- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
 -- dtype is computed in.
@@ -67,7 +67,7 @@ function M.declare(op, fields) op.result, op.empty = fields.result, fields.empty
 
 -- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
-function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or nil } or { AXES } end
+function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
 
 M.compute_type = elementwise.compute_type
 
@@ -215,7 +215,7 @@ function M.own_rows(types, op, records, context)
   for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
   out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
                                 op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
-                                op.initial and string.format(" .initial = \"%s\",", op.initial) or "",
+                                (op.initial or op.last) and string.format(" .twin = \"%s\",", op.initial or op.last) or "",
                                 table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end

@@ -522,7 +522,7 @@ static int is_defined(law_op op, ref_dtype d) { return ref_dtype_kind(d) == REF_
 
 static void test_random(law_op op) {
   const int is_most = op == LAW_SUM || op == LAW_MEAN || op == LAW_MAX || op == LAW_ARGMAX || op == LAW_SOFTMAX;
-  const int is_like_others = (op >= LAW_PTP && op <= LAW_MIN_INITIAL) || op >= LAW_SOFTMIN; /* made of the same parts */
+  const int is_like_others = (op >= LAW_PTP && op <= LAW_ARGMIN_LAST) || op >= LAW_SOFTMIN; /* made of the same parts */
   group_begin("%s: any shape, axes, layout, values", law_name(op));
   for (int round = first_round; round < first_round + n_rounds; round++)
     for (int d = 0; d < REF_N_DTYPES; d++) {

@@ -114,7 +114,7 @@ law_value law_mul_u64(law_value a, law_value b) { return (law_value){.u64 = a.u6
 static const char *const names[LAW_N_OPS] = {
     "sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var", "std", "ptp", "nansum",
     "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax", "nanargmin", "reduce_l1", "reduce_l2",
-    "reduce_sum_square", "reduce_log_sum", "sum_initial", "prod_initial", "max_initial", "min_initial", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
+    "reduce_sum_square", "reduce_log_sum", "sum_initial", "prod_initial", "max_initial", "min_initial", "argmax_last", "argmin_last", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
 
 const char *law_name(law_op op) { return names[op]; }
 
@@ -127,13 +127,15 @@ law_op law_plain(law_op op) {
          : op == LAW_PROD_INITIAL ? LAW_PROD
          : op == LAW_MAX_INITIAL  ? LAW_MAX
          : op == LAW_MIN_INITIAL  ? LAW_MIN
+         : op == LAW_ARGMAX_LAST  ? LAW_ARGMAX
+         : op == LAW_ARGMIN_LAST  ? LAW_ARGMIN
                                   : op;
 }
 double law_default(law_op op) { return op == LAW_PROD_INITIAL; }
 
 static int is_extreme(law_op op) {
   return op == LAW_MAX || op == LAW_MIN || op == LAW_ARGMAX || op == LAW_ARGMIN || op == LAW_PTP || op == LAW_NANMAX ||
-         op == LAW_NANMIN || op == LAW_NANARGMAX || op == LAW_NANARGMIN;
+         op == LAW_NANMIN || op == LAW_NANARGMAX || op == LAW_NANARGMIN || op == LAW_ARGMAX_LAST || op == LAW_ARGMIN_LAST;
 }
 
 static int is_unsigned(ref_dtype d) { return d >= REF_U8 && d <= REF_U64; }
@@ -325,6 +327,16 @@ static int64_t place_of(const row *r, int sign) {
   for (int64_t k = 0; k < r->n; k++)
     if (is_nan(r->type, r->x[k])) return k;
   for (int64_t k = 1; k < r->n; k++)
+    if (sign > 0 ? is_less(r->type, r->x[best], r->x[k]) : is_less(r->type, r->x[k], r->x[best])) best = k;
+  return best;
+}
+
+/* The same from the other end. */
+static int64_t last_place_of(const row *r, int sign) {
+  int64_t best = r->n - 1;
+  for (int64_t k = r->n - 1; k >= 0; k--)
+    if (is_nan(r->type, r->x[k])) return k;
+  for (int64_t k = r->n - 2; k >= 0; k--)
     if (sign > 0 ? is_less(r->type, r->x[best], r->x[k]) : is_less(r->type, r->x[k], r->x[best])) best = k;
   return best;
 }
@@ -540,6 +552,8 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
     case LAW_COUNT_NONZERO: y->i64 = count_of(r); return;
     case LAW_ARGMAX: y->i64 = place_of(r, 1); return;
     case LAW_ARGMIN: y->i64 = place_of(r, -1); return;
+    case LAW_ARGMAX_LAST: y->i64 = last_place_of(r, 1); return;
+    case LAW_ARGMIN_LAST: y->i64 = last_place_of(r, -1); return;
     case LAW_PTP: *type = r->type, *y = range_of(r); return;
     case LAW_NANSUM: *type = r->type, *y = sum_of(r, r->type, without_nan(r, 0)); return;
     case LAW_NANPROD: *type = r->type, *y = product_of(r, without_nan(r, 1)); return;

@@ -195,7 +195,7 @@ typedef struct reduction {
   quern_op *expression; /* INTERPRETED, COMPILED: the call as an expression; its axes are in its text */
 } reduction;
 
-/* The op that is called: of two, the one without initial in its name has it as a parameter, too. */
+/* The op that is called: of two, the one whose name is shorter, with a parameter. */
 UNUSED static quern_op *built_of_case(const reduction *c) {
   return law_ops[c->context % 2 && !c->is_default ? law_plain(c->op) : c->op][c->context];
 }
@@ -223,6 +223,9 @@ UNUSED static void set_params(const reduction *c, named_params *p) {
     group_fail("%s has no parameter correction", info->name);
   if (law_has_initial(c->op) && !params_set(p, info, "initial", real(c->correction)))
     group_fail("%s has no parameter initial", info->name);
+  const int is_last = c->op == LAW_ARGMAX_LAST || c->op == LAW_ARGMIN_LAST;
+  if (is_last && built_of_case(c) != law_ops[c->op][c->context] && !params_set(p, info, "select_last_index", whole(1)))
+    group_fail("%s has no parameter select_last_index", info->name);
 }
 
 UNUSED static void reduction_report(const reduction *c, const char *what) {

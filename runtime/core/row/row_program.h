@@ -99,7 +99,7 @@ typedef struct qn_row_program {
 typedef struct qn_row_op {
   uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
   uint32_t row_in;    /* bit k: input k has extent 1 along the axes */
-  const char *initial; /* the op that a call with the parameter `initial`, behind keepdims, goes to; NULL: it has none */
+  const char *twin;   /* the op that a call which gives a further parameter, behind keepdims, goes to; NULL: it has none */
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
   uint8_t results[QN_DTYPE_COUNT];                /* the dtype of outputs without one of their own */
 } qn_row_op;
@@ -107,7 +107,7 @@ typedef struct qn_row_op {
 /* The row of an op of this kind; NULL: it is of another. */
 const qn_row_op *qn_row_op_of(const qn_builtin *builtin);
 
-/* The number of its first parameters, which no kernel of its own has: axes, keepdims, initial. */
-static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced + (row->initial != NULL); }
+/* The number of its first parameters, which no kernel of its own has: axes, keepdims, that of the twin. */
+static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced + (row->twin != NULL); }
 
 #endif
