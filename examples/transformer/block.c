@@ -12,7 +12,7 @@
 
 #include <quern/ops.h>
 
-#include "plain.h"
+#include "plain_block.h"
 
 static void fail(const char *what) {
   fflush(stdout);

@@ -6,6 +6,7 @@
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
+-- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -24,6 +25,8 @@ M.schema = { accumulate = "string", result = "string", combine = "string table",
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
 local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+
+local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
 -- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
 local function parse_state(text, types)
@@ -57,7 +60,7 @@ function M.trouble(fields, is_builtin, types)
     end
     if fields.empty then return "empty: a reduction with a state has no result of no elements: expected false" end
   end
-  if fields.finds and not (is_builtin and fields.state and (fields.finds == "max" or fields.finds == "min")) then
+  if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
   end
   if fields.empty == true then return "empty: expected a number, or false: an error" end

@@ -304,9 +304,7 @@ local function reducer_values(c, types, record, name)
     local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
-    if n < 16 then
-      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
-    end
+    columns[k] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
@@ -324,9 +322,18 @@ local function parts_values(c, types, record)
     parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
                  result = results[k] }
   end
-  local t = types.by_name[record.combine.parts[1].type]
-  return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           nan = t.kind == "float" and "i" .. t.bits or "" }
+  local t, extreme, run = types.by_name[record.combine.parts[1].type], record.finds and record.finds:match "m%a%a$", {}
+  local lanes, is_float, skips_nan = 64 // (t.bits // 8), t.kind == "float", record.finds and record.finds:find "^nan" ~= nil
+  local above = ({ max = ">", min = "<" })[extreme] or ""
+  local function put(...) run[#run + 1] = string.format(...) end
+  for k = 0, 15 do
+    put("const %s v%d = at_l[%d];", t.c, k, k * lanes)
+    put("top = v%d %s top ? v%d : top;", k, above, k)
+    if k % 2 == 1 and is_float and not skips_nan then put("odd[l] |= Q_MASK(m%d, __builtin_isunordered(v%d, v%d));", t.bits, k - 1, k) end
+  end
+  local first = is_float and skips_nan and (extreme == "max" and "-" or "") .. "(" .. t.c .. ")__builtin_inf()" or "x[0]"
+  return { combine = lines, parts = parts, element = t.c, lanes = lanes, above = above, first = first, run = run,
+           odd = is_float and not skips_nan and "m" .. t.bits or false }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.

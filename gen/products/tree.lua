@@ -7,6 +7,7 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
+local cpp = require "gen.products.cpp"
 local jobs = require "gen.products.job"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
@@ -103,6 +104,7 @@ local function add_core(job, parts)
   for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
                                              job.without.notes))
+  job.put(nil, prefix .. ".hpp", cpp.tree_header(prefix, job.read "include/quern/quern.hpp", plan.ops))
 end
 
 ---------------------------------------------------------------------------------------------------- a run

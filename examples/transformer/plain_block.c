@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plain.c: the four parts as plain loops that compute in REAL. As f64 they are what the results are checked against, as f32 what
+ * plain_block.c: the four parts as plain loops that compute in REAL. As f64 they are what the results are checked against, as f32 what
  * they are timed beside. */
-#include "plain.h"
+#include "plain_block.h"
 
 #include <stddef.h>
 #include <tgmath.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plain.h: the extents of the example, and its four parts as plain loops. plain.c is compiled twice: REAL is double, and the names
+ * plain_block.h: the extents of the example, and its four parts as plain loops. plain_block.c is compiled twice: REAL is double, and the names
  * begin with plain_f64_; it is float, and they begin with plain_f32_. */
 #ifndef TRANSFORMER_PLAIN_H
 #define TRANSFORMER_PLAIN_H
