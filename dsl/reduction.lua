@@ -8,12 +8,14 @@ reduction "sum" {
   doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0, initial = "sum_initial",
   finish = { integer = "a", floating = "a + 0" },
+  bound = { floating = "u * depth * sum(abs(x))" },
   examples = { { x = { 1, 2, 4 }, out = 7 }, { x = {}, out = 0 } },
 }
 
 reduction "prod" {
   doc = "The product. Integers are multiplied as 64 bits, modulo 2^64.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1, initial = "prod_initial",
+  bound = { floating = "u * count * abs(prod(x))" },
   examples = { { x = { 2, 3, 7 }, out = 42 }, { x = {}, out = 1 } },
 }
 
@@ -83,6 +85,10 @@ row "mean" {
     integer = "(f64)sum(x) / (f64)count", bool = "(f64)sum(x) / (f64)count",
     i64 = "sum((f64)x) / (f64)count", u64 = "sum((f64)x) / (f64)count",
   },
+  bound = {
+    floating = "u * (depth + 1) * mean(abs(x))", integer = "2 * u * abs(mean(x))", bool = "2 * u * mean(x)",
+    i64 = "u * (depth + 2) * mean(abs((f64)x))", u64 = "u * (depth + 2) * mean(x)",
+  },
   examples = { { x = { 1, 2, 6 }, out = 3 } },
 }
 
@@ -94,12 +100,14 @@ row "softmax" {
     T r = 1 / sum(e);
     return e * r;
   ]],
+  bound = "u * (depth + 8 + max(x) - x + sum(softmax(x) * (max(x) - x))) * softmax(x)",
   examples = { { x = { 3, 3 }, out = 0.5 } },
 }
 
 row "softmin" {
   doc = "softmax(-x).",
   dtypes = floating, body = "softmax(-x)",
+  bound = "u * (depth + 8 + x - min(x) + sum(softmin(x) * (x - min(x)))) * softmin(x)",
   examples = { { x = { 3, 3, 3, 3 }, out = 0.25 } },
 }
 
@@ -110,6 +118,7 @@ row "log_softmax" {
     T d = x - max(x);
     return d - log(sum(exp(d)));
   ]],
+  bound = "u * (depth + 3 + max(x) - x + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) + abs(log_softmax(x)))",
   examples = { { x = { -1000 }, out = 0.0 } },
 }
 
@@ -121,5 +130,6 @@ row "logsumexp" {
     T s = abs(m) < INFINITY ? m : 0;
     return log(sum(exp(x - s))) + s;
   ]],
+  bound = "u * (depth + 3 + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) + abs(logsumexp(x)))",
   examples = { { x = { 1000 }, out = 1000 } },
 }

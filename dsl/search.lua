@@ -137,6 +137,10 @@ row "cross_entropy" {
   doc = "-log_softmax(x) at the class t: an integer, constant along the axes. NaN where there is no such class.",
   inputs = "x, row i64 t", dtypes = floating,
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
+  bound = [[
+    u * (depth + 3 + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) +
+    abs(logsumexp(x)) + abs(cross_entropy(x, t)))
+  ]],
   examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
 }
 

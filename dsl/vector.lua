@@ -14,6 +14,7 @@ row "reduce_l2" {
       return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : count > 0 ? m : 0;
     ]],
   },
+  bound = { f64 = "u * (depth / 2 + 2) * reduce_l2(x)" },
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
 }
 
@@ -24,6 +25,7 @@ row "reduce_l1" {
     floating = "sum(abs(x))", integer = "sum(abs((i64)x))",
     bool = "sum(x)", u8 = "sum(x)", u16 = "sum(x)", u32 = "sum(x)", u64 = "sum(x)",
   },
+  bound = { floating = "u * depth * sum(abs(x))" },
   examples = { { x = { 3, 4 }, out = 7 } },
 }
 
@@ -33,18 +35,20 @@ row "reduce_sum_square" {
     floating = "sum(x * x)", integer = "sum((i64)x * (i64)x)", bool = "sum(x)",
     u8 = "sum((u64)x * (u64)x)", u16 = "sum((u64)x * (u64)x)", u32 = "sum((u64)x * (u64)x)", u64 = "sum(x * x)",
   },
+  bound = { floating = "u * (depth + 1) * sum(x * x)" },
   examples = { { x = { 3, 4 }, out = 25 } },
 }
 
 row "reduce_log_sum" {
   doc = "The logarithm of the sum.",
   dtypes = floating, body = "log(sum(x))",
+  bound = "u * (depth * sum(abs(x)) / sum(x) + 2 * abs(log(sum(x))))",
   examples = { { x = { 0.5, 0.5 }, out = 0.0 } },
 }
 
 row "vector_norm" {
   doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
-  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 2 },
+  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 },
   body = [[
     f64 a = abs((f64)x);
     f64 p = (f64)ord;
@@ -56,6 +60,7 @@ row "vector_norm" {
     f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
     return count == 0 ? 0 : p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
+  bound = { f64 = "u * ((f64)ord == 0 ? 0 : (depth + 3) / abs((f64)ord) + 3) * vector_norm(x, ord)" },
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
     { x = { 3, -4 }, ord = INFINITY, out = 4 }, { x = { 3, -4 }, ord = -INFINITY, out = 3 } },
 }
@@ -64,6 +69,7 @@ row "normalize" {
   doc = "x divided by its Euclidean norm, or by eps where that is larger.",
   dtypes = floating, params = { eps = 1e-12 },
   body = "x / maximum((T)reduce_l2(x), eps)",
+  bound = { f64 = "u * (depth / 2 + 4) * abs(normalize(x, eps))", floating = "3 * u * abs(normalize(x, eps))" },
   examples = { { x = { 0, -4 }, out = { 0, -1 } } },
 }
 
@@ -85,6 +91,10 @@ row "cosine_similarity" {
     ]],
     f64 = "sum((x / maximum(reduce_l2(x), eps)) * (y / maximum(reduce_l2(y), eps)))",
   },
+  bound = {
+    floating = "u * abs(cosine_similarity(x, y, eps)) + 0x1p-53 * (2 * depth + 8)",
+    f64 = "u * (2 * depth + 8) * sum(abs(x * y)) / (reduce_l2(x) * reduce_l2(y))",
+  },
   examples = { { x = { 2, 0 }, y = { 3, 0 }, out = 1 } },
 }
 
@@ -95,6 +105,7 @@ row "rms_norm" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r;
   ]],
+  bound = "u * (depth / 2 + 6) * abs(rms_norm(x, eps))",
   examples = { { x = { 2, -2 }, eps = 0, out = { 1, -1 } } },
 }
 
@@ -105,6 +116,7 @@ row "rms_norm_affine" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r * weight;
   ]],
+  bound = "u * (depth / 2 + 7) * abs(rms_norm_affine(x, weight, eps))",
   examples = { { x = { 2, -2 }, weight = { 3, 5 }, eps = 0, out = { 3, -5 } } },
 }
 
@@ -116,6 +128,10 @@ row "layer_norm" {
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r;
   ]],
+  bound = [[
+    u * ((depth + 2) * mean(abs(x)) / sqrt(var(x) + eps) + (depth / 2 + 8) * abs(layer_norm(x, eps))) +
+    square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))
+  ]],
   examples = { { x = { 1, 5 }, eps = 0, out = { -1, 1 } } },
 }
 
@@ -126,6 +142,12 @@ row "layer_norm_affine" {
     T d = x - mean(x);
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r * weight + bias;
+  ]],
+  bound = [[
+    (u * ((depth + 2) * mean(abs(x)) / sqrt(var(x) + eps) +
+    (depth / 2 + 9) * abs(layer_norm(x, eps))) +
+    square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))) * abs(weight) +
+    u * abs(layer_norm_affine(x, weight, bias, eps))
   ]],
   examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
 }

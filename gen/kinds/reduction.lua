@@ -20,8 +20,9 @@ for key, value in pairs(row) do M[key] = value end
 M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
-M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
+M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
+             lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
+             state = "string", finds = "string", bound = "string table" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
@@ -73,7 +74,7 @@ end
 
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
-  op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
+  op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"
   op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  is_free = fields.order == "free", empty = fields.empty, identity = fields.identity,

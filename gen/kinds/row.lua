@@ -23,7 +23,7 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
-M.schema = { result = "string", empty = "number string" }
+M.schema = { result = "string", empty = "number string", bound = "string table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
@@ -65,7 +65,10 @@ function M.trouble(fields, _, types)
   end
 end
 
-function M.declare(op, fields) op.result, op.empty = fields.result, fields.empty end
+-- bodies(field): the bodies of a field, by dtype or kind
+function M.declare(op, fields, bodies)
+  op.result, op.empty, op.bound = fields.result, fields.empty, fields.bound and bodies "bound"
+end
 
 -- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end

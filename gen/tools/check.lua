@@ -2,6 +2,7 @@
 --
 -- A spec file of others, checked through all stages, and how accurate its ops are.
 
+local bounds = require "gen.tools.bounds"
 local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
@@ -78,6 +79,7 @@ function M.spec(root, file)
   if not plan then return nil, errors end
   errors = M.examples(plan)
   for _, message in ipairs(claims.errors(plan)) do errors[#errors + 1] = message end
+  for _, op in ipairs(plan.ops) do errors[#errors + 1] = bounds.trouble(model, op) end
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do
