@@ -6,7 +6,8 @@
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
--- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
+-- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: a state, a byte of this value, which combined
+-- with any other is itself; what follows it is not read. `repeats = true`: a state combined with itself is itself, and the order is free.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -19,7 +20,8 @@ M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
 M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
+             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string",
+             absorbs = "number", repeats = "boolean" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
@@ -62,6 +64,12 @@ function M.trouble(fields, is_builtin, types)
   if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
   end
+  if fields.absorbs and not (is_builtin and fields.accumulate == "u8") then
+    return "absorbs: only the library's own reductions may end early"
+  end
+  if fields.repeats and not (is_builtin and fields.order == "free") then
+    return "repeats: only the library's own reductions may combine an element twice"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
@@ -71,7 +79,7 @@ function M.declare(op, fields, bodies, types)
   op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  is_free = fields.order == "free", empty = fields.empty,
-                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
+                 finds = fields.finds, absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.
