@@ -21,14 +21,14 @@ reduction "prod" {
 
 reduction "max" {
   doc = "The largest. NaN if there is one; 0 is above -0.",
-  dtypes = numeric, combine = "maximum(a, b)", order = "free", identity = -INFINITY, empty = false,
+  dtypes = numeric, combine = "maximum(a, b)", order = "free", repeats = true, identity = -INFINITY, empty = false,
   initial = "max_initial",
   examples = { { x = { 2, 7, 3 }, out = 7 }, { x = { -0.0, 0.0 }, out = 0.0 } },
 }
 
 reduction "min" {
   doc = "The smallest. NaN if there is one; -0 is below 0.",
-  dtypes = numeric, combine = "minimum(a, b)", order = "free", identity = INFINITY, empty = false,
+  dtypes = numeric, combine = "minimum(a, b)", order = "free", repeats = true, identity = INFINITY, empty = false,
   initial = "min_initial",
   examples = { { x = { 7, 2, 3 }, out = 2 }, { x = { 0.0, -0.0 }, out = -0.0 } },
 }
@@ -59,21 +59,26 @@ row "min_initial" {
 
 reduction "any" {
   doc = "Whether some element is not 0; NaN is not.",
-  dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a | b", finish = "a != 0", order = "free",
-  identity = 0, empty = 0,
+  dtypes = real, accumulate = "u8", result = "bool",
+  lift = { bool = "(u8)x", integer = "x != 0 ? (u8)1 : (u8)0", floating = "x != 0 ? (u8)1 : (u8)0" },
+  combine = "a | b", finish = "a != 0", order = "free", repeats = true,
+  identity = 0, empty = 0, absorbs = 1,
   examples = { { x = { 0, 1 }, out = 1 }, { x = { 0, 0 }, out = 0 } },
 }
 
 reduction "all" {
   doc = "Whether no element is 0; NaN is not.",
-  dtypes = real, accumulate = "u8", result = "bool", lift = "(u8)(bool)x", combine = "a & b", finish = "a != 0", order = "free",
-  identity = 1, empty = 1,
+  dtypes = real, accumulate = "u8", result = "bool",
+  lift = { bool = "(u8)x", integer = "x != 0 ? (u8)1 : (u8)0", floating = "x != 0 ? (u8)1 : (u8)0" },
+  combine = "a & b", finish = "a != 0", order = "free", repeats = true,
+  identity = 1, empty = 1, absorbs = 0,
   examples = { { x = { 1, 1 }, out = 1 }, { x = { 0, 1 }, out = 0 } },
 }
 
 row "count_nonzero" {
   doc = "The number of elements that are not 0; NaN is not.",
-  dtypes = real, result = "i64", body = "sum((i64)(bool)x)",
+  dtypes = real, result = "i64",
+  body = { bool = "sum((i64)x)", integer = "sum(x != 0 ? (i64)1 : (i64)0)", floating = "sum(x != 0 ? (i64)1 : (i64)0)" },
   examples = { { x = { 1, 0, 1 }, out = 2 } },
 }
 

@@ -109,14 +109,14 @@ reduction "nanprod" {
 
 reduction "nanmax" {
   doc = "The largest of what is not NaN; NaN if nothing else is there. 0 is above -0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : maximum(a, b)", integer = "maximum(a, b)" },
   examples = { { x = { 3, NAN, 2 }, out = 3 }, { x = { NAN }, out = NAN } },
 }
 
 reduction "nanmin" {
   doc = "The smallest of what is not NaN; NaN if nothing else is there. -0 is below 0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : minimum(a, b)", integer = "minimum(a, b)" },
   examples = { { x = { 3, NAN, 2 }, out = 2 }, { x = { NAN }, out = NAN } },
 }

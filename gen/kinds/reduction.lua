@@ -8,7 +8,8 @@
 -- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
 -- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
--- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
+-- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: a state, a byte of this value, which combined
+-- with any other is itself; what follows it is not read. `repeats = true`: a state combined with itself is itself, and the order is free.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -22,7 +23,7 @@ M.has_body = true -- a call of itself
 M.calls_itself = true
 M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
              lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
-             state = "string", finds = "string", bound = "string table" }
+             state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
@@ -68,6 +69,12 @@ function M.trouble(fields, is_builtin, types)
   for _, field in ipairs { "initial", "last" } do
     if fields[field] and not is_builtin then return field .. ": only the library's own reductions may have this parameter" end
   end
+  if fields.absorbs and not (is_builtin and fields.accumulate == "u8") then
+    return "absorbs: only the library's own reductions may end early"
+  end
+  if fields.repeats and not (is_builtin and fields.order == "free") then
+    return "repeats: only the library's own reductions may combine an element twice"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
@@ -77,8 +84,8 @@ function M.declare(op, fields, bodies, types)
   op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"
   op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
-                 is_free = fields.order == "free", empty = fields.empty, identity = fields.identity,
-                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
+                 is_free = fields.order == "free", empty = fields.empty, identity = fields.identity, finds = fields.finds,
+                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.
