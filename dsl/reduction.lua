@@ -8,24 +8,32 @@ reduction "sum" {
   doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
   finish = { integer = "a", floating = "a + 0" },
+  grad = "grad",
   examples = { { x = { 1, 2, 4 }, out = 7 }, { x = {}, out = 0 } },
 }
 
 reduction "prod" {
   doc = "The product. Integers are multiplied as 64 bits, modulo 2^64.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
+  grad = [[ /* at a zero that is the only one: the product of the others */
+    T zeros = sum(x == 0 ? 1 : 0);
+    T others = prod(x == 0 ? 1 : x);
+    return x != 0 ? grad * (out / x) : grad * (zeros == 1 ? others : out);
+  ]],
   examples = { { x = { 2, 3, 7 }, out = 42 }, { x = {}, out = 1 } },
 }
 
 reduction "max" {
   doc = "The largest. NaN if there is one; 0 is above -0.",
   dtypes = numeric, combine = "maximum(a, b)", order = "free", empty = false,
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)", -- equal ones share it
   examples = { { x = { 2, 7, 3 }, out = 7 }, { x = { -0.0, 0.0 }, out = 0.0 } },
 }
 
 reduction "min" {
   doc = "The smallest. NaN if there is one; -0 is below 0.",
   dtypes = numeric, combine = "minimum(a, b)", order = "free", empty = false,
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 7, 2, 3 }, out = 2 }, { x = { 0.0, -0.0 }, out = -0.0 } },
 }
 
@@ -68,12 +76,14 @@ row "softmax" {
     T r = 1 / sum(e);
     return e * r;
   ]],
+  grad = "out * (grad - sum(grad * out))",
   examples = { { x = { 3, 3 }, out = 0.5 } },
 }
 
 row "softmin" {
   doc = "softmax(-x).",
   dtypes = floating, body = "softmax(-x)",
+  grad = "out * (sum(grad * out) - grad)",
   examples = { { x = { 3, 3, 3, 3 }, out = 0.25 } },
 }
 
@@ -84,6 +94,7 @@ row "log_softmax" {
     T d = x - max(x);
     return d - log(sum(exp(d)));
   ]],
+  grad = "grad - exp(out) * sum(grad)",
   examples = { { x = { -1000 }, out = 0.0 } },
 }
 
@@ -95,5 +106,6 @@ row "logsumexp" {
     T s = abs(m) < INFINITY ? m : 0;
     return log(sum(exp(x - s))) + s;
   ]],
+  grad = "out == -INFINITY ? 0 : grad * exp(x - out)",
   examples = { { x = { 1000 }, out = 1000 } },
 }

@@ -10,6 +10,11 @@ row "var" {
     T n = (T)count - correction;
     return n > 0 ? sum(d * d) / n : NAN;
   ]],
+  grad = [[
+    T n = (T)count - correction;
+    T slope = n > 0 ? 2 / n : NAN;
+    return grad * ((x - mean(x)) * slope);
+  ]],
   examples = { { x = { 1, 2, 3, 4 }, out = 1.25 }, { x = { 1, 3 }, correction = 1, out = 2 }, { x = { 5 }, correction = 1, out = NAN } },
 }
 
@@ -17,6 +22,11 @@ row "std" {
   doc = "The standard deviation: the square root of the variance. NaN where count - correction is not above 0.",
   dtypes = floating, params = { correction = 0 },
   body = "sqrt(var(x, correction))",
+  grad = [[
+    T n = (T)count - correction;
+    T d = x - mean(x);
+    return out == 0 ? 0 : grad * (d / (out * n));
+  ]],
   examples = { { x = { 1, 5 }, out = 2 } },
 }
 
@@ -59,6 +69,11 @@ row "ptp" {
 row "average" {
   doc = "The mean of x by weights: sum(x * weights) / sum(weights).",
   inputs = "x, weights", dtypes = floating, body = "sum(x * weights) / sum(weights)",
+  grad = [[
+    T total = sum(weights);
+    grad_x = grad * (weights / total);
+    grad_weights = grad * ((x - out) / total);
+  ]],
   examples = { { x = { 1, 4 }, weights = { 2, 1 }, out = 2 } },
 }
 
@@ -78,6 +93,7 @@ reduction "nansum" {
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
   lift = { floating = "x != x ? 0 : x", integer = "x", bool = "x" },
   finish = { integer = "a", floating = "a + 0" },
+  grad = "x != x ? 0 : grad",
   examples = { { x = { 1, NAN, 2 }, out = 3 }, { x = { NAN }, out = 0 } },
 }
 
@@ -85,6 +101,12 @@ reduction "nanprod" {
   doc = "The product of what is not NaN. Integers are multiplied as 64 bits, modulo 2^64.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
   lift = { floating = "x != x ? 1 : x", integer = "x", bool = "x" },
+  grad = [[
+    T zeros = sum(x == 0 ? 1 : 0);
+    T others = nanprod(x == 0 ? 1 : x);
+    T slope = x != 0 ? grad * (out / x) : grad * (zeros == 1 ? others : out);
+    return x != x ? 0 : slope;
+  ]],
   examples = { { x = { 3, NAN, 2 }, out = 6 }, { x = { NAN }, out = 1 } },
 }
 
@@ -92,6 +114,7 @@ reduction "nanmax" {
   doc = "The largest of what is not NaN; NaN if nothing else is there. 0 is above -0.",
   dtypes = numeric, order = "free", empty = false,
   combine = { floating = "a != a ? b : b != b ? a : maximum(a, b)", integer = "maximum(a, b)" },
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 3 }, { x = { NAN }, out = NAN } },
 }
 
@@ -99,6 +122,7 @@ reduction "nanmin" {
   doc = "The smallest of what is not NaN; NaN if nothing else is there. -0 is below 0.",
   dtypes = numeric, order = "free", empty = false,
   combine = { floating = "a != a ? b : b != b ? a : minimum(a, b)", integer = "minimum(a, b)" },
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 2 }, { x = { NAN }, out = NAN } },
 }
 
@@ -122,6 +146,12 @@ row "nanvar" {
     T left = n - correction;
     return left > 0 ? sum(d * d) / left : NAN;
   ]],
+  grad = [[
+    T n = (T)sum((i64)(x == x));
+    T left = n - correction;
+    T slope = left > 0 ? 2 / left : NAN;
+    return x != x ? 0 : grad * ((x - nansum(x) / n) * slope);
+  ]],
   examples = { { x = { 1, NAN, 5 }, out = 4 }, { x = { NAN }, out = NAN } },
 }
 
@@ -129,5 +159,10 @@ row "nanstd" {
   doc = "The standard deviation of what is not NaN: the square root of nanvar.",
   dtypes = floating, params = { correction = 0 },
   body = "sqrt(nanvar(x, correction))",
+  grad = [[
+    T n = (T)sum((i64)(x == x));
+    T d = x - nansum(x) / n;
+    return x != x || out == 0 ? 0 : grad * (d / (out * (n - correction)));
+  ]],
   examples = { { x = { 1, NAN, 5 }, out = 2 } },
 }

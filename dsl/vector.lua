@@ -14,6 +14,7 @@ row "reduce_l2" {
       return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : m;
     ]],
   },
+  grad = "out == 0 ? 0 : grad * (x / out)",
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
 }
 
@@ -56,6 +57,15 @@ row "vector_norm" {
     f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
     return p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
+  grad = [[
+    f64 a = abs((f64)x);
+    f64 p = (f64)ord;
+    f64 top = (f64)out;
+    f64 equal = sum(a == top ? 1 : 0);
+    bool is_end = p == INFINITY || p == -INFINITY;
+    f64 slope = p == 1 ? 1 : p == 2 ? a / top : is_end ? (a == top ? 1 : 0) / equal : pow(a / top, p - 1);
+    return x == 0 || out == 0 || p == 0 ? 0 : x != x ? x : grad * (T)copysign(slope, (f64)x);
+  ]],
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
     { x = { 3, -4 }, ord = INFINITY, out = 4 }, { x = { 3, -4 }, ord = -INFINITY, out = 3 } },
 }
@@ -78,6 +88,17 @@ row "cosine_similarity" {
     ]],
     f64 = "sum((x / maximum(reduce_l2(x), eps)) * (y / maximum(reduce_l2(y), eps)))",
   },
+  grad = [[
+    T a = reduce_l2(x);
+    T b = reduce_l2(y);
+    T m = maximum(a, eps);
+    T n = maximum(b, eps);
+    T u = x / m;
+    T v = y / n;
+    T c = sum(u * v);
+    grad_x = grad * ((a > eps ? v - c * u : v) / m);
+    grad_y = grad * ((b > eps ? u - c * v : u) / n);
+  ]],
   examples = { { x = { 2, 0 }, y = { 3, 0 }, out = 1 } },
 }
 
@@ -87,6 +108,11 @@ row "rms_norm" {
   body = [[
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r;
+  ]],
+  grad = [[
+    T r = 1 / sqrt(mean(x * x) + eps);
+    T c = r * mean(grad * x);
+    return r * (grad - x * r * c);
   ]],
   examples = { { x = { 2, -2 }, eps = 0, out = { 1, -1 } } },
 }
@@ -98,6 +124,12 @@ row "rms_norm_affine" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r * weight;
   ]],
+  grad = { x = [[
+    T g = grad * weight;
+    T r = 1 / sqrt(mean(x * x) + eps);
+    T c = r * mean(g * x);
+    return r * (g - x * r * c);
+  ]] }, -- by weight: rms_norm_backward_affine
   examples = { { x = { 2, -2 }, weight = { 3, 5 }, eps = 0, out = { 3, -5 } } },
 }
 
@@ -108,6 +140,12 @@ row "layer_norm" {
     T d = x - mean(x);
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r;
+  ]],
+  grad = [[
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    T c = r * mean(grad * d);
+    return r * (grad - mean(grad) - d * r * c);
   ]],
   examples = { { x = { 1, 5 }, eps = 0, out = { -1, 1 } } },
 }
@@ -120,5 +158,12 @@ row "layer_norm_affine" {
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r * weight + bias;
   ]],
+  grad = { x = [[
+    T g = grad * weight;
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    T c = r * mean(g * d);
+    return r * (g - mean(g) - d * r * c);
+  ]] }, -- by weight and bias: layer_norm_backward_affine
   examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
 }

@@ -212,7 +212,12 @@ function Scope:call_op(op, values, node, which)
   if self.state.exact and self.state.exact[op.name] then
     return self:typed(self.state.dag:node("exact", K, nodes, { name = op.name }), D)
   end
-  return self:typed(self:call_body(op, K, env, nodes, which or 1, node), op_types.result_of(types, op, which or 1, D))
+  local calls = self.state.row_calls
+  if kind.has_stages then self.state.row_calls = nil end -- those of its body are part of this one
+  local result = self:call_body(op, K, env, nodes, which or 1, node)
+  self.state.row_calls = calls
+  if kind.has_stages then self:note_row_call(op, result, nodes, K) end
+  return self:typed(result, op_types.result_of(types, op, which or 1, D))
 end
 
 -- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded.

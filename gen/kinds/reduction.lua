@@ -22,7 +22,7 @@ M.schema = { accumulate = "string", result = "string", combine = "string table",
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
-local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+local EXCLUDED = { "body", "outputs", "params", "counts" }
 
 -- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
 local function parse_state(text, types)
