@@ -167,3 +167,33 @@ row "layer_norm_affine" {
   ]] }, -- by weight and bias: layer_norm_backward_affine
   examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
 }
+
+row "mean_rstd" {
+  doc = "What layer_norm_backward_affine needs of the rows of layer_norm: the mean, and 1 divided by the root of the variance and eps.",
+  dtypes = floating, params = { eps = 1e-5 }, outputs = "mean, rstd",
+  body = [[
+    T m = mean(x);
+    T d = x - m;
+    mean = m;
+    rstd = 1 / sqrt(mean(d * d) + eps);
+  ]],
+  examples = { { x = { 1, 5 }, eps = 0, mean = 3, rstd = 0.5 } },
+}
+
+row "layer_norm_backward_affine" {
+  doc = [[The derivative of layer_norm_affine by weight and bias, over the axes that layer_norm_affine does not normalize: sums of
+    grad * (x - mean) * rstd and of grad; mean and rstd by mean_rstd, with extent 1 along the other axes.]],
+  inputs = "grad, x, mean, rstd", dtypes = floating, outputs = "grad_weight, grad_bias",
+  body = [[
+    grad_weight = sum(grad * ((x - mean) * rstd));
+    grad_bias = sum(grad);
+  ]],
+  examples = { { grad = { 1, 2 }, x = { 3, 5 }, mean = 1, rstd = 0.5, grad_weight = 5, grad_bias = 3 } },
+}
+
+row "rms_norm_backward_affine" {
+  doc = [[The derivative of rms_norm_affine by weight, over the axes that rms_norm_affine does not normalize: the sum of grad * x * rstd; rstd,
+    with extent 1 along the other axes, is 1 / sqrt(mean(x * x) + eps).]],
+  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))",
+  examples = { { grad = { 1, 2 }, x = { 3, 5 }, rstd = 0.5, out = 6.5 } },
+}

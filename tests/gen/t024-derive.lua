@@ -51,7 +51,8 @@ for _, op in ipairs(model.ops) do
     local result = kinds.of(op).has_stages and kinds.of(op).result_dtype(model.types, op, "f32")
     without[op.name] = not kinds.of(op).has_derivative and kinds.of(op).name or #op.inputs == 0 and "no inputs"
       or #op.outputs > 1 and "several outputs"
-      or op.outputs[1].type and "gives " .. op.outputs[1].type or result and result ~= "f32" and "gives " .. result or op.grad == false and "says so" or op.backward_failed or "?"
+      or op.outputs[1].type and "gives " .. op.outputs[1].type
+      or result and result ~= "f32" and "gives " .. result or op.grad == false and "says so" or op.backward_failed or "?"
     local takes_floats = false
     for _, dtype in ipairs(op.dtypes) do takes_floats = takes_floats or model.types.by_name[dtype].kind == "float" end
     if without[op.name] == "?" and not takes_floats then without[op.name] = "takes no floats" end
