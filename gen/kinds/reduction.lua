@@ -27,7 +27,7 @@ M.schema = { initial = "string", last = "string", accumulate = "string", result 
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
-local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+local EXCLUDED = { "body", "outputs", "params", "counts" }
 
 local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 

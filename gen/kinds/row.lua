@@ -12,7 +12,7 @@ local source = require "gen.base.source"
 local M = {}
 
 M.name, M.declarator, M.default_inputs = "row", "row", "x"
-M.has_body = true
+M.has_body, M.has_derivative = true, true
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
 M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
