@@ -88,27 +88,41 @@ reduction "argmin" {
 
 reduction "nanargmax" {
   doc = "The place of the largest of what is not NaN: the first of equals, in row-major order of the axes; -1 if nothing else is there.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
-  lift = { floating = "v = x; i = x == x ? index : -1;", integer = "v = x; i = index;" },
-  combine = [[
-    bool take = b.i >= 0 && (a.i < 0 || b.v > a.v || b.v == a.v && b.i < a.i);
-    v = take ? b.v : a.v;
-    i = take ? b.i : a.i;
-  ]],
-  finish = "a.i",
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "nanmax",
+  lift = "v = x; i = index;",
+  combine = {
+    floating = [[
+      bool take = b.v == b.v && (a.v != a.v || b.v > a.v || b.v == a.v && b.i < a.i) || b.v != b.v && a.v != a.v && b.i < a.i;
+      v = take ? b.v : a.v;
+      i = take ? b.i : a.i;
+    ]],
+    integer = [[
+      bool take = b.v > a.v || b.v == a.v && b.i < a.i;
+      v = take ? b.v : a.v;
+      i = take ? b.i : a.i;
+    ]],
+  },
+  finish = { floating = "a.v == a.v ? a.i : -1", integer = "a.i" },
   examples = { { x = { NAN, 1, 3, 3 }, out = 2 }, { x = { NAN }, out = -1 } },
 }
 
 reduction "nanargmin" {
   doc = "The place of the smallest of what is not NaN: the first of equals, in row-major order of the axes; -1 if nothing else is there.",
-  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false,
-  lift = { floating = "v = x; i = x == x ? index : -1;", integer = "v = x; i = index;" },
-  combine = [[
-    bool take = b.i >= 0 && (a.i < 0 || b.v < a.v || b.v == a.v && b.i < a.i);
-    v = take ? b.v : a.v;
-    i = take ? b.i : a.i;
-  ]],
-  finish = "a.i",
+  dtypes = numeric, state = "T v, i64 i", result = "i64", order = "free", empty = false, finds = "nanmin",
+  lift = "v = x; i = index;",
+  combine = {
+    floating = [[
+      bool take = b.v == b.v && (a.v != a.v || b.v < a.v || b.v == a.v && b.i < a.i) || b.v != b.v && a.v != a.v && b.i < a.i;
+      v = take ? b.v : a.v;
+      i = take ? b.i : a.i;
+    ]],
+    integer = [[
+      bool take = b.v < a.v || b.v == a.v && b.i < a.i;
+      v = take ? b.v : a.v;
+      i = take ? b.i : a.i;
+    ]],
+  },
+  finish = { floating = "a.v == a.v ? a.i : -1", integer = "a.i" },
   examples = { { x = { NAN, 3, 1, 1 }, out = 2 }, { x = { NAN }, out = -1 } },
 }
 

@@ -8,6 +8,7 @@
 -- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
 -- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
+-- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -25,6 +26,8 @@ M.schema = { initial = "string", last = "string", accumulate = "string", result 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
 local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+
+local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
 -- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
 local function parse_state(text, types)
@@ -58,7 +61,7 @@ function M.trouble(fields, is_builtin, types)
     end
     if fields.empty then return "empty: a reduction with a state has no result of no elements: expected false" end
   end
-  if fields.finds and not (is_builtin and fields.state and (fields.finds == "max" or fields.finds == "min")) then
+  if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
   end
   for _, field in ipairs { "initial", "last" } do

@@ -18,8 +18,10 @@ M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
+M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
 M.schema = { result = "string", empty = "number string" }
 
@@ -85,9 +87,9 @@ end
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
 function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
 
--- The dtype of an op's own parameters where it computes in K: that of results, where these are wider.
+-- The dtype of an op's own parameters where it computes in K: of the library's own ops that of results, where these are wider.
 function M.param_type(types, op, K)
-  return op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
+  return op.builtin and op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
 end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
@@ -153,9 +155,10 @@ end
 ---------------------------------------------------------------------------------------------------- tables
 
 -- A value's number. ORDER VALUE of runtime/core/row/row_program.h
-local function value_number(value)
+function M.value_number(value)
   return value.input or value.output and 0x20 + value.output or value.row and 0x40 + value.row or 0x80 + value.temp
 end
+local value_number = M.value_number
 
 local function numbers(...)
   local list = {}
@@ -241,7 +244,7 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
                             row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL")
@@ -252,6 +255,7 @@ function M.table.text(packs_of, upper, bits_of)
     or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
   if #rows == 0 then return backend end
   return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+    .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces
@@ -324,9 +328,7 @@ local function reducer_values(c, types, record, name)
     local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
-    if n < 16 then
-      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
-    end
+    columns[k] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
@@ -344,9 +346,18 @@ local function parts_values(c, types, record)
     parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
                  result = results[k] }
   end
-  local t = types.by_name[record.combine.parts[1].type]
-  return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           nan = t.kind == "float" and "i" .. t.bits or "" }
+  local t, extreme, run = types.by_name[record.combine.parts[1].type], record.finds and record.finds:match "m%a%a$", {}
+  local lanes, is_float, skips_nan = 64 // (t.bits // 8), t.kind == "float", record.finds and record.finds:find "^nan" ~= nil
+  local above = ({ max = ">", min = "<" })[extreme] or ""
+  local function put(...) run[#run + 1] = string.format(...) end
+  for k = 0, 15 do
+    put("const %s v%d = at_l[%d];", t.c, k, k * lanes)
+    put("top = v%d %s top ? v%d : top;", k, above, k)
+    if k % 2 == 1 and is_float and not skips_nan then put("odd[l] |= Q_MASK(m%d, __builtin_isunordered(v%d, v%d));", t.bits, k - 1, k) end
+  end
+  local first = is_float and skips_nan and (extreme == "max" and "-" or "") .. "(" .. t.c .. ")__builtin_inf()" or "x[0]"
+  return { combine = lines, parts = parts, element = t.c, lanes = lanes, above = above, first = first, run = run,
+           odd = is_float and not skips_nan and "m" .. t.bits or false }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.

@@ -5,10 +5,12 @@
 
 #include "core/base/status.h"
 
-/* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
-#define TILE 1024
-#define TILE_DIRECT 8192
-#define MAX_ROWS 256 /* of a tile */
+/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
+ * no scratch. */
+#define TILE 4096
+#define TILE_DIRECT 65536
+#define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
+#define MAX_ROWS 1024 /* of a tile */
 #define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
 
@@ -32,6 +34,12 @@ static int is_value(const qn_row_program *program, int32_t output) {
     for (int32_t k = 0; k < stage->n_out && stage->is_row; k++)
       if (stage->values[stage->n_in + k] == QN_ROW_OUTPUT + output) return 1;
   }
+  return 0;
+}
+
+static int writes_elements(const qn_row_program *program, const qn_row_job *job) {
+  for (int32_t k = 0; k < job->n_out; k++)
+    if (!is_value(program, k)) return 1;
   return 0;
 }
 
@@ -107,7 +115,9 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     const qn_row_stage *stage = &program->stages[i];
     job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
+      const qn_row_steps *steps = stage->reduces[r].by->steps;
       qn_assert(at < QN_ROW_MAX_REDUCES);
+      if (steps) steps->kernel(steps); /* requests it */
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
       const qn_variant *narrow = narrow_variant(job, &stage->reduces[r]);
@@ -160,7 +170,7 @@ static int32_t only_stage(const qn_row_program *program) {
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row) continue;
-    if (found >= 0 || stage->n_reduces != 1 || stage->reduces[0].by->n_parts != 1) return -1;
+    if (found >= 0 || stage->n_reduces != 1 || !stage->reduces[0].by->columns) return -1;
     if (!stage->variant && stage->reduces[0].from != QN_ROW_INPUT) return -1;
     if (stage->variant && (stage->steps || stage->n_in != 1 || stage->n_out != 1 || stage->values[0] != QN_ROW_INPUT)) return -1;
     found = s;
@@ -254,6 +264,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
+  const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
@@ -263,8 +274,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
   if (has_columns) {
     job->is_kept = 0;
-  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE) && job->row <= longest_row(program)) {
-    const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= tile) && job->row <= longest_row(program)) {
+    const int64_t wanted = (bytes ? tile : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
@@ -294,10 +305,10 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       if (!bytes) {
         const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
         if (is_walked && job->row <= longest_row(program)) break;
-        chunks = TILE_DIRECT / QN_ROW_CHUNK;
+        chunks = TILE_BLOCK / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : TILE_BLOCK)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;
