@@ -90,9 +90,9 @@ end
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
 function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
 
--- The dtype of an op's own parameters where it computes in K: that of results, where these are wider.
+-- The dtype of an op's own parameters where it computes in K: of the library's own ops that of results, where these are wider.
 function M.param_type(types, op, K)
-  return op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
+  return op.builtin and op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
 end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end

@@ -8,7 +8,6 @@
 
 #include "core/base/status.h"
 #include "core/op/kind.h"
-#include "core/row/row_program.h"
 #include "lang/op_lines.h"
 
 /* A call of an op of several outputs, or of the kernel of a stage. The values of its outputs share it. */

@@ -181,7 +181,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
   if (!is_here && info->n_out > 1)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it finds places on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
