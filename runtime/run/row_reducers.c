@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu/job.h"
 #include "core/kinds/kind_scan.h"
 #include "core/row/row_frame.h"
 
@@ -239,6 +240,19 @@ static void scan_block(const spec_reducer *of, char *x, int64_t count, int64_t a
   }
 }
 
+/* Copies results; of floats a NaN, as an element may be one, becomes the one NaN. */
+static void store(const spec_reducer *of, char *from, char *to, int64_t count) {
+  const uint8_t dtype = of->reducer.dtype;
+  const int64_t size = part_size(&of->reducer, 0);
+  const qn_primitive *canon = qn_primitive_find("canon", dtype, dtype);
+  char *const ptr[2] = {from, to};
+  const int64_t stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {count, 1, 0};
+  if (canon)
+    qn_job_kernel(&canon->variants[0], NULL)(ptr, stride, n, NULL);
+  else
+    memcpy(to, from, (size_t)(count * size));
+}
+
 /* As qn_scan.rows. A carry after a segment that is not whole is not read. */
 static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params) {
   const qn_scan_place *place = params;
@@ -250,7 +264,7 @@ static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int6
       count = n[0] - i < most ? n[0] - i : most;
       memcpy(block, ptr[0] + j * stride[0][1] + i * size, (size_t)(count * size));
       scan_block(of, block, count, place->from + i, carry);
-      memcpy(ptr[2] + j * stride[2][1] + i * size, block, (size_t)(count * size));
+      store(of, block, ptr[2] + j * stride[2][1] + i * size, count);
     }
   }
 }
