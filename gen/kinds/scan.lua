@@ -14,6 +14,7 @@ M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.has_own_nest = true
+M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
 M.only_cpu = "scans, which has no kernels for it yet"
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number" }

@@ -109,7 +109,11 @@ end
 function M.kinds(ops)
   local set = { elementwise = true }
   for _, kind in ipairs(ops and {} or kinds.list) do set[kind.runtime or kind.name] = true end
-  for _, op in ipairs(ops or {}) do set[kinds.of(op).runtime or kinds.of(op).name] = true end
+  for _, op in ipairs(ops or {}) do
+    local kind = kinds.of(op)
+    set[kind.runtime or kind.name] = true
+    if kind.runtime_needs then set[kind.runtime_needs] = true end
+  end
   return set
 end
 
