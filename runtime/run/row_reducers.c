@@ -327,18 +327,33 @@ static void reducer_free(spec_reducer *made) {
   free(made);
 }
 
+/* The built reducer of that name and dtype; NULL: there is none. */
+static const qn_reducer *built_reducer(const char *name, uint8_t dtype) {
+  for (int32_t k = 0; k < qn_n_reducers; k++)
+    if (strcmp(qn_reducers[k].name, name) == 0 && qn_reducers[k].dtype == dtype) return &qn_reducers[k];
+  return NULL;
+}
+
+/* The same by the kernels of a built one. */
+static void make_twin(const qn_spec_reducer *wanted, const qn_reducer *built, spec_reducer *made) {
+  made->reducer = *built;
+  made->reducer.name = wanted->op;
+  made->reducer.empty = wanted->empty;
+  made->reducer.has_empty = wanted->has_empty;
+  made->combine = wanted->combine;
+}
+
 quern_status qn_row_reducers_find(qn_row_reducers *all, const qn_spec_reducer *wanted, const quern_op *op, const qn_stage_maker *by,
                                   const qn_reducer **found) {
-  for (int32_t k = 0; k < qn_n_reducers; k++) {
-    *found = &qn_reducers[k];
-    if (strcmp(qn_reducers[k].name, wanted->op) == 0 && qn_reducers[k].dtype == wanted->parts[0]) return QUERN_OK;
-  }
+  if ((*found = built_reducer(wanted->op, wanted->parts[0]))) return QUERN_OK;
   for (spec_reducer *at = all->first; at; at = at->next) {
     *found = &at->reducer;
     if (strcmp(at->combine, wanted->combine) == 0) return QUERN_OK;
   }
   spec_reducer *made = calloc(1, sizeof *made);
-  quern_status status = made ? make(wanted, op, by, made) : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
+  const qn_reducer *twin = wanted->twin && *wanted->twin ? built_reducer(wanted->twin, wanted->parts[0]) : NULL;
+  if (made && twin) make_twin(wanted, twin, made);
+  quern_status status = made ? twin ? QUERN_OK : make(wanted, op, by, made) : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
   if (status) {
     if (made) reducer_free(made);
     return status;
