@@ -96,8 +96,63 @@ local function item_bits(t, item)
   return t.bits < 64 and item & ((1 << t.bits) - 1) or item
 end
 
+local function hex_bits(types, node)
+  local t = types.by_name[node.type]
+  return string.format("%016x", t.bits < 64 and node.value & ((1 << t.bits) - 1) or node.value)
+end
+
+-- The lines of runtime/lang/op_lines.h for a DAG { inputs, params, outputs }.
+local function program_lines(types, dag)
+  local lines, line_of, n = {}, {}, 0
+  local function add(key, ...)
+    lines[#lines + 1] = string.format(...)
+    line_of[key], n = n, n + 1
+  end
+  for _, node in ipairs(dag.inputs) do add(node, "in %s", node.type) end
+  for k, node in ipairs(dag.params) do add(node, "param %s %d", node.type, k - 1) end
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local op, list, words = node.op, node.table, {}
+    if line_of[node] then -- an input or a parameter
+    elseif op == "const" then
+      add(node, "const %s %s", node.type, hex_bits(types, node))
+    else
+      if list then
+        if not line_of[list] then
+          local items = {}
+          for k, item in ipairs(list.items) do items[k] = string.format("%016x", item_bits(types.by_name[list.type], item)) end
+          add(list, "table %s %d %s", list.type, #items, table.concat(items, " "))
+        end
+        words[1] = line_of[list]
+      end
+      for _, arg in ipairs(node.args) do words[#words + 1] = line_of[arg] end
+      if op == "rare" then op = "select" elseif op == "round" then op = "round_" .. node.name end
+      add(node, "prim %s %s %s %s", op, node.type, node.args[#node.args].type, table.concat(words, " "))
+    end
+  end
+  for _, node in ipairs(dag.outputs) do lines[#lines + 1] = "out " .. line_of[node] end
+  return table.concat(lines, "\n") .. "\n"
+end
+
 local function packed_numbers(list)
   return string.pack("<I4" .. ("I4"):rep(#list), #list, table.unpack(list))
+end
+
+-- The built reduction whose combine is that of a spec's for an accumulator, by name; "": none, or it has several parts. Its kernels serve.
+local function twin_of(model, op, A)
+  model.combines = model.combines or {}
+  if not model.combines[A] then
+    local of_text = {}
+    for _, other in ipairs(model.ops) do
+      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts then
+        local ok, dag = pcall(expr.combine, model, other, A)
+        local text = ok and program_lines(model.types, dag)
+        if text and not of_text[text] then of_text[text] = other.name end
+      end
+    end
+    model.combines[A] = of_text
+  end
+  if op.builtin or op.reducer.parts then return "" end
+  return model.combines[A][program_lines(model.types, expr.combine(model, op, A))] or ""
 end
 
 -- The program of an op that reduces, computed in K: as qn_row_program, kernels by their names.
@@ -126,8 +181,8 @@ local function packed_program(types, op, K, dag)
       for k, value in ipairs(reduce.others) do from[k + 1] = value_number(value) end
       local combine = expr.combine(dag.model, reduce.op, reduce.type)
       for k, part in ipairs(combine.parts or {}) do states[k] = index(part.type) end
-      put("<s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"), reduce.to, flags,
-          item_bits(types.by_name[reduce.type], none))
+      put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
+          twin_of(dag.model, reduce.op, reduce.type), reduce.to, flags, item_bits(types.by_name[reduce.type], none))
       parts[#parts + 1] = packed_numbers(from) .. packed_numbers(states)
     end
   end
@@ -296,43 +351,6 @@ local function forget(self)
 end
 
 ---------------------------------------------------------------------------------------------------- programs
-
-local function hex_bits(types, node)
-  local t = types.by_name[node.type]
-  return string.format("%016x", t.bits < 64 and node.value & ((1 << t.bits) - 1) or node.value)
-end
-
--- The lines of runtime/lang/op_lines.h for a DAG { inputs, params, outputs }.
-local function program_lines(types, dag)
-  local lines, line_of, n = {}, {}, 0
-  local function add(key, ...)
-    lines[#lines + 1] = string.format(...)
-    line_of[key], n = n, n + 1
-  end
-  for _, node in ipairs(dag.inputs) do add(node, "in %s", node.type) end
-  for k, node in ipairs(dag.params) do add(node, "param %s %d", node.type, k - 1) end
-  for _, node in ipairs(dag_of.order(dag.outputs)) do
-    local op, list, words = node.op, node.table, {}
-    if line_of[node] then -- an input or a parameter
-    elseif op == "const" then
-      add(node, "const %s %s", node.type, hex_bits(types, node))
-    else
-      if list then
-        if not line_of[list] then
-          local items = {}
-          for k, item in ipairs(list.items) do items[k] = string.format("%016x", item_bits(types.by_name[list.type], item)) end
-          add(list, "table %s %d %s", list.type, #items, table.concat(items, " "))
-        end
-        words[1] = line_of[list]
-      end
-      for _, arg in ipairs(node.args) do words[#words + 1] = line_of[arg] end
-      if op == "rare" then op = "select" elseif op == "round" then op = "round_" .. node.name end
-      add(node, "prim %s %s %s %s", op, node.type, node.args[#node.args].type, table.concat(words, " "))
-    end
-  end
-  for _, node in ipairs(dag.outputs) do lines[#lines + 1] = "out " .. line_of[node] end
-  return table.concat(lines, "\n") .. "\n"
-end
 
 -- name: an op's, for K; or, with K empty, that of a stage's kernel, or of a combine (stage_text.lua).
 local function program(self, name, K)

@@ -15,7 +15,7 @@ M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.has_own_entry, M.has_own_nest = true, true
-M.uses = "row"
+M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number", finds = "string" }

@@ -112,7 +112,7 @@ function M.kinds(ops)
   for _, op in ipairs(ops or {}) do
     local kind = kinds.of(op)
     set[kind.runtime or kind.name] = true
-    set[kind.uses or kind.name] = true
+    if kind.runtime_needs then set[kind.runtime_needs] = true end
   end
   return set
 end

@@ -172,6 +172,11 @@ quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_b
   char classes[QN_MAX_OPERANDS + 1] = {0};
   quern_status status = qn_specialise_expression(fused, &expression);
   if (status) return status;
+  if (expression->n_axes) {
+    const qn_specialised *specialised;
+    if ((status = qn_specialise(op, dtypes, &specialised))) return status;
+    return qn_row_stages_source(qn_specialisation_of(specialised)->rows, fused->generator, source);
+  }
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     names[k] = qn_dtype_infos[dtypes[k]].name;
     classes[k] = 'c';

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu/job.h"
 #include "core/kinds/kind_scan.h"
 #include "core/row/row_frame.h"
 
@@ -239,6 +240,19 @@ static void scan_block(const spec_reducer *of, char *x, int64_t count, int64_t a
   }
 }
 
+/* Copies results; of floats a NaN, as an element may be one, becomes the one NaN. */
+static void store(const spec_reducer *of, char *from, char *to, int64_t count) {
+  const uint8_t dtype = of->reducer.dtype;
+  const int64_t size = part_size(&of->reducer, 0);
+  const qn_primitive *canon = qn_primitive_find("canon", dtype, dtype);
+  char *const ptr[2] = {from, to};
+  const int64_t stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {count, 1, 0};
+  if (canon)
+    qn_job_kernel(&canon->variants[0], NULL)(ptr, stride, n, NULL);
+  else
+    memcpy(to, from, (size_t)(count * size));
+}
+
 /* As qn_scan.rows. A carry after a segment that is not whole is not read. */
 static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params) {
   const qn_scan_place *place = params;
@@ -250,7 +264,7 @@ static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int6
       count = n[0] - i < most ? n[0] - i : most;
       memcpy(block, ptr[0] + j * stride[0][1] + i * size, (size_t)(count * size));
       scan_block(of, block, count, place->from + i, carry);
-      memcpy(ptr[2] + j * stride[2][1] + i * size, block, (size_t)(count * size));
+      store(of, block, ptr[2] + j * stride[2][1] + i * size, count);
     }
   }
 }
@@ -313,18 +327,33 @@ static void reducer_free(spec_reducer *made) {
   free(made);
 }
 
+/* The built reducer of that name and dtype; NULL: there is none. */
+static const qn_reducer *built_reducer(const char *name, uint8_t dtype) {
+  for (int32_t k = 0; k < qn_n_reducers; k++)
+    if (strcmp(qn_reducers[k].name, name) == 0 && qn_reducers[k].dtype == dtype) return &qn_reducers[k];
+  return NULL;
+}
+
+/* The same by the kernels of a built one. */
+static void make_twin(const qn_spec_reducer *wanted, const qn_reducer *built, spec_reducer *made) {
+  made->reducer = *built;
+  made->reducer.name = wanted->op;
+  made->reducer.empty = wanted->empty;
+  made->reducer.has_empty = wanted->has_empty;
+  made->combine = wanted->combine;
+}
+
 quern_status qn_row_reducers_find(qn_row_reducers *all, const qn_spec_reducer *wanted, const quern_op *op, const qn_stage_maker *by,
                                   const qn_reducer **found) {
-  for (int32_t k = 0; k < qn_n_reducers; k++) {
-    *found = &qn_reducers[k];
-    if (strcmp(qn_reducers[k].name, wanted->op) == 0 && qn_reducers[k].dtype == wanted->parts[0]) return QUERN_OK;
-  }
+  if ((*found = built_reducer(wanted->op, wanted->parts[0]))) return QUERN_OK;
   for (spec_reducer *at = all->first; at; at = at->next) {
     *found = &at->reducer;
     if (strcmp(at->combine, wanted->combine) == 0) return QUERN_OK;
   }
   spec_reducer *made = calloc(1, sizeof *made);
-  quern_status status = made ? make(wanted, op, by, made) : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
+  const qn_reducer *twin = wanted->twin && *wanted->twin ? built_reducer(wanted->twin, wanted->parts[0]) : NULL;
+  if (made && twin) make_twin(wanted, twin, made);
+  quern_status status = made ? twin ? QUERN_OK : make(wanted, op, by, made) : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
   if (status) {
     if (made) reducer_free(made);
     return status;

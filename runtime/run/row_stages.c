@@ -5,6 +5,7 @@
  * elements of others; the results of reductions are its inputs, and what follows from these alone is computed once a row. */
 #include "run/row_stages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -318,6 +319,29 @@ void qn_row_stages_free(qn_row_stages *stages) {
 void qn_row_stages_set_empty(qn_row_stages *stages, double empty) {
   stages->program.has_empty = 1;
   stages->program.empty = empty;
+}
+
+quern_status qn_row_stages_source(const qn_row_stages *stages, qn_generator *generator, qn_bytes *source) {
+  *source = (qn_bytes){NULL, 0};
+  quern_status status = QUERN_OK;
+  for (int32_t i = 0; i < stages->program.n_stages && status == QUERN_OK; i++) {
+    char symbol[40];
+    qn_bytes text;
+    if (!stages->memory[i].code.text) continue;
+    snprintf(symbol, sizeof symbol, "qj_kernel_pass%d", i + 1);
+    if ((status = qn_stage_code_source(&stages->memory[i].code, generator, symbol, &text))) break;
+    char *grown = realloc(source->data, source->size + text.size + 2);
+    if (grown) {
+      if (source->size) grown[source->size++] = '\n';
+      memcpy(grown + source->size, text.data, text.size + 1);
+      *source = (qn_bytes){grown, source->size + text.size};
+    } else {
+      status = qn_status_fail(QUERN_E_MEMORY, "op_source: out of memory");
+    }
+    free(text.data);
+  }
+  if (status) free(source->data);
+  return status;
 }
 
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages) { return &stages->program; }

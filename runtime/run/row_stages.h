@@ -22,6 +22,9 @@ void qn_row_stages_free(qn_row_stages *stages); /* NULL is allowed */
 /* The result of a row of no elements, which its stages do not give. */
 void qn_row_stages_set_empty(qn_row_stages *stages, double empty);
 
+/* The texts of its kernels, one after the other; malloc'ed. */
+quern_status qn_row_stages_source(const qn_row_stages *stages, qn_generator *generator, qn_bytes *source);
+
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages);
 int32_t qn_row_stages_reductions(const qn_row_stages *stages, const qn_row_reduction **reductions);
 

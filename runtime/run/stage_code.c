@@ -101,6 +101,18 @@ quern_status qn_stage_code_make(qn_stage_code *made, const char *name, int32_t n
   return QUERN_OK;
 }
 
+quern_status qn_stage_code_source(const qn_stage_code *of, qn_generator *generator, const char *symbol, qn_bytes *source) {
+  const char *names[QN_MAX_OPERANDS];
+  char classes[QN_MAX_OPERANDS + 1] = {0};
+  for (int32_t k = 0; k < of->n_in + of->n_out; k++) {
+    names[k] = qn_dtype_infos[of->dtypes[k]].name;
+    classes[k] = of->classes[k] == QN_CLASS_BROADCAST ? 'b' : 'c';
+  }
+  const qn_source_request request = {.symbol = symbol, .canonical = of->text, .dtypes = names, .n_in = of->n_in, .n_out = of->n_out,
+                                     .classes = classes, .rank = 2};
+  return qn_generator_source(generator, &request, source, NULL);
+}
+
 void qn_stage_code_free(qn_stage_code *made) {
   qn_code_release(atomic_load(&made->code));
   qn_interpreter_free(made->interpreted);

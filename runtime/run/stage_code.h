@@ -36,6 +36,9 @@ typedef struct qn_stage_code {
 quern_status qn_stage_code_make(qn_stage_code *made, const char *name, int32_t n_in, const qn_typed *typed, const qn_stage_maker *by);
 void qn_stage_code_free(qn_stage_code *made); /* what it points to */
 
+/* The text that is compiled, of a function of that name. */
+quern_status qn_stage_code_source(const qn_stage_code *of, qn_generator *generator, const char *symbol, qn_bytes *source);
+
 /* The compiled kernel if there is one; asks for none. */
 qn_kernel *qn_stage_code_kernel(const qn_stage_code *of);
 

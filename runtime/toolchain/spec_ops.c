@@ -74,6 +74,7 @@ static void read_reduce(packed_reader *r, qn_spec_program *p, char **strings, si
   qn_spec_reducer *reducer = &p->reducers[p->n_reduces];
   reducer->op = read_string(r, strings, bytes);
   reducer->combine = read_string(r, strings, bytes);
+  reducer->twin = read_string(r, strings, bytes);
   const uint8_t to = (uint8_t)read_u32(r);
   const uint32_t flags = read_u32(r); /* has_empty, takes_none */
   reducer->has_empty = flags & 1;

@@ -14,6 +14,7 @@
 /* A reduction that a program needs, described: the program's owner finds a qn_reducer for it. */
 typedef struct qn_spec_reducer {
   const char *op, *combine; /* the names of the reduction, and of its combine as a program of qn_generator_program */
+  const char *twin;         /* a built reduction with the same combine; "" or NULL: there is none */
   uint64_t empty;           /* these as in qn_reducer */
   uint8_t has_empty, n_parts, parts[QN_ROW_MAX_PARTS];
 } qn_spec_reducer;

@@ -95,7 +95,7 @@ wrong() { # wrong NAME TEXT WORDS
   [ ! -e wrong ]; ok $? '  and writes nothing'
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
-wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:37: broken: it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build\.lua freeze'
+wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:37: broken: it reduces: record what the program compiles .QUERN_RECORD=FILE., and build that: build\.lua freeze'
 wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'

@@ -592,6 +592,40 @@ static void test_shared(void) {
   }
 }
 
+/* What explain says of passes: those that run, what each is over and reduces, and what is kept where. */
+static void test_passes(void) {
+  static const struct {
+    const char *text; /* an expression, or an op's name */
+    ref_dtype out;
+    const char *words[4];
+  } cases[] = {
+      {"exp(x - max(x, axis=-1)) / sum(exp(x - max(x, axis=-1)), axis=-1)", REF_F32,
+       {"passes: 3\npath: rows as a whole\n", "pass: 1\nover: elements\nreduces: max f32\n", "reduces: sum f32\n", "pass: 3\nover: elements\n"}},
+      {"s = sum(x, axis=-1)", REF_F32, {"passes: 2\n", "pass: 2\nover: values of rows\n", "pass: 1\nover: elements\nreduces: sum f32", "tier: interpreter"}},
+      {"softmax", REF_F32, {"passes: 4\npath: rows as a whole\n", "kept: in the output\n", "over: values of rows\n", "tier: built\n"}},
+      {"softmax", REF_F64, {"passes: 4\n", "kept: in a block\n", "reduces: max f32", "reduces: sum f32"}},
+  };
+  rng r;
+  rng_seed(&r, 24494);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int64_t shape[2] = {5, 40};
+    const quern_scalar axes = {.kind = QUERN_I64, .v.i = 2};
+    const int is_op = strcmp(cases[i].text, "softmax") == 0;
+    const quern_call call = {.size = sizeof call, .params = &axes, .n_params = is_op};
+    quern_op *op = is_op ? op_named(ways[1], cases[i].text) : op_from(ways[1], cases[i].text);
+    operand x, y;
+    char text[8000];
+    operand_make(&x, REF_F32, 2, shape, NULL, &r);
+    operand_make(&y, cases[i].out, strchr(cases[i].text, '=') == cases[i].text + 2 ? 1 : 2, shape, NULL, &r);
+    DLTensor *in = &x.t, *out = &y.t;
+    is_int(quern_op_explain(op, 1, &in, 1, &out, &call, text, sizeof text), QUERN_OK, "%s, explained", cases[i].text);
+    for (int k = 0; k < 4; k++) has_str(text, cases[i].words[k], "  its passes");
+    operand_free(&x);
+    operand_free(&y);
+    quern_op_release(op);
+  }
+}
+
 /* Into the memory of an input: the same as into another. */
 static void test_in_place(void) {
   static const struct {
@@ -765,6 +799,7 @@ int main(int argc, char **argv) {
     test_refused();
     test_limits();
     test_shared();
+    test_passes();
     test_in_place();
     test_odd();
     test_threads();

@@ -460,6 +460,8 @@ if grep -q '^generator: ready' info; then
   quern 0 'show' show 'y = gelu(x * w + b)' 'x:f32[100,3]' 'w:f32[3]' b:f32
   prints 'kernel\.h'
   silent
+  quern 0 'show of an expression that reduces' show 's = sum(exp(x - max(x)))' 'x:f32[100]'
+  prints 'qj_kernel_pass2'
   quern 0 'show of an output of another dtype' show 'y = x * 2' 'x:f16[100]' y:f32
   quern 0 'run with a spec' run 'y = acme.twice(x) * 2' x=four.npy y=out.npy --spec spec.lua
   python 'expect("out.npy", "<f4", (4,), [8, 16, 24, 32])'; ok $? '  computes its op'
