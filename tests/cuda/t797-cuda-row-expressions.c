@@ -32,6 +32,7 @@ static const char *const texts[] = {
     "v = sum(x + y@) > 0 ? x : z",
     "s = sum(sum(x * y@) * x + 1@)",
     "s = max(x@)",
+    "s = sum((f64)x@) + prod((f64)x@) * max((f64)x@) - min((f64)x@) + sum((f64)x * x@)",
 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 

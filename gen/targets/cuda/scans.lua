@@ -9,6 +9,7 @@ local rows = require "gen.targets.cuda.rows"
 local M = {}
 
 M.TEMPLATE, M.HEADER = "scan", rows.HEADER
+M.RESIDENT = 2 -- blocks of a multiprocessor: at most 128 registers a thread
 local FIXED_FIELDS = 19 -- ORDER QN_SCAN_FIELDS of runtime/core/simt/scans.h
 
 M.max_rank, M.reducers = rows.max_rank, rows.reducers
