@@ -191,7 +191,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  const uint32_t is_empty = !is_here && extent == 0; /* a device has rows to store the results of no elements in */
+  const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements; /* a device has rows to store the results of no elements in */
   qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
   set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
