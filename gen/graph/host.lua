@@ -5,7 +5,6 @@
 -- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
-local dag_of = require "gen.graph.dag"
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
@@ -20,7 +19,7 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
-M.REDUCES = "it reduces: its kernels are compiled at run time"
+M.REDUCES = "it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 -- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
 
@@ -100,13 +99,15 @@ local function guarded(src, f, ...)
 end
 
 -- For parse_host.
-local function reduces(model, name)
+local function reduces(model, name, at)
   local op = expr.op_called(model, name)
+  local kind = op and kinds.of(op)
+  if op and kind.is_scan then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
 local function read(src, model, max_bytes)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name) return reduces(model, name) end)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
   local names = names_of(body)
   names.name = body.name or "expression"
   return body, names
@@ -210,21 +211,7 @@ function Host:call_row(op, values, node, which)
   state.axes = first_axes(self.axes, node.axes)
   local result = self:call_op(op, values, node, which)
   state.axes = nil
-  local args = {}
-  for k = 1, #op.inputs do args[k] = not values[k].weak and not values[k].tree and (values[k].node or values[k]) or nil end
-  table.insert(self.row_calls, { result = result.node or result, args = args })
   return result
-end
-
--- Checks that no reduction is between a value and the input that it is differentiated by.
-function Host:check_reductions(walk, value, node)
-  local needed = {}
-  for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
-  for _, call in ipairs(self.row_calls) do
-    for _, arg in pairs(needed[call.result] and call.args or {}) do
-      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
-    end
-  end
 end
 
 -- grad(expression, x): the derivative by an input, in the input's dtype.
@@ -239,10 +226,8 @@ function Host:derivative(node)
   end
   local seed = x.node or x
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
-  local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
-  self.walks[seed] = walk
-  self:check_reductions(walk, value.node or value, node)
-  local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
+  local root = value.node or value
+  local found = derive.by(plain, root, nil, seed, node) or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
 
@@ -320,8 +305,8 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {}, axes = body.axes,
-                               row_calls = {} }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
+  state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
@@ -331,7 +316,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   -- Makes a settled value the next output.
   local function give(value, at)
     local k = #outputs + 1
-    outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
+    outputs[k], dtypes[k] = value.finer or value.node or value, value.dtype or value.type
     local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
     if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
       fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,
