@@ -98,7 +98,7 @@ end
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
   local records, is_made = {}, {}
-  if op.finds then return records, true end -- on the CPU only
+  if op.finds then return records, true end -- places are found on the CPU only
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
