@@ -31,7 +31,7 @@ end
 -- One of a reduction's bodies on nodes. T: the dtype of its values; parts: what it assigns, or nil: it has a result
 function Scope:reduction_body(op, field, T, env, node, parts)
   local body = body_for(self.state.types, op.reducer[field], T)
-  if not body then self:fail(node, "%s has no %s for %s", op.name, field, T) end
+  if not body then self:fail(node, "%s%s is missing for %s", (self.owner or op) == op and "" or op.name .. ": ", field, T) end
   local inner = self:of_body(op, body, env, T)
   inner.keeps_dtypes = false
   if parts then return inner:run_body(parts) end
@@ -105,14 +105,14 @@ function M.combine(state, op, A)
     end
   end
   local body = body_for(state.types, op.reducer.combine, A)
-  local root = setmetatable({ state = state, env = env, T = A, default_type = A, trusted = op.builtin, source = body }, Scope)
+  local root = setmetatable({ state = state, env = env, T = A, default_type = A, trusted = op.builtin, source = body, owner = op }, Scope)
   local result = root:reduction_body(op, "combine", A, env, { at = 1 }, parts)
   if parts then
     for k, part in ipairs(result) do result[k] = node_of(part) end
     return { dag = state.dag, inputs = inputs, params = {}, outputs = result, type = A, files = state.files, first_output = "out",
              parts = parts }
   end
-  if result.type ~= A then root:fail({ at = 1 }, "%s: combine gives %s, expected %s", op.name, result.type, A) end
+  if result.type ~= A then root:fail({ at = 1 }, "combine gives %s, expected %s", result.type, A) end
   return { dag = state.dag, inputs = inputs, params = {}, outputs = { result }, type = A, files = state.files, first_output = "out" }
 end
 

@@ -18,8 +18,10 @@ M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
+M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
 M.schema = { result = "string", empty = "number", bound = "string table" }
 
@@ -135,9 +137,10 @@ end
 ---------------------------------------------------------------------------------------------------- tables
 
 -- A value's number. ORDER VALUE of runtime/core/row/row_program.h
-local function value_number(value)
+function M.value_number(value)
   return value.input or value.output and 0x20 + value.output or value.row and 0x40 + value.row or 0x80 + value.temp
 end
+local value_number = M.value_number
 
 local function numbers(...)
   local list = {}
@@ -221,7 +224,7 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
                             row.both, empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL")
@@ -232,6 +235,7 @@ function M.table.text(packs_of, upper, bits_of)
     or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
   if #rows == 0 then return backend end
   return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+    .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces

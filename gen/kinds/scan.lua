@@ -10,9 +10,12 @@ local M = {}
 
 M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
 M.is_scan = true
+M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
-M.only_cpu = "scans, which has no kernels for it yet"
+M.has_own_entry, M.has_own_nest = true, true
+M.uses = "row"
+M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number" }
 
@@ -20,11 +23,10 @@ local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
 
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
-  if not is_builtin then return "scan: only the library's own ops may scan in this version" end
   if fields.combine == nil then return "combine is missing" end
   if fields.initial == nil then return "initial is missing: the result of no elements" end
   for _, field in ipairs(EXCLUDED) do
-    if fields[field] ~= nil then return field .. " is not for a scan" end
+    if fields[field] ~= nil then return field .. " is not for a scan; apply an op to its result" end
   end
   return row.trouble(fields, is_builtin, types)
 end
@@ -42,7 +44,7 @@ function M.class_of() return "reduction" end
 function M.shape_params() return { AXES, table.unpack(SHIFTS) } end
 
 -- Why it is no part of an expression.
-function M.refusal() return "each of its results depends on the ones before; call it by itself" end
+function M.refusal() return "each of its results depends on the ones before; call it by itself, and write an expression of its result" end
 
 M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
 M.compute_type = row.compute_type
@@ -73,6 +75,23 @@ function M.blocks(kit, types, op, wanted, _, combine_for)
   return records, true
 end
 
+-- Its kernels for CUDA: one for each dtype, in both widths.
+function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
+  local records, is_made = {}, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
+  for _, t in ipairs(types.list) do
+    local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    if K and is_made[K] then
+      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name) }
+      for _, is_wide in ipairs { false, true } do
+        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+        records[#records + 1] = kit.scan_record(fields, A, combine_for(op, A), function(given) return kit.record(op.c_name, given) end)
+      end
+    end
+  end
+  return records, true
+end
+
 -- The row of an op beside its qn_builtin, and the name of the field's value. context: see row.lua
 function M.own_rows(types, op, records, context)
   local variants, scans, results = {}, {}, {}
@@ -84,7 +103,7 @@ function M.own_rows(types, op, records, context)
     local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     local A = K and records.scans[K]
     if A and variants[A] then
-      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s}", context.upper(t.name), variants[A].rows, variants[A].columns, context.upper(A))
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, NULL}", context.upper(t.name), variants[A].rows, variants[A].columns, context.upper(A))
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
     end
   end

@@ -109,7 +109,11 @@ end
 function M.kinds(ops)
   local set = { elementwise = true }
   for _, kind in ipairs(ops and {} or kinds.list) do set[kind.runtime or kind.name] = true end
-  for _, op in ipairs(ops or {}) do set[kinds.of(op).runtime or kinds.of(op).name] = true end
+  for _, op in ipairs(ops or {}) do
+    local kind = kinds.of(op)
+    set[kind.runtime or kind.name] = true
+    set[kind.uses or kind.name] = true
+  end
   return set
 end
 
@@ -121,6 +125,12 @@ for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.r
 M.cpu_sources = {}
 for _, kind in ipairs(kinds.list) do
   for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
+end
+
+-- Those that go with any target's launches: a set of paths without suffix.
+M.device_sources = {}
+for _, kind in ipairs(kinds.list) do
+  for _, name in ipairs(kind.runtime_devices or {}) do M.device_sources[kind.runtime .. "/" .. name] = true end
 end
 
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
@@ -302,7 +312,7 @@ end
 -- backward op's inputs and outputs.
 local function traits_of(op)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).is_scan and ", .may_come = 1" or "") end
   if op.backward_of then
     out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))

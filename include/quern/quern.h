@@ -254,6 +254,9 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * An expression runs step by step with built kernels until its own kernel is compiled, or permanently if that fails.
  * The steps process chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
  * quern_op_workspace gives the largest useful number of bytes; 0: no workspace helps.
+ * An op that reduces or scans, and an expression that reduces, cuts few long rows into pieces for the whole device, with their
+ * partial results in the workspace; without one, or with less than quern_op_workspace says, a row takes one block of threads:
+ * slower, the same bits.
  *
  * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER or MEMORY for errors
  * of the driver. CAPTURING as above. */

@@ -473,7 +473,7 @@ static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, co
   for (int32_t k = 0; k < n_params; k++) args[stage->n_in + k] = params[k];
   for (int32_t k = 0; k < stage->n_out; k++) {
     const qn_value call = {.kind = QN_VALUE_KERNEL, .type = stage->variant->dtypes[stage->n_in + k], .index = k,
-                           .bits = stage->n_out, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
+                           .bits = stage->n_out, .op = t->at->v.op, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
     const int32_t value = add(t, call, args);
     if (value < 0) return 0;
     *row_value(values, stage->values[stage->n_in + k]) = value;

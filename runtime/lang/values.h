@@ -30,7 +30,7 @@ typedef struct qn_value {
   uint8_t kernel_dtype; /* OP: the kernel dtype for the promoted dtype of its inputs */
   int32_t index;        /* of the INPUT or PARAM; OP, KERNEL: of the output */
   uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs */
-  const quern_op *op;
+  const quern_op *op;   /* OP, KERNEL */
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;

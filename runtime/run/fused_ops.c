@@ -11,6 +11,7 @@
 #include "run/fused_cpu.h"
 #include "run/fused_rows.h"
 #include "run/layouts.h"
+#include "run/row_stages.h"
 #include "run/specialise.h"
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
@@ -43,6 +44,11 @@ static quern_status decide_fused(const quern_op *op, const uint8_t *dtypes, qn_d
   quern_status status = qn_fused_ops_specialise(op, dtypes, decision);
   if (status) return status;
   decision->signature = &decision->specialised->signature;
+  const qn_row_stages *rows = qn_specialisation_of(decision->specialised)->rows;
+  if (rows) {
+    decision->of_kind = qn_row_stages_program(rows);
+    return QUERN_OK;
+  }
   if (decision->backend && decision->backend->device_type == kDLCPU) decision->backend = &qn_fused_cpu;
   return QUERN_OK;
 }

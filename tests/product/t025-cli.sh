@@ -329,6 +329,15 @@ reduction "acme.hypot_sum" {
 END
 run 0 'a reduction passes check' check sums.lua
 run 0 'and generates' generate --single --out sums --prefix acme --spec sums.lua --ops argmax --dtypes f32
+bad() { printf '%s\n' "$1" >bad.lua; run 1 "$2" check bad.lua; says "$3"; }
+bad 'reduction "acme.r" { doc = "x", dtypes = floating, combine = "a > b" }' 'a combine of another dtype' \
+  'bad.lua:1:63: acme.r: combine gives bool, expected f32'
+bad 'reduction "acme.r" { doc = "x", dtypes = numeric, combine = "a + b", empty = -INFINITY }' 'an empty that is no integer' \
+  'empty is -inf, which is no i8'
+bad 'reduction "acme.r" { doc = "x", dtypes = floating, combine = { f32 = "a + b" } }' 'no combine for f64' \
+  'bad.lua:1:1: acme.r: combine is missing for f64'
+bad 'row "acme.r" { doc = "x", dtypes = floating, body = "x + sum(a)", inputs = "x, axes" }' 'an input called axes' \
+  "'axes' is a parameter of every op that reduces or scans"
 cat >sums.c <<'END'
 #include <stdio.h>
 #include "acme.h"

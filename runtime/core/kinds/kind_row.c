@@ -104,6 +104,10 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
   decision->called = decision->op = op;
   decision->specialised = NULL;
   decision->signature = NULL;
+  if (op->fused) { /* of a spec: its program runs on the CPU, in place of kernels that are not there */
+    if ((status = op->fused->decide(op, operands.dtype, decision))) return status;
+    program = decision->of_kind;
+  }
   decision->param_dtype = 0;
   decision->n_slots = program->n_slots;
   decision->slots = program->slots;

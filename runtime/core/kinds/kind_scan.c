@@ -136,10 +136,19 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
   return qn_tensor_check_apart(info->name, info->args, &in, &out, sizes);
 }
 
+/* What a device stores before the results, or behind them. */
+static void set_initial(const scan_call *call, int64_t offset, qn_decision *decision) {
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
+  uint64_t bits[2];
+  qn_params_number(&scalar, call->tensor[1].dtype, bits);
+  decision->initial[0] = (uint64_t)is_shifted(call);
+  decision->initial[1] = bits[0];
+  decision->initial[2] = (uint64_t)offset;
+}
+
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
                                 scan_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
-  char text[QN_DEVICE_CHARS];
   quern_status status = read_input(op, in, given, needs_data, call);
   if (status) return status;
   const int32_t ndim = call->tensor[0].ndim;
@@ -147,10 +156,9 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_resolve_stored(info, 0, call->op->results[call->tensor[0].dtype], call->tensor[1].dtype))) return status;
   if ((status = qn_tensor_check_shape(info->name, &info->args[1], 0, &call->tensor[1], ndim, call->shape))) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, 1, call->tensor + 1, &decision->device))) return status;
-  if (decision->device.device_type != kDLCPU)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
-  if ((status = qn_cpu_check(info))) return status;
+  const int is_here = decision->device.device_type == kDLCPU;
+  if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   int64_t shape[2][QUERN_MAX_NDIM], strides[2][QUERN_MAX_NDIM];
   const int64_t n = call->tensor[0].shape[call->axis], extent = call->given[2] && n ? n - 1 : n;
@@ -166,7 +174,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     shape[0][call->axis] = shape[1][call->axis] = extent;
   }
   decision->called = decision->op = op;
-  decision->backend = &scan_cpu;
+  if (is_here) decision->backend = &scan_cpu;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
@@ -183,7 +191,12 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  qn_row_normalise(ndim, shape[0], 1u << call->axis, 0, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
+  const uint32_t is_empty = !is_here && extent == 0; /* a device has rows to store the results of no elements in */
+  qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
+  set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
+  const uint8_t dtypes[2] = {decision->dtypes[0], decision->dtypes[1]};
+  if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, dtypes, decision))) return status;
   if (!call->tensor[0].ref.base || !call->tensor[1].ref.base) return QUERN_OK;
   return check_apart(info, call, decision);
 }
@@ -193,7 +206,7 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
                                                           const quern_call *given, int needs_data, qn_decision *decision) {
   scan_call call;
   quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
-  if (status == QUERN_OK && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
+  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
   return status;
 }
 
@@ -222,11 +235,12 @@ static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at
 
 static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
   const qn_nest *nest = run->job.nest;
-  const int64_t size = qn_dtype_infos[run->scan->dtype].size, from = 0;
+  const int64_t size = qn_dtype_infos[run->scan->dtype].size;
+  const qn_scan_place place = {0, NULL};
   _Alignas(64) char carries[4 * COLUMNS * 8];
   char *const at[3] = {ptr[0], carries, ptr[1]};
   const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
-  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &from);
+  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
 }
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
@@ -250,7 +264,8 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
       qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
     }
     const int64_t n[3] = {count, rows, 0};
-    kernel(at, (const int64_t(*)[2])stride, n, &from);
+    const qn_scan_place place = {from, run->scan->by};
+    kernel(at, (const int64_t(*)[2])stride, n, &place);
     if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
     from += count;
   }
@@ -282,8 +297,9 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
   const int64_t n = nest->rank > first ? nest->n[first] : 1;
-  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1, is_same = 1;
+  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
   *run = (scan_run){.scan = scan};
+  if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
   run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
   for (int32_t k = 0; k < 2; k++) {
     run->job.dtype[k] = decision->dtypes[k];
@@ -361,6 +377,7 @@ static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor 
   qn_decision decision;
   quern_status status = decide_call(op, in, out, given, 1, &call, &decision);
   if (status || call.tensor[1].n_elements == 0) return status;
+  if (decision.backend != &scan_cpu) return decision.backend->call(&decision, given);
   const qn_float_env was = qn_float_env_enter();
   if (is_shifted(&call)) write_initial(&call);
   if (decision.nest.n_elements) run_scan(&decision, decision.nest.ref);
@@ -395,6 +412,15 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     return QUERN_OK;
   }
   plan_scan(decision, &run);
+  const qn_row_steps *steps = run.scan->by ? run.scan->by->steps : NULL;
+  if (steps) {
+    char reason[256];
+    const char *tier = steps->tier(steps, reason);
+    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
+    steps->explain(steps, buf);
+    qn_strbuf_add(buf, "threads: %d\n", slices_of(&run, slices));
+    return QUERN_OK;
+  }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
                 run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
                 (run.by_columns ? run.scan->columns : run.scan->rows)->name, slices_of(&run, slices));
@@ -405,11 +431,11 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
                                  qn_strbuf *buf) {
   qn_decision decision;
   quern_status status = decide_scan(op, in, out, given, 0, &decision);
-  return status ? status : scan_explain(&decision, given, buf);
+  return status ? status : decision.backend->explain(&decision, given, buf);
 }
 
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

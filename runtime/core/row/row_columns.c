@@ -95,7 +95,7 @@ static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first,
       combine_rows(run, tail, 0, 1, there, node + run->stack.bytes);
       tail = node + run->stack.bytes;
     }
-    qn_row_both(run->stack.both, run->stack.size, node, tail, node, there);
+    qn_row_both(run->stack.both, NULL, run->stack.size, node, tail, node, there);
   } else if (there) {
     combine_rows(run, from, 0, 1, there, node);
   }
@@ -138,7 +138,7 @@ static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int
   for (int64_t half = QN_ROW_LANES / 2; half; half /= 2) {
     const int64_t pairs = least(half, lanes - half);
     if (pairs <= 0) continue;
-    qn_row_both(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
+    qn_row_both(both, NULL, size, node, node + half * n_columns * size, node, pairs * n_columns);
     lanes = half;
   }
 }
@@ -156,7 +156,7 @@ static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *r
       gather(ptr, stride, extent, NULL);
     }
     if (n & 1) memmove(values + half * size, values + (n - 1) * size, size);
-    qn_row_both(both, size, room, odd, values, half);
+    qn_row_both(both, NULL, size, room, odd, values, half);
   }
 }
 

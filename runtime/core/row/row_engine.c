@@ -192,6 +192,7 @@ static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place
   char *ptr[2 * QN_ROW_MAX_PARTS];
   int64_t stride[2 * QN_ROW_MAX_PARTS][2];
   const int64_t extent[3] = {count, rows, 0};
+  const qn_row_reducing params = {is_whole, by};
   for (int32_t p = 0, n = by->n_parts; p < n; p++) {
     const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
     ptr[p] = from[p].ptr;
@@ -199,7 +200,7 @@ static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place
     stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
     stride[p][1] = from[p].step;
   }
-  kernel(ptr, (const int64_t(*)[2])stride, extent, &is_whole);
+  kernel(ptr, (const int64_t(*)[2])stride, extent, &params);
 }
 
 static int64_t node_bytes(const qn_reducer *by) {
@@ -257,7 +258,7 @@ static void run_whole(row_frame *frame) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
       reduced_places(frame, reduction, reduce, &part, from);
-      if (reduce->by->n_parts == 1 && !job->narrow[reduction] && qn_row_are_short(job))
+      if (reduce->by->n_parts == 1 && !reduce->by->steps && !job->narrow[reduction] && qn_row_are_short(job))
         qn_row_reduce_short(frame, reduce->by, job->both[reduction], from[0], frame->row_value[reduce->to]);
       else
         run_inner(elements_kernel(job, reduction), reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
@@ -321,16 +322,17 @@ static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, nod
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
   const int32_t k = job->program->stages[at].reduces[0].from;
-  const int64_t size = qn_dtype_infos[stack->by->dtype].size, is_whole = 0;
+  const int64_t size = qn_dtype_infos[stack->by->dtype].size;
+  const qn_row_reducing params = {0, stack->by};
   char *const before = frame->top, *nodes = qn_row_take(frame, BATCH * stack->bytes);
   char *const ptr[2] = {qn_row_moved(frame->ptr[k], offset[k]), nodes};
   const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
-  elements_kernel(job, first_reduction)(ptr, stride, extent, &is_whole);
+  elements_kernel(job, first_reduction)(ptr, stride, extent, &params);
   for (int64_t apart = 1; apart < count; apart *= 2) {
     char *const pair[3] = {nodes, nodes + apart * stack->bytes, nodes};
     const int64_t step = 2 * apart * stack->bytes, steps[3][2] = {{size, step}, {size, step}, {size, step}};
     const int64_t pairs[3] = {QN_ROW_LANES, (count + apart - 1) / (2 * apart), 0};
-    stack->both(pair, steps, pairs, NULL);
+    stack->both(pair, steps, pairs, &params);
   }
   memcpy(stack->nodes + stack->n++ * stack->bytes, nodes, (size_t)stack->bytes);
   frame->top = before;

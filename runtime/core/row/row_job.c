@@ -115,7 +115,9 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     const qn_row_stage *stage = &program->stages[i];
     job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
+      const qn_row_steps *steps = stage->reduces[r].by->steps;
       qn_assert(at < QN_ROW_MAX_REDUCES);
+      if (steps) steps->kernel(steps); /* requests it */
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
       const qn_variant *narrow = narrow_variant(job, &stage->reduces[r]);
@@ -168,7 +170,7 @@ static int32_t only_stage(const qn_row_program *program) {
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row) continue;
-    if (found >= 0 || stage->n_reduces != 1 || stage->reduces[0].by->n_parts != 1) return -1;
+    if (found >= 0 || stage->n_reduces != 1 || !stage->reduces[0].by->columns) return -1;
     if (!stage->variant && stage->reduces[0].from != QN_ROW_INPUT) return -1;
     if (stage->variant && (stage->steps || stage->n_in != 1 || stage->n_out != 1 || stage->values[0] != QN_ROW_INPUT)) return -1;
     found = s;

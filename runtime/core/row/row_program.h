@@ -12,8 +12,12 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+#define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
+
 #define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
+
+struct qn_row_steps;
 
 /* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
  * one part after the other. A kernel has an operand for each part of its inputs, then of its outputs. */
@@ -32,11 +36,19 @@ typedef struct qn_reducer {
   uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
+  const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
 } qn_reducer;
+
+/* The parameters of `inner` and `both`. Built kernels read no more than the first. */
+typedef struct qn_row_reducing {
+  int64_t is_whole;
+  const qn_reducer *by;
+} qn_row_reducing;
 
 static inline uint8_t qn_reducer_dtype(const qn_reducer *by, int32_t part) { return part ? by->others[part - 1] : by->dtype; }
 
 extern const qn_reducer qn_reducers[];
+extern const int32_t qn_n_reducers;
 
 /* Values of a program. ORDER VALUE of gen/kinds/row.lua */
 #define QN_ROW_INPUT 0x00  /* + the index of an input */
@@ -53,8 +65,6 @@ typedef struct qn_row_reduce {
 } qn_row_reduce;
 
 static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
-
-struct qn_row_steps;
 
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
