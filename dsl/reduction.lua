@@ -6,7 +6,7 @@
 
 reduction "sum" {
   doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
-  dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
+  dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0, initial = "sum_initial",
   finish = { integer = "a", floating = "a + 0" },
   bound = { floating = "u * depth * sum(abs(x))" },
   examples = { { x = { 1, 2, 4 }, out = 7 }, { x = {}, out = 0 } },
@@ -14,21 +14,47 @@ reduction "sum" {
 
 reduction "prod" {
   doc = "The product. Integers are multiplied as 64 bits, modulo 2^64.",
-  dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
+  dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1, initial = "prod_initial",
   bound = { floating = "u * count * abs(prod(x))" },
   examples = { { x = { 2, 3, 7 }, out = 42 }, { x = {}, out = 1 } },
 }
 
 reduction "max" {
   doc = "The largest. NaN if there is one; 0 is above -0.",
-  dtypes = numeric, combine = "maximum(a, b)", order = "free", empty = false,
+  dtypes = numeric, combine = "maximum(a, b)", order = "free", identity = -INFINITY, empty = false,
+  initial = "max_initial",
   examples = { { x = { 2, 7, 3 }, out = 7 }, { x = { -0.0, 0.0 }, out = 0.0 } },
 }
 
 reduction "min" {
   doc = "The smallest. NaN if there is one; -0 is below 0.",
-  dtypes = numeric, combine = "minimum(a, b)", order = "free", empty = false,
+  dtypes = numeric, combine = "minimum(a, b)", order = "free", identity = INFINITY, empty = false,
+  initial = "min_initial",
   examples = { { x = { 7, 2, 3 }, out = 2 }, { x = { 0.0, -0.0 }, out = -0.0 } },
+}
+
+row "sum_initial" {
+  doc = "initial and the sum: what sum is with the parameter initial.",
+  dtypes = real, result = "wide", params = { initial = 0 }, body = "sum(x) + initial",
+  examples = { { x = { 1, 2 }, initial = 4, out = 7 } },
+}
+
+row "prod_initial" {
+  doc = "initial times the product: what prod is with the parameter initial.",
+  dtypes = real, result = "wide", params = { initial = 1 }, body = "prod(x) * initial",
+  examples = { { x = { 2, 3 }, initial = 7, out = 42 } },
+}
+
+row "max_initial" {
+  doc = "The largest of the elements and initial: what max is with the parameter initial. NaN if there is one.",
+  dtypes = numeric, params = { initial = 0 }, empty = "identity", body = "maximum(max(x), initial)",
+  examples = { { x = { -3, -2 }, out = 0 }, { x = { 2, 3 }, initial = 1, out = 3 } },
+}
+
+row "min_initial" {
+  doc = "The smallest of the elements and initial: what min is with the parameter initial. NaN if there is one.",
+  dtypes = numeric, params = { initial = 0 }, empty = "identity", body = "minimum(min(x), initial)",
+  examples = { { x = { 3, 2 }, out = 0 }, { x = { 2, 3 }, initial = 7, out = 2 } },
 }
 
 reduction "any" {
@@ -98,7 +124,7 @@ row "log_softmax" {
 
 row "logsumexp" {
   doc = "The logarithm of the sum of exp(x).",
-  dtypes = floating, empty = -INFINITY,
+  dtypes = floating, empty = "identity",
   body = [[
     T m = max(x);
     T s = abs(m) < INFINITY ? m : 0;

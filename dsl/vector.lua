@@ -5,13 +5,13 @@
 
 row "reduce_l2" {
   doc = "The Euclidean norm: the square root of the sum of x^2, without overflow or underflow on the way.",
-  dtypes = floating, empty = 0, ulp = { f32 = 0.51 },
+  dtypes = floating, empty = "identity", ulp = { f32 = 0.51 },
   body = {
     floating = "sqrt(sum((f64)x * (f64)x))",
     f64 = [[
       T m = max(abs(x));
       T s = x * norm_scale(m);
-      return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : m;
+      return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : count > 0 ? m : 0;
     ]],
   },
   bound = { f64 = "u * (depth / 2 + 2) * reduce_l2(x)" },
@@ -41,14 +41,14 @@ row "reduce_sum_square" {
 
 row "reduce_log_sum" {
   doc = "The logarithm of the sum.",
-  dtypes = floating, empty = -INFINITY, body = "log(sum(x))",
+  dtypes = floating, body = "log(sum(x))",
   bound = "u * (depth * sum(abs(x)) / sum(x) + 2 * abs(log(sum(x))))",
   examples = { { x = { 0.5, 0.5 }, out = 0.0 } },
 }
 
 row "vector_norm" {
   doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
-  dtypes = floating, params = { ord = 2 }, empty = 0, ulp = { f32 = 0.51 },
+  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 },
   body = [[
     f64 a = abs((f64)x);
     f64 p = (f64)ord;
@@ -58,7 +58,7 @@ row "vector_norm" {
     f64 s = a * norm_scale(unit);
     f64 total = sum(p == 2 ? s * s : p == 1 ? a : p == 0 ? (f64)(a != 0) : pow(s, p));
     f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
-    return p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
+    return count == 0 ? 0 : p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
   bound = { f64 = "u * ((f64)ord == 0 ? 0 : (depth + 3) / abs((f64)ord) + 3) * vector_norm(x, ord)" },
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
@@ -71,6 +71,13 @@ row "normalize" {
   body = "x / maximum((T)reduce_l2(x), eps)",
   bound = { f64 = "u * (depth / 2 + 4) * abs(normalize(x, eps))", floating = "3 * u * abs(normalize(x, eps))" },
   examples = { { x = { 0, -4 }, out = { 0, -1 } } },
+}
+
+row "lp_normalize" {
+  doc = "x divided by its vector_norm of order p, or by eps where that is larger.",
+  dtypes = floating, params = { p = 2, eps = 1e-12 },
+  body = "x / maximum((T)vector_norm(x, p), eps)",
+  examples = { { x = { 0, -4 }, out = { 0, -1 } }, { x = { 1, -3 }, p = 1, out = { 0.25, -0.75 } } },
 }
 
 row "cosine_similarity" {

@@ -104,17 +104,17 @@ function M.op_dag(model, op, K, exact)
   local types = model.types
   local unsigned = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits -- bits of a size no integer has are themselves
   local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
-  local env, inputs, params = {}, {}, {}
+  local kind, env, inputs, params = kinds.of(op), {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
     inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
   for k, param in ipairs(op_types.own_params(op)) do
-    params[k] = state.dag:node("param", value_type, {}, { index = k, name = param.name })
+    local param_type = kind.param_type and kind.param_type(types, op, K) or value_type
+    params[k] = state.dag:node("param", param_type, {}, { index = k, name = param.name })
     env[param.name] = params[k]
   end
-  local kind = kinds.of(op)
   local function add(list, node_op, names)
     for _, name in ipairs(names or {}) do
       list[#list + 1] = state.dag:node(node_op, kind.own_param_type or value_type, {}, { index = #list + 1, name = name })

@@ -333,7 +333,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   -- Makes a settled value the next output.
   local function give(value, at)
     local k = #outputs + 1
-    outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
+    outputs[k], dtypes[k] = value.finer or value.node or value, value.dtype or value.type
     local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
     if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
       fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,

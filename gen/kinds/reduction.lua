@@ -5,6 +5,8 @@
 -- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
+-- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
+-- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
 -- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
 
@@ -18,7 +20,7 @@ for key, value in pairs(row) do M[key] = value end
 M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
-M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
+M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
              identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string",
              bound = "string table" }
 
@@ -63,15 +65,19 @@ function M.trouble(fields, is_builtin, types)
   if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
   end
+  for _, field in ipairs { "initial", "last" } do
+    if fields[field] and not is_builtin then return field .. ": only the library's own reductions may have this parameter" end
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
-  op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"
+  op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
+  op.initial, op.last, op.bound = fields.initial, fields.last, fields.bound and bodies "bound"
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
-                 is_free = fields.order == "free", empty = fields.empty,
+                 is_free = fields.order == "free", empty = fields.empty, identity = fields.identity,
                  finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
 end
 

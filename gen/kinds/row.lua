@@ -23,10 +23,12 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
-M.schema = { result = "string", empty = "number", bound = "string table" }
+M.schema = { result = "string", empty = "number string", bound = "string table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
+-- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
+local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
 
 -- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
 -- dtype is computed in.
@@ -58,6 +60,9 @@ function M.trouble(fields, _, types)
       return string.format("%s: '%s', expected wide, floating or a dtype that is computed in itself", field, source.shown(word))
     end
   end
+  if type(fields.empty) == "string" and fields.empty ~= "identity" then
+    return string.format("empty: '%s', expected a number, or \"identity\": reductions of no elements give their identity", source.shown(fields.empty))
+  end
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
@@ -67,12 +72,28 @@ end
 
 -- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
-function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXES } end
+function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
 
 M.compute_type = elementwise.compute_type
 
+-- The result of a reduction of no elements, in its accumulator's dtype. One for which that is an error (`empty = false`) has its identity;
+-- infinities stand for the limits of integers.
+function M.of_none(types, op, A)
+  local value, t = op.reducer.empty or op.reducer.identity or 0, types.by_name[A]
+  if value == true then return 1 end
+  if t.kind == "float" then return value + 0.0 end
+  if value == -math.huge then return t.signed and -(1 << (t.bits - 1)) or 0 end
+  if value == math.huge then return t.signed and (1 << (t.bits - 1)) - 1 or -1 >> (64 - t.bits) end
+  return math.tointeger(value)
+end
+
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
-function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
+
+-- The dtype of an op's own parameters where it computes in K: that of results, where these are wider.
+function M.param_type(types, op, K)
+  return op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
+end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
@@ -161,16 +182,16 @@ function M.own_rows(types, op, records, context)
     local program = records.programs[t.name]
     if program then
       local stages, slots, row_types = {}, {}, {}
-      for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(t.name)) end
+      for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(M.param_type(types, op, t.name))) end
       for k, name in ipairs(program.row_types) do row_types[k] = context.upper(name) end
       for k, stage in ipairs(program.stages) do
         local reduces = {}
         for i, reduce in ipairs(stage.reduces) do
           local others = {}
           for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}}", value_number(reduce.from), reduce.to,
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}%s}", value_number(reduce.from), reduce.to,
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type],
-                                     #others > 0 and table.concat(others, ", ") or "0")
+                                     #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
         end
         stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
@@ -181,8 +202,9 @@ function M.own_rows(types, op, records, context)
                                     table.concat(stages, "\n"))
       out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %d};", op.c_name, t.name,
         op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
-        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(op.empty or 0), #stages, #row_types,
-        #slots, op.empty and 1 or 0,
+        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(math.type(op.empty) and op.empty or 0),
+        #stages, #row_types,
+        #slots, math.type(op.empty) and 1 or 0,
         program.kept and value_number(program.kept) or 0)
     end
   end
@@ -197,8 +219,9 @@ function M.own_rows(types, op, records, context)
   end
   local row_in = 0
   for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
-  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
                                 op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
+                                (op.initial or op.last) and string.format(" .twin = \"%s\",", op.initial or op.last) or "",
                                 table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end
@@ -225,7 +248,7 @@ function M.table.text(packs_of, upper, bits_of)
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
     rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
-                            row.both, empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+                            row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL")
   end
@@ -356,7 +379,7 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty,
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
                      is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds }
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
@@ -383,7 +406,7 @@ function M.packs(kit, add, _, ops, records_of)
     end
     add(name("both", both, ("c"):rep(#both)),
         { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
-          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty, of_none = fields.of_none,
           says = op.name .. " of two rows, element by element" })
   end
 end

@@ -219,6 +219,7 @@ end
 
 -- A parameter's default as a quern_scalar.
 local function scalar(value)
+  if value == nil then return "{QUERN_NONE, {0}}" end
   if math.type(value) == "integer" then return string.format("{QUERN_I64, {.i = %s}}", c.literal("i64", value)) end
   if value ~= value then return "{QUERN_F64, {.f = {__builtin_nan(\"\"), 0}}}" end
   if value == math.huge then return "{QUERN_F64, {.f = {__builtin_inf(), 0}}}" end
@@ -590,7 +591,7 @@ function M.typed_functions(ops)
     end
     args[#args + 1] = "const quern_call *call"
     local doc, params = c.comment_lines(op.doc), {}
-    for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
+    for k, param in ipairs(op.params) do params[k] = string.format("%s (%s)", param.name, param.value and "default " .. number.text(param.value) or "optional") end
     if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
     out[#out + 1] = string.format([[
 /* %s */

@@ -6,6 +6,7 @@
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local number = require "gen.base.number"
 local operands_of = require "gen.targets.operands"
@@ -119,9 +120,8 @@ end
 
 local function total_name(row) return "total_" .. row end
 
--- A literal of a reduction's result of no elements; where there is none, nothing of that kind is launched.
+-- A literal of a reduction's result of no elements; where that is an error, nothing of the kind is launched.
 local function empty_text(type_name, value)
-  value = value == true and 1 or value or 0
   if type_name == "f32" then return c.literal("f32", number.f32_bits(value + 0.0)) end
   return c.literal(type_name, type_name == "f64" and number.f64_bits(value + 0.0) or math.tointeger(value))
 end
@@ -140,8 +140,8 @@ end
 -- What is stored of a row value, also of a row without elements.
 local function row_output(kit, types, op, operand, node, value)
   local text = kit.output_text(types, operand, node, value)
-  if not op.empty then return text end
-  local bits = number.f64_bits(op.empty == true and 1.0 or op.empty + 0.0)
+  if not math.type(op.empty) then return text end
+  local bits = number.f64_bits(op.empty + 0.0)
   return string.format("leaves ? %s : %s", text, operands_of.cast_text(types, "f64", operand.dtype, c.literal("f64", bits)))
 end
 
@@ -278,7 +278,7 @@ function M.values(kit, types, entry, parsed, tables)
           local part_type = program.row_types[reduce.to + p + 1]
           if is_read[reduce.to + p] then
             totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = values.values + p,
-                                    of = is_state and ".part" .. p or "", empty = empty_text(part_type, reduce.op.reducer.empty) }
+                                    of = is_state and ".part" .. p or "", empty = empty_text(part_type, kinds.of(reduce.op).of_none(types, reduce.op, part_type)) }
             declare(part_type, reduce.to + p)
           end
         end

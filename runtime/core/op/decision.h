@@ -30,7 +30,7 @@ typedef struct qn_decision {
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
   uint64_t initial[3]; /* of a scan on a device: is_stored, bits, offset of core/simt/scans.h */
-  int64_t count, shape_params[2]; /* the elements along the axes; the parameters that give the shape */
+  int64_t count, shape_params[3]; /* the elements along the axes; the parameters that give the shape */
 } qn_decision;
 
 #endif

@@ -65,7 +65,7 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
   }
   for (int32_t i = 0; i < program->n_stages && empty >= 0; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
-      if (!program->stages[i].reduces[r].by->has_empty)
+      if (!program->stages[i].reduces[r].by->has_empty && !program->stages[i].reduces[r].takes_none)
         return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d has no elements, and %s of none is not defined", info->name, empty,
                               program->stages[i].reduces[r].by->name);
   return QUERN_OK;
@@ -73,7 +73,7 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
 
 /* Chooses the device and its backend. */
 static quern_status check_row_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
-  const quern_op *op = decision->called;
+  const quern_op *op = decision->op;
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;

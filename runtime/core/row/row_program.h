@@ -30,7 +30,7 @@ typedef struct qn_reducer {
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
-  uint8_t has_empty;      /* 0: no elements are an error */
+  uint8_t has_empty;      /* 0: no elements are an error, but for a qn_row_reduce with takes_none */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
   uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
@@ -62,6 +62,7 @@ typedef struct qn_row_reduce {
   uint8_t to;   /* the number of a row value; those of further parts follow */
   const qn_reducer *by;
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* values of elements: the further parts */
+  uint8_t takes_none; /* no elements are no error */
 } qn_row_reduce;
 
 static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
@@ -108,6 +109,7 @@ typedef struct qn_row_program {
 typedef struct qn_row_op {
   uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
   uint32_t row_in;    /* bit k: input k has extent 1 along the axes */
+  const char *twin;   /* the op that a call which gives a further parameter, behind keepdims, goes to; NULL: it has none */
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
   uint8_t results[QN_DTYPE_COUNT];                /* the dtype of outputs without one of their own */
 } qn_row_op;
@@ -115,7 +117,7 @@ typedef struct qn_row_op {
 /* The row of an op of this kind; NULL: it is of another. */
 const qn_row_op *qn_row_op_of(const qn_builtin *builtin);
 
-/* The number of its first parameters, which give the shape: axes, keepdims. */
-static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced; }
+/* The number of its first parameters, which no kernel of its own has: axes, keepdims, that of the twin. */
+static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced + (row->twin != NULL); }
 
 #endif
