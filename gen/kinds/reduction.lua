@@ -7,7 +7,8 @@
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
 -- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
 -- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
--- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
+-- `finds = "max"` or "min": the state is an element and its index, and the result that of the first NaN, or else of the first largest
+-- (smallest) element; the kernel searches for it.
 -- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
 
 local row = require "gen.kinds.row"
