@@ -130,6 +130,7 @@ row "nll_loss" {
   doc = "-x at the class t, of logarithms of probabilities x: an integer, constant along the axes. NaN where there is no such class.",
   inputs = "x, row i64 t", dtypes = floating,
   body = "sum((i64)(index == t)) == 1 ? -sum(index == t ? x : 0) : NAN",
+  grad = { x = "sum((i64)(index == t)) == 1 ? (index == t ? -grad : 0) : NAN" },
   examples = { { x = { -1, -2 }, t = 1, out = 2 }, { x = { -1, -2 }, t = 2, out = NAN } },
 }
 
@@ -141,6 +142,11 @@ row "cross_entropy" {
     u * (depth + 3 + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) +
     abs(logsumexp(x)) + abs(cross_entropy(x, t)))
   ]],
+  grad = { x = [[
+    T p = softmax(x);
+    T slope = index == t ? p - 1 : p;
+    return sum((i64)(index == t)) == 1 ? grad * slope : NAN;
+  ]] },
   examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
 }
 

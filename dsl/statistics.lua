@@ -11,6 +11,11 @@ row "var" {
     return n > 0 ? sum(d * d) / n : NAN;
   ]],
   bound = "u * (depth + 6) * var(x, correction) + 2 * square(u * (depth + 1) * mean(abs(x))) * count / (count - correction)",
+  grad = [[
+    T n = (T)count - correction;
+    T slope = n > 0 ? 2 / n : NAN;
+    return grad * ((x - mean(x)) * slope);
+  ]],
   examples = { { x = { 1, 2, 3, 4 }, out = 1.25 }, { x = { 1, 3 }, correction = 1, out = 2 }, { x = { 5 }, correction = 1, out = NAN } },
 }
 
@@ -19,6 +24,11 @@ row "std" {
   dtypes = floating, params = { correction = 0 },
   body = "sqrt(var(x, correction))",
   bound = "u * (depth / 2 + 4) * std(x, correction) + u * (depth + 1) * sqrt(2 * square(mean(abs(x))) * count / (count - correction))",
+  grad = [[
+    T n = (T)count - correction;
+    T d = x - mean(x);
+    return out == 0 ? 0 : grad * (d / (out * n));
+  ]],
   examples = { { x = { 1, 5 }, out = 2 } },
 }
 
@@ -75,6 +85,11 @@ row "average" {
     u * ((depth + 2) * sum(abs(x * weights)) +
     (depth + 1) * abs(average(x, weights)) * sum(abs(weights))) / abs(sum(weights))
   ]],
+  grad = [[
+    T total = sum(weights);
+    grad_x = grad * (weights / total);
+    grad_weights = grad * ((x - out) / total);
+  ]],
   examples = { { x = { 1, 4 }, weights = { 2, 1 }, out = 2 } },
 }
 
@@ -96,6 +111,7 @@ reduction "nansum" {
   lift = { floating = "x != x ? 0 : x", integer = "x", bool = "x" },
   finish = { integer = "a", floating = "a + 0" },
   bound = { floating = "u * depth * nansum(abs(x))" },
+  grad = "x != x ? 0 : grad",
   examples = { { x = { 1, NAN, 2 }, out = 3 }, { x = { NAN }, out = 0 } },
 }
 
@@ -104,20 +120,28 @@ reduction "nanprod" {
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
   lift = { floating = "x != x ? 1 : x", integer = "x", bool = "x" },
   bound = { floating = "u * count * abs(nanprod(x))" },
+  grad = [[
+    T zeros = sum(x == 0 ? 1 : 0);
+    T others = nanprod(x == 0 ? 1 : x);
+    T slope = x != 0 ? grad * (out / x) : grad * (zeros == 1 ? others : out);
+    return x != x ? 0 : slope;
+  ]],
   examples = { { x = { 3, NAN, 2 }, out = 6 }, { x = { NAN }, out = 1 } },
 }
 
 reduction "nanmax" {
   doc = "The largest of what is not NaN; NaN if nothing else is there. 0 is above -0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : maximum(a, b)", integer = "maximum(a, b)" },
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 3 }, { x = { NAN }, out = NAN } },
 }
 
 reduction "nanmin" {
   doc = "The smallest of what is not NaN; NaN if nothing else is there. -0 is below 0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : minimum(a, b)", integer = "minimum(a, b)" },
+  grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 2 }, { x = { NAN }, out = NAN } },
 }
 
@@ -149,6 +173,12 @@ row "nanvar" {
     u * (depth + 6) * nanvar(x, correction) +
     2 * square(u * (depth + 1) * nanmean(abs(x))) * sum((f64)(x == x)) / (sum((f64)(x == x)) - correction)
   ]],
+  grad = [[
+    T n = (T)sum((i64)(x == x));
+    T left = n - correction;
+    T slope = left > 0 ? 2 / left : NAN;
+    return x != x ? 0 : grad * ((x - nansum(x) / n) * slope);
+  ]],
   examples = { { x = { 1, NAN, 5 }, out = 4 }, { x = { NAN }, out = NAN } },
 }
 
@@ -159,6 +189,11 @@ row "nanstd" {
   bound = [[
     u * (depth / 2 + 4) * nanstd(x, correction) +
     u * (depth + 1) * nanmean(abs(x)) * sqrt(2 * sum((f64)(x == x)) / (sum((f64)(x == x)) - correction))
+  ]],
+  grad = [[
+    T n = (T)sum((i64)(x == x));
+    T d = x - nansum(x) / n;
+    return x != x || out == 0 ? 0 : grad * (d / (out * (n - correction)));
   ]],
   examples = { { x = { 1, NAN, 5 }, out = 2 } },
 }

@@ -15,6 +15,7 @@ row "reduce_l2" {
     ]],
   },
   bound = { f64 = "u * (depth / 2 + 2) * reduce_l2(x)" },
+  grad = "out == 0 ? 0 : grad * (x / out)",
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
 }
 
@@ -61,6 +62,15 @@ row "vector_norm" {
     return count == 0 ? 0 : p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
   bound = { f64 = "u * ((f64)ord == 0 ? 0 : (depth + 3) / abs((f64)ord) + 3) * vector_norm(x, ord)" },
+  grad = [[
+    f64 a = abs((f64)x);
+    f64 p = (f64)ord;
+    f64 top = (f64)out;
+    f64 equal = sum(a == top ? 1 : 0);
+    bool is_end = p == INFINITY || p == -INFINITY;
+    f64 slope = p == 1 ? 1 : p == 2 ? a / top : is_end ? (a == top ? 1 : 0) / equal : pow(a / top, p - 1);
+    return x == 0 || out == 0 || p == 0 ? 0 : x != x ? x : grad * (T)copysign(slope, (f64)x);
+  ]],
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 3, -4 }, ord = 1, out = 7 }, { x = { 3, 0 }, ord = 0, out = 1 },
     { x = { 3, -4 }, ord = INFINITY, out = 4 }, { x = { 3, -4 }, ord = -INFINITY, out = 3 } },
 }
@@ -95,6 +105,17 @@ row "cosine_similarity" {
     floating = "u * abs(cosine_similarity(x, y, eps)) + 0x1p-53 * (2 * depth + 8)",
     f64 = "u * (2 * depth + 8) * sum(abs(x * y)) / (reduce_l2(x) * reduce_l2(y))",
   },
+  grad = [[
+    T a = reduce_l2(x);
+    T b = reduce_l2(y);
+    T m = maximum(a, eps);
+    T n = maximum(b, eps);
+    T u = x / m;
+    T v = y / n;
+    T c = sum(u * v);
+    grad_x = grad * ((a > eps ? v - c * u : v) / m);
+    grad_y = grad * ((b > eps ? u - c * v : u) / n);
+  ]],
   examples = { { x = { 2, 0 }, y = { 3, 0 }, out = 1 } },
 }
 
@@ -106,6 +127,11 @@ row "rms_norm" {
     return x * r;
   ]],
   bound = "u * (depth / 2 + 6) * abs(rms_norm(x, eps))",
+  grad = [[
+    T r = 1 / sqrt(mean(x * x) + eps);
+    T c = r * mean(grad * x);
+    return r * (grad - x * r * c);
+  ]],
   examples = { { x = { 2, -2 }, eps = 0, out = { 1, -1 } } },
 }
 
@@ -117,6 +143,12 @@ row "rms_norm_affine" {
     return x * r * weight;
   ]],
   bound = "u * (depth / 2 + 7) * abs(rms_norm_affine(x, weight, eps))",
+  grad = { x = [[
+    T g = grad * weight;
+    T r = 1 / sqrt(mean(x * x) + eps);
+    T c = r * mean(g * x);
+    return r * (g - x * r * c);
+  ]] }, -- by weight: rms_norm_backward_affine
   examples = { { x = { 2, -2 }, weight = { 3, 5 }, eps = 0, out = { 3, -5 } } },
 }
 
@@ -131,6 +163,12 @@ row "layer_norm" {
   bound = [[
     u * ((depth + 2) * mean(abs(x)) / sqrt(var(x) + eps) + (depth / 2 + 8) * abs(layer_norm(x, eps))) +
     square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))
+  ]],
+  grad = [[
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    T c = r * mean(grad * d);
+    return r * (grad - mean(grad) - d * r * c);
   ]],
   examples = { { x = { 1, 5 }, eps = 0, out = { -1, 1 } } },
 }
@@ -149,5 +187,42 @@ row "layer_norm_affine" {
     square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))) * abs(weight) +
     u * abs(layer_norm_affine(x, weight, bias, eps))
   ]],
+  grad = { x = [[
+    T g = grad * weight;
+    T d = x - mean(x);
+    T r = 1 / sqrt(mean(d * d) + eps);
+    T c = r * mean(g * d);
+    return r * (g - mean(g) - d * r * c);
+  ]] }, -- by weight and bias: layer_norm_backward_affine
   examples = { { x = { 1, 5 }, weight = { 3, 2 }, bias = { 1, 1 }, eps = 0, out = { -2, 3 } } },
+}
+
+row "mean_rstd" {
+  doc = "What layer_norm_backward_affine needs of the rows of layer_norm: the mean, and 1 divided by the root of the variance and eps.",
+  dtypes = floating, params = { eps = 1e-5 }, outputs = "mean, rstd",
+  body = [[
+    T m = mean(x);
+    T d = x - m;
+    mean = m;
+    rstd = 1 / sqrt(mean(d * d) + eps);
+  ]],
+  examples = { { x = { 1, 5 }, eps = 0, mean = 3, rstd = 0.5 } },
+}
+
+row "layer_norm_backward_affine" {
+  doc = [[The derivative of layer_norm_affine by weight and bias, over the axes that layer_norm_affine does not normalize: sums of
+    grad * (x - mean) * rstd and of grad; mean and rstd by mean_rstd, with extent 1 along the other axes.]],
+  inputs = "grad, x, mean, rstd", dtypes = floating, outputs = "grad_weight, grad_bias",
+  body = [[
+    grad_weight = sum(grad * ((x - mean) * rstd));
+    grad_bias = sum(grad);
+  ]],
+  examples = { { grad = { 1, 2 }, x = { 3, 5 }, mean = 1, rstd = 0.5, grad_weight = 5, grad_bias = 3 } },
+}
+
+row "rms_norm_backward_affine" {
+  doc = [[The derivative of rms_norm_affine by weight, over the axes that rms_norm_affine does not normalize: the sum of grad * x * rstd; rstd,
+    with extent 1 along the other axes, is 1 / sqrt(mean(x * x) + eps).]],
+  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))",
+  examples = { { grad = { 1, 2 }, x = { 3, 5 }, rstd = 0.5, out = 6.5 } },
 }

@@ -216,7 +216,11 @@ function Scope:call_op(op, values, node, which)
   if self.state.exact and self.state.exact[op.name] then
     return self:typed(self.state.dag:node("exact", K, nodes, { name = op.name }), D)
   end
+  local calls = self.state.row_calls
+  if kind.has_stages then self.state.row_calls = nil end -- those of its body are part of this one
   local result, finer = self:call_body(op, K, env, nodes, which or 1, node)
+  self.state.row_calls = calls
+  if kind.has_stages then self:note_row_call(op, result, nodes, K) end
   local value = self:typed(result, op_types.result_of(types, op, which or 1, D))
   if finer and self.keeps_dtypes then -- an output is rounded from this, once
     value = { node = result, type = result.type, dtype = value.dtype or value.type, finer = finer }

@@ -5,7 +5,6 @@
 -- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
-local dag_of = require "gen.graph.dag"
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
@@ -212,21 +211,7 @@ function Host:call_row(op, values, node, which)
   state.axes = first_axes(self.axes, node.axes)
   local result = self:call_op(op, values, node, which)
   state.axes = nil
-  local args = {}
-  for k = 1, #op.inputs do args[k] = not values[k].weak and not values[k].tree and (values[k].node or values[k]) or nil end
-  table.insert(self.row_calls, { result = result.node or result, args = args })
   return result
-end
-
--- Checks that no reduction is between a value and the input that it is differentiated by.
-function Host:check_reductions(walk, value, node)
-  local needed = {}
-  for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
-  for _, call in ipairs(self.row_calls) do
-    for _, arg in pairs(needed[call.result] and call.args or {}) do
-      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
-    end
-  end
 end
 
 -- grad(expression, x): the derivative by an input, in the input's dtype.
@@ -241,10 +226,8 @@ function Host:derivative(node)
   end
   local seed = x.node or x
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
-  local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
-  self.walks[seed] = walk
-  self:check_reductions(walk, value.node or value, node)
-  local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
+  local root = value.node or value
+  local found = derive.by(plain, root, nil, seed, node) or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
 
@@ -322,8 +305,8 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {}, axes = body.axes,
-                               row_calls = {} }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
+  state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)

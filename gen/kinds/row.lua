@@ -12,7 +12,7 @@ local source = require "gen.base.source"
 local M = {}
 
 M.name, M.declarator, M.default_inputs = "row", "row", "x"
-M.has_body = true
+M.has_body, M.has_derivative = true, true
 M.needs_runtime = "its kernels are stages, which the runtime puts together"
 M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
@@ -247,10 +247,10 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
                             row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
-                            row.narrow and table.concat(row.narrow, ", ") or "NULL")
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0)
   end
   local packs = packs_of "reduce"
   local is_unbuilt = packs[1] and not packs[1].name
@@ -263,7 +263,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
+M.templates = { "reduce_inner", "reduce_free", "reduce_columns", "reduce_parts" }
 
 -- A run in parts without a loop; `above`: the greater ones below 16
 local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
@@ -324,17 +324,23 @@ local function reducer_values(c, types, record, name)
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
-  local rows, columns = {}, {}
+  local rows, columns, folds = {}, {}, {}
   for k, run in ipairs(RUNS) do
     local n, steps = run.n, {}
     for step = 1, n - 1 do steps[step] = step end
     local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
-    columns[k] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
+    if record.is_repeatable and (n == 16 or n == 4 or n == 1) then
+      folds[#folds + 1] = { n = n, before = 16 * (n - 1), onto = run_lines(form, n, in_lane, "lane[l]") }
+    end
+    if not record.is_repeatable or n == 8 or n == 1 then
+      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column),
+                                onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
+    end
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 
 -- Of a state with several parts.
@@ -380,7 +386,9 @@ function M.packs(kit, add, _, ops, records_of)
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
     local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
-                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds }
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds,
+                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable }
+    local inner = op.reducer.is_repeatable and "reduce_free" or "reduce_inner"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
@@ -393,14 +401,14 @@ function M.packs(kit, add, _, ops, records_of)
       both, fields.values = dtypes, parts_values
       put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
     else
-      put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+      put("inner", { A, A }, "cc", inner, op.name .. " along contiguous rows")
       put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
       for _, t in ipairs(kit.types.list) do
         if plain[key][t.compute] and t.kind == "float" and kit.wanted[t.name] then plain[key][t.name] = true end
       end
       for _, K in ipairs(kit.sorted_keys(plain[key])) do
         if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
-          put("narrow", { K, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+          put("narrow", { K, A }, "cc", inner, op.name .. " along contiguous rows")
         end
       end
     end

@@ -208,7 +208,9 @@ typedef struct quern_op_info {
   size_t preferred_alignment; /* bytes; a hint: the CPU supports every alignment */
   const char *backward;       /* name of the op that computes its derivative, or NULL. Inputs: grad, the derivative by this op's
                                  output; then, by name, the inputs and the output of this op that it needs. Outputs: grad_NAME
-                                 for each input with a derivative. Parameters: the same */
+                                 for each input with a derivative. Parameters: the same. Of an op with the
+                                 parameter keepdims, the op has none: grad and the output have extent 1 along
+                                 the axes */
   uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
 } quern_op_info;
 

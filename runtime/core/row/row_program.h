@@ -37,6 +37,8 @@ typedef struct qn_reducer {
   uint8_t finds;          /* `inner` searches: of QN_ROW_FOUND or more elements it reads only the first index, which the others follow */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
+  uint8_t has_absorbing;  /* accumulators of a byte: one with the value `absorbing` is the result, whatever else there is */
+  uint8_t absorbing;
   const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
 } qn_reducer;
 
