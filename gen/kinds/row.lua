@@ -30,8 +30,8 @@ local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = 
 -- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
 local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
 
--- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
--- dtype is computed in.
+-- The dtype of the accumulators of a reduction over elements of a dtype. op.accumulate: "wide", integers as 64 bits; a dtype; nil, the
+-- dtype that the elements are computed in.
 function M.accumulator(types, op, dtype)
   local t, wanted = types.by_name[dtype], op.accumulate
   if wanted ~= "wide" then return wanted or t.compute end
@@ -70,7 +70,7 @@ function M.declare(op, fields, bodies)
   op.result, op.empty, op.bound = fields.result, fields.empty, fields.bound and bodies "bound"
 end
 
--- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
+-- Its class, and the parameters that give the shape. Both depend on whether its outputs are reduced, which its body says.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
 function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
 

@@ -2,8 +2,9 @@
  *
  * kind_scan.c: ops whose results combine the elements up to each one along an axis. The parameters give the axis, as a bit, and the shift
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
- * reverse (from the end). The first scans n elements into n of n + 1 results, the second n - 1 into the last of n; reverse negates the
- * strides. So the walk always scans a nest whose first dimension is the axis. A second output has the places of the values, from -1 on. */
+ * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
+ * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan, of a nest whose first dimension is the axis.
+ * A second output has the places of the values; -1: before the first. */
 #include "core/kinds/kind_scan.h"
 
 #include <stdlib.h>

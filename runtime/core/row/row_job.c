@@ -53,12 +53,12 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
   }
 }
 
-/* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
+/* The dtype of operand i of a stage's kernel; of a stage without a kernel the accumulator's. */
 static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
-/* Whether the last stage may read the kept value where the output will be. */
+/* Whether the kept value may lie in the output's place until the last stage reads it. */
 static int may_keep(const qn_row_program *program, const qn_row_job *job) {
   if (!program->kept) return 0;
   const qn_row_stage *last = &program->stages[program->n_stages - 1];
@@ -70,8 +70,8 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
- * what is not reduced: its part of a chunk's. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
+ * largest one. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
@@ -102,7 +102,7 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
   return most;
 }
 
-/* The variant that reduces the elements of a tensor as they are, of a narrower dtype; NULL: there is none. */
+/* The variant that reduces a tensor of a narrower dtype without a conversion before it; NULL: there is none. */
 static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_reduce *reduce) {
   if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from] || job->row < QN_ROW_LANES) return NULL;
   return reduce->by->narrow[job->dtype[reduce->from]];
@@ -178,7 +178,7 @@ static int32_t only_stage(const qn_row_program *program) {
   return found;
 }
 
-/* The most nodes that wait where n follow one another. */
+/* The most nodes of n successive ones that wait for their right neighbours at a time. */
 static int32_t waiting(int64_t n) {
   int32_t most = 0;
   while (n >> (most + 1)) most++;
