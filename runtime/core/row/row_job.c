@@ -308,6 +308,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
+  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
+  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
@@ -329,7 +331,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
-    if (bytes == 0) {
+    if (job->rows > n_rows / job->most_slices) job->rows = n_rows / job->most_slices > 1 ? n_rows / job->most_slices : 1;
+    if (bytes == 0 && job->rows == 1) {
       job->has_parts = 1;
       job->block = job->row;
       job->n_levels = 2;
@@ -364,7 +367,5 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       break;
     }
   }
-  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
-  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   return QUERN_OK;
 }
