@@ -575,6 +575,15 @@ local DESCRIPTOR = [[
 #endif
 ]]
 
+-- The parameters of an op with their defaults.
+function M.params_text(op)
+  local params = {}
+  for k, param in ipairs(op.params) do
+    params[k] = string.format("%s (%s)", param.name, param.value and "default " .. number.text(param.value) or "optional")
+  end
+  return table.concat(params, ", ")
+end
+
 -- The typed functions: one per op.
 function M.typed_functions(ops)
   local out = { DESCRIPTOR }
@@ -590,9 +599,8 @@ function M.typed_functions(ops)
       outs[k] = "QUERN_DESCRIPTOR(" .. output.name .. ")"
     end
     args[#args + 1] = "const quern_call *call"
-    local doc, params = c.comment_lines(op.doc), {}
-    for k, param in ipairs(op.params) do params[k] = string.format("%s (%s)", param.name, param.value and "default " .. number.text(param.value) or "optional") end
-    if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
+    local doc = c.comment_lines(op.doc)
+    if #op.params > 0 then doc[#doc + 1] = "Parameters, in order: " .. M.params_text(op) .. "." end
     out[#out + 1] = string.format([[
 /* %s */
 QUERN_API quern_op *quern_builtin_%s(void);
