@@ -105,6 +105,9 @@ typedef struct qn_row_program {
   const qn_slot *slots;     /* the parameters of its kernels; the number of elements of a row, an i64, follows */
   double empty;      /* the result of no elements, if has_empty; else the stages give it */
   uint8_t n_stages, n_rows, n_slots, has_empty;
+  /* A program without parameters that gives the same bits where the first parameter's slot is special_of; NULL: there is none. */
+  const struct qn_row_program *special;
+  uint64_t special_of;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
 } qn_row_program;
 
