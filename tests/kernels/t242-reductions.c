@@ -662,6 +662,14 @@ static void test_refused(law_op op) {
          quern_last_error());
   ok(operand_same(&p.in), "  and both are as they were");
   p.out.t = apart;
+  if (is_full) { /* all elements of a row at one place */
+    const int64_t along[2][2] = {{1, 0}, {0, 1}};
+    for (int axis = 0; axis < 2; axis++) {
+      p.out.t.strides = (int64_t *)along[!axis];
+      check_refused(&p, with(&n, p.info, "axes", whole(1 + axis)), QUERN_E_OVERLAP, "an output that stands still along the axis");
+    }
+    p.out.t.strides = apart.strides;
+  }
   operand_free(&p.out);
   operand_free(&p.in);
   if (is_full) return;

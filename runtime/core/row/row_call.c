@@ -105,6 +105,7 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
                           info->name, decision->n_operands, decision->nest.n_reduced);
   for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
+  if ((status = qn_row_check_still(info, operands->reduced, &decision->nest))) return status;
   if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;
   return qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);
 }

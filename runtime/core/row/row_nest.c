@@ -121,3 +121,10 @@ __attribute__((noinline)) void qn_row_normalise(int32_t ndim, const int64_t *sha
     }
   for (int32_t i = 0; i < n_kept; i++) append(nest, shape[kept[i]], stride, kept[i], nest->rank > nest->n_reduced);
 }
+
+quern_status qn_row_check_still(const quern_op_info *info, uint32_t reduced, const qn_nest *nest) {
+  for (int32_t k = info->n_in; k < info->n_in + info->n_out && nest->n_elements; k++)
+    for (int32_t d = 0; d < nest->n_reduced && !(reduced >> (k - info->n_in) & 1); d++)
+      if (nest->stride[k][d] == 0) return qn_tensor_refuse_overlap(info->name, info->args, info->n_in, k, k, QN_OVERLAP_YES, "");
+  return QUERN_OK;
+}

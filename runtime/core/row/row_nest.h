@@ -19,4 +19,7 @@ int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keep
 void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, uint32_t reduced, int32_t n_in, const qn_tensor *in,
                       int32_t n_out, const qn_tensor *out, qn_nest *nest, int64_t *count);
 
+/* Refuses an output of all elements, no bit in `reduced`, that stands still along an axis: the aliasing law takes that for a reduced one. */
+quern_status qn_row_check_still(const quern_op_info *info, uint32_t reduced, const qn_nest *nest);
+
 #endif
