@@ -143,7 +143,7 @@ local function twin_of(model, op, A)
   if not model.combines[A] then
     local of_text = {}
     for _, other in ipairs(model.ops) do
-      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts then
+      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts and not other.reducer.absorbs then
         local ok, dag = pcall(expr.combine, model, other, A)
         local text = ok and program_lines(model.types, dag)
         if text and not of_text[text] then of_text[text] = other.name end
@@ -160,10 +160,12 @@ local function packed_program(types, op, K, dag)
   local program, value_number, parts = rows.stages(types, dag), kinds.of(op).value_number, {}
   local function index(name) return types.by_name[name].index end
   local function put(...) parts[#parts + 1] = string.pack(...) end
-  local slots, row_types = {}, {}
+  local slots, row_types, kind = {}, {}, kinds.of(op)
   for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
+  local slot_type = kind.param_type and kind.param_type(types, op, K) or K
   for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
-  put("<I4I4d", index(K), op.empty and 1 or 0, op.empty or 0)
+  local empty_value = math.type(op.empty) and op.empty or nil
+  put("<I4I4d", index(slot_type), empty_value and 1 or 0, empty_value or 0)
   parts[#parts + 1] = packed_numbers(slots) .. packed_numbers(row_types) .. string.pack("<I4", #program.stages)
   for number_of, stage in ipairs(program.stages) do
     local values, dtypes = {}, {}
@@ -182,7 +184,8 @@ local function packed_program(types, op, K, dag)
       for k, part in ipairs(combine.parts or {}) do states[k] = index(part.type) end
       put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
           twin_of(dag.model, reduce.op, reduce.type), reduce.to, empty and 1 or 0,
-          empty and item_bits(types.by_name[reduce.type], math.tointeger(empty) or empty) or 0)
+          item_bits(types.by_name[reduce.type], kind.of_none(types, reduce.op, reduce.type)))
+      put("<I4", op.empty == "identity" and 1 or 0)
       parts[#parts + 1] = packed_numbers(from) .. packed_numbers(states)
     end
   end

@@ -152,14 +152,16 @@ local function parse_grad(state, index, op, grad)
     return true
   end
   if grad == true then return fail(state, at, "%s: grad: expected a body, a table of them by input, or false", op.name) end
-  if not kinds.of(op).has_derivative or #op.outputs > 1 or op.outputs[1].type then
+  local kind = kinds.of(op)
+  local result = kind.result_dtype and kind.result_dtype(state.model.types, op, "f32")
+  if not kind.has_derivative or #op.outputs > 1 or op.outputs[1].type or (result and state.model.types.by_name[result].kind ~= "float") then
     return fail(state, at, "%s: grad is for ops of one output, a float", op.name)
   end
   local wrt, lines = {}, {}
   op.grad = { by = {} }
   for _, input in ipairs(op.inputs) do
     if input.name == "grad" then return fail(state, at, "%s: an op with an input named grad has no derivative", op.name) end
-    if not input.type then wrt[#wrt + 1], wrt[input.name] = input.name, true end
+    if not input.type and not input.is_row then wrt[#wrt + 1], wrt[input.name] = input.name, true end
   end
   if type(grad) == "string" then
     op.grad.text = text_of(state, index, "grad", grad)

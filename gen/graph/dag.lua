@@ -87,8 +87,9 @@ function M.value_of(node, without_rare)
   return node
 end
 
--- The nodes that `roots` need, arguments before their users. without_rare: as in args_of.
-function M.order(roots, without_rare)
+-- The nodes that `roots` need, arguments before their users. without_rare: as in args_of; known: nodes (as keys) whose arguments are not
+-- needed.
+function M.order(roots, without_rare, known)
   local list, state = {}, {}
   for _, root in ipairs(roots) do
     local stack = { root }
@@ -102,7 +103,7 @@ function M.order(roots, without_rare)
         stack[#stack] = nil
       else
         state[node] = 1
-        local args = M.args_of(node, without_rare)
+        local args = known and known[node] ~= nil and {} or M.args_of(node, without_rare)
         for k = #args, 1, -1 do
           if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
         end

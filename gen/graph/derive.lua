@@ -11,8 +11,11 @@
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
+local derive_rows = require "gen.graph.derive_rows"
 local kinds = require "gen.kinds.kinds"
+local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
+local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
 
 local M = {}
@@ -28,7 +31,6 @@ end
 M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
 
 -- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.
-M.REDUCES = "an expression that reduces has no derivative"
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
 local RULE = { name = "a rule", builtin = true }
@@ -162,10 +164,7 @@ end
 function Walk:of_node(node, at)
   if #node.args == 0 then return nil end
   if node.op == "call" then return self:is_float(node) and self:of_call(node, at) or nil end
-  if node.op == "reduce" then
-    if self.known[node.args[1]] then self.scope:fail(at, M.REDUCES) end
-    return nil
-  end
+  if node.op == "reduce" then return nil end -- what depends on x goes through its call: derive_rows.lua
   local row = primitives.of[node.op]
   if row.underived then
     return self:of_rules(node, at)
@@ -182,10 +181,19 @@ end
 
 -- The derivative of a node, or nil: it does not depend on the seeds. at: where errors are reported
 function Walk:of(root, at)
-  for _, node in ipairs(dag_of.order { root }) do
+  for _, node in ipairs(dag_of.order({ root }, false, self.known)) do
     if self.known[node] == nil then self.known[node] = self:of_node(node, at) or false end
   end
   return self.known[root] or nil
+end
+
+-- The derivative of `root` by the node x, through calls that reduce too; nil: it does not depend on x. seed: the derivative by root, or nil: it is 1;
+-- is_row: inputs (a set of nodes) that are constant along the axes; may_expand: see walk
+function M.by(scope, root, seed, x, at, is_row, may_expand)
+  return derive_rows.derivative(scope, root, seed, x, at, {
+    is_row = is_row, backward_of = M.backward_of, no_second = M.NO_SECOND,
+    walk = function(of_scope, seeds) return M.walk(of_scope, seeds, may_expand) end,
+  })
 end
 
 ---------------------------------------------------------------------------------------------------- bodies
@@ -195,21 +203,31 @@ function M.run(scope)
   local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
   local state = expr.new_state(model, true)
-  local env, of_node = {}, {}
+  local env, of_node, is_row = {}, {}, {}
   for k, input in ipairs(forward.inputs) do
     local node = state.dag:node("input", input.type or scope.T, {}, { index = k, name = input.name })
     env[input.name], of_node[node] = node, scope.env[input.name]
+    is_row[node] = input.is_row
   end
-  for k, param in ipairs(forward.params) do
+  for k, param in ipairs(op_types.own_params(forward)) do
     local node = state.dag:node("param", scope.T, {}, { index = k, name = param.name })
     env[param.name], of_node[node] = node, scope.env[param.name]
   end
   local grad = state.dag:node("input", scope.T, {}, { index = 0, name = "grad" })
   of_node[grad] = scope.env.grad
+  is_row[grad] = forward.is_reduced
+  if kinds.of(forward).has_stages then
+    state.row_calls = {}
+    state.count = state.dag:node("param", "i64", {}, { index = #forward.params + 1, name = "count" })
+    state.index = state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
+    env.count, env.index = state.count, state.index
+    of_node[state.count], of_node[state.index] = scope.env.count, scope.env.index
+  end
   local inside = expr.Scope.of_body({ state = state }, forward, scope.source, env, scope.T)
   local result, derivatives = inside:run_body(), {}
   for k, name in ipairs(scope.source.derive) do
-    derivatives[k] = M.walk(inside, { [env[name]] = grad }, true):of(result, { at = 1 }) or state.dag:constant(result.type, 0.0)
+    local found = M.by(inside, result, inside:cast(grad, result.type), env[name], { at = 1 }, is_row, true)
+    derivatives[k] = inside:cast(found or state.dag:constant(result.type, 0.0), scope.T)
   end
   return expr.lower(state, scope, derivatives, of_node)
 end
@@ -220,13 +238,15 @@ end
 local function float_inputs(op)
   local names = {}
   for _, input in ipairs(op.inputs) do
-    if not input.type then names[#names + 1] = input.name end
+    if not input.type and not input.is_row then names[#names + 1] = input.name end
   end
   return names
 end
 
 local function may_have_one(types, op)
-  if not kinds.of(op).has_derivative or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
+  local kind = kinds.of(op)
+  if not kind.has_derivative or #op.outputs > 1 or op.outputs[1].type or op.backward_of or op.grad == false then return false end
+  if kind.calls_itself and not op.grad then return false end
   for _, operands in ipairs { op.inputs, op.params } do
     for _, operand in ipairs(operands) do
       if operand.name == "grad" then return false end
@@ -236,7 +256,7 @@ local function may_have_one(types, op)
   for _, name in ipairs(op.dtypes) do
     local t = types.by_name[name]
     if op.bodies[name] and t.compute ~= name and not op.grad then return false end -- in numbers of f16 it is another function
-    takes_floats = takes_floats or t.kind == "float"
+    takes_floats = takes_floats or t.kind == "float" and types.by_name[kind.result_dtype and kind.result_dtype(types, op, name) or name].kind == "float"
   end
   return takes_floats and #float_inputs(op) > 0
 end
@@ -294,12 +314,23 @@ local function inputs_read(model, backward)
   return names
 end
 
+local function doc_of(op, by)
+  local inputs = table.concat(by, ", by ")
+  if op.is_reduced then
+    return string.format("The derivative of %s: grad, of extent 1 along the axes, times that of its result by %s.", op.name, inputs)
+  elseif kinds.of(op).has_stages then
+    return string.format("The derivative of %s by %s: the sum, over the results along the axes, of grad times that of each.", op.name, inputs)
+  end
+  return string.format("The derivative of %s: grad times that of its result by %s.", op.name, inputs)
+end
+
 -- The op <op>_backward, or nil, message: there is no derivative.
 local function make(model, op)
   local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
+  local has_stages = kinds.of(op).has_stages
   local backward = {
-    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = "elementwise",
-    doc = string.format("The derivative of %s: grad times that of its result by %s.", op.name, table.concat(by, ", by ")),
+    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = has_stages and "row" or "elementwise",
+    doc = doc_of(op, by),
     examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,
     bodies = bodies_of(types, op, by), reads = {}, by = {},
@@ -310,17 +341,22 @@ local function make(model, op)
   for _, dtype in ipairs(op.dtypes) do
     if types.by_name[dtype].kind == "float" then backward.dtypes[#backward.dtypes + 1] = dtype end
   end
-  local all = { { name = "grad" } }
-  for _, input in ipairs(op.inputs) do all[#all + 1] = { name = input.name, type = input.type } end
+  if has_stages then -- its results are elements
+    backward.is_reduced, backward.params = false, kinds.of(backward).shape_params(backward)
+    for _, param in ipairs(op_types.own_params(op)) do table.insert(backward.params, param) end
+  end
+  local all = { { name = "grad", is_row = op.is_reduced or nil } }
+  for _, input in ipairs(op.inputs) do all[#all + 1] = { name = input.name, type = input.type, is_row = input.is_row } end
   backward.inputs = all
   local read, message
   if op.grad then
-    all[#all + 1] = { name = op.outputs[1].name }
+    all[#all + 1] = { name = op.outputs[1].name, is_row = op.is_reduced or nil }
     read = names_read(op, backward)
   else
     read, message = inputs_read(model, backward)
     if not read then return nil, message end
   end
+  for _, name in ipairs(op.is_reduced and float_inputs(op) or {}) do read[name] = true end -- they give the shape
   backward.inputs, backward.reads[1] = { all[1] }, M.READS_GRAD
   for k = 2, #all do
     if read[all[k].name] then

@@ -41,8 +41,10 @@ end
 -- Copies the nodes `roots` of a graph of units into the graph of a scope, with calls inlined. of_node: node -> its copy; known
 -- ones on entry, also those of inputs and params; all that the roots need on return.
 function M.lower(state, scope, roots, of_node)
-  local needed, result, dag = {}, {}, scope.state.dag
-  for _, node in ipairs(dag_of.order(roots)) do needed[node] = true end
+  local needed, result, dag, groups = {}, {}, scope.state.dag, {}
+  for _, node in ipairs(dag_of.order(roots)) do
+    for _, part in ipairs(node.group or { node }) do needed[part] = true end
+  end
   for _, node in ipairs(state.dag.nodes) do -- in the order in which they were made
     if needed[node] and not of_node[node] then
       local args, extra = {}, nil
@@ -61,6 +63,11 @@ function M.lower(state, scope, roots, of_node)
         scope.call = nil
       else
         of_node[node] = dag:make(node.op, node.type, args, next(extra) and extra)
+      end
+      if node.group then -- the parts of one reduction, in order
+        groups[node.group] = groups[node.group] or {}
+        table.insert(groups[node.group], of_node[node])
+        of_node[node].group, of_node[node].accumulator = groups[node.group], node.accumulator
       end
       if node.label and #of_node[node].args > 0 then of_node[node].label = node.label end
     end
@@ -104,17 +111,17 @@ function M.op_dag(model, op, K, exact)
   local types = model.types
   local unsigned = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits -- bits of a size no integer has are themselves
   local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
-  local env, inputs, params = {}, {}, {}
+  local kind, env, inputs, params = kinds.of(op), {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
     inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
   for k, param in ipairs(op_types.own_params(op)) do
-    params[k] = state.dag:node("param", value_type, {}, { index = k, name = param.name })
+    local param_type = kind.param_type and kind.param_type(types, op, K) or value_type
+    params[k] = state.dag:node("param", param_type, {}, { index = k, name = param.name })
     env[param.name] = params[k]
   end
-  local kind = kinds.of(op)
   local function add(list, node_op, names)
     for _, name in ipairs(names or {}) do
       list[#list + 1] = state.dag:node(node_op, kind.own_param_type or value_type, {}, { index = #list + 1, name = name })

@@ -5,7 +5,6 @@
 -- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
-local dag_of = require "gen.graph.dag"
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
@@ -212,21 +211,7 @@ function Host:call_row(op, values, node, which)
   state.axes = first_axes(self.axes, node.axes)
   local result = self:call_op(op, values, node, which)
   state.axes = nil
-  local args = {}
-  for k = 1, #op.inputs do args[k] = not values[k].weak and not values[k].tree and (values[k].node or values[k]) or nil end
-  table.insert(self.row_calls, { result = result.node or result, args = args })
   return result
-end
-
--- Checks that no reduction is between a value and the input that it is differentiated by.
-function Host:check_reductions(walk, value, node)
-  local needed = {}
-  for _, other in ipairs(dag_of.order { value }) do needed[other] = true end
-  for _, call in ipairs(self.row_calls) do
-    for _, arg in pairs(needed[call.result] and call.args or {}) do
-      if walk:of(arg, node) then self:fail(node, derive.REDUCES) end
-    end
-  end
 end
 
 -- grad(expression, x): the derivative by an input, in the input's dtype.
@@ -241,10 +226,8 @@ function Host:derivative(node)
   end
   local seed = x.node or x
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
-  local walk = self.walks[seed] or derive.walk(plain, { [seed] = self.state.dag:constant(seed.type, 1.0) })
-  self.walks[seed] = walk
-  self:check_reductions(walk, value.node or value, node)
-  local found = walk:of(value.node or value, node) or self.state.dag:constant(seed.type, 0.0)
+  local root = value.node or value
+  local found = derive.by(plain, root, nil, seed, node) or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
 
@@ -322,8 +305,8 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, walks = {}, axes = body.axes,
-                               row_calls = {} }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
+  state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
@@ -333,7 +316,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   -- Makes a settled value the next output.
   local function give(value, at)
     local k = #outputs + 1
-    outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
+    outputs[k], dtypes[k] = value.finer or value.node or value, value.dtype or value.type
     local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
     if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
       fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,
@@ -372,8 +355,9 @@ function M.host_dag(model, text, in_dtypes, out_dtypes)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
--- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }
-function M.entry(model, request)
+-- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }. has_rows: the target has kernels of all stages of
+-- an expression that reduces
+function M.entry(model, request, has_rows)
   local src = source_of(request.canonical)
   return guarded(src, function()
     local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
@@ -383,7 +367,8 @@ function M.entry(model, request)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
-      if host.reduces then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end
     local types, outputs, dtypes = model.types, {}, {}
     for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end
@@ -397,7 +382,10 @@ function M.entry(model, request)
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise" }
     local dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs }
-    return { record = record, dag = dag }
+    if host.reduces then
+      dag.index, dag.combine_of = host.dag.index, function(by, A) return expr.combine(model, by, A) end
+    end
+    return { record = record, dag = dag, reduces = host.reduces }
   end)
 end
 

@@ -74,7 +74,15 @@ function Scope:call_reduction(op, values, node)
   if op.reducer.finish then
     state = self:reduction_body(op, "finish", A, read, node)
   end
-  return self:typed(node_of(self:cast(state, types.by_name[result].compute)), result)
+  state = node_of(self:cast(state, types.by_name[result].compute))
+  self:note_row_call(op, state, { node_of(value) }, types.by_name[D].compute)
+  return self:typed(state, result)
+end
+
+-- Notes a call that reduces, for derivatives: its result, and the nodes of its inputs and parameters. T: what it computes in
+function Scope:note_row_call(op, result, args, T)
+  local calls = self.state.row_calls
+  if calls then calls[#calls + 1] = { op = op, result = result, args = args, T = T, axes = self.state.axes } end
 end
 
 -- The DAG of the state of an element of a dtype that is computed in itself: inputs x and index, numbers of these; with `accumulator`. nil:

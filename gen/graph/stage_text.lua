@@ -93,7 +93,7 @@ function items.op(self, words)
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = args[k] end
   for k, param in ipairs(op_types.own_params(op)) do env[param.name] = args[#op.inputs + k] end
-  return self.scope:call_body(op, K, env, args, tonumber(words[4]) + 1, { at = 1, name = op.name })
+  return (self.scope:call_body(op, K, env, args, tonumber(words[4]) + 1, { at = 1, name = op.name }))
 end
 
 function items.kernel(self, words)

@@ -5,8 +5,11 @@
 -- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
+-- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
+-- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
 -- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
--- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN.
+-- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: a state, a byte of this value, which combined
+-- with any other is itself; what follows it is not read. `repeats = true`: a state combined with itself is itself, and the order is free.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -18,12 +21,13 @@ for key, value in pairs(row) do M[key] = value end
 M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
-M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
+M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
+             lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
+             state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
-local EXCLUDED = { "body", "outputs", "params", "grad", "grad_ulp", "counts" }
+local EXCLUDED = { "body", "outputs", "params", "counts" }
 
 local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
@@ -62,16 +66,26 @@ function M.trouble(fields, is_builtin, types)
   if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
   end
+  for _, field in ipairs { "initial", "last" } do
+    if fields[field] and not is_builtin then return field .. ": only the library's own reductions may have this parameter" end
+  end
+  if fields.absorbs and not (is_builtin and fields.accumulate == "u8") then
+    return "absorbs: only the library's own reductions may end early"
+  end
+  if fields.repeats and not (is_builtin and fields.order == "free") then
+    return "repeats: only the library's own reductions may combine an element twice"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
-  op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
+  op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"
+  op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
-                 is_free = fields.order == "free", empty = fields.empty,
-                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
+                 is_free = fields.order == "free", empty = fields.empty, identity = fields.identity, finds = fields.finds,
+                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.

@@ -6,7 +6,7 @@
 local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
 local names = require "gen.targets.c.names"
-local number = require "gen.base.number"
+local tables = require "gen.products.tables"
 
 local M = {}
 
@@ -23,10 +23,8 @@ local function functions(ops)
       outs[k] = output.name
       args[#args + 1] = "const View &" .. outs[k]
     end
-    local has_params = #op.params > 0
-    local doc, params = c.comment_lines(op.doc), {}
-    for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
-    if has_params then doc[#doc + 1] = "Parameters: " .. table.concat(params, ", ") .. "." end
+    local doc = c.comment_lines(op.doc)
+    if #op.params > 0 then doc[#doc + 1] = "Parameters: " .. tables.params_text(op) .. "." end
     args[#args + 1] = "const Call &call = Call()"
     out[#out + 1] = string.format([[
 // %s

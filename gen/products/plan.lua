@@ -167,7 +167,7 @@ function M.plan(model, options)
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end
-  return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
+  return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for, combine_for = combine_for,
            packs = variants.of_packs(model, wanted, kept, records_of) }
 end
 

@@ -208,7 +208,9 @@ typedef struct quern_op_info {
   size_t preferred_alignment; /* bytes; a hint: the CPU supports every alignment */
   const char *backward;       /* name of the op that computes its derivative, or NULL. Inputs: grad, the derivative by this op's
                                  output; then, by name, the inputs and the output of this op that it needs. Outputs: grad_NAME
-                                 for each input with a derivative. Parameters: the same */
+                                 for each input with a derivative. Parameters: the same. Of an op with the
+                                 parameter keepdims, the op has none: grad and the output have extent 1 along
+                                 the axes */
   uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
 } quern_op_info;
 
@@ -254,6 +256,9 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * An expression runs step by step with built kernels until its own kernel is compiled, or permanently if that fails.
  * The steps process chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
  * quern_op_workspace gives the largest useful number of bytes; 0: no workspace helps.
+ * An op that reduces or scans, and an expression that reduces, cuts few long rows into pieces for the whole device, with their
+ * partial results in the workspace; without one, or with less than quern_op_workspace says, a row takes one block of threads:
+ * slower, the same bits.
  *
  * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER or MEMORY for errors
  * of the driver. CAPTURING as above. */

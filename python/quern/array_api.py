@@ -29,6 +29,10 @@ less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or log
 multiply negative nextafter not_equal positive pow prod real reciprocal remainder round sign signbit sin sinh sqrt
 square std subtract sum tan tanh trunc var where""".split()
 
+if hasattr(_quern, "subtract"):
+    from ._functions import diff
+if hasattr(_quern, "vecdot"):
+    from ._functions import vecdot
 for _name in _DTYPES:
     globals()[_name] = getattr(_quern, _name)
 for _name in _OPS:

@@ -25,6 +25,7 @@ typedef struct operand {
   uint8_t is_float; /* weak: an integer operand beside it is converted to a float */
   int32_t value;    /* STRONG: the value; TREE: its root branch; its nodes are the branches from `first` to it */
   int32_t first;
+  int32_t finer; /* STRONG: the value before it was rounded to the dtype, and 1, of which an output is rounded; 0: this one */
   qn_number number; /* NUMBER */
 } operand;
 
@@ -497,7 +498,7 @@ static int type_reduction(typing *t, const qn_row_reduce *reduce, int32_t axes, 
     if ((args[p] = converted(t, *row_value(values, qn_row_from(reduce, p)), qn_reducer_dtype(reduce->by, p))) < 0) return 0;
   for (int32_t p = 0; p < n; p++) {
     const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(reduce->by, p), .index = axes, .bits = (uint64_t)p,
-                             .reducer = reduce->by, .n_args = n};
+                             .takes_none = reduce->takes_none, .reducer = reduce->by, .n_args = n};
     if ((values->row[reduce->to + p] = add(t, result, args)) < 0) return 0;
   }
   return 1;
@@ -538,7 +539,10 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
       if (!type_reduction(t, &stage->reduces[r], axes, &values)) return 0;
   }
   const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
-  return gives(converted(t, values.output[t->at->what], compute_of(result)), result, made);
+  const int32_t output = values.output[t->at->what], value = converted(t, output, compute_of(result));
+  if (!gives(value, result, made)) return 0;
+  if (value != output && kind_of(type_of(t, output)) == QN_KIND_FLOAT) made->finer = output + 1;
+  return 1;
 }
 
 static int type_op(typing *t, const operand *x, operand *made) {
@@ -662,7 +666,10 @@ static quern_status run(typing *t, qn_typed **typed) {
     if (!step(t)) return t->status;
   }
   int32_t out[QN_MAX_OPERANDS];
-  for (int32_t k = 0; k < e->n_out; k++) out[k] = t->variables[e->out_variables[k]].value;
+  for (int32_t k = 0; k < e->n_out; k++) {
+    const operand *of = &t->variables[e->out_variables[k]];
+    out[k] = of->finer ? of->finer - 1 : of->value;
+  }
   *typed = qn_values_keep(&t->values, e->n_out, out);
   if (!*typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", e->name);
   for (int32_t k = 0; k < e->n_out; k++) (*typed)->out_dtypes[k] = t->variables[e->out_variables[k]].dtype;

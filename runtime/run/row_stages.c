@@ -55,7 +55,7 @@ static quern_status too_many(const builder *b) {
 
 /* Whether two values are parts of one reduction. */
 static int are_one_reduction(const builder *b, const qn_value *x, const qn_value *y) {
-  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index) return 0;
+  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index || x->takes_none != y->takes_none) return 0;
   for (int32_t k = 0; k < x->n_args; k++)
     if (arg_at(b, x, k) != arg_at(b, y, k)) return 0;
   return 1;
@@ -240,7 +240,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
     const qn_value *value = value_at(b, i);
     if (!begins_reduction(b, level, i)) continue;
     qn_row_reduce *reduce = &reduces[stage->n_reduces++];
-    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
+    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer, .takes_none = value->takes_none};
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k), plain = plain_input(b, arg);
       const uint8_t from = (uint8_t)(plain >= 0 ? plain : QN_ROW_TEMP + b->temp_of[arg]);

@@ -78,10 +78,11 @@ static void read_reduce(packed_reader *r, qn_spec_program *p, char **strings, si
   const uint8_t to = (uint8_t)read_u32(r);
   reducer->has_empty = (uint8_t)read_u32(r);
   reducer->empty = read_number(r, 8);
+  const uint8_t takes_none = (uint8_t)read_u32(r);
   if (read_list(r, from, QN_ROW_MAX_PARTS) < 1) r->is_short = 1;
   reducer->n_parts = (uint8_t)read_list(r, reducer->parts, QN_ROW_MAX_PARTS);
   qn_row_reduce *reduce = &p->reduces[p->n_reduces++];
-  *reduce = (qn_row_reduce){.from = from[0], .to = to};
+  *reduce = (qn_row_reduce){.from = from[0], .to = to, .takes_none = takes_none};
   memcpy(reduce->others, from + 1, sizeof reduce->others);
 }
 

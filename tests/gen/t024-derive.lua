@@ -11,6 +11,7 @@ local spec = require "gen.front.spec"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
 local evaluate = require "gen.graph.evaluate"
+local evaluate_rows = require "gen.graph.evaluate_rows"
 local order = require "gen.base.order"
 
 -- The built-in model with a spec.
@@ -47,9 +48,11 @@ for _, op in ipairs(model.ops) do
     tap.ok(backward and backward.backward_of == op.name and backward.inputs[1].name == "grad", "%s: (%s)", op.backward,
            inputs_of(backward))
   elseif not op.backward_of then
+    local result = kinds.of(op).has_stages and kinds.of(op).result_dtype(model.types, op, "f32")
     without[op.name] = not kinds.of(op).has_derivative and kinds.of(op).name or #op.inputs == 0 and "no inputs"
       or #op.outputs > 1 and "several outputs"
-      or op.outputs[1].type and "gives " .. op.outputs[1].type or op.grad == false and "says so" or op.backward_failed or "?"
+      or op.outputs[1].type and "gives " .. op.outputs[1].type
+      or result and result ~= "f32" and "gives " .. result or op.grad == false and "says so" or op.backward_failed or "?"
     local takes_floats = false
     for _, dtype in ipairs(op.dtypes) do takes_floats = takes_floats or model.types.by_name[dtype].kind == "float" end
     if without[op.name] == "?" and not takes_floats then without[op.name] = "takes no floats" end
@@ -76,6 +79,139 @@ for line in io.lines(root .. "/tools/measure/accuracy_backward.c") do
 end
 for name in pairs(unmeasured) do tap.ok(false, "%s is measured", name) end
 tap.ok(measured > 30, "%d bounds are measured", measured)
+
+---------------------------------------------------------------------------------------------------- ops that reduce
+
+local function run_row(of_model, name, values)
+  local op = assert(of_model.op_of_name[name], name)
+  for _, param in ipairs(op.params) do
+    if not param.is_shape then values[param.name] = values[param.name] or param.value end
+  end
+  local dag, message = expr.op_dag(of_model, op, "f64")
+  return { evaluate_rows.run(of_model, assert(dag, message), values) }
+end
+
+local function at(value, k) return type(value) == "table" and value[k] or value end
+
+-- The derivatives of an op by its inputs, as the op <op>_backward gives them: name of the input -> list
+local function backward_row(of_model, op, values, grad)
+  local backward, given, by = of_model.op_of_name[op.backward], { grad = grad }, {}
+  for name, value in pairs(values) do given[name] = value end
+  given[op.outputs[1].name] = run_row(of_model, op.name, values)[1]
+  for k, list in ipairs(run_row(of_model, backward.name, given)) do by[op.inputs[backward.by[k] + 1].name] = list end
+  return by
+end
+
+-- Compares them with central differences of the results, each times its grad. values: inputs and params by name
+local STEP = 0x1p-18
+local function differs(of_model, op, values, n)
+  local grad = {}
+  for k = 1, n do grad[k] = 0.5 + k % 3 end
+  if op.is_reduced then grad = 1.5 end
+  local worst = 0
+  for name, list in pairs(backward_row(of_model, op, values, grad)) do
+    for k = 1, n do
+      local sum = {}
+      for side = -1, 1, 2 do
+        local moved, total = {}, 0
+        for other, value in pairs(values) do moved[other] = value end
+        moved[name] = table.move(values[name], 1, n, 1, {})
+        moved[name][k] = moved[name][k] + side * STEP
+        local out = run_row(of_model, op.name, moved)[1]
+        for j = 1, op.is_reduced and 1 or n do total = total + at(out, j) * at(grad, j) end
+        sum[side] = total
+      end
+      local wanted = (sum[1] - sum[-1]) / (2 * STEP)
+      worst = math.max(worst, math.abs(at(list, k) - wanted) / (1 + math.abs(wanted)))
+    end
+  end
+  return worst
+end
+
+local PARAMS = { var = { { correction = 1 } }, std = { { correction = 1 } }, nanvar = { { correction = 1 } }, rms_norm = { { eps = 0.25 } },
+                 vector_norm = { { ord = 0 }, { ord = 1 }, { ord = 3 }, { ord = 0.5 }, { ord = -1 }, { ord = math.huge }, { ord = -math.huge } } }
+local n_rows = 0
+for _, op in ipairs(model.ops) do
+  for _, params in ipairs(op.backward and kinds.of(op).has_stages and { {}, table.unpack(PARAMS[op.name] or {}) } or {}) do
+    local values, said, n = {}, "", 5
+    for k, input in ipairs(op.inputs) do
+      values[input.name] = input.type == "i64" and 2 or {}
+      for i = 1, input.type and 0 or n do values[input.name][i] = ((7 * i + 5 * k) % 11 + 1) / 4 - (i % 2) * 0.125 end
+    end
+    for name, value in pairs(params) do values[name], said = value, said .. string.format(", %s = %g", name, value) end
+    local worst = differs(model, op, values, n)
+    n_rows = n_rows + 1
+    tap.ok(worst < 1e-8, "%s%s: beside differences: %.1e", op.backward, said, worst)
+  end
+end
+tap.ok(n_rows > 30, "%d derivatives of ops that reduce", n_rows)
+
+-- At kinks and ends. wanted: the derivative by x for a grad of 6
+local NAN, INF = 0.0 / 0.0, math.huge
+local function row_is(name, values, wanted)
+  local list = backward_row(model, model.op_of_name[name], values, values.grad or 6.0).x
+  local fine = #list == #wanted
+  for k, value in ipairs(wanted) do fine = fine and (list[k] == value or list[k] ~= list[k] and value ~= value) end
+  tap.ok(fine, "%s: %s", name, table.concat(list, " "))
+end
+row_is("max", { x = { 3.0, 1.0, 3.0, 3.0 } }, { 2.0, 0.0, 2.0, 2.0 })
+row_is("min", { x = { 0.0, 1.0, -0.0 } }, { 3.0, 0.0, 3.0 })
+row_is("max", { x = { 3.0, NAN } }, { NAN, NAN })
+row_is("max", { x = { INF, INF } }, { 3.0, 3.0 })
+row_is("nanmax", { x = { 3.0, NAN } }, { 6.0, 0.0 })
+row_is("nanmin", { x = { NAN, NAN } }, { NAN, NAN })
+row_is("prod", { x = { 2.0, 0.0, 3.0 } }, { 0.0, 36.0, 0.0 })
+row_is("prod", { x = { 0.0, 0.0, 3.0 } }, { 0.0, 0.0, 0.0 })
+row_is("prod", { x = { 2.0, -3.0, 0.5 } }, { -9.0, 6.0, -36.0 })
+row_is("nanprod", { x = { 2.0, NAN, 0.0 } }, { 0.0, 0.0, 12.0 })
+row_is("nansum", { x = { 2.0, NAN } }, { 6.0, 0.0 })
+row_is("reduce_l2", { x = { 0.0, 0.0 } }, { 0.0, 0.0 })
+row_is("reduce_l2", { x = { 0x3p600, 0x4p600 }, grad = 5.0 }, { 3.0, 4.0 })
+row_is("vector_norm", { x = { 0.0, 0.0 } }, { 0.0, 0.0 })
+row_is("vector_norm", { x = { -2.0, 1.0, 2.0 }, ord = INF }, { -3.0, 0.0, 3.0 })
+row_is("vector_norm", { x = { -2.0, 0.0 }, ord = 1.0 }, { -6.0, 0.0 })
+row_is("vector_norm", { x = { -2.0, 0.0 }, ord = 0.5 }, { -6.0, 0.0 })
+row_is("std", { x = { 2.0, 2.0 } }, { 0.0, 0.0 })
+row_is("var", { x = { 2.0 }, correction = 1.0 }, { NAN })
+row_is("logsumexp", { x = { -INF, -INF } }, { 0.0, 0.0 })
+row_is("logsumexp", { x = { 1000.0, -INF } }, { 6.0, 0.0 })
+row_is("normalize", { x = { 0.0, 0.0 }, eps = 0.5, grad = { 1.0, 2.0 } }, { 2.0, 4.0 })
+row_is("nll_loss", { x = { 1.0, 2.0 }, t = 1 }, { 0.0, -6.0 })
+row_is("nll_loss", { x = { 1.0, 2.0 }, t = 2 }, { NAN, NAN })
+row_is("cross_entropy", { x = { 1.0, 1.0 }, t = 0 }, { -3.0, 3.0 })
+row_is("cross_entropy", { x = { 1.0, 1.0 }, t = -1 }, { NAN, NAN })
+row_is("softmax", { x = { -INF, 0.0 }, grad = { 1.0, 2.0 } }, { 0.0, 0.0 })
+
+-- Those of a spec: through calls of row ops and reductions, over several levels.
+local own = model_of [=[
+reduction "acme.plain" { doc = "d", dtypes = floating, combine = "a + b", empty = 0 }
+reduction "acme.squares" { doc = "d", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)", empty = 0,
+  grad = "grad * x / out" }
+row "acme.derived" { doc = "d", dtypes = floating, params = { c = 0.5 }, body = [[
+  T m = mean(x * x);
+  T e = exp(x - m) * softmax(c * x);
+  T s = acme.squares(e);
+  return e / s + log(sum(e) + m) * var(x) - x / count;
+]] }
+row "acme.reduced" { doc = "d", inputs = "x, w", dtypes = floating, body = [[
+  T a = sum(w * softmax(x));
+  T b = logsumexp(a * x - w);
+  return a > 0 ? b * sqrt(a) : b;
+]] }
+row "acme.none" { doc = "d", dtypes = floating, body = "acme.plain(x) + sum(x)" }
+row "acme.constant" { doc = "d", dtypes = floating, body = "acme.plain(floor(x)) * sum(x)", grad = false }
+]=]
+for _, name in ipairs { "acme.squares", "acme.derived", "acme.reduced" } do
+  local op = own.op_of_name[name]
+  local values = { x = { 0.25, 1.5, -0.5, 0.75, 0.125 }, w = #op.inputs > 1 and { 1.0, 0.5, 2.0, 1.25, 0.75 } or nil }
+  local worst = op.backward and differs(own, op, values, 5) or INF
+  tap.ok(worst < 1e-8, "%s: beside differences: %.1e", name, worst)
+end
+tap.ok(not own.op_of_name["acme.plain"].backward, "a reduction without a grad has no derivative")
+tap.ok(not own.op_of_name["acme.none"].backward, "  nor has what calls it")
+tap.is(inputs_of(own.op_of_name["acme.reduced_backward"]), "grad x w", "a reduced op's inputs give the shape")
+tap.is(inputs_of(model.op_of_name.softmax_backward), "grad out", "  an op's of elements are those that it reads")
+tap.is(inputs_of(model.op_of_name.sum_backward), "grad x", "  sum reads nothing of x")
 
 ---------------------------------------------------------------------------------------------------- specs
 

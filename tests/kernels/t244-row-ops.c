@@ -6,40 +6,77 @@
 
 #define NO_VALUE -12345.0
 
-/* An op's output, and an expression that gives the same, or behind ! an op that does. @ stands for the axes. */
+static const char names[] = "xyzw"; /* of inputs, in formulas */
+
+/* An op's output, and an expression that gives the same of the inputs x, y, z, w, or behind ! an op that does. @ stands for the axes. */
 static const struct {
   const char *op;
   int n_in, n_out, which;
   const char *dtypes, *formula;
   double param; /* the op's own one, or NO_VALUE */
+  int rows;     /* bit k: input k has extent 1 along the axes */
 } same[] = {
-    {"var_mean", 1, 2, 0, "f16 bf16 f32 f64 i8 i64", "var(x, 1, @)", 1},
-    {"var_mean", 1, 2, 1, "f16 bf16 f32 f64 i8", "mean(x, @)", 1},
-    {"std_mean", 1, 2, 0, "f16 f32 f64 u32", "std(x, @)", NO_VALUE},
-    {"std_mean", 1, 2, 1, "f16 f32 f64", "mean(x, @)", NO_VALUE},
-    {"std", 1, 1, 0, "f32 f64", "sqrt(var(x, 1, @))", 1},
-    {"nanstd", 1, 1, 0, "f32 f64", "sqrt(nanvar(x, 1, @))", 1},
-    {"aminmax", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
-    {"aminmax", 1, 2, 1, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
-    {"max_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE},
-    {"min_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE},
-    {"max_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmax", NO_VALUE},
-    {"min_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmin", NO_VALUE},
-    {"vecdot", 2, 1, 0, "f32 f64 i64 u64", "sum(x * y, @)", NO_VALUE},
-    {"vecdot", 2, 1, 0, "i8 i16 i32 bool", "sum((i64)x * (i64)y, @)", NO_VALUE},
-    {"average", 2, 1, 0, "f32 f64", "sum(x * y, @) / sum(y, @)", NO_VALUE},
-    {"rms_norm_affine", 2, 1, 0, "f32 f64", "x * (1 / sqrt(mean(x * x, @) + 0.25)) * y", 0.25},
+    {"var_mean", 1, 2, 0, "f16 bf16 f32 f64 i8 i64", "var(x, 1, @)", 1, 0},
+    {"var_mean", 1, 2, 1, "f16 bf16 f32 f64 i8", "mean(x, @)", 1, 0},
+    {"std_mean", 1, 2, 0, "f16 f32 f64 u32", "std(x, @)", NO_VALUE, 0},
+    {"std_mean", 1, 2, 1, "f16 f32 f64", "mean(x, @)", NO_VALUE, 0},
+    {"std", 1, 1, 0, "f32 f64", "sqrt(var(x, 1, @))", 1, 0},
+    {"nanstd", 1, 1, 0, "f32 f64", "sqrt(nanvar(x, 1, @))", 1, 0},
+    {"aminmax", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE, 0},
+    {"aminmax", 1, 2, 1, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE, 0},
+    {"max_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "max(x, @)", NO_VALUE, 0},
+    {"min_with_indices", 1, 2, 0, "f16 f32 f64 i8 u64", "min(x, @)", NO_VALUE, 0},
+    {"max_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmax", NO_VALUE, 0},
+    {"min_with_indices", 1, 2, 1, "f16 f32 f64 i8 u64", "!argmin", NO_VALUE, 0},
+    {"vecdot", 2, 1, 0, "f32 f64 i64 u64", "sum(x * y, @)", NO_VALUE, 0},
+    {"vecdot", 2, 1, 0, "i8 i16 i32 bool", "sum((i64)x * (i64)y, @)", NO_VALUE, 0},
+    {"average", 2, 1, 0, "f32 f64", "sum(x * y, @) / sum(y, @)", NO_VALUE, 0},
+    {"rms_norm_affine", 2, 1, 0, "f32 f64", "x * (1 / sqrt(mean(x * x, @) + 0.25)) * y", 0.25, 0},
     {"layer_norm_affine", 3, 1, 0, "f32 f64",
-     "(x - mean(x, @)) * (1 / sqrt(mean((x - mean(x, @)) * (x - mean(x, @)), @) + 0.25)) * y + z", 0.25},
-    {"cosine_similarity", 2, 1, 0, "f64", "sum((x / maximum(reduce_l2(x, @), 0.5)) * (y / maximum(reduce_l2(y, @), 0.5)), @)", 0.5},
+     "(x - mean(x, @)) * (1 / sqrt(mean((x - mean(x, @)) * (x - mean(x, @)), @) + 0.25)) * y + z", 0.25, 0},
+    {"cosine_similarity", 2, 1, 0, "f64", "sum((x / maximum(reduce_l2(x, @), 0.5)) * (y / maximum(reduce_l2(y, @), 0.5)), @)", 0.5, 0},
     {"cosine_similarity", 2, 1, 0, "f32",
-     "(f32)(sum((f64)x * (f64)y, @) / (maximum(sqrt(sum((f64)x * (f64)x, @)), 0.5) * maximum(sqrt(sum((f64)y * (f64)y, @)), 0.5)))", 0.5},
-    {"vector_norm", 1, 1, 0, "f16 bf16 f32 f64 i32", "reduce_l2(x, @)", NO_VALUE},
-    {"vector_norm", 1, 1, 0, "f64", "sum(abs(x), @)", 1},
-    {"vector_norm", 1, 1, 0, "f32", "(f32)sum(abs((f64)x), @)", 1},
-    {"vector_norm", 1, 1, 0, "f32", "(f32)count_nonzero(x, @)", 0},
-    {"vector_norm", 1, 1, 0, "f32 f64", "max(abs(x), @)", INFINITY},
-    {"vector_norm", 1, 1, 0, "f32 f64", "min(abs(x), @)", -INFINITY},
+     "(f32)(sum((f64)x * (f64)y, @) / (maximum(sqrt(sum((f64)x * (f64)x, @)), 0.5) * maximum(sqrt(sum((f64)y * (f64)y, @)), 0.5)))", 0.5, 0},
+    {"vector_norm", 1, 1, 0, "f16 bf16 f32 f64 i32", "reduce_l2(x, @)", NO_VALUE, 0},
+    {"vector_norm", 1, 1, 0, "f64", "sum(abs(x), @)", 1, 0},
+    {"vector_norm", 1, 1, 0, "f32", "(f32)sum(abs((f64)x), @)", 1, 0},
+    {"vector_norm", 1, 1, 0, "f32", "(f32)count_nonzero(x, @)", 0, 0},
+    {"vector_norm", 1, 1, 0, "f32 f64", "max(abs(x), @)", INFINITY, 0},
+    {"vector_norm", 1, 1, 0, "f32 f64", "min(abs(x), @)", -INFINITY, 0},
+    {"mean_rstd", 1, 2, 0, "f16 f32 f64", "mean(x, @)", 0.25, 0},
+    {"mean_rstd", 1, 2, 1, "f32 f64", "1 / sqrt(mean((x - mean(x, @)) * (x - mean(x, @)), @) + 0.25)", 0.25, 0},
+    {"layer_norm_backward_affine", 4, 2, 0, "f16 f32 f64", "sum(x * ((y - z) * w), @)", NO_VALUE, 0},
+    {"layer_norm_backward_affine", 4, 2, 1, "f16 f32 f64", "sum(x, @)", NO_VALUE, 0},
+    {"rms_norm_backward_affine", 3, 1, 0, "f32 f64", "sum(x * (y * z), @)", NO_VALUE, 0},
+    /* derivatives: x is grad, then the op's inputs, then its output */
+    {"sum_backward", 2, 1, 0, "f16 bf16 f32 f64", "y == y ? x : x", NO_VALUE, 1},
+    {"mean_backward", 2, 1, 0, "f32 f64", "x / (f32)sum((i64)(y == y || y != y), @)", NO_VALUE, 1},
+    {"max_backward", 3, 1, 0, "f16 f32 f64", "(y == z ? x : 0) / (f32)sum((i64)(y == z), @)", NO_VALUE, 5},
+    {"nanmin_backward", 3, 1, 0, "f32 f64", "(y == z ? x : 0) / (f32)sum((i64)(y == z), @)", NO_VALUE, 5},
+    {"prod_backward", 3, 1, 0, "f32 f64",
+     "y != 0 ? x * (z / y) : x * (sum((i64)(y == 0), @) == 1 ? prod(y == 0 ? 1 : y, @) : z)", NO_VALUE, 5},
+    {"nansum_backward", 2, 1, 0, "f16 f32 f64", "y != y ? 0 : x", NO_VALUE, 1},
+    {"ptp_backward", 2, 1, 0, "f32 f64",
+     "(y == max(y, @) ? x : 0) / (f32)sum((i64)(y == max(y, @)), @) + (y == min(y, @) ? -x : 0) / (f32)sum((i64)(y == min(y, @)), @)", NO_VALUE, 1},
+    {"softmax_backward", 2, 1, 0, "f16 bf16 f32 f64", "y * (x - sum(x * y, @))", NO_VALUE, 0},
+    {"softmin_backward", 2, 1, 0, "f32", "y * (sum(x * y, @) - x)", NO_VALUE, 0},
+    {"log_softmax_backward", 2, 1, 0, "f32 f64", "x - exp(y) * sum(x, @)", NO_VALUE, 0},
+    {"logsumexp_backward", 3, 1, 0, "f16 f32 f64", "z == -INFINITY ? 0 : x * exp(y - z)", NO_VALUE, 5},
+    {"var_backward", 2, 1, 0, "f32", "x * ((y - mean(y, @)) * (2 / ((f32)sum((i64)(y == y || y != y), @) - 0.5)))", 0.5, 1},
+    {"var_backward", 2, 1, 0, "f64", "x * ((y - mean(y, @)) * (2 / ((f64)sum((i64)(y == y || y != y), @) - 0.5)))", 0.5, 1},
+    {"vecdot_backward", 3, 2, 0, "f16 f32 f64", "x * z", NO_VALUE, 1},
+    {"vecdot_backward", 3, 2, 1, "f32 f64", "x * y", NO_VALUE, 1},
+    {"average_backward", 4, 2, 0, "f32 f64", "x * (z / sum(z, @))", NO_VALUE, 9},
+    {"average_backward", 4, 2, 1, "f32 f64", "x * ((y - w) / sum(z, @))", NO_VALUE, 9},
+    {"reduce_l1_backward", 2, 1, 0, "f32 f64", "y > 0 ? x : y < 0 ? -x : 0 * y", NO_VALUE, 1},
+    {"reduce_l2_backward", 3, 1, 0, "f16 f32 f64", "z == 0 ? 0 : x * (y / z)", NO_VALUE, 5},
+    {"vector_norm_backward", 3, 1, 0, "f64", "y == 0 || z == 0 ? 0 : x * (y / abs(z))", NO_VALUE, 5},
+    {"rms_norm_backward", 2, 1, 0, "f32 f64",
+     "(1 / sqrt(mean(y * y, @) + 0.25)) * (x - y * (1 / sqrt(mean(y * y, @) + 0.25)) * ((1 / sqrt(mean(y * y, @) + 0.25)) * mean(x * y, @)))", 0.25, 0},
+    {"layer_norm_affine_backward", 3, 1, 0, "f32 f64",
+     "(1 / sqrt(mean((y - mean(y, @)) * (y - mean(y, @)), @) + 0.25)) * (x * z - mean(x * z, @) - (y - mean(y, @)) * "
+     "(1 / sqrt(mean((y - mean(y, @)) * (y - mean(y, @)), @) + 0.25)) * ((1 / sqrt(mean((y - mean(y, @)) * (y - mean(y, @)), @) + 0.25)) * "
+     "mean(x * z * (y - mean(y, @)), @)))", 0.25, 0},
 };
 
 static ref_dtype dtype_named(const char *word) {
@@ -79,22 +116,23 @@ static void expand(const char *formula, int ndim, int axes, char *text) {
 static void test_same(size_t row, ref_dtype d, quern_ctx *ctx, rng *r) {
   quern_op *op = op_named(ctx, same[row].op);
   const quern_op_info *info = quern_op_describe(op);
-  const int is_reduced = strcmp(info->params[1].name, "keepdims") == 0;
-  const int is_affine = strstr(same[row].op, "_affine") != NULL; /* its weights are no arguments of reductions */
+  const int is_reduced = info->n_params > 1 && strcmp(info->params[1].name, "keepdims") == 0;
+  const int is_affine = strstr(same[row].op, "_affine") && !strstr(same[row].op, "_backward"); /* its weights are no arguments of reductions */
   group_begin("%s.%d is %s in %s", same[row].op, same[row].which, same[row].formula, ref_dtype_name(d));
   for (int round = 0; round < 12; round++) {
     const int ndim = 1 + (int)rng_below(r, 3), axes = 1 + (int)rng_below(r, (1u << ndim) - 1);
     int64_t shape[3], out_shape[3];
-    char text[700] = "";
-    operand in[3], out[8], wanted;
-    DLTensor *ins[3], *outs[8], *wanted_out = &wanted.t;
+    char text[2000] = "";
+    operand in[4], out[8], wanted;
+    DLTensor *ins[4], *by_name[4], *outs[8], *wanted_out = &wanted.t;
     for (int k = 0; k < ndim; k++) shape[k] = 1 + (int64_t)rng_below(r, round % 4 == 3 ? 40 : 9);
     if (round % 6 == 5) shape[rng_below(r, (uint64_t)ndim)] = 300 + (int64_t)rng_below(r, 700);
     for (int k = 0; k < ndim; k++) out_shape[k] = is_reduced && axes >> k & 1 ? 1 : shape[k];
     expand(same[row].formula, ndim, axes, text);
     for (int k = 0; k < same[row].n_in; k++) {
       int64_t own[3];
-      for (int i = 0; i < ndim; i++) own[i] = k > 0 && is_affine && rng_below(r, 6) == 0 ? 1 : shape[i];
+      for (int i = 0; i < ndim; i++)
+        own[i] = (k > 0 && is_affine && rng_below(r, 6) == 0) || (same[row].rows >> k & axes >> i & 1) ? 1 : shape[i];
       draw_operand(&in[k], d, ndim, own, r);
       ins[k] = &in[k].t;
     }
@@ -122,7 +160,9 @@ static void test_same(size_t row, ref_dtype d, quern_ctx *ctx, rng *r) {
     flat.t.strides = NULL;
     wanted_out = &flat.t;
     if (*text == '!') wanted_out = &wanted.t; /* with keepdims */
-    const quern_status status = quern_op_call(formula, same[row].n_in, ins, 1, &wanted_out, *text == '!' ? &call : NULL);
+    const quern_op_info *of = quern_op_describe(formula); /* it may read some of the inputs only */
+    for (int k = 0; k < of->n_in; k++) by_name[k] = ins[*text == '!' ? k : (int)(strchr(names, *of->args[k].name) - names)];
+    const quern_status status = quern_op_call(formula, of->n_in, by_name, 1, &wanted_out, *text == '!' ? &call : NULL);
     if (status) group_fail("%s: %s", text, quern_last_error());
     else if (!same_elements(&out[same[row].which], &wanted))
       group_fail("%s over axes %d of [%d ...], round %d: not the bits of %s", same[row].op, axes, (int)shape[0], round, text);

@@ -152,4 +152,134 @@ for text, function in (
     ok(not wrong, "grad({}, x)".format(text))
     for line in wrong:
         diag(line)
+# ---- Ops that reduce: any axes, ties, zeros, infinities ----
+
+def norm(order):
+    return lambda x, dim: torch.linalg.vector_norm(x, order, dim, keepdim=True)
+
+
+# What PyTorch has of a reduced op keeps the axes, as grad and the output of the op's derivative do.
+ROWS = {
+    "sum": lambda x, dim: x.sum(dim, keepdim=True), "mean": lambda x, dim: x.mean(dim, keepdim=True),
+    "max": lambda x, dim: x.amax(dim, keepdim=True), "min": lambda x, dim: x.amin(dim, keepdim=True),
+    "prod": lambda x, dim: x.prod(dim, keepdim=True) if isinstance(dim, int) else None,
+    "nansum": lambda x, dim: x.nansum(dim, keepdim=True), "nanmean": lambda x, dim: x.nanmean(dim, keepdim=True),
+    "logsumexp": lambda x, dim: x.logsumexp(dim, keepdim=True),
+    "var": lambda x, dim: x.var(dim, correction=0, keepdim=True), "std": lambda x, dim: x.std(dim, correction=0, keepdim=True),
+    "reduce_l1": norm(1), "reduce_l2": norm(2), "reduce_sum_square": lambda x, dim: (x * x).sum(dim, keepdim=True),
+    "reduce_log_sum": lambda x, dim: x.sum(dim, keepdim=True).log(), "ptp": lambda x, dim: x.amax(dim, keepdim=True) - x.amin(dim, keepdim=True),
+    "softmax": torch.softmax, "softmin": functional.softmin, "log_softmax": torch.log_softmax,
+    "normalize": lambda x, dim: functional.normalize(x, dim=dim) if isinstance(dim, int) else None,
+    "layer_norm": lambda x, dim: functional.layer_norm(x, x.shape[-1:]) if dim == -1 else None,
+    "rms_norm": lambda x, dim: functional.rms_norm(x, x.shape[-1:], eps=1e-5) if dim == -1 else None,
+}
+PAIRS = {
+    "vecdot": lambda x, y, dim: (x * y).sum(dim, keepdim=True),
+    "average": lambda x, y, dim: (x * y).sum(dim, keepdim=True) / y.sum(dim, keepdim=True),
+    "cosine_similarity": lambda x, y, dim: functional.cosine_similarity(x, y, dim).unsqueeze(dim) if isinstance(dim, int) else None,
+}
+SPECIAL_ROWS = ", special rows"
+SPECIAL = {"prod", "max", "min", "sum", "mean", "nansum", "nanmean", "logsumexp", "reduce_l1", "reduce_sum_square", "vecdot", "softmax",
+           "log_softmax"}  # their derivatives have limits, which are compared too
+
+
+def draw(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+# What differs in special rows, and why: of the elements of x where it does.
+DIFFERENT_ROWS = {
+    "prod": ("x", "theirs multiplies the others where the tensor has a zero anywhere, else it divides as ours",
+             lambda x: torch.isinf(x) | torch.isnan(x)),
+    "logsumexp": ("x", "of a row of -inf nothing grows; theirs is -inf less -inf", lambda x: x == -INF),
+    "reduce_l1": ("x", OF_NAN, is_nan),
+}
+
+
+def row_derivatives(name, function, inputs, dim, params):
+    """By input: its name, ours and PyTorch's; None: PyTorch has no such call."""
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    out = function(*leaves, dim)
+    if out is None:
+        return
+    grad = draw(*out.shape)
+    out.backward(grad)
+    op, backward = quern.op(name), quern.op(name + "_backward")
+    known = dict(zip(op.inputs, inputs), grad=grad)
+    known[op.outputs[0]] = op(*inputs, axis=dim, **(dict(params, keepdims=True) if "keepdims" in op.params else params))
+    got = backward(*[known[word] for word in backward.inputs], axis=dim, **params)
+    got = dict(zip(backward.outputs, got if isinstance(got, tuple) else (got,)))
+    for word, leaf in zip(op.inputs, leaves):
+        yield word, got["grad_" + word], torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+
+
+def compare_rows(label, name, function, inputs, dim, params=()):
+    for word, ours, theirs in row_derivatives(name, function, inputs, dim, dict(params)):
+        wrong = ~torch.isclose(ours, theirs, rtol=1e-12, atol=1e-13, equal_nan=True)
+        by, reason, of = DIFFERENT_ROWS.get(name, (None, None, None))
+        if by == word and label == SPECIAL_ROWS:
+            ok((wrong & of(inputs[0])).any(), "{} by {}{} differs: {}".format(name, word, label, reason))
+            wrong &= ~of(inputs[0])
+        ok(not wrong.any(), "{} by {}, axis={}{}{}".format(name, word, dim, params or "", label))
+        if wrong.any():
+            diag("ours {}, theirs {}, of {}".format(ours[wrong][:4].tolist(), theirs[wrong][:4].tolist(),
+                                                    [x.expand(ours.shape)[wrong][:4].tolist() for x in inputs]))
+
+
+torch.manual_seed(18)
+for name, function in {**ROWS, **PAIRS}.items():
+    n_in = 2 if name in PAIRS else 1
+    for dim in (-1, 0, (0, 2)):
+        if dim == (0, 2) and name in ("softmax", "softmin", "log_softmax"):
+            continue
+        inputs = [draw(3, 5, 300 if dim == -1 else 7) for _ in range(n_in)]
+        if name == "reduce_log_sum":
+            inputs[0] = inputs[0].abs()
+        compare_rows("", name, function, inputs, dim)
+    if name in SPECIAL:
+        rows = [[2, 2, 1, 2], [0, 3, 0, 1], [0, 3, 5, 1], [-0.0, 0, -1, -2], [1, 2, NAN, 3], [INF, 1, 2, 3],
+                [1, -INF, 2, 3], [0, 0, 0, 0]]
+        if name in ("sum", "mean", "nansum", "nanmean", "max", "min", "prod", "logsumexp"):
+            rows.append([-INF] * 4)
+        x = torch.tensor(rows, dtype=torch.float64)
+        compare_rows(SPECIAL_ROWS, name, function, [x] + [draw(*x.shape) for _ in range(n_in - 1)], -1)
+for correction in (0, 1, 0.5, 4):
+    for name in ("var", "std"):
+        compare_rows("", name, lambda x, dim: getattr(x, name)(dim, correction=correction, keepdim=True), [draw(6, 9)], -1,
+                     (("correction", correction),))
+for order in (0, 1, 2, 3, 1.5, 0.5, -1, INF, -INF):
+    compare_rows("", "vector_norm", norm(order), [draw(6, 9)], -1, (("ord", order),))
+    x = torch.tensor([[2.0, -2, 1], [3, 0, -3]], dtype=torch.float64)
+    if order not in (-1,):  # 0^-1
+        compare_rows(", ties and zeros", "vector_norm", norm(order), [x], -1, (("ord", order),))
+
+# Weight and bias: their derivatives are reductions over the other axes.
+x, grad = draw(4, 5, 16), draw(4, 5, 16)
+weight, bias = (draw(16).requires_grad_() for _ in range(2))
+leaf = x.clone().requires_grad_()
+functional.layer_norm(leaf, (16,), weight, bias, 1e-3).backward(grad)
+mean, rstd = (quern.compile(text)(x) for text in
+              ("mean(x, axis=-1, keepdims=1)", "1 / sqrt(var(x, axis=-1, keepdims=1) + 1e-3)"))
+stats = quern.op("mean_rstd")(x, axis=-1, keepdims=True, eps=1e-3)
+ok(torch.equal(stats[0], mean) and torch.equal(stats[1], rstd), "mean_rstd")
+got = quern.op("layer_norm_backward_affine")(grad, x, *stats, axis=(0, 1))
+ok(torch.allclose(got[0], weight.grad, rtol=1e-12) and torch.allclose(got[1], bias.grad, rtol=1e-12), "layer_norm_backward_affine")
+got = quern.op("layer_norm_affine_backward")(grad, x, weight.detach(), axis=-1, eps=1e-3)
+ok(torch.allclose(got, leaf.grad, rtol=1e-11), "layer_norm_affine_backward")
+weight = draw(16).requires_grad_()
+leaf = x.clone().requires_grad_()
+functional.rms_norm(leaf, (16,), weight, 1e-3).backward(grad)
+rstd = quern.compile("1 / sqrt(mean(x * x, axis=-1, keepdims=1) + 1e-3)")(x)
+got = quern.op("rms_norm_backward_affine")(grad, x, rstd, axis=(0, 1))
+ok(torch.allclose(got, weight.grad, rtol=1e-12), "rms_norm_backward_affine")
+got = quern.op("rms_norm_affine_backward")(grad, x, weight.detach(), axis=-1, eps=1e-3)
+ok(torch.allclose(got, leaf.grad, rtol=1e-11), "rms_norm_affine_backward")
+
+# Class indices.
+x, t = draw(7, 11), torch.tensor([0, 10, 3, 3, 5, 9, 1])
+for name, function in (("cross_entropy", functional.cross_entropy), ("nll_loss", functional.nll_loss)):
+    leaf, grad = x.clone().requires_grad_(), draw(7)
+    function(leaf, t, reduction="none").backward(grad)
+    got = quern.op(name + "_backward")(grad[:, None], x, t[:, None], axis=-1)
+    ok(torch.allclose(got, leaf.grad, rtol=1e-12, atol=1e-14), name + " by x")
 done_testing()

@@ -12,6 +12,9 @@ struct qn_reducer;
 typedef struct qn_scan {
   const qn_variant *rows;    /* rows of n[0] elements, n[1] of them; 3 carries for each */
   const qn_variant *columns; /* n[1] rows of n[0] scans; 4 rows of carries. NULL: there is none */
+  /* n[1] rows of n[0] elements; for each the value found so far and its place; the places, i64. The parameters, two i64: the place of the
+   * first element, and the place of which a place is subtracted, or -1. NULL: there is no second output. */
+  const qn_variant *places;
   uint8_t dtype;             /* of carries, which elements are converted to */
   const struct qn_reducer *by; /* of a scan without kernels of its own: what `rows` combines by. Else NULL */
 } qn_scan;

@@ -188,7 +188,7 @@ static qn_kernel *elements_kernel(const qn_row_job *job, int32_t reduction) {
 
 /* from, to: of each part. */
 static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
-                      int64_t is_whole) {
+                      int64_t is_whole) { /* of several rows: nodes of one part */
   char *ptr[2 * QN_ROW_MAX_PARTS];
   int64_t stride[2 * QN_ROW_MAX_PARTS][2];
   const int64_t extent[3] = {count, rows, 0};
@@ -197,7 +197,8 @@ static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place
     const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
     ptr[p] = from[p].ptr;
     ptr[n + p] = to[p];
-    stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
+    stride[p][0] = stride[n + p][0] = size;
+    stride[n + p][1] = is_whole ? size : QN_ROW_LANES * size;
     stride[p][1] = from[p].step;
   }
   kernel(ptr, (const int64_t(*)[2])stride, extent, &params);
@@ -280,9 +281,19 @@ static row_range whole_row(const qn_row_job *job) {
   return (row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
 }
 
+/* Whether the new top node of a stage's only reduction decides the result: then it is all that there is. `there`: its accumulators. */
+static int is_decided(const qn_row_stage *stage, node_stack *stack, int64_t there) {
+  const qn_reducer *by = stack->by;
+  if (!by->has_absorbing || stage->n_reduces > 1) return 0;
+  if (!memchr(stack->nodes + (stack->n - 1) * stack->bytes, by->absorbing, (size_t)there)) return 0;
+  memset(stack->nodes, by->absorbing, (size_t)stack->bytes);
+  stack->n = 1;
+  return 1;
+}
+
 /* The node of elements [range.begin, range.end) of a segment, the joined axes at one index of the further ones, becomes the top of each
- * reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
+ * reduction's stack. Returns whether it decides the result. */
+static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
                         row_range range) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
@@ -298,11 +309,16 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
       char *node[QN_ROW_MAX_PARTS];
       qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
       reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
-      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, 1, node, 0);
-      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
+      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, frame->rows, node, 0);
+      if (frame->rows == 1 && is_decided(stage, stack, lanes_of(part.count))) {
+        frame->top = before;
+        return 1;
+      }
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count) * frame->rows);
     }
     frame->top = before;
   }
+  return 0;
 }
 
 /* Segments along the first further axis that are reduced by one call, a power of two. */
@@ -338,13 +354,13 @@ static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, nod
   frame->top = before;
 }
 
-/* The lanes of a node combined: a row value. */
-static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, char **to) {
+/* The lanes of a node combined: a row value. Of `rows` nodes of one part: as many. */
+static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, int64_t rows, char **to) {
   char *parts[QN_ROW_MAX_PARTS];
   value_place from[QN_ROW_MAX_PARTS];
   qn_row_node_parts(by, node, parts);
-  for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], 0};
-  run_inner(job->inner[reduction], by, from, lanes_of(job->row), 1, to, 1);
+  for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], QN_ROW_LANES * qn_dtype_infos[by->dtype].size};
+  run_inner(job->inner[reduction], by, from, lanes_of(job->row), rows, to, 1);
 }
 
 /* Runs a stage of elements over part of a row, segment by segment, and its reductions: to row values, or, if `nodes` is not NULL, to the
@@ -363,8 +379,8 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
   for (int32_t k = 0; k < nest->n_operands && last >= 0; k++) offset[k] = range.begin * nest->stride[k][last];
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
-                             .size = qn_dtype_infos[by->dtype].size};
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by) * frame->rows,
+                             .width = QN_ROW_LANES * frame->rows, .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
@@ -375,8 +391,9 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
       const int64_t n = nest->n_joined == last ? range.end - range.begin : nest->n[nest->n_joined];
       count = n - index[nest->n_joined] < batch ? n - index[nest->n_joined] : batch;
       run_batch(frame, at, first_reduction, stacks, offset, count);
-    } else {
-      run_segment(frame, at, first_reduction, stacks, offset, place, elements);
+      if (is_decided(stage, stacks, QN_ROW_LANES)) break;
+    } else if (run_segment(frame, at, first_reduction, stacks, offset, place, elements)) {
+      break;
     }
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
       const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
@@ -394,7 +411,7 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
       memcpy(nodes, stacks[r].nodes, (size_t)stacks[r].bytes);
       nodes += stacks[r].bytes;
     } else {
-      finish_node(job, first_reduction + r, stacks[r].by, stacks[r].nodes, &frame->row_value[stage->reduces[r].to]);
+      finish_node(job, first_reduction + r, stacks[r].by, stacks[r].nodes, frame->rows, &frame->row_value[stage->reduces[r].to]);
     }
   }
   frame->top = before;
@@ -558,7 +575,7 @@ static void join_parts(split_row *row) {
       qn_row_settle(&stack, i, row->n_parts, lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
     }
     for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
-    finish_node(job, row->reduction + r, by, stack.nodes, to);
+    finish_node(job, row->reduction + r, by, stack.nodes, 1, to);
     at += stack.bytes;
   }
 }

@@ -248,6 +248,53 @@ static int64_t longest_row(const qn_row_program *program) {
   return (int64_t)1 << 35;
 }
 
+#define BESIDE 8 /* rows of a tile in BLOCKS whose elements lie beside each other */
+
+/* Whether rows lie beside each other, so that BESIDE of them are taken together, chunk by chunk; a node has all its lanes then. */
+static int are_beside(const qn_row_program *program, const qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int32_t kept = nest->n_reduced;
+  int are = 0;
+  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || nest->n[kept] < BESIDE) return 0;
+  if (job->row < QN_ROW_LANES || (job->row % QN_ROW_CHUNK && job->row % QN_ROW_CHUNK < QN_ROW_LANES)) return 0;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (program->stages[i].reduces[r].by->n_parts > 1) return 0;
+  for (int32_t k = 0; k < job->n_in; k++) are |= nest->stride[k][kept] == job->size[k] && nest->stride[k][0] > job->size[k];
+  return are;
+}
+
+static int32_t levels_of_blocks(const qn_row_job *job) { return 3 + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK); }
+
+/* Bytes of scratch that BLOCKS takes for `rows` rows at a time, in chunks. */
+static int64_t bytes_of_blocks(const qn_row_program *program, const qn_row_job *job, int64_t rows) {
+  return rows * (bytes_of_nodes(program) * levels_of_blocks(job) + bytes_a_row(program, job) + (int64_t)bytes_an_element(program, job, 1) * QN_ROW_CHUNK);
+}
+
+/* Plans BLOCKS of a chunk of BESIDE rows, if the program, the nest and the scratch allow it. Returns whether they do. */
+static int plan_beside(const qn_row_program *program, qn_row_job *job) {
+  const uint8_t kept = job->is_kept;
+  if (!are_beside(program, job)) return 0;
+  job->is_kept = may_keep(program, job) ? 1 : 0;
+  if (bytes_of_blocks(program, job, BESIDE) > QN_ROW_SCRATCH - SLACK - bytes_of_steps(program)) {
+    job->is_kept = kept;
+    return 0;
+  }
+  job->path = QN_ROW_BLOCKS;
+  job->rows = BESIDE;
+  job->block = job->row < QN_ROW_CHUNK ? job->row : QN_ROW_CHUNK;
+  job->n_levels = levels_of_blocks(job);
+  return 1;
+}
+
+/* Whether a long row may be decided before its end. */
+static int may_end_early(const qn_row_program *program) {
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (program->stages[i].reduces[r].by->has_absorbing) return 1;
+  return 0;
+}
+
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job) {
   *job = (qn_row_job){.program = program, .nest = nest, .n_in = n_in, .n_out = nest->n_operands - n_in, .count = count};
@@ -265,6 +312,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
   const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
+  const int ends_early = job->row > TILE_DIRECT && may_end_early(program);
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
@@ -274,7 +322,9 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
   if (has_columns) {
     job->is_kept = 0;
-  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= tile) && job->row <= longest_row(program)) {
+  } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
+    bytes = 0; /* all is planned */
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
     const int64_t wanted = (bytes ? tile : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
@@ -304,7 +354,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
         const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
-        if (is_walked && job->row <= longest_row(program)) break;
+        if (is_walked && !ends_early && job->row <= longest_row(program)) break;
         chunks = TILE_BLOCK / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;

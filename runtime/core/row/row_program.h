@@ -12,6 +12,8 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+#define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
+
 #define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
@@ -28,12 +30,14 @@ typedef struct qn_reducer {
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
-  uint8_t has_empty;      /* 0: no elements are an error */
+  uint8_t has_empty;      /* 0: no elements are an error, but for a qn_row_reduce with takes_none */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
   uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
+  uint8_t has_absorbing;  /* accumulators of a byte: one with the value `absorbing` is the result, whatever else there is */
+  uint8_t absorbing;
   const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
 } qn_reducer;
 
@@ -60,6 +64,7 @@ typedef struct qn_row_reduce {
   uint8_t to;   /* the number of a row value; those of further parts follow */
   const qn_reducer *by;
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* values of elements: the further parts */
+  uint8_t takes_none; /* no elements are no error */
 } qn_row_reduce;
 
 static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
@@ -106,6 +111,7 @@ typedef struct qn_row_program {
 typedef struct qn_row_op {
   uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
   uint32_t row_in;    /* bit k: input k has extent 1 along the axes */
+  const char *twin;   /* the op that a call which gives a further parameter, behind keepdims, goes to; NULL: it has none */
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
   uint8_t results[QN_DTYPE_COUNT];                /* the dtype of outputs without one of their own */
 } qn_row_op;
@@ -113,7 +119,7 @@ typedef struct qn_row_op {
 /* The row of an op of this kind; NULL: it is of another. */
 const qn_row_op *qn_row_op_of(const qn_builtin *builtin);
 
-/* The number of its first parameters, which give the shape: axes, keepdims. */
-static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced; }
+/* The number of its first parameters, which no kernel of its own has: axes, keepdims, that of the twin. */
+static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced + (row->twin != NULL); }
 
 #endif
