@@ -180,7 +180,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
-  if (!is_here && info->n_out > 1)
+  if (!is_here && (info->n_out > 1 || op->fused)) /* op->fused: of a spec */
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
