@@ -49,7 +49,7 @@ row "reduce_log_sum" {
 
 row "vector_norm" {
   doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
-  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 },
+  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 }, special = { 2, "reduce_l2" },
   body = [[
     f64 a = abs((f64)x);
     f64 p = (f64)ord;

@@ -160,12 +160,11 @@ local function packed_program(types, op, K, dag)
   local program, value_number, parts = rows.stages(types, dag), kinds.of(op).value_number, {}
   local function index(name) return types.by_name[name].index end
   local function put(...) parts[#parts + 1] = string.pack(...) end
-  local slots, row_types, kind = {}, {}, kinds.of(op)
+  local slots, row_types = {}, {}
   for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
-  local slot_type = kind.param_type and kind.param_type(types, op, K) or K
+  local slot_type = kinds.of(op).param_type and kinds.of(op).param_type(types, op, K) or K
   for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
-  local empty_value = math.type(op.empty) and op.empty or nil
-  put("<I4I4d", index(slot_type), empty_value and 1 or 0, empty_value or 0)
+  put("<I4I4d", index(slot_type), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
   parts[#parts + 1] = packed_numbers(slots) .. packed_numbers(row_types) .. string.pack("<I4", #program.stages)
   for number_of, stage in ipairs(program.stages) do
     local values, dtypes = {}, {}
@@ -178,14 +177,13 @@ local function packed_program(types, op, K, dag)
     put("<s4I4I4I4", stage.dag and stage_text.kernel_name(op, K, number_of) or "", stage.is_row and 1 or 0, stage.is_again and 1 or 0, #stage.ins)
     parts[#parts + 1] = packed_numbers(values) .. packed_numbers(dtypes) .. string.pack("<I4", #stage.reduces)
     for _, reduce in ipairs(stage.reduces) do
-      local empty, from, states = reduce.op.reducer.empty, { value_number(reduce.from) }, { index(reduce.type) }
+      local flags = (reduce.op.reducer.empty and 1 or 0) | (op.empty == "identity" and 2 or 0)
+      local none, from, states = kinds.of(reduce.op).of_none(types, reduce.op, reduce.type), { value_number(reduce.from) }, { index(reduce.type) }
       for k, value in ipairs(reduce.others) do from[k + 1] = value_number(value) end
       local combine = expr.combine(dag.model, reduce.op, reduce.type)
       for k, part in ipairs(combine.parts or {}) do states[k] = index(part.type) end
       put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
-          twin_of(dag.model, reduce.op, reduce.type), reduce.to, empty and 1 or 0,
-          item_bits(types.by_name[reduce.type], kind.of_none(types, reduce.op, reduce.type)))
-      put("<I4", op.empty == "identity" and 1 or 0)
+          twin_of(dag.model, reduce.op, reduce.type), reduce.to, flags, item_bits(types.by_name[reduce.type], none))
       parts[#parts + 1] = packed_numbers(from) .. packed_numbers(states)
     end
   end

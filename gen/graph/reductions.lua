@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Calls of reductions: scope.lua's method for NAME(x) in the body of a row op. The value of a reduction is a node "reduce", with `reducer`,
--- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts is as many nodes over
--- the same arguments, with `group`, the list of them all. index: in a host's
--- expression, which axes.
+-- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts has a node for each
+-- part, over the same arguments; `group` is the list of these nodes. `index` of a node: which axes, in a host's expression.
 
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -14,7 +13,7 @@ local M = {}
 
 local Scope, node_of, dtype_of, is_weak = scope.Scope, scope.node_of, scope.dtype_of, weak_of.is_weak
 
--- The body of a list of bodies for a dtype.
+-- The body for a dtype: its own, its kind's, or that for all.
 local function body_for(types, bodies, dtype)
   local t = types.by_name[dtype]
   return bodies[dtype] or bodies[t.kind == "float" and "floating" or t.kind] or bodies.any

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The DAG of a body that reduces -> its stages. A node is an element (it varies along the reduced axes) or a row value. Its level is the
--- number of reductions below it. Stage p computes, element by element, what the reductions of level p add up; a stage of row values
--- between two of elements computes what the elements need of a row; the last stage computes the outputs. Elements that several stages
--- need are computed again by each, but for one: see `kept`. Knows no C.
+-- number of reductions below it. Stage p computes, element by element, the arguments of the reductions of level p. Between two stages of
+-- elements a stage of row values computes what the second one needs of the results. The last stage computes the outputs. Elements that
+-- several stages need are computed again by each, but for one: see `kept`. Knows no C.
 
 local dag_of = require "gen.graph.dag"
 

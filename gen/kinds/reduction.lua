@@ -7,9 +7,10 @@
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
 -- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
 -- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
--- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
--- "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: a state, a byte of this value, which combined
--- with any other is itself; what follows it is not read. `repeats = true`: a state combined with itself is itself, and the order is free.
+-- `finds = "max"` or "min": the state is an element and its index, and the result the first NaN, or else the first of the largest
+-- (smallest); the kernel searches for it. "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: states
+-- are bytes, and a byte of this value combined with any other is itself, so what follows it is not read. `repeats = true`: a state
+-- combined with itself is itself, and the order is free.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"

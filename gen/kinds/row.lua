@@ -23,15 +23,15 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
-M.schema = { result = "string", empty = "number string", bound = "string table" }
+M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
 -- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
 local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
 
--- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
--- dtype is computed in.
+-- The dtype of the accumulators of a reduction over elements of a dtype. op.accumulate: "wide", integers as 64 bits; a dtype; nil, the
+-- dtype that the elements are computed in.
 function M.accumulator(types, op, dtype)
   local t, wanted = types.by_name[dtype], op.accumulate
   if wanted ~= "wide" then return wanted or t.compute end
@@ -52,7 +52,8 @@ end
 local WORDS = { wide = true, floating = true }
 
 -- What is wrong with its fields, or nil.
-function M.trouble(fields, _, types)
+function M.trouble(fields, is_builtin, types)
+  if fields.special and not is_builtin then return "special: only the library's own ops may stand for each other" end
   for _, field in ipairs { "accumulate", "result" } do
     local word = fields[field]
     local t = types.by_name[word or ""]
@@ -66,11 +67,12 @@ function M.trouble(fields, _, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
+-- special = { value, "OP" }: where its first parameter has this value, it is OP(x), bit by bit.
 function M.declare(op, fields, bodies)
-  op.result, op.empty, op.bound = fields.result, fields.empty, fields.bound and bodies "bound"
+  op.result, op.empty, op.bound, op.special = fields.result, fields.empty, fields.bound and bodies "bound", fields.special
 end
 
--- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
+-- Its class, and the parameters that give the shape. Both depend on whether its outputs are reduced, which its body says.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
 function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
 
@@ -90,9 +92,9 @@ end
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
 function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
 
--- The dtype of an op's own parameters where it computes in K: that of results, where these are wider.
+-- The dtype of an op's own parameters where it computes in K: of the library's own ops that of results, where these are wider.
 function M.param_type(types, op, K)
-  return op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
+  return op.builtin and op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
 end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
@@ -171,6 +173,14 @@ local function numbers(...)
   return #list > 0 and "(const uint8_t[]){" .. table.concat(list, ", ") .. "}" or "NULL"
 end
 
+-- The program that another op has for a value of the first parameter, and that value's bits.
+local function special_of(types, op, t, context)
+  local other = op.special and string.format("program_%s_%s", op.special[2], t.name)
+  if not other or not context.programs[other] then return "NULL, 0" end
+  local bits = types.by_name[M.param_type(types, op, t.name)].bits
+  return string.format("&%s, 0x%xu", other, string.unpack("<I" .. bits // 8, string.pack(bits == 64 and "<d" or "<f", op.special[1])))
+end
+
 -- The row of an op beside its qn_builtin, and the name of the field's value. context: upper (a dtype's constant), reducer_of (key ->
 -- its index), built (dtypes)
 function M.own_rows(types, op, records, context)
@@ -182,6 +192,7 @@ function M.own_rows(types, op, records, context)
     local program = records.programs[t.name]
     if program then
       local stages, slots, row_types = {}, {}, {}
+      context.programs[string.format("program_%s_%s", op.c_name, t.name)] = #own == 0
       for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(M.param_type(types, op, t.name))) end
       for k, name in ipairs(program.row_types) do row_types[k] = context.upper(name) end
       for k, stage in ipairs(program.stages) do
@@ -200,11 +211,11 @@ function M.own_rows(types, op, records, context)
       end
       out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
                                     table.concat(stages, "\n"))
-      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %d};", op.c_name, t.name,
+      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %s, %d};", op.c_name, t.name,
         op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
         #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(math.type(op.empty) and op.empty or 0),
         #stages, #row_types,
-        #slots, math.type(op.empty) and 1 or 0,
+        #slots, math.type(op.empty) and 1 or 0, special_of(types, op, t, context),
         program.kept and value_number(program.kept) or 0)
     end
   end

@@ -15,7 +15,7 @@ M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.has_own_entry, M.has_own_nest = true, true
-M.uses = "row"
+M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number", finds = "string" }
@@ -27,7 +27,7 @@ local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts" }
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
-  if fields.finds ~= nil and not is_builtin then return "finds: only the library's own scans find places in this version" end
+  if not is_builtin and (fields.outputs or fields.finds) then return "only the library's own scans have a second output" end
   if (fields.outputs ~= nil) ~= (fields.finds ~= nil) or fields.finds and not COMPARED[fields.finds] then
     return "finds: expected \"max\" or \"min\", and outputs of which the second has the places"
   end
@@ -98,6 +98,7 @@ end
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
   local records, is_made = {}, {}
+  if op.finds then return records, true end -- places are found on the CPU only
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)

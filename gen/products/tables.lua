@@ -112,7 +112,7 @@ function M.kinds(ops)
   for _, op in ipairs(ops or {}) do
     local kind = kinds.of(op)
     set[kind.runtime or kind.name] = true
-    set[kind.uses or kind.name] = true
+    if kind.runtime_needs then set[kind.runtime_needs] = true end
   end
   return set
 end
@@ -365,7 +365,7 @@ end
 
 local function op_rows(types, ops, built, records_of, devices, packs, is_library)
   local out, rows, is_there = {}, {}, {}
-  local context = { upper = upper, built = built, reducer_of = {}, number = float_text }
+  local context = { upper = upper, built = built, reducer_of = {}, programs = {}, number = float_text }
   local n_reducers = 0
   for _, record in ipairs(packs) do
     if record.reducer and not context.reducer_of[record.reducer] then

@@ -53,7 +53,8 @@ def _joined(x, axis, count):
 
 def vecdot(x1, x2, /, *, axis=-1, keepdims=False, out=None, dtype=None, stream=None):
     """The sum of x1 * x2 along an axis, which counts in the shape that they broadcast to. Integers are multiplied and added as 64
-    bits, modulo 2^64. The op of this name, quern.op("vecdot"), takes all axes unless axis= says otherwise."""
+    bits, modulo 2^64. The op of this name, quern.op("vecdot"), takes all axes unless axis= says otherwise; the function of
+    quern.array_api gives the dtype that x1 and x2 promote to."""
     return _quern.vecdot(x1, x2, axis=axis, keepdims=keepdims, out=out, dtype=dtype, stream=stream)
 
 

@@ -33,8 +33,8 @@ static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes,
       return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d is given twice", info->name, axis);
     *bits |= 1u << (missing + d);
   }
-  /* Along the axes the argument must have all elements that the call has: another argument's are not its own, nor are those behind
-   * another reduction. */
+  /* Along the axes an argument must have the extents of the call. Only inputs that it reads count, and only outside of other
+   * reductions: it does not vary along the axes by what these have reduced. */
   for (int32_t d = 0; d < operands->ndim; d++) {
     int is_whole = operands->shape[d] == 1;
     for (int32_t k = 0; k < info->n_in; k++) {

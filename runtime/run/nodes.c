@@ -8,13 +8,12 @@
 
 #include "core/base/status.h"
 #include "core/op/kind.h"
-#include "core/row/row_program.h"
 #include "lang/op_lines.h"
 
 /* A call of an op of several outputs, or of the kernel of a stage. The values of its outputs share it. */
 typedef struct results_of {
   int32_t value; /* the first of these values */
-  int32_t nodes[QN_ROW_MAX_VALUES];
+  int32_t nodes[QN_MAX_OPERANDS]; /* a stage of a row may have more outputs than an op */
 } results_of;
 
 typedef struct builder {

@@ -31,7 +31,8 @@ static const spec_reducer *reducer_of(const void *params) {
 /* The size of a part of a state. */
 static int64_t part_size(const qn_reducer *by, int32_t part) { return qn_dtype_infos[qn_reducer_dtype(by, part)].size; }
 
-/* ptr: the parts of `count` left states, of right ones, of results, which may be the left ones; contiguous. By the interpreter. */
+/* Combines `count` pairs of states by the interpreter. ptr: the parts of the left states, of the right ones, and of the results, which may
+ * be the left ones. All are contiguous. */
 static void interpret(const spec_reducer *of, char *const *ptr, int64_t count) {
   const qn_reducer *by = &of->reducer;
   const qn_row_steps *steps = &of->code.steps;
@@ -123,7 +124,7 @@ static void chunk_nodes(const spec_reducer *of, char *const *x, int64_t chunks, 
   }
 }
 
-/* Joins nodes that lie one behind the other to the first, pair by pair. All have all lanes. */
+/* Joins successive nodes, pair by pair, until the first one is the node of all. Each of them has all lanes. */
 static void join_nodes(const spec_reducer *of, char *nodes, int64_t n, int64_t node_bytes) {
   for (int64_t apart = 1; apart < n; apart *= 2) {
     char *left[QN_ROW_MAX_PARTS], *right[QN_ROW_MAX_PARTS];
@@ -135,7 +136,7 @@ static void join_nodes(const spec_reducer *of, char *nodes, int64_t n, int64_t n
   }
 }
 
-/* The lanes of a node become its first one. */
+/* Combines the lanes of a node; the result is in its first lane. */
 static void join_lanes(const spec_reducer *of, char *node, int64_t lanes) {
   const int64_t none[QN_ROW_MAX_PARTS] = {0};
   for (int64_t half = QN_ROW_LANES / 2; half > 0; half /= 2) {
@@ -148,7 +149,7 @@ static void join_lanes(const spec_reducer *of, char *node, int64_t lanes) {
   }
 }
 
-/* The node of a row of `count` elements becomes the lowest of `nodes`. */
+/* Reduces a row of `count` elements; its node is the first of `nodes`. */
 static void reduce_row(const spec_reducer *of, char *const *x, int64_t count, char *nodes) {
   const qn_reducer *by = &of->reducer;
   int64_t bytes = 0;
@@ -207,7 +208,7 @@ static void carried(const spec_reducer *of, const char *carry, char *to, int64_t
   combine_rows(of, ptr, none, n, 1);
 }
 
-/* The prefixes of whole segments, and of a last one of `rest` elements: of all segments at once, lane by lane. */
+/* The prefixes within segments, and within a last one of `rest` elements: of all segments at once, element by element. */
 static void scan_segments(const spec_reducer *of, char *x, int64_t whole, int64_t rest) {
   const int64_t size = part_size(&of->reducer, 0), n = whole + (rest > 0);
   char before[SEGMENTS_AT_ONCE * 8], now[SEGMENTS_AT_ONCE * 8];

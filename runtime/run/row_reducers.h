@@ -7,7 +7,7 @@
 #include "run/stage_code.h"
 #include "toolchain/spec_ops.h"
 
-/* A context's, of which each is made once. */
+/* The reducers of a context; each is made once. */
 typedef struct qn_row_reducers {
   struct spec_reducer *first;
 } qn_row_reducers;

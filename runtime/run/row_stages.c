@@ -12,7 +12,7 @@
 #include "core/base/status.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
-#define STAGE_BYTES 16 /* of the accumulators of a stage's reductions, together */
+#define STAGE_BYTES 16 /* the most bytes of one accumulator of each reduction of a stage, together */
 
 /* A stage's code and the memory that it points to. */
 typedef struct stage_memory {
@@ -117,7 +117,7 @@ static quern_status find_levels(builder *b) {
 
 /* ---- A stage ---- */
 
-/* Marks the values that `roots` need, behind results of reductions: number[i] is 1. */
+/* Marks what a stage computes for `roots`: number[i] = 1. Results of reductions are its inputs; what is before them is not marked. */
 static void mark(builder *b, int32_t n, const int32_t *roots) {
   memset(b->number, 0, (size_t)b->typed->n_values * sizeof *b->number);
   for (int32_t k = 0; k < n; k++) b->number[roots[k]] = 1;
@@ -129,7 +129,7 @@ static void mark(builder *b, int32_t n, const int32_t *roots) {
   }
 }
 
-/* The values marked as an expression of their own: the stage's inputs are tensors and results of reductions. */
+/* The marked values, as an expression of their own whose inputs are tensors and results of reductions. */
 static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_stage *stage, stage_memory *memory) {
   const int32_t n_values = b->typed->n_values;
   mark(b, n, roots);
@@ -201,8 +201,8 @@ static int begins_reduction(const builder *b, int32_t level, int32_t i) {
   return value_at(b, i)->kind == QN_VALUE_REDUCE && b->level[i] == level + 1 && first_of_reduction(b, i) == i;
 }
 
-/* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
- * reduced, is certain to hold. n: how many. */
+/* Where one stage's reductions of a level end, which begin at value `first`: a stage has as many as are certain to fit its scratch, with
+ * their nodes and what they reduce. n: their number. */
 static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
   int32_t bytes = 0, i = first;
   for (*n = 0; i < b->typed->n_values; i++) {

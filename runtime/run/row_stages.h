@@ -10,7 +10,7 @@
 typedef struct qn_row_reduction {
   int32_t axes;    /* its number in qn_expression.axes */
   uint32_t inputs; /* bit k: its argument depends on input k */
-  uint32_t elements; /* likewise, behind no other reduction */
+  uint32_t elements; /* bit k: it reads input k outside of other reductions */
 } qn_row_reduction;
 
 typedef struct qn_row_stages qn_row_stages;

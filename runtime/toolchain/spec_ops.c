@@ -76,13 +76,13 @@ static void read_reduce(packed_reader *r, qn_spec_program *p, char **strings, si
   reducer->combine = read_string(r, strings, bytes);
   reducer->twin = read_string(r, strings, bytes);
   const uint8_t to = (uint8_t)read_u32(r);
-  reducer->has_empty = (uint8_t)read_u32(r);
+  const uint32_t flags = read_u32(r); /* has_empty, takes_none */
+  reducer->has_empty = flags & 1;
   reducer->empty = read_number(r, 8);
-  const uint8_t takes_none = (uint8_t)read_u32(r);
   if (read_list(r, from, QN_ROW_MAX_PARTS) < 1) r->is_short = 1;
   reducer->n_parts = (uint8_t)read_list(r, reducer->parts, QN_ROW_MAX_PARTS);
   qn_row_reduce *reduce = &p->reduces[p->n_reduces++];
-  *reduce = (qn_row_reduce){.from = from[0], .to = to, .takes_none = takes_none};
+  *reduce = (qn_row_reduce){.from = from[0], .to = to, .takes_none = flags >> 1 & 1};
   memcpy(reduce->others, from + 1, sizeof reduce->others);
 }
 

@@ -60,7 +60,7 @@ template <typename By> struct q_tree {
   typename By::T top; /* the node that came last */
   bool is_there;      /* the top has this lane */
 
-  /* The top is number `index` of its level, and the last one or not: joins it with those of which it is the right side. */
+  /* The top is number `index` of its level; is_last: the level ends with it. Joins it with the waiting nodes whose right side it is. */
   template <typename X> Q_FN void settle(X index, bool is_last) {
     for (; (index & 1) || (is_last && index); index >>= 1) {
       if (!(index & 1)) continue;
@@ -70,7 +70,7 @@ template <typename By> struct q_tree {
     }
   }
 
-  /* Takes the nodes of a level, in their order. After the last one the top is the lane's total. */
+  /* Adds the next node of a level; nodes come in their order. After the last one the top is the lane's total. */
   template <typename X> Q_FN void put(X index, bool is_last, bool has_lane, typename By::T node) {
     top = node;
     is_there = has_lane;
@@ -78,7 +78,7 @@ template <typename By> struct q_tree {
     if (!is_last) waiting[n++ * pitch] = top;
   }
 
-  /* Takes the nodes of a range's leaves, likewise. */
+  /* Adds the node of the next leaf of a range, likewise. */
   template <typename A, typename X> Q_FN void take(const A &args, const q_range<X> &range, X leaf, u32 lane, typename By::T node) {
     X segment = q_segment_of(args, leaf);
     const X chunk = q_chunk_of(args, leaf, segment);

@@ -32,6 +32,7 @@ static const char *const texts[] = {
     "v = sum(x + y@) > 0 ? x : z",
     "s = sum(sum(x * y@) * x + 1@)",
     "s = max(x@)",
+    "s = sum((f64)x@) + prod((f64)x@) * max((f64)x@) - min((f64)x@) + sum((f64)x * x@)",
 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
@@ -162,7 +163,7 @@ int main(void) {
   if (text && (sscanf(text, "%d/%d", &shard, &n_shards) != 2 || n_shards < 1)) bail("QUERN_TEST_SHARD=%s", text);
   device_begin();
   const int day = is_on_gpu() ? -1 : test_part(3);
-  quern_ctx *cpu = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 2});
+  quern_ctx *cpu = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 1});
   quern_ctx *gpu = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
   for (int i = 0; i < N_TEXTS; i++) {
     static const ref_dtype dtypes[] = {REF_F32, REF_F16, REF_F64, REF_BF16};

@@ -23,7 +23,7 @@ struct q_by_cumulative_sum_f32 {
 };
 
 /* cumulative_sum: (dsl/scan.lua:5, templates/cuda/scan.cu.in) */
-extern "C" __global__ void __launch_bounds__(256, 1) qc_cumulative_sum_f32_f32_nd_ss(const __grid_constant__ q_scan_2_32 args) {
+extern "C" __global__ void __launch_bounds__(256, 2) qc_cumulative_sum_f32_f32_nd_ss(const __grid_constant__ q_scan_2_32 args) {
   /* A block has 16 chunks of 256 elements at a time, its slots: of one row, or of 2, 4, 8 or 16. A thread has a segment of 16. A launch
    * does all of a row's work, or a step of it: 1, the totals of chunks; 2, what comes before each chunk of a span, and the totals of spans;
    * 3, what comes before each span; 4, the results. */

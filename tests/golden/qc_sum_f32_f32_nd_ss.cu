@@ -38,7 +38,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_sum_f32_f32_nd_ss(const 
   /* A group has a range of its own, or takes every `spread`-th leaf. A launch runs all stages, or a step of one: 0, it reduces ranges of
    * rows to nodes; 1, nodes to fewer; 2, to results. */
   const bool is_own = ((u32)args.flags & 4) != 0;
-  const u32 stage = (u32)args.stage, step = (u32)args.step, of_stack = is_own ? groups : tile_rows, stack = is_own ? group : tile_row;
+  const u32 stage = (u32)args.stage, step = (u32)args.step;
+  const u32 of_stack = is_own ? groups : tile_rows, stack = is_own ? group : tile_row;
   const u32 at_waiting = is_turned ? lane * of_stack + stack : stack * 16 + lane;
   const u32 n = (u32)args.joined, leaves = (u32)args.leaves, units = (u32)args.units;
   __shared__ f32 node_0_f32[512], waiting_0_f32[128 * 16];

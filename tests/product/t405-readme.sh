@@ -114,6 +114,14 @@ have = {o["name"] for o in json.load(open("project/build/list.json")) if not o["
 said = set(open("ops").read().split())
 assert have == said, have ^ said' >said 2>&1
 ok $? 'OPS.md names every op'
+python3 -c '
+import json, re, sys
+page = open(sys.argv[1]).read()
+names = [o["name"] for o in json.load(open("project/build/list.json")) if "axes" in o["params"]]
+names = [name for name in names if not re.search("_backward|_initial$|_last$", name)]
+missing = [name for name in names if not re.search(r"`%s\b" % name, page)]
+assert len(names) > 40 and not missing, missing' "$source/docs/reductions.md" >said 2>&1
+ok $? 'docs/reductions.md names every op over axes'
 for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen|docs|bench|python)/[a-z0-9_./-]*`' "$source"/*.md "$source/docs/architecture.md" \
   "$source"/docs/internals/*.md | cut -d'`' -f2); do
   [ -e "$source/$word" ] || ls "$source/$word".* >/dev/null 2>&1 || echo "$word"

@@ -214,7 +214,8 @@ local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
   if record.by then
     local values = record.by.values(for_rows, types, entry, parsed, tables)
-    values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32", resident_blocks(dag_of.order(dag.outputs))
+    values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32",
+      values.resident or resident_blocks(dag_of.order(dag.outputs))
     values.arguments = arguments_name(M.arguments_shape(record, #dag.params))
     return values
   end

@@ -17,6 +17,7 @@ local M = {}
 
 M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
 M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_pieces.h
+local SHARED_BYTES = 47 * 1024 -- of a block: 48 KB need no leave
 local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_pieces.h
 local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/simt/row_pieces.h
 
@@ -164,7 +165,7 @@ function M.values(kit, types, entry, parsed, tables)
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
   local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = 0,
-                   is_held = false }
+                   nodes = 512, is_local = false, is_held = false }
   local used, others = operands_of.used(dag), { "k" }
   for _, o in ipairs(list) do
     o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
@@ -267,6 +268,8 @@ function M.values(kit, types, entry, parsed, tables)
       end
       for nth, reduce in ipairs(stage.reduces) do
         local element, by, totals = types.by_name[reduce.type].c, M.reducer_name(reduce), {}
+        local state_bytes = 8 * (1 + #reduce.others)
+        if #reduce.others == 0 then state_bytes = types.by_name[reduce.type].size end
         local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
         local is_state = #reduce.others > 0
         if is_state then
@@ -289,15 +292,22 @@ function M.values(kit, types, entry, parsed, tables)
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
           shared[nth][element] = true
-          table.insert(values.reducers, { number = nth - 1, element = element })
+          table.insert(values.reducers, { number = nth - 1, element = element, bytes = state_bytes })
         end
       end
     end
     made.has_place = stage.is_row ~= true and reads_place(stage)
     values.stages[#values.stages + 1] = made
   end
+  -- Of many reductions in one stage the nodes that wait are in each thread's own memory.
+  local bytes = 0
+  for _, r in ipairs(values.reducers) do bytes = bytes + r.bytes * (values.nodes + M.SLOTS * 16) end
+  if bytes > SHARED_BYTES then values.nodes, values.is_local = 256, true end
   for _, stage in ipairs(values.stages) do
-    for _, r in ipairs(stage.reduces) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
+    for _, r in ipairs(stage.reduces) do
+      r.number = r.number .. "_" .. r.element:gsub("::", "_")
+      r.waiting = "waiting_" .. r.number .. (values.is_local and ", 1" or " + at_waiting, of_stack * 16")
+    end
   end
   for _, r in ipairs(values.reducers) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
   return values

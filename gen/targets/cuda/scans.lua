@@ -56,6 +56,7 @@ function M.values(kit, types, entry)
   local node = { type = A }
   return { input = list[1].element, output = list[2].element, state = types.by_name[A].c, by = rows.reducer_name(record.program.reduces[1]),
            input_line = kit.input_text(types, list[1], node, "got", nil, false), value = kit.output_text(types, list[2], node, "v1"),
+           resident = types.by_name[A].size < 8 and 2 or 1, -- 2 blocks of a multiprocessor: at most 128 registers a thread
            zero = "0" }
 end
 

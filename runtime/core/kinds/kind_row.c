@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kind_row.c: ops that reduce over axes. The first parameters of such an op give its shape: `axes`, and, where its outputs are reduced,
- * `keepdims`. They are no parameters of kernels; the number of elements of a row follows those. */
+ * `keepdims`. Kernels do not have these; they have the op's own parameters, then the number of elements of a row. */
 #include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/row/row_call.h"
@@ -43,7 +43,7 @@ static quern_status shape_param(const quern_op_info *info, int32_t k, const quer
   return status;
 }
 
-/* Refuses an input that is declared constant along the axes, and is not. */
+/* Refuses an input that is declared `row` and has other extents than 1 along the axes. */
 static quern_status check_row_inputs(const quern_op_info *info, const qn_row_op *row, const qn_row_operands *operands) {
   for (int32_t k = 0; k < info->n_in; k++) {
     const qn_tensor *in = &operands->tensor[k];

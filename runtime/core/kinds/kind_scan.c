@@ -2,8 +2,9 @@
  *
  * kind_scan.c: ops whose results combine the elements up to each one along an axis. The parameters give the axis, as a bit, and the shift
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
- * reverse (from the end). The first scans n elements into n of n + 1 results, the second n - 1 into the last of n; reverse negates the
- * strides. So the walk always scans a nest whose first dimension is the axis. A second output has the places of the values, from -1 on. */
+ * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
+ * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan, of a nest whose first dimension is the axis.
+ * A second output has the places of the values; -1: before the first. */
 #include "core/kinds/kind_scan.h"
 
 #include <stdlib.h>
@@ -180,7 +181,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
-  if (!is_here && (info->n_out > 1 || op->fused)) /* op->fused: of a spec */
+  if (!is_here && (info->n_out > 1 || op->fused || call->scan->by)) /* places, and scans of specs */
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
@@ -222,7 +223,8 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  const uint32_t is_empty = !is_here && extent == 0; /* a device has rows to store the results of no elements in */
+  /* A device has rows to store the results of no elements in. */
+  const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
   qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
   set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
@@ -238,7 +240,8 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
                                                           const quern_call *given, int needs_data, qn_decision *decision) {
   scan_call call;
   quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
-  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
+  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements)
+    decision->nest.n_elements = 1; /* there is something to do */
   return status;
 }
 

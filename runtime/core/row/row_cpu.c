@@ -8,17 +8,28 @@
 #include "core/row/row_call.h"
 #include "core/row/row_engine.h"
 
-static quern_status plan_rows(const qn_decision *decision, qn_row_job *job) {
-  return qn_row_plan(decision->of_kind, decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
+static const qn_row_program *program_of(const qn_decision *decision, const qn_params *params) {
+  const qn_row_program *program = decision->of_kind;
+  return program->special && params->slot[0] == program->special_of ? program->special : program;
+}
+
+static quern_status plan_rows(const qn_decision *decision, const qn_params *params, qn_row_job *job) {
+  return qn_row_plan(program_of(decision, params), decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
 }
 
 static void run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
-  qn_row_run(job, ref, params, job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL);
+  qn_slices *const slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
+  if (job->program == decision->of_kind) {
+    qn_row_run(job, ref, params, slices);
+    return;
+  }
+  const qn_params none = {.slot = {(uint64_t)decision->count}};
+  qn_row_run(job, ref, &none, slices);
 }
 
 static quern_status row_call(const qn_decision *decision, const quern_call *call) {
   qn_row_job job;
-  quern_status status = plan_rows(decision, &job);
+  quern_status status = plan_rows(decision, &decision->params, &job);
   (void)call;
   if (status == QUERN_OK) run_rows(decision, &job, decision->nest.ref, &decision->params);
   return status;
@@ -28,7 +39,7 @@ static quern_status row_prepare(const qn_decision *decision, const quern_call *c
   qn_row_job *job = malloc(sizeof *job);
   (void)call;
   if (!job) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
-  quern_status status = plan_rows(decision, job);
+  quern_status status = plan_rows(decision, &decision->params, job);
   if (status) {
     free(job);
     return status;
@@ -39,8 +50,15 @@ static quern_status row_prepare(const qn_decision *decision, const quern_call *c
 
 static quern_status row_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
                                const quern_call *call) {
+  const qn_row_job *job = (const qn_row_job *)prepared;
+  qn_row_job again;
   (void)call;
-  run_rows(decision, (const qn_row_job *)prepared, ref, params);
+  if (job->program != program_of(decision, params)) { /* parameters other than those prepared */
+    quern_status status = plan_rows(decision, params, &again);
+    if (status) return status;
+    job = &again;
+  }
+  run_rows(decision, job, ref, params);
   return QUERN_OK;
 }
 
@@ -92,14 +110,14 @@ static void explain_tier(const qn_row_program *program, const char *path, qn_str
 }
 
 static quern_status row_explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
-  const qn_row_program *program = decision->of_kind;
+  const qn_row_program *program = program_of(decision, &decision->params);
   qn_row_job job;
   (void)call;
   if (decision->nest.n_elements == 0) {
     qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
     return QUERN_OK;
   }
-  quern_status status = plan_rows(decision, &job);
+  quern_status status = plan_rows(decision, &decision->params, &job);
   if (status) return status;
   explain_tier(program, path_words[job.path], buf);
   int32_t n_passes = 0;

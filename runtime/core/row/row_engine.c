@@ -26,9 +26,9 @@ static int is_skipped(const qn_row_job *job, int32_t i) {
 
 /* ---- A stage of elements ---- */
 
-/* A part of the rows of a tile: elements [first, first + count), offset: of each operand to the segment in its row. */
+/* The elements [first, first + count) of one segment, in each row of a tile. */
 typedef struct stage_part {
-  const int64_t *offset; /* bytes, [operands]; NULL: 0 */
+  const int64_t *offset; /* [operands], in bytes: from a row's beginning to the segment; NULL: 0 */
   int64_t first, count;
   int64_t place; /* of the segment's first element in the row */
 } stage_part;
@@ -67,7 +67,7 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   return (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
 }
 
-/* is_forced: `from` is a block although the output lies as one. */
+/* Stores a block in the output. If the output is direct, the results are there already, unless is_forced: then `from` is a block, too. */
 static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
@@ -90,12 +90,13 @@ static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *
   frame->top = before;
 }
 
-/* Whether a stage may write its output number `index` where it lies: interpreted steps may read inputs after that. */
+/* Whether a stage may write output `index` straight to the tensor, which may also be an input. Interpreted steps may not if they read
+ * inputs after that. */
 static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a portion of a part, which begins at element `begin` of the temporaries. */
+/* Runs the kernel of a stage of elements over a portion of a part; element `begin` of the temporaries is the portion's first one. */
 static void compute_portion(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
@@ -166,7 +167,7 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
-/* The elements that a reduction reads, after the stage's kernel: of each part. */
+/* Where a reduction reads its elements, after the stage's kernel has run: a place for each part of the state. */
 static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
   if (frame->job->narrow[reduction]) {
     const qn_row_part rows = part_of(frame, reduce->from, part);
@@ -186,7 +187,7 @@ static qn_kernel *elements_kernel(const qn_row_job *job, int32_t reduction) {
   return job->narrow[reduction] ? job->narrow[reduction] : job->inner[reduction];
 }
 
-/* from, to: of each part. */
+/* Runs the kernel that reduces contiguous rows. from, to: a place for each part of the state. */
 static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
                       int64_t is_whole) { /* of several rows: nodes of one part */
   char *ptr[2 * QN_ROW_MAX_PARTS];
@@ -281,7 +282,7 @@ static row_range whole_row(const qn_row_job *job) {
   return (row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
 }
 
-/* Whether the new top node of a stage's only reduction decides the result: then it is all that there is. `there`: its accumulators. */
+/* Whether the new top node of a stage's only reduction decides the result; then it becomes the only node. there: its accumulators. */
 static int is_decided(const qn_row_stage *stage, node_stack *stack, int64_t there) {
   const qn_reducer *by = stack->by;
   if (!by->has_absorbing || stage->n_reduces > 1) return 0;
@@ -291,8 +292,8 @@ static int is_decided(const qn_row_stage *stage, node_stack *stack, int64_t ther
   return 1;
 }
 
-/* The node of elements [range.begin, range.end) of a segment, the joined axes at one index of the further ones, becomes the top of each
- * reduction's stack. Returns whether it decides the result. */
+/* Reduces elements [range.begin, range.end) of a segment. Their node becomes the top of each reduction's stack. A segment is the joined
+ * axes at one index of the further axes. Returns whether the node decides the result. */
 static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
                         row_range range) {
   const qn_row_job *job = frame->job;
@@ -321,10 +322,10 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
   return 0;
 }
 
-/* Segments along the first further axis that are reduced by one call, a power of two. */
+/* The segments along the first further axis that one call reduces: a power of two. */
 #define BATCH 16
 
-/* Whether all reductions of a stage read tensors as they lie: then segments may be reduced together. */
+/* Whether a stage has one reduction that reads a tensor directly: then several segments may be reduced by one call. */
 static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction) {
   const qn_row_stage *stage = &job->program->stages[at];
   if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 0;
@@ -333,7 +334,7 @@ static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction)
   return job->narrow[first_reduction] || qn_row_is_direct(job, reduce->from, reduce->by->dtype);
 }
 
-/* The node of `count` segments, up to BATCH of them, from one on whose index is a multiple of BATCH, becomes the top of the stack. */
+/* Reduces `count` segments, at most BATCH. Their node becomes the top of the stack. The first one's index is a multiple of BATCH. */
 static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stack, const int64_t *offset, int64_t count) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
@@ -363,8 +364,8 @@ static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reduc
   run_inner(job->inner[reduction], by, from, lanes_of(job->row), rows, to, 1);
 }
 
-/* Runs a stage of elements over part of a row, segment by segment, and its reductions: to row values, or, if `nodes` is not NULL, to the
- * nodes of its reductions, one after the other. */
+/* Runs a stage of elements and its reductions over part of a row, segment by segment. Sets the row values; or, if `nodes` is not NULL,
+ * stores the nodes of the reductions there, one after the other. */
 static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction, row_range range, char *nodes) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
@@ -417,7 +418,7 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
   frame->top = before;
 }
 
-/* Of blocks and of columns. */
+/* Runs all stages on a tile of the paths BLOCKS and COLUMNS. */
 static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
   int32_t reduction = 0;
@@ -521,7 +522,7 @@ static void run_row_slice(void *arg, int64_t i) {
 /* ---- Few rows: slices of each ---- */
 
 #define MOST_PARTS 16     /* of a row */
-#define PARTS_BYTES 2048  /* of their nodes */
+#define PARTS_BYTES 2048  /* of the nodes of all parts */
 
 /* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
 typedef struct split_row {

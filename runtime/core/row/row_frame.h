@@ -77,7 +77,7 @@ static inline void qn_row_both_parts(qn_kernel *both, const qn_reducer *by, char
   both(ptr, (const int64_t(*)[2])stride, extent, &(const qn_row_reducing){0, by});
 }
 
-/* Joins the top node, of which the first `there` accumulators are there, with the one below. */
+/* Joins the top node with the one below. there: how many accumulators the top one has. */
 static inline void qn_row_join(node_stack *stack, int64_t there) {
   char *left = stack->nodes + (stack->n - 2) * stack->bytes;
   if (stack->by && stack->by->n_parts > 1)
@@ -87,7 +87,7 @@ static inline void qn_row_join(node_stack *stack, int64_t there) {
   stack->n--;
 }
 
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
+/* Joins the top node, number `index` of the `count` of its level, with the waiting nodes whose right side is now complete. */
 static inline void qn_row_settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
   const int is_last = index + 1 == count;
   for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)

@@ -53,12 +53,12 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
   }
 }
 
-/* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
+/* The dtype of operand i of a stage's kernel; of a stage without a kernel the accumulator's. */
 static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
-/* Whether the last stage may read the kept value where the output will be. */
+/* Whether the kept value may lie in the output's place until the last stage reads it. */
 static int may_keep(const qn_row_program *program, const qn_row_job *job) {
   if (!program->kept) return 0;
   const qn_row_stage *last = &program->stages[program->n_stages - 1];
@@ -70,8 +70,8 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
- * what is not reduced: its part of a chunk's. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
+ * largest one. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
@@ -102,7 +102,7 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
   return most;
 }
 
-/* The variant that reduces the elements of a tensor as they are, of a narrower dtype; NULL: there is none. */
+/* The variant that reduces a tensor of a narrower dtype without a conversion before it; NULL: there is none. */
 static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_reduce *reduce) {
   if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from] || job->row < QN_ROW_LANES) return NULL;
   return reduce->by->narrow[job->dtype[reduce->from]];
@@ -178,7 +178,7 @@ static int32_t only_stage(const qn_row_program *program) {
   return found;
 }
 
-/* The most nodes that wait where n follow one another. */
+/* The most nodes of n successive ones that wait for their right neighbours at a time. */
 static int32_t waiting(int64_t n) {
   int32_t most = 0;
   while (n >> (most + 1)) most++;
@@ -248,9 +248,11 @@ static int64_t longest_row(const qn_row_program *program) {
   return (int64_t)1 << 35;
 }
 
-#define BESIDE 8 /* rows of a tile in BLOCKS whose elements lie beside each other */
+/* Rows of a tile in BLOCKS whose elements lie beside each other: the most, and the fewest. */
+#define MOST_BESIDE 16
+#define BESIDE 8
 
-/* Whether rows lie beside each other, so that BESIDE of them are taken together, chunk by chunk; a node has all its lanes then. */
+/* Whether rows lie beside each other, so that some are taken together, chunk by chunk; a node has all its lanes then. */
 static int are_beside(const qn_row_program *program, const qn_row_job *job) {
   const qn_nest *nest = job->nest;
   const int32_t kept = nest->n_reduced;
@@ -264,26 +266,35 @@ static int are_beside(const qn_row_program *program, const qn_row_job *job) {
   return are;
 }
 
-static int32_t levels_of_blocks(const qn_row_job *job) { return 3 + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK); }
+static int32_t levels_of_blocks(const qn_row_job *job) { return 1 + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK); }
 
 /* Bytes of scratch that BLOCKS takes for `rows` rows at a time, in chunks. */
 static int64_t bytes_of_blocks(const qn_row_program *program, const qn_row_job *job, int64_t rows) {
   return rows * (bytes_of_nodes(program) * levels_of_blocks(job) + bytes_a_row(program, job) + (int64_t)bytes_an_element(program, job, 1) * QN_ROW_CHUNK);
 }
 
-/* Plans BLOCKS of a chunk of BESIDE rows, if the program, the nest and the scratch allow it. Returns whether they do. */
+/* Plans BLOCKS of a chunk of several rows, if the program, the nest and the scratch allow it. Returns whether they do. */
 static int plan_beside(const qn_row_program *program, qn_row_job *job) {
   const uint8_t kept = job->is_kept;
   if (!are_beside(program, job)) return 0;
   job->is_kept = may_keep(program, job) ? 1 : 0;
-  if (bytes_of_blocks(program, job, BESIDE) > QN_ROW_SCRATCH - SLACK - bytes_of_steps(program)) {
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
+  for (job->rows = MOST_BESIDE; job->rows >= BESIDE; job->rows /= 2) {
+    job->portion = 0;
+    if (bytes_of_blocks(program, job, job->rows) <= room) break;
+    for (job->portion = QN_ROW_CHUNK / 2; job->portion > QN_ROW_CHUNK / 8; job->portion /= 2)
+      if (bytes_of_blocks(program, job, job->rows) <= room) break;
+    if (bytes_of_blocks(program, job, job->rows) <= room) break;
+  }
+  if (job->rows < BESIDE) {
     job->is_kept = kept;
+    job->portion = 0;
     return 0;
   }
   job->path = QN_ROW_BLOCKS;
-  job->rows = BESIDE;
   job->block = job->row < QN_ROW_CHUNK ? job->row : QN_ROW_CHUNK;
   job->n_levels = levels_of_blocks(job);
+  if (job->portion >= job->block) job->portion = 0;
   return 1;
 }
 
@@ -308,6 +319,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
+  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
+  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
@@ -329,7 +342,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
-    if (bytes == 0) {
+    if (job->rows > n_rows / job->most_slices) job->rows = n_rows / job->most_slices > 1 ? n_rows / job->most_slices : 1;
+    if (bytes == 0 && job->rows == 1) {
       job->has_parts = 1;
       job->block = job->row;
       job->n_levels = 2;
@@ -364,7 +378,5 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       break;
     }
   }
-  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
-  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   return QUERN_OK;
 }

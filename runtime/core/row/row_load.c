@@ -108,7 +108,7 @@ static void move_part(const qn_row_job *job, int32_t k, const qn_row_part *part,
              block + j * part->count * size, is_load);
 }
 
-/* Where a part's rows lie one behind the other, or there is one: converts without staging. */
+/* Whether the elements of a part lie without gaps, so that they are converted without staging. */
 static int is_dense(const qn_row_job *job, int32_t k, const qn_row_part *part) {
   return job->direct[k] && (part->rows == 1 || part->step == part->count * job->size[k]);
 }

@@ -14,13 +14,14 @@
 
 #define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
 
-#define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
+#define QN_ROW_FOUND 64    /* the fewest elements that are searched: templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
 struct qn_row_steps;
 
-/* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
- * one part after the other. A kernel has an operand for each part of its inputs, then of its outputs. */
+/* A reduction for one accumulator dtype. A node has room for QN_ROW_LANES states: first the accumulators of all states' first parts, then
+ * those of the next parts. Of fewer than 16 elements only the first states are set. A kernel has an operand for each part of its inputs,
+ * then of its outputs. */
 typedef struct qn_reducer {
   const char *name;
   /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
@@ -33,7 +34,7 @@ typedef struct qn_reducer {
   uint8_t has_empty;      /* 0: no elements are an error, but for a qn_row_reduce with takes_none */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
-  uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
+  uint8_t finds;          /* `inner` searches: of QN_ROW_FOUND or more elements it reads only the first index, which the others follow */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
   uint8_t has_absorbing;  /* accumulators of a byte: one with the value `absorbing` is the result, whatever else there is */
@@ -104,6 +105,9 @@ typedef struct qn_row_program {
   const qn_slot *slots;     /* the parameters of its kernels; the number of elements of a row, an i64, follows */
   double empty;      /* the result of no elements, if has_empty; else the stages give it */
   uint8_t n_stages, n_rows, n_slots, has_empty;
+  /* A program without parameters that gives the same bits where the first parameter's slot is special_of; NULL: there is none. */
+  const struct qn_row_program *special;
+  uint64_t special_of;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
 } qn_row_program;
 

@@ -87,7 +87,7 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
 
 /* Cuts rows, whatever workspace there is. items: 0: not known, since the kernel is not made yet. */
 static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
-  const int is_built = decision->called->builtin != NULL;
+  const int is_built = decision->called->builtin && !decision->called->fused; /* else its program is not the kernel's */
   qn_row_work work;
   if (qn_kind_of(decision->called)->is_scan) {
     pieces->rows.bytes = 0;
