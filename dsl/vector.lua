@@ -194,6 +194,6 @@ row "layer_norm_backward_affine" {
 row "rms_norm_backward_affine" {
   doc = [[The derivative of rms_norm_affine by weight, over the axes that rms_norm_affine does not normalize: the sum of grad * x * rstd; rstd,
     with extent 1 along the other axes, is 1 / sqrt(mean(x * x) + eps).]],
-  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))",
+  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))", grad = false,
   examples = { { grad = { 1, 2 }, x = { 3, 5 }, rstd = 0.5, out = 6.5 } },
 }
