@@ -170,6 +170,9 @@ function Scope:call_op(op, values, node, which)
     if input.type == "bool" then
       nodes[k] = self:condition(values[k], node)
     elseif input.type then
+      if self.keeps_dtypes and not is_weak(values[k]) and self:kind(values[k]) ~= "integer" then
+        self:fail(node, "%s: %s is %s, expected an integer", op.name, input.name, dtype_of(values[k]))
+      end
       nodes[k] = node_of(self:cast(self:settle(values[k], node), input.type))
     else
       operands[#operands + 1], where[#where + 1] = values[k], k

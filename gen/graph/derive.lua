@@ -217,7 +217,7 @@ function M.run(scope)
   of_node[grad] = scope.env.grad
   is_row[grad] = forward.is_reduced
   if kinds.of(forward).has_stages then
-    state.row_calls = {}
+    state.row_calls, state.axes = {}, scope.state.axes
     state.count = state.dag:node("param", "i64", {}, { index = #forward.params + 1, name = "count" })
     state.index = state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
     env.count, env.index = state.count, state.index

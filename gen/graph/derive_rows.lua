@@ -24,11 +24,14 @@ function Rows:is_row(node)
   return self.row[node]
 end
 
--- Whether a node depends on the one that is differentiated by.
+-- Whether a node depends on the one that is differentiated by, through floats.
 function Rows:depends(node)
   if self.dependent[node] == nil then
-    local depends = false
-    for _, arg in ipairs(node.args) do depends = depends or self:depends(arg) end
+    local depends, is_float = false, self.scope.state.types.by_name[node.type].kind == "float"
+    local call = self.call_of[node]
+    for k, arg in ipairs(is_float and (call and call.args or node.args) or {}) do
+      depends = depends or ((not call or k <= #call.op.inputs) and self:depends(arg))
+    end
     self.dependent[node] = depends
   end
   return self.dependent[node]

@@ -237,7 +237,7 @@ typedef struct rows {
   int32_t n_known;
   uint8_t is_row[QN_MAX_VALUES]; /* of values below n_known: whether it is constant along the axes */
   /* Of values up to `of`: */
-  uint8_t depends[QN_MAX_VALUES];   /* on `by` */
+  uint8_t depends[QN_MAX_VALUES];   /* on `by`, through floats */
   uint8_t is_target[QN_MAX_VALUES]; /* the result of a call, a row value that elements read, or `by` */
   uint8_t has_adjoint[QN_MAX_VALUES];
   int32_t adjoint[QN_MAX_VALUES]; /* -1: it is 1 */
@@ -364,13 +364,15 @@ static int find_targets(rows *r) {
   const walk *w = r->w;
   uint8_t *const is_reached = r->has_adjoint; /* until there are any */
   int any = 0;
-  for (int32_t i = 0; i <= r->of; i++) {
-    r->call_of[i] = -1;
-    r->depends[i] = i == r->by;
-    for (int32_t k = 0; k < value_of(w, i)->n_args; k++) r->depends[i] |= r->depends[argument(w, i, k)];
-  }
+  for (int32_t i = 0; i <= r->of; i++) r->call_of[i] = -1;
   for (int32_t k = r->n_calls - 1; k >= 0; k--)
     if (r->calls->list[k].result <= r->of) r->call_of[r->calls->list[k].result] = (int16_t)k;
+  for (int32_t i = 0; i <= r->of; i++) {
+    const qn_row_call *call = r->call_of[i] < 0 ? NULL : &r->calls->list[r->call_of[i]];
+    const int32_t n = call ? call->op->builtin->info.n_in : value_of(w, i)->n_args;
+    r->depends[i] = i == r->by;
+    for (int32_t k = 0; k < n && is_float(w, i); k++) r->depends[i] |= r->depends[call ? call->inputs[k] : argument(w, i, k)];
+  }
   is_reached[r->of] = 1;
   for (int32_t i = r->of; i >= 0; i--) {
     if (!is_reached[i] || !r->depends[i] || i == r->by) continue;

@@ -42,7 +42,7 @@ static void expand(const char *form, const char *axes, char *text) {
 static void text_axes(int ndim, int axes, char *text) {
   int n = 0, length = sprintf(text, "axis=(");
   for (int k = 0; k < ndim; k++)
-    if (axes >> k & 1) length += sprintf(text + length, "%s%d", n++ ? ", " : "", n % 2 ? k : k - ndim);
+    if (axes >> k & 1) length += sprintf(text + length, "%s%d", n++ ? ", " : "", k % 2 ? k : k - ndim);
   sprintf(text + length, n == 1 ? ",)" : ")");
 }
 
