@@ -123,7 +123,7 @@ def measure_case(session, case):
     bound = reference = None
     try:
         start = time.perf_counter_ns()
-        name, axes = REDUCTIONS.get(case.kind, (None, None))
+        name, axes = REDUCTIONS.get(case.kind) or (None, None)
         op = session.quern.find(name) if name else session.quern.compile(EXPRESSIONS[case.kind])
         bound = session.quern.bind(op, inputs, output, axes)
         quern.run = bound.runner()

@@ -7,11 +7,14 @@ import random
 from gpu_driver import DTYPES, pack, unpack
 
 SIZE = {name: bits // 8 for name, (_, bits) in DTYPES.items()}
-EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(a + b)", "gelu": "y = gelu(a * b + c) * d"}
+EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(a + b)", "gelu": "y = gelu(a * b + c) * d",
+               "dot": "y = sum(a * b)", "logsumexp": "y = log(sum(exp(a - max(a, axis=-1)), axis=-1)) + max(a, axis=-1)"}
 HOLD_CONTIGUOUS, HOLD_STRIDED, HOLD_TRANSPOSED = 0.95, 0.90, 0.80  # of a copy's bandwidth
-# Ops that reduce, by kind: the op, and its axes as bits.
-REDUCTIONS = {"sum": ("sum", -1), "sum of rows": ("sum", 2), "sum of columns": ("sum", 1), "softmax": ("softmax", 2)}
-HOLD_SUM, HOLD_SOFTMAX = 0.90, 0.85
+# Ops that reduce or scan, by kind: the op, and its axes as bits; None: an expression that reduces.
+REDUCTIONS = {"sum": ("sum", -1), "sum of rows": ("sum", 2), "sum of columns": ("sum", 1), "softmax": ("softmax", 2), "dot": None,
+              "logsumexp": None, "scan": ("cumulative_sum", 1), "scan of rows": ("cumulative_sum", 2), "scan of columns": ("cumulative_sum", 1)}
+# A long scan reads twice what a copy reads once: 60 % of the bandwidth are 40 % of a copy's.
+HOLD_SUM, HOLD_SOFTMAX, HOLD_LONG_ROWS, HOLD_SCAN, HOLD_LONG_SCAN = 0.90, 0.85, 0.60, 0.60, 0.40
 
 
 def gelu(x):
@@ -99,6 +102,21 @@ def reductions(n, side, is_small):
     for dtype, length in (("f32", 1024), ("bf16", 32768)) if not is_small else (("f32", 64),):
         rows = Layout(dtype, (n // SIZE[dtype] // length, length))
         cases.append(Case(f"softmax of rows of {length} {dtype}", "softmax", HOLD_SOFTMAX, [rows], rows))
+    flat = Layout("f32", (n // 8,))
+    cases.append(Case("sum(a * b) f32", "dot", HOLD_SUM, [flat, flat], Layout("f32", ())))
+    length = 64 if is_small else 4096
+    rows = Layout("f32", (n // 4 // length, length))
+    cases.append(Case(f"log-sum-exp of rows of {length}, an expression, f32", "logsumexp", HOLD_SOFTMAX, [rows],
+                      Layout("f32", rows.shape[:1])))
+    few = Layout("f32", (4, n // 32)) # in pieces
+    cases.append(Case("softmax of 4 rows f32", "softmax", HOLD_LONG_ROWS, [few], few))
+    flat = Layout("f32", (n // 8,))
+    cases.append(Case("cumulative sum f32", "scan", HOLD_LONG_SCAN, [flat], flat))
+    length = 64 if is_small else 4096
+    rows = Layout("f32", (n // 8 // length, length))
+    cases.append(Case(f"cumulative sum of rows of {length} f32", "scan of rows", HOLD_SCAN, [rows], rows, False))
+    cases.append(Case("cumulative sum of columns f32", "scan of columns", HOLD_LONG_SCAN, [Layout("f32", (side // 2, side))],
+                      Layout("f32", (side // 2, side)), False))
     return cases
 
 
@@ -155,8 +173,21 @@ def line_sum(array, start, step, n, f):
     return n // PERIOD * math.fsum(cycle) + math.fsum(cycle[:n % PERIOD]) if n > PERIOD else math.fsum(cycle)
 
 
-def reduced(case, x, index):
-    """What a reduction gives at an index, and the error allowed beside the output's rounding."""
+def reduced(case, x, index, y=None):
+    """What a reduction or a scan gives at an index, and the error allowed beside the output's rounding."""
+    if case.kind == "dot":
+        products = [a * b for a, b in zip(x.values, y.values)]
+        cycle, rest = divmod(x.shape[0], PERIOD)
+        return (cycle * math.fsum(products) + math.fsum(products[:rest]),
+                4e-6 * (cycle * math.fsum(map(abs, products)) + math.fsum(map(abs, products[:rest]))))
+    if case.kind in ("scan", "scan of rows", "scan of columns"):
+        along = 0 if case.kind == "scan of columns" else len(index) - 1
+        start = x.offset(tuple(0 if k == along else i for k, i in enumerate(index)))
+        line = (start, x.strides[along], index[along] + 1)
+        return line_sum(x, *line, lambda value: value), 4e-6 * line_sum(x, *line, abs)
+    if case.kind == "logsumexp":
+        line = (index[0] * x.strides[0], x.strides[1], x.shape[1])
+        return math.log(line_sum(x, *line, math.exp)), 4e-6
     if case.kind == "sum":
         line = (0, 1, x.shape[0])
     elif case.kind == "sum of columns":
@@ -178,7 +209,7 @@ def check_some(case, inputs, output, n=200):
     for index in indices:
         got, slack = output.read(index), 0
         if case.kind in REDUCTIONS:
-            right, slack = reduced(case, inputs[0], index)
+            right, slack = reduced(case, *inputs[:1], index, *inputs[1:])
         else:
             right = REFERENCES[case.kind](*[x.value(index) for x in inputs])
         if not abs(got - right) <= TOLERANCE[output.dtype] * (1 + abs(right)) + slack:
@@ -191,14 +222,21 @@ def torch_reference(torch, case, inputs):
         return torch.nn.functional.gelu(x)
 
     if case.kind in REDUCTIONS:
-        return torch_reduction(torch, case.kind, inputs[0].tensor.double())()
+        return torch_reduction(torch, case.kind, *[x.tensor.double() for x in inputs])()
     x = [array.tensor.float() for array in inputs]
     if case.kind == "gelu":
         return gelu_of(x[0] * x[1] + x[2]) * x[3]
     return {"add": lambda: x[0] + x[1], "scale": lambda: x[0] * x[1], "bias_gelu": lambda: gelu_of(x[0] + x[1])}[case.kind]()
 
 
-def torch_reduction(torch, kind, x, out=None):
+def torch_reduction(torch, kind, x, y=None, out=None):
+    if kind == "dot":
+        return lambda: torch.dot(x, y) if out is None else torch.dot(x, y, out=out)
+    if kind == "logsumexp":
+        return lambda: torch.logsumexp(x, 1) if out is None else torch.logsumexp(x, 1, out=out)
+    if kind in ("scan", "scan of rows", "scan of columns"):
+        axis = 1 if kind == "scan of rows" else 0
+        return lambda: torch.cumsum(x, axis) if out is None else torch.cumsum(x, axis, out=out)
     if kind == "softmax":
         return lambda: torch.softmax(x, 1) if out is None else torch.softmax(x, 1, out=out)
     axes = {"sum": (), "sum of rows": (1,), "sum of columns": (0,)}[kind]

@@ -236,6 +236,11 @@ class Bound:
             self.axes = QuernScalar(kind=0)  # QUERN_I64
             ctypes.memmove(byref(self.axes, QuernScalar.v.offset), byref(c_int64(axes)), 8)
             self.call.params, self.call.n_params = ctypes.pointer(self.axes), 1
+        wanted = c_size_t()
+        quern.check(library.quern_op_workspace(op, self.n_in, self.ins, 1, self.outs, byref(self.call), byref(wanted)))
+        self.workspace = quern.driver.allocate(wanted.value) if wanted.value else None
+        if self.workspace:
+            self.call.workspace, self.call.workspace_bytes = self.workspace, wanted.value
         self.plan = c_void_p()
         quern.check(library.quern_op_prepare(op, self.n_in, self.ins, 1, self.outs, byref(self.call), byref(self.plan)))
         self.in_data = (c_void_p * len(inputs))(*[a.address for a in inputs])
@@ -269,6 +274,8 @@ class Bound:
     def release(self):
         self.quern.library.quern_plan_release(self.plan)
         self.quern.library.quern_op_release(self.op)
+        if self.workspace:
+            self.quern.driver.free(self.workspace)
 
 
 # ---- Items as bytes and back ----

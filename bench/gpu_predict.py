@@ -24,9 +24,11 @@ SMS, CLOCK, LANES = 132, 1.755e9, 128  # lanes: a multiprocessor's thread instru
 REGISTERS, THREADS, BLOCK = 65536, 2048, 256
 IN_FLIGHT = BANDWIDTH * LATENCY / SMS  # bytes that each multiprocessor must have in flight
 
-# In kernels that reduce: whole chunks, one joined axis.
+# In kernels that reduce or scan: whole chunks, one joined axis, whole rows, in ranges.
 FAST_ROWS = [(r"if \(is_value & 1\)", "if (false)"), (r"if \(is_plain && n - first > 240\)", "if (true)"), (r"dim \+ 1 < \(u32\)args.n_joined", "false"),
-             (r"if \(first \+ 16 \* k >= n\) continue;", "")]
+             (r"if \(first \+ 16 \* k >= n\) continue;", ""), (r"const bool is_own = [^;]*;", "const bool is_own = true;"),
+             (r"step != 0 && is_row", "false"), (r"if \(stage && step != 2\)", "if (false)"), (r"if \(!stage \|\| stage == \d+\)", "if (true)"),
+             (r"if \(step == [123]\) (\{|break)", r"if (false) \1")]
 FAST = re.compile(r"if \(start < n && n - start >= V && \w+ % \(V \* sizeof\(T\)\) == 0\)")
 
 

@@ -33,3 +33,17 @@ scan "cumulative_min" {
   dtypes = numeric, combine = "minimum(a, b)", initial = INFINITY,
   examples = { { x = { 7, 2, 3 }, out = { 7, 2, 2 } } },
 }
+
+scan "cummax" {
+  doc = [[The largest element up to each one along an axis, and its place: that of the first of equals, or of the first NaN; -0 equals 0.
+    Before all elements the place is -1.]],
+  dtypes = numeric, outputs = "values, i64 indices", finds = "max", combine = "maximum(a, b)", initial = -INFINITY,
+  examples = { { x = { 2, 7, 7 }, values = { 2, 7, 7 }, indices = { 0, 1, 1 } } },
+}
+
+scan "cummin" {
+  doc = [[The smallest element up to each one along an axis, and its place: that of the first of equals, or of the first NaN; -0 equals 0.
+    Before all elements the place is -1.]],
+  dtypes = numeric, outputs = "values, i64 indices", finds = "min", combine = "minimum(a, b)", initial = INFINITY,
+  examples = { { x = { 7, 2, 2 }, values = { 7, 2, 2 }, indices = { 0, 1, 1 } } },
+}

@@ -10,6 +10,7 @@ row "var" {
     T n = (T)count - correction;
     return n > 0 ? sum(d * d) / n : NAN;
   ]],
+  bound = "u * (depth + 6) * var(x, correction) + 2 * square(u * (depth + 1) * mean(abs(x))) * count / (count - correction)",
   grad = [[
     T n = (T)count - correction;
     T slope = n > 0 ? 2 / n : NAN;
@@ -22,6 +23,7 @@ row "std" {
   doc = "The standard deviation: the square root of the variance. NaN where count - correction is not above 0.",
   dtypes = floating, params = { correction = 0 },
   body = "sqrt(var(x, correction))",
+  bound = "u * (depth / 2 + 4) * std(x, correction) + u * (depth + 1) * sqrt(2 * square(mean(abs(x))) * count / (count - correction))",
   grad = [[
     T n = (T)count - correction;
     T d = x - mean(x);
@@ -37,6 +39,11 @@ row "var_mean" {
     var = var(x, correction);
     mean = mean(x);
   ]],
+  bound = [[
+    var = u * (depth + 6) * var(x, correction) +
+      2 * square(u * (depth + 1) * mean(abs(x))) * count / (count - correction);
+    mean = u * (depth + 1) * mean(abs(x));
+  ]],
   examples = { { x = { 1, 5 }, var = 4, mean = 3 } },
 }
 
@@ -46,6 +53,11 @@ row "std_mean" {
   body = [[
     std = std(x, correction);
     mean = mean(x);
+  ]],
+  bound = [[
+    std = u * (depth / 2 + 4) * std(x, correction) +
+      u * (depth + 1) * sqrt(2 * square(mean(abs(x))) * count / (count - correction));
+    mean = u * (depth + 1) * mean(abs(x));
   ]],
   examples = { { x = { 1, 5 }, std = 2, mean = 3 } },
 }
@@ -69,6 +81,10 @@ row "ptp" {
 row "average" {
   doc = "The mean of x by weights: sum(x * weights) / sum(weights).",
   inputs = "x, weights", dtypes = floating, body = "sum(x * weights) / sum(weights)",
+  bound = [[
+    u * ((depth + 2) * sum(abs(x * weights)) +
+    (depth + 1) * abs(average(x, weights)) * sum(abs(weights))) / abs(sum(weights))
+  ]],
   grad = [[
     T total = sum(weights);
     grad_x = grad * (weights / total);
@@ -85,6 +101,7 @@ row "vecdot" {
     integer = "sum((i64)x * (i64)y)", bool = "sum((i64)x * (i64)y)",
     u8 = "sum((u64)x * (u64)y)", u16 = "sum((u64)x * (u64)y)", u32 = "sum((u64)x * (u64)y)", u64 = "sum(x * y)",
   },
+  bound = { floating = "u * (depth + 1) * sum(abs(x * y))" },
   examples = { { x = { 1, 2 }, y = { 3, 4 }, out = 11 } },
 }
 
@@ -93,6 +110,7 @@ reduction "nansum" {
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0,
   lift = { floating = "x != x ? 0 : x", integer = "x", bool = "x" },
   finish = { integer = "a", floating = "a + 0" },
+  bound = { floating = "u * depth * nansum(abs(x))" },
   grad = "x != x ? 0 : grad",
   examples = { { x = { 1, NAN, 2 }, out = 3 }, { x = { NAN }, out = 0 } },
 }
@@ -101,6 +119,7 @@ reduction "nanprod" {
   doc = "The product of what is not NaN. Integers are multiplied as 64 bits, modulo 2^64.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", identity = 1, empty = 1,
   lift = { floating = "x != x ? 1 : x", integer = "x", bool = "x" },
+  bound = { floating = "u * count * abs(nanprod(x))" },
   grad = [[
     T zeros = sum(x == 0 ? 1 : 0);
     T others = nanprod(x == 0 ? 1 : x);
@@ -112,7 +131,7 @@ reduction "nanprod" {
 
 reduction "nanmax" {
   doc = "The largest of what is not NaN; NaN if nothing else is there. 0 is above -0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : maximum(a, b)", integer = "maximum(a, b)" },
   grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 3 }, { x = { NAN }, out = NAN } },
@@ -120,7 +139,7 @@ reduction "nanmax" {
 
 reduction "nanmin" {
   doc = "The smallest of what is not NaN; NaN if nothing else is there. -0 is below 0.",
-  dtypes = numeric, order = "free", empty = false,
+  dtypes = numeric, order = "free", repeats = true, empty = false,
   combine = { floating = "a != a ? b : b != b ? a : minimum(a, b)", integer = "minimum(a, b)" },
   grad = "(x == out ? grad : 0) / sum(x == out ? 1 : 0)",
   examples = { { x = { 3, NAN, 2 }, out = 2 }, { x = { NAN }, out = NAN } },
@@ -134,6 +153,10 @@ row "nanmean" {
     integer = "(f64)sum(x) / (f64)count", bool = "(f64)sum(x) / (f64)count",
     i64 = "sum((f64)x) / (f64)count", u64 = "sum((f64)x) / (f64)count",
   },
+  bound = {
+    floating = "u * (depth + 1) * nanmean(abs(x))", integer = "2 * u * abs(nanmean(x))", bool = "2 * u * nanmean(x)",
+    i64 = "u * (depth + 2) * nanmean(abs((f64)x))", u64 = "u * (depth + 2) * nanmean(x)",
+  },
   examples = { { x = { 3, NAN, 1 }, out = 2 }, { x = { NAN }, out = NAN } },
 }
 
@@ -145,6 +168,10 @@ row "nanvar" {
     T d = x != x ? 0 : x - nansum(x) / n;
     T left = n - correction;
     return left > 0 ? sum(d * d) / left : NAN;
+  ]],
+  bound = [[
+    u * (depth + 6) * nanvar(x, correction) +
+    2 * square(u * (depth + 1) * nanmean(abs(x))) * sum((f64)(x == x)) / (sum((f64)(x == x)) - correction)
   ]],
   grad = [[
     T n = (T)sum((i64)(x == x));
@@ -159,6 +186,10 @@ row "nanstd" {
   doc = "The standard deviation of what is not NaN: the square root of nanvar.",
   dtypes = floating, params = { correction = 0 },
   body = "sqrt(nanvar(x, correction))",
+  bound = [[
+    u * (depth / 2 + 4) * nanstd(x, correction) +
+    u * (depth + 1) * nanmean(abs(x)) * sqrt(2 * sum((f64)(x == x)) / (sum((f64)(x == x)) - correction))
+  ]],
   grad = [[
     T n = (T)sum((i64)(x == x));
     T d = x - nansum(x) / n;

@@ -5,15 +5,16 @@
 
 row "reduce_l2" {
   doc = "The Euclidean norm: the square root of the sum of x^2, without overflow or underflow on the way.",
-  dtypes = floating, empty = 0, ulp = { f32 = 0.51 },
+  dtypes = floating, empty = "identity", ulp = { f32 = 0.51 },
   body = {
     floating = "sqrt(sum((f64)x * (f64)x))",
     f64 = [[
       T m = max(abs(x));
       T s = x * norm_scale(m);
-      return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : m;
+      return m > 0 && m < INFINITY ? sqrt(sum(s * s)) * norm_unscale(m) : count > 0 ? m : 0;
     ]],
   },
+  bound = { f64 = "u * (depth / 2 + 2) * reduce_l2(x)" },
   grad = "out == 0 ? 0 : grad * (x / out)",
   examples = { { x = { 3, -4 }, out = 5 }, { x = { 0x3p100, 0x4p100 }, out = 0x5p100 } },
 }
@@ -25,6 +26,7 @@ row "reduce_l1" {
     floating = "sum(abs(x))", integer = "sum(abs((i64)x))",
     bool = "sum(x)", u8 = "sum(x)", u16 = "sum(x)", u32 = "sum(x)", u64 = "sum(x)",
   },
+  bound = { floating = "u * depth * sum(abs(x))" },
   examples = { { x = { 3, 4 }, out = 7 } },
 }
 
@@ -34,18 +36,20 @@ row "reduce_sum_square" {
     floating = "sum(x * x)", integer = "sum((i64)x * (i64)x)", bool = "sum(x)",
     u8 = "sum((u64)x * (u64)x)", u16 = "sum((u64)x * (u64)x)", u32 = "sum((u64)x * (u64)x)", u64 = "sum(x * x)",
   },
+  bound = { floating = "u * (depth + 1) * sum(x * x)" },
   examples = { { x = { 3, 4 }, out = 25 } },
 }
 
 row "reduce_log_sum" {
   doc = "The logarithm of the sum.",
-  dtypes = floating, empty = -INFINITY, body = "log(sum(x))",
+  dtypes = floating, body = "log(sum(x))",
+  bound = "u * (depth * sum(abs(x)) / sum(x) + 2 * abs(log(sum(x))))",
   examples = { { x = { 0.5, 0.5 }, out = 0.0 } },
 }
 
 row "vector_norm" {
   doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
-  dtypes = floating, params = { ord = 2 }, empty = 0, ulp = { f32 = 2 },
+  dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 }, special = { 2, "reduce_l2" },
   body = [[
     f64 a = abs((f64)x);
     f64 p = (f64)ord;
@@ -55,8 +59,9 @@ row "vector_norm" {
     f64 s = a * norm_scale(unit);
     f64 total = sum(p == 2 ? s * s : p == 1 ? a : p == 0 ? (f64)(a != 0) : pow(s, p));
     f64 root = (p == 2 ? sqrt(total) : pow(total, 1 / p)) * norm_unscale(unit);
-    return p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
+    return count == 0 ? 0 : p == INFINITY || p == -INFINITY ? unit : p == 0 || p == 1 ? total : unit > 0 && unit < INFINITY ? root : unit;
   ]],
+  bound = { f64 = "u * ((f64)ord == 0 ? 0 : (depth + 3) / abs((f64)ord) + 3) * vector_norm(x, ord)" },
   grad = [[
     f64 a = abs((f64)x);
     f64 p = (f64)ord;
@@ -74,7 +79,16 @@ row "normalize" {
   doc = "x divided by its Euclidean norm, or by eps where that is larger.",
   dtypes = floating, params = { eps = 1e-12 },
   body = "x / maximum((T)reduce_l2(x), eps)",
+  bound = { f64 = "u * (depth / 2 + 4) * abs(normalize(x, eps))", floating = "3 * u * abs(normalize(x, eps))" },
   examples = { { x = { 0, -4 }, out = { 0, -1 } } },
+}
+
+row "lp_normalize" {
+  doc = "x divided by its vector_norm of order p, or by eps where that is larger.",
+  dtypes = floating, params = { p = 2, eps = 1e-12 },
+  body = "x / maximum((T)vector_norm(x, p), eps)",
+  grad = false, -- it has more values than a program may have; normalize has one
+  examples = { { x = { 0, -4 }, out = { 0, -1 } }, { x = { 1, -3 }, p = 1, out = { 0.25, -0.75 } } },
 }
 
 row "cosine_similarity" {
@@ -87,6 +101,10 @@ row "cosine_similarity" {
       return sum((f64)x * (f64)y) / (maximum(sqrt(a), (f64)eps) * maximum(sqrt(b), (f64)eps));
     ]],
     f64 = "sum((x / maximum(reduce_l2(x), eps)) * (y / maximum(reduce_l2(y), eps)))",
+  },
+  bound = {
+    floating = "u * abs(cosine_similarity(x, y, eps)) + 0x1p-53 * (2 * depth + 8)",
+    f64 = "u * (2 * depth + 8) * sum(abs(x * y)) / (reduce_l2(x) * reduce_l2(y))",
   },
   grad = [[
     T a = reduce_l2(x);
@@ -109,6 +127,7 @@ row "rms_norm" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r;
   ]],
+  bound = "u * (depth / 2 + 6) * abs(rms_norm(x, eps))",
   grad = [[
     T r = 1 / sqrt(mean(x * x) + eps);
     T c = r * mean(grad * x);
@@ -124,6 +143,7 @@ row "rms_norm_affine" {
     T r = 1 / sqrt(mean(x * x) + eps);
     return x * r * weight;
   ]],
+  bound = "u * (depth / 2 + 7) * abs(rms_norm_affine(x, weight, eps))",
   grad = { x = [[
     T g = grad * weight;
     T r = 1 / sqrt(mean(x * x) + eps);
@@ -141,6 +161,10 @@ row "layer_norm" {
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r;
   ]],
+  bound = [[
+    u * ((depth + 2) * mean(abs(x)) / sqrt(var(x) + eps) + (depth / 2 + 8) * abs(layer_norm(x, eps))) +
+    square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))
+  ]],
   grad = [[
     T d = x - mean(x);
     T r = 1 / sqrt(mean(d * d) + eps);
@@ -157,6 +181,12 @@ row "layer_norm_affine" {
     T d = x - mean(x);
     T r = 1 / sqrt(mean(d * d) + eps);
     return d * r * weight + bias;
+  ]],
+  bound = [[
+    (u * ((depth + 2) * mean(abs(x)) / sqrt(var(x) + eps) +
+    (depth / 2 + 9) * abs(layer_norm(x, eps))) +
+    square(u * (depth + 2) * mean(abs(x))) / (var(x) + eps) * abs(layer_norm(x, eps))) * abs(weight) +
+    u * abs(layer_norm_affine(x, weight, bias, eps))
   ]],
   grad = { x = [[
     T g = grad * weight;

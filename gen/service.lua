@@ -10,6 +10,8 @@ local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"
+local rows = require "gen.graph.rows"
+local stage_text = require "gen.graph.stage_text"
 
 local M = {}
 
@@ -87,11 +89,150 @@ local function packed_number(value)
   return string.pack("<i4i8", 2, number.f64_bits(value))
 end
 
+-- A number of a type as 64 bits.
+local function item_bits(t, item)
+  if t.name == "f32" then return number.f32_bits(item + 0.0) end
+  if t.kind == "float" then return number.f64_bits(item + 0.0) end
+  return t.bits < 64 and item & ((1 << t.bits) - 1) or item
+end
+
+local function hex_bits(types, node)
+  local t = types.by_name[node.type]
+  return string.format("%016x", t.bits < 64 and node.value & ((1 << t.bits) - 1) or node.value)
+end
+
+-- The lines of runtime/lang/op_lines.h for a DAG { inputs, params, outputs }.
+local function program_lines(types, dag)
+  local lines, line_of, n = {}, {}, 0
+  local function add(key, ...)
+    lines[#lines + 1] = string.format(...)
+    line_of[key], n = n, n + 1
+  end
+  for _, node in ipairs(dag.inputs) do add(node, "in %s", node.type) end
+  for k, node in ipairs(dag.params) do add(node, "param %s %d", node.type, k - 1) end
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local op, list, words = node.op, node.table, {}
+    if line_of[node] then -- an input or a parameter
+    elseif op == "const" then
+      add(node, "const %s %s", node.type, hex_bits(types, node))
+    else
+      if list then
+        if not line_of[list] then
+          local items = {}
+          for k, item in ipairs(list.items) do items[k] = string.format("%016x", item_bits(types.by_name[list.type], item)) end
+          add(list, "table %s %d %s", list.type, #items, table.concat(items, " "))
+        end
+        words[1] = line_of[list]
+      end
+      for _, arg in ipairs(node.args) do words[#words + 1] = line_of[arg] end
+      if op == "rare" then op = "select" elseif op == "round" then op = "round_" .. node.name end
+      add(node, "prim %s %s %s %s", op, node.type, node.args[#node.args].type, table.concat(words, " "))
+    end
+  end
+  for _, node in ipairs(dag.outputs) do lines[#lines + 1] = "out " .. line_of[node] end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function packed_numbers(list)
+  return string.pack("<I4" .. ("I4"):rep(#list), #list, table.unpack(list))
+end
+
+-- The built reduction whose combine is that of a spec's for an accumulator, by name; "": none, or it has several parts. Its kernels serve.
+local function twin_of(model, op, A)
+  model.combines = model.combines or {}
+  if not model.combines[A] then
+    local of_text = {}
+    for _, other in ipairs(model.ops) do
+      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts then
+        local ok, dag = pcall(expr.combine, model, other, A)
+        local text = ok and program_lines(model.types, dag)
+        if text and not of_text[text] then of_text[text] = other.name end
+      end
+    end
+    model.combines[A] = of_text
+  end
+  if op.builtin or op.reducer.parts then return "" end
+  return model.combines[A][program_lines(model.types, expr.combine(model, op, A))] or ""
+end
+
+-- The program of an op that reduces, computed in K: as qn_row_program, kernels by their names.
+local function packed_program(types, op, K, dag)
+  local program, value_number, parts = rows.stages(types, dag), kinds.of(op).value_number, {}
+  local function index(name) return types.by_name[name].index end
+  local function put(...) parts[#parts + 1] = string.pack(...) end
+  local slots, row_types = {}, {}
+  for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
+  for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
+  put("<I4I4d", index(K), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
+  parts[#parts + 1] = packed_numbers(slots) .. packed_numbers(row_types) .. string.pack("<I4", #program.stages)
+  for number_of, stage in ipairs(program.stages) do
+    local values, dtypes = {}, {}
+    for _, list in ipairs { stage.ins, stage.outs } do
+      for _, value in ipairs(list) do values[#values + 1] = value_number(value) end
+    end
+    for _, list in ipairs(stage.dag and { stage.dag.inputs, stage.dag.outputs } or {}) do
+      for _, node in ipairs(list) do dtypes[#dtypes + 1] = index(node.type) end
+    end
+    put("<s4I4I4I4", stage.dag and stage_text.kernel_name(op, K, number_of) or "", stage.is_row and 1 or 0, stage.is_again and 1 or 0, #stage.ins)
+    parts[#parts + 1] = packed_numbers(values) .. packed_numbers(dtypes) .. string.pack("<I4", #stage.reduces)
+    for _, reduce in ipairs(stage.reduces) do
+      local flags = (reduce.op.reducer.empty and 1 or 0) | (op.empty == "identity" and 2 or 0)
+      local none, from, states = kinds.of(reduce.op).of_none(types, reduce.op, reduce.type), { value_number(reduce.from) }, { index(reduce.type) }
+      for k, value in ipairs(reduce.others) do from[k + 1] = value_number(value) end
+      local combine = expr.combine(dag.model, reduce.op, reduce.type)
+      for k, part in ipairs(combine.parts or {}) do states[k] = index(part.type) end
+      put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
+          twin_of(dag.model, reduce.op, reduce.type), reduce.to, flags, item_bits(types.by_name[reduce.type], none))
+      parts[#parts + 1] = packed_numbers(from) .. packed_numbers(states)
+    end
+  end
+  return table.concat(parts)
+end
+
+-- What an op that reduces has beyond others: 0, or 1, its shape, its programs, and for each dtype which of them, and the result's dtype.
+local function packed_row(model, op, built)
+  local types, kind = model.types, kinds.of(op)
+  if not kind.has_stages then return string.pack("<I4", 0) end
+  local variants, number_of, programs, dtypes, row_in = require "gen.targets.variants", {}, {}, {}, 0
+  for _, K in ipairs(variants.kernel_dtypes(types, op, built)) do
+    local dag = expr.op_dag(model, op, K)
+    dag.model = model
+    programs[#programs + 1], number_of[K] = packed_program(types, op, K, dag), #programs
+  end
+  for _, t in ipairs(types.list) do
+    local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
+    if K and number_of[K] then
+      local T = types.by_name[K].kind == "float" and t.kind ~= "float" and t.floating or t.name
+      dtypes[#dtypes + 1] = string.pack("<I4I4I4", t.index, number_of[K], types.by_name[kind.result_dtype(types, op, T)].index)
+    end
+  end
+  for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
+  return string.pack("<I4I4I4I4", 1, op.is_reduced and 1 or 0, row_in, #programs) .. table.concat(programs)
+    .. string.pack("<I4", #dtypes) .. table.concat(dtypes)
+end
+
+-- What an op that scans has beyond others: 0, or 1, its initial, and for each dtype the accumulator's, the result's and the combine.
+local function packed_scan(model, op, built)
+  local types, kind, dtypes = model.types, kinds.of(op), {}
+  if not kind.is_scan then return string.pack("<I4", 0) end
+  for _, t in ipairs(types.list) do
+    local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
+    if K then
+      local A = kind.accumulator(types, op, K)
+      dtypes[#dtypes + 1] = string.pack("<I4I4I4s4s4", t.index, types.by_name[A].index, types.by_name[kind.result_dtype(types, op, t.name)].index,
+                                        op.name, stage_text.kernel_name(op, A, "combine"))
+    end
+  end
+  return string.pack("<I4dI4", 1, op.initial, #dtypes) .. table.concat(dtypes)
+end
+
 -- An op for runtime/toolchain/spec_ops.c, which unpacks it.
-local function packed_op(types, op, built, heavy)
+local function packed_op(model, op, built, heavy)
   local tables, variants, kernels = require "gen.products.tables", require "gen.targets.variants", require "gen.targets.c.kernels"
+  local types, kind = model.types, kinds.of(op)
   local inputs, outputs = tables.accepted(types, op, built)
-  local mask, own, conditions = 0, 0, 0
+  local mask, own, conditions, whole = 0, 0, 0, 0
+  local alias = kind.has_stages and not kind.may_alias and 0 or (1 << #op.inputs) - 1
   for _, name in ipairs(op.dtypes) do
     local bit = built[name] and 1 << types.by_name[name].index or 0
     mask = mask | bit
@@ -100,12 +241,15 @@ local function packed_op(types, op, built, heavy)
   local args = {}
   for k, input in ipairs(op.inputs) do
     local is_condition = input.type == "bool"
+    local is_whole = input.type ~= nil and not is_condition
     if is_condition then conditions = conditions | 1 << (k - 1) end
-    args[#args + 1] = string.pack("<s4s4I4I4", input.name, is_condition and "bool" or table.concat(inputs, " "), 0, 0)
+    if is_whole then whole = whole | 1 << (k - 1) end
+    args[#args + 1] = string.pack("<s4s4I4I4", input.name, is_condition and "bool" or table.concat(is_whole and tables.integers(types, built) or inputs, " "),
+                                  0, 0)
   end
   local results = {}
   for k, output in ipairs(op.outputs) do
-    args[#args + 1] = string.pack("<s4s4I4I4", output.name, table.concat(outputs[k], " "), 1, (1 << #op.inputs) - 1)
+    args[#args + 1] = string.pack("<s4s4I4I4", output.name, table.concat(outputs[k], " "), 1, alias)
     results[k] = string.pack("<I4", output.type and types.by_name[output.type].index or 0xff) -- QN_DTYPE_NONE
   end
   local params, derivative = {}, { string.pack("<I4", op.backward_of and 1 or 0) }
@@ -113,10 +257,12 @@ local function packed_op(types, op, built, heavy)
   for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
-  return string.pack("<s4s4s4s4s4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kinds.of(op).name, PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, heavy and 1 or 0,
+  return string.pack("<s4s4s4s4s4s4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kind.refusal and kind.refusal(op) or "", kind.runtime or kind.name, kind.class_of and kind.class_of(op) == "reduction" and 1 or 0,
+                     PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
                      #op.inputs, #op.outputs, #op.params, op.counts or 0)
-    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
+    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params) .. packed_row(model, op, built)
+    .. packed_scan(model, op, built)
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
@@ -132,8 +278,15 @@ local function check_bodies(model, first, built, heavy)
     local dtypes = variants.kernel_dtypes(model.types, op, built)
     if #dtypes == 0 then refuse("unsupported", "%s: %s: none of its dtypes is part of this version", op.location, op.name) end
     for _, K in ipairs(dtypes) do
-      local dag, message, kind = expr.op_dag(model, op, K)
-      if dag then
+      local dag, message, kind
+      if kinds.of(op).has_body then
+        dag, message, kind = expr.op_dag(model, op, K)
+      else
+        message, kind = expr.combine_trouble(model, op, K)
+      end
+      if not dag and not message then -- a scan without a fault
+        steps = steps + 1
+      elseif dag then
         heavy[op] = heavy[op] or variants.weight(dag) > variants.HEAVY_NODES
         steps = steps + dag.steps
         if steps > M.MAX_SPEC_STEPS then
@@ -173,15 +326,15 @@ local function load_spec(self, name, text)
   local ok, result = pcall(function()
     local errors = spec.load(model, name, text)
     if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
-    local heavy, rows = check_bodies(model, before.n_ops + 1, self.built, {}), {}
+    local heavy, packed = check_bodies(model, before.n_ops + 1, self.built, {}), {}
     -- derivatives of bodies that are within their limits
     local n_given = #model.ops
     derive.complete(model, before.n_ops + 1)
     check_bodies(model, n_given + 1, self.built, heavy)
     for k = before.n_ops + 1, #model.ops do
-      rows[#rows + 1] = packed_op(model.types, model.ops[k], self.built, heavy[model.ops[k]])
+      packed[#packed + 1] = packed_op(model, model.ops[k], self.built, heavy[model.ops[k]])
     end
-    return string.pack("<I4", #rows) .. table.concat(rows)
+    return string.pack("<I4", #packed) .. table.concat(packed)
   end)
   if not ok then take_back(model, before) end
   if collectgarbage "count" > M.MOST_KILOBYTES then collectgarbage() end
@@ -199,51 +352,10 @@ end
 
 ---------------------------------------------------------------------------------------------------- programs
 
-local function hex_bits(types, node)
-  local t = types.by_name[node.type]
-  return string.format("%016x", t.bits < 64 and node.value & ((1 << t.bits) - 1) or node.value)
-end
-
-local function item_bits(t, item)
-  if t.name == "f32" then return number.f32_bits(item + 0.0) end
-  if t.kind == "float" then return number.f64_bits(item + 0.0) end
-  return t.bits < 64 and item & ((1 << t.bits) - 1) or item
-end
-
--- The lines of runtime/lang/op_lines.h for a DAG { inputs, params, outputs }.
-local function program_lines(types, dag)
-  local lines, line_of, n = {}, {}, 0
-  local function add(key, ...)
-    lines[#lines + 1] = string.format(...)
-    line_of[key], n = n, n + 1
-  end
-  for _, node in ipairs(dag.inputs) do add(node, "in %s", node.type) end
-  for k, node in ipairs(dag.params) do add(node, "param %s %d", node.type, k - 1) end
-  for _, node in ipairs(dag_of.order(dag.outputs)) do
-    local op, list, words = node.op, node.table, {}
-    if line_of[node] then -- an input or a parameter
-    elseif op == "const" then
-      add(node, "const %s %s", node.type, hex_bits(types, node))
-    else
-      if list then
-        if not line_of[list] then
-          local items = {}
-          for k, item in ipairs(list.items) do items[k] = string.format("%016x", item_bits(types.by_name[list.type], item)) end
-          add(list, "table %s %d %s", list.type, #items, table.concat(items, " "))
-        end
-        words[1] = line_of[list]
-      end
-      for _, arg in ipairs(node.args) do words[#words + 1] = line_of[arg] end
-      if op == "rare" then op = "select" elseif op == "round" then op = "round_" .. node.name end
-      add(node, "prim %s %s %s %s", op, node.type, node.args[#node.args].type, table.concat(words, " "))
-    end
-  end
-  for _, node in ipairs(dag.outputs) do lines[#lines + 1] = "out " .. line_of[node] end
-  return table.concat(lines, "\n") .. "\n"
-end
-
+-- name: an op's, for K; or, with K empty, that of a stage's kernel, or of a combine (stage_text.lua).
 local function program(self, name, K)
   local model = self:get_model()
+  if K == "" then return program_lines(model.types, stage_text.stage_of(model, name)) end
   local op = model.op_of_name[name]
   if not op then refuse("notfound", "no op '%s'", name) end
   if not model.types.by_name[K] then refuse("dtype", "%s: unknown dtype '%s'", name, K) end

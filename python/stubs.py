@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 
-_TYPES = {"axis": "_Axis", "keepdims": "builtins.bool"}  # of a reducing op's parameters
+_TYPES = {"axis": "_Axis", "keepdims": "builtins.bool", "initial": "Optional[float]"}  # of a reducing op's parameters
 
 
 def signature(op, inputs, result, out=None):

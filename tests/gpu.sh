@@ -98,6 +98,8 @@ else
 fi
 part ops 110 env $gpu QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-90}" sh "$0" --shards $shards $shards "$build/tests/t760-cuda-ops"
 part reductions 60 env $gpu sh "$0" --shards $shards $shards "$build/tests/t796-cuda-reductions"
+part row-expressions 60 env $gpu sh "$0" --shards $shards $shards "$build/tests/t797-cuda-row-expressions"
+part scans 40 env $gpu sh "$0" --shards $shards $shards "$build/tests/t798-cuda-scans"
 part expressions 50 env $gpu QUERN_TEST_PART=expressions sh "$0" --shards $shards $shards "$build/tests/t765-cuda-expressions"
 part bits 100 env $gpu QUERN_TEST_PART=bits QUERN_TEST_SECONDS="${QUERN_TEST_SECONDS-75}" "$build/tests/t765-cuda-expressions"
 
@@ -119,6 +121,8 @@ else
     --tool racecheck --error-exitcode 9 "$build/tests/t760-cuda-ops"
   part racecheck-reductions 40 env $gpu sh "$0" --shards 2 60 "$sanitizer" --tool racecheck --error-exitcode 9 \
     "$build/tests/t796-cuda-reductions"
+  part racecheck-scans 30 env $gpu sh "$0" --shards 2 40 "$sanitizer" --tool racecheck --error-exitcode 9 \
+    "$build/tests/t798-cuda-scans"
 fi
 echo "1..$number"
 echo "# $number parts, $n_bad failed, $n_skipped skipped; $n_tests tests in $(($(date +%s) - started)) s"

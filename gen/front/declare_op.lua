@@ -249,7 +249,7 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   op.dtypes = parse_dtypes(state, at, name, fields.dtypes, model.types)
   if not op.dtypes then return end
   if kind.body then
-    op.bodies = { any = source.new(state.src.name, kind.body(op)) }
+    op.bodies = { any = source.part(state.src, at, kind.body(op)) }
   else
     op.bodies = not kind.has_body and {} or bodies_of "body"
   end
@@ -265,7 +265,12 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   for _, output in ipairs(op.outputs) do taken[output.name] = true end
   for _, input in ipairs(op.inputs) do taken[input.name] = true end
   for _, word in ipairs(kind.names or {}) do taken[word] = true end
-  for _, param in ipairs(op.params) do taken[param.name] = true end
+  for _, param in ipairs(op.params) do
+    if taken[param.name] then
+      return fail(state, at, "%s: '%s' is a parameter of every op that reduces or scans", name, param.name)
+    end
+    taken[param.name] = true
+  end
   for _, token in ipairs(written_order(state, index, "params")) do
     local value = fields.params and fields.params[token.text]
     if value ~= nil then

@@ -255,7 +255,7 @@ function Parser:primary()
       if self.reads then self.reads[#self.reads + 1] = name end
       return name
     end
-    local axes = self.reduces and self.reduces(token.text)
+    local axes = self.reduces and self.reduces(token.text, token.at)
     if axes then self.axes[#self.axes + 1] = axes end
     local call = { kind = "call", at = token.at, name = token.text, axes = axes,
                    args = self:deeper(token.at, self.arguments, token.text, axes) }
@@ -385,7 +385,7 @@ end
 -- The same of a host's expression: { [name], statements, [result], tokens, first = index of the token after the name,
 -- calls, axes }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order. A call that
 -- reduces has axes = { is_reduced, [has_axis], [keepdims], axis ... }, those of all calls are in body.axes, as they begin. reduces(name):
--- new axes with is_reduced, whether the op's results are; nil: the call does not reduce
+-- new axes with is_reduced, whether the op's results are; nil: the call does not reduce. Its second argument is the call's place
 function M.parse_host(text, types, max_bytes, reduces)
   local tokens = scan(text, max_bytes or M.MAX_BYTES)
   local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {}, axes = {},

@@ -170,7 +170,7 @@ function Scope:call_op(op, values, node, which)
     if input.type == "bool" then
       nodes[k] = self:condition(values[k], node)
     elseif input.type then
-      if self.keeps_dtypes and not is_weak(values[k]) and self:kind(values[k]) ~= "integer" then
+      if not is_weak(values[k]) and types.by_name[dtype_of(values[k])].kind ~= "integer" then
         self:fail(node, "%s: %s is %s, expected an integer", op.name, input.name, dtype_of(values[k]))
       end
       nodes[k] = node_of(self:cast(self:settle(values[k], node), input.type))
@@ -209,7 +209,8 @@ function Scope:call_op(op, values, node, which)
   for k, input in ipairs(op.inputs) do env[input.name] = nodes[k] end
   if kind.has_stages then env.count, env.index = self.state.count, self.state.index end
   for k, param in ipairs(own_params) do
-    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, T, node)
+    local param_type = kinds.of(op).param_type
+    nodes[n_in + k] = self:param(op, param, values[n_in + k] or { weak = param.value }, param_type and param_type(types, op, T) or T, node)
     env[param.name] = nodes[n_in + k]
   end
   if self.state.exact and self.state.exact[op.name] then
@@ -217,20 +218,30 @@ function Scope:call_op(op, values, node, which)
   end
   local calls = self.state.row_calls
   if kind.has_stages then self.state.row_calls = nil end -- those of its body are part of this one
-  local result = self:call_body(op, K, env, nodes, which or 1, node)
+  local result, finer = self:call_body(op, K, env, nodes, which or 1, node)
   self.state.row_calls = calls
   if kind.has_stages then self:note_row_call(op, result, nodes, K) end
-  return self:typed(result, op_types.result_of(types, op, which or 1, D))
+  local value = self:typed(result, op_types.result_of(types, op, which or 1, D))
+  if finer and self.keeps_dtypes then -- an output is rounded from this, once
+    value = { node = result, type = result.type, dtype = value.dtype or value.type, finer = finer }
+  end
+  return value
 end
 
--- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded.
+-- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded. Of
+-- a row also the node of a float before it is converted to its dtype, if it is.
 function Scope:call_body(op, K, env, nodes, which, node)
   local body = op_types.body_of(self.state.types, op, K)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end
   local result, dtype = self:inline(op, body, env, nodes, K, node), op_types.result_of(self.state.types, op, which, K)
   if op.assigns then result = result[which] end
-  if kinds.of(op).has_stages then result = self:cast(result, dtype) end
-  return node_of(self:cast(self:given(op.name, result, dtype, node), dtype))
+  local finer
+  if kinds.of(op).has_stages then
+    local before = node_of(result)
+    result = self:cast(result, dtype)
+    finer = node_of(result) ~= before and self.state.types.by_name[before.type].kind == "float" and before or nil
+  end
+  return node_of(self:cast(self:given(op.name, result, dtype, node), dtype)), finer
 end
 
 -- The scope of a body: what its names mean (env), and its type.

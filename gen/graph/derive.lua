@@ -210,7 +210,7 @@ function M.run(scope)
     is_row[node] = input.is_row
   end
   for k, param in ipairs(op_types.own_params(forward)) do
-    local node = state.dag:node("param", scope.T, {}, { index = k, name = param.name })
+    local node = state.dag:node("param", scope.env[param.name].type, {}, { index = k, name = param.name })
     env[param.name], of_node[node] = node, scope.env[param.name]
   end
   local grad = state.dag:node("input", scope.T, {}, { index = 0, name = "grad" })

@@ -6,6 +6,7 @@
 
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
+local number = require "gen.base.number"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local reductions = require "gen.graph.reductions"
@@ -75,6 +76,29 @@ function M.lower(state, scope, roots, of_node)
   return result
 end
 
+-- Checks the reductions that the outputs of a body that reduces need: their combines, and what they are for no elements; and its passes.
+local function check_reductions(model, scope, dag)
+  local types = model.types
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local by = node.reducer
+    if by then
+      local A = node.accumulator or node.type
+      model.sound = model.sound or setmetatable({}, { __mode = "k" })
+      model.sound[by] = model.sound[by] or {}
+      if not model.sound[by][A] then
+        M.combine(model, by, A)
+        local empty = by.reducer.empty
+        if empty and types.by_name[A].kind ~= "float" and not math.tointeger(empty) then
+          scope:fail({ at = 1 }, "%s: empty is %s, which is no %s", by.name, number.text(empty), A)
+        end
+        model.sound[by][A] = true
+      end
+    end
+  end
+  local excess = rows.excess(rows.stages(types, dag))
+  if excess then scope:fail_as("limit", { at = 1 }, "its body %s", excess) end
+end
+
 -- The DAG of an op computed in K: inputs and params as nodes "input" and "param". Returns
 -- { dag, inputs, params, outputs = nodes, type, steps, files = those of the functions used, first_output = its name; of a body that
 -- reduces combine_of = function(op of a reduction, its accumulator's dtype) -> the DAG of its combine } or nil, an
@@ -87,17 +111,17 @@ function M.op_dag(model, op, K, exact)
   local types = model.types
   local unsigned = types.by_name[K].kind == "bits" and "u" .. types.by_name[K].bits -- bits of a size no integer has are themselves
   local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
-  local env, inputs, params = {}, {}, {}
+  local kind, env, inputs, params = kinds.of(op), {}, {}, {}
   for k, input in ipairs(op.inputs) do
     local type_name = input.type or value_type
     inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
   for k, param in ipairs(op_types.own_params(op)) do
-    params[k] = state.dag:node("param", value_type, {}, { index = k, name = param.name })
+    local param_type = kind.param_type and kind.param_type(types, op, K) or value_type
+    params[k] = state.dag:node("param", param_type, {}, { index = k, name = param.name })
     env[param.name] = params[k]
   end
-  local kind = kinds.of(op)
   local function add(list, node_op, names)
     for _, name in ipairs(names or {}) do
       list[#list + 1] = state.dag:node(node_op, kind.own_param_type or value_type, {}, { index = #list + 1, name = name })
@@ -131,6 +155,10 @@ function M.op_dag(model, op, K, exact)
                    owner, values[k].type, fixed or T)
       end
     end
+    if kind.has_stages then
+      check_reductions(model, scope, { dag = state.dag, inputs = inputs, params = params, outputs = values, type = K, files = state.files,
+                                       index = state.index, first_output = op.outputs[1].name })
+    end
     return values
   end)
   if not ok then
@@ -144,6 +172,15 @@ function M.op_dag(model, op, K, exact)
   return { dag = state.dag, inputs = inputs, params = params, outputs = result, type = K, steps = state.steps, files = state.files,
            index = state.index, first_output = op.outputs[1].name,
            combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }
+end
+
+-- What is wrong with the combine of an op without a body for a dtype that it takes: a message and its kind, or nil.
+function M.combine_trouble(model, op, K)
+  local ok, failure = pcall(M.combine, model, op, kinds.of(op).accumulator(model.types, op, K))
+  if ok then return nil end
+  if type(failure) ~= "table" then error(failure, 0) end
+  if not failure.source then return string.format("%s: %s: %s", op.location, op.name, failure.message), failure.kind or "syntax" end
+  return source.message(failure.source, failure.at or 1, string.format("%s: %s", op.name, failure.message)), failure.kind or "syntax"
 end
 
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.

@@ -19,7 +19,7 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
-M.REDUCES = "it reduces: its kernels are compiled at run time"
+M.REDUCES = "it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 -- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
 
@@ -99,13 +99,15 @@ local function guarded(src, f, ...)
 end
 
 -- For parse_host.
-local function reduces(model, name)
+local function reduces(model, name, at)
   local op = expr.op_called(model, name)
+  local kind = op and kinds.of(op)
+  if op and kind.is_scan then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
 local function read(src, model, max_bytes)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name) return reduces(model, name) end)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
   local names = names_of(body)
   names.name = body.name or "expression"
   return body, names
@@ -315,7 +317,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   -- Makes a settled value the next output.
   local function give(value, at)
     local k = #outputs + 1
-    outputs[k], dtypes[k] = value.node or value, value.dtype or value.type
+    outputs[k], dtypes[k] = value.finer or value.node or value, value.dtype or value.type
     local t = out_dtypes and check_dtype(types, out_dtypes[k], "output " .. names.outputs[k])
     if t and KIND_ORDER[t.kind] < KIND_ORDER[types.by_name[dtypes[k]].kind] then
       fail("dtype", at.at, "output %s: %s does not become %s by itself: write a cast, (%s)", names.outputs[k], dtypes[k], t.name,
@@ -354,8 +356,9 @@ function M.host_dag(model, text, in_dtypes, out_dtypes)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
--- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }
-function M.entry(model, request)
+-- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }. has_rows: the target has kernels of all stages of
+-- an expression that reduces
+function M.entry(model, request, has_rows)
   local src = source_of(request.canonical)
   return guarded(src, function()
     local is_stage = request.canonical:sub(1, #stage_text.MARK) == stage_text.MARK
@@ -365,7 +368,8 @@ function M.entry(model, request)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
-      if host.reduces then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
+      if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end
     local types, outputs, dtypes = model.types, {}, {}
     for _, dtype in ipairs(request.in_dtypes) do dtypes[#dtypes + 1] = dtype end
@@ -379,7 +383,10 @@ function M.entry(model, request)
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise" }
     local dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs }
-    return { record = record, dag = dag }
+    if host.reduces then
+      dag.index, dag.combine_of = host.dag.index, function(by, A) return expr.combine(model, by, A) end
+    end
+    return { record = record, dag = dag, reduces = host.reduces }
   end)
 end
 

@@ -399,7 +399,7 @@ primitive {
     return is_exact and dag:constant(type_name, x.value) or nil
   end,
   evaluate = function(x, _, _, at) return arithmetic.cast(x, at.of, at.type) end,
-  c = { bool = "Q_MASK(m$m, $1 != 0)", of_bool = "q_cast_bool_$t((bool_s)($1 & 1))", any = "q_cast_$f_$t($1)" },
+  c = { bool = "Q_MASK(m$m, $1 != 0)", of_bool = "($t)($1 & 1)", any = "q_cast_$f_$t($1)" },
   cuda = { bool = "$1 != 0", of_bool = "q_cast_bool_$t((bool_s)$1)", any = "q_cast_$f_$t($1)" },
   exact = { bool = "$1 != 0", any = "$1" },
 }

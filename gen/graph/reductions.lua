@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Calls of reductions: scope.lua's method for NAME(x) in the body of a row op. The value of a reduction is a node "reduce", with `reducer`,
--- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts is as many nodes over
--- the same arguments, with `group`, the list of them all. index: in a host's
--- expression, which axes.
+-- the op of the reduction, over the element's state; the reduction's finish is inlined on it. A state of several parts has a node for each
+-- part, over the same arguments; `group` is the list of these nodes. `index` of a node: which axes, in a host's expression.
 
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -14,7 +13,7 @@ local M = {}
 
 local Scope, node_of, dtype_of, is_weak = scope.Scope, scope.node_of, scope.dtype_of, weak_of.is_weak
 
--- The body of a list of bodies for a dtype.
+-- The body for a dtype: its own, its kind's, or that for all.
 local function body_for(types, bodies, dtype)
   local t = types.by_name[dtype]
   return bodies[dtype] or bodies[t.kind == "float" and "floating" or t.kind] or bodies.any
@@ -31,7 +30,7 @@ end
 -- One of a reduction's bodies on nodes. T: the dtype of its values; parts: what it assigns, or nil: it has a result
 function Scope:reduction_body(op, field, T, env, node, parts)
   local body = body_for(self.state.types, op.reducer[field], T)
-  if not body then self:fail(node, "%s has no %s for %s", op.name, field, T) end
+  if not body then self:fail(node, "%s%s is missing for %s", (self.owner or op) == op and "" or op.name .. ": ", field, T) end
   local inner = self:of_body(op, body, env, T)
   inner.keeps_dtypes = false
   if parts then return inner:run_body(parts) end
@@ -113,14 +112,14 @@ function M.combine(state, op, A)
     end
   end
   local body = body_for(state.types, op.reducer.combine, A)
-  local root = setmetatable({ state = state, env = env, T = A, default_type = A, trusted = op.builtin, source = body }, Scope)
+  local root = setmetatable({ state = state, env = env, T = A, default_type = A, trusted = op.builtin, source = body, owner = op }, Scope)
   local result = root:reduction_body(op, "combine", A, env, { at = 1 }, parts)
   if parts then
     for k, part in ipairs(result) do result[k] = node_of(part) end
     return { dag = state.dag, inputs = inputs, params = {}, outputs = result, type = A, files = state.files, first_output = "out",
              parts = parts }
   end
-  if result.type ~= A then root:fail({ at = 1 }, "%s: combine gives %s, expected %s", op.name, result.type, A) end
+  if result.type ~= A then root:fail({ at = 1 }, "combine gives %s, expected %s", result.type, A) end
   return { dag = state.dag, inputs = inputs, params = {}, outputs = { result }, type = A, files = state.files, first_output = "out" }
 end
 

@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The DAG of a body that reduces -> its stages. A node is an element (it varies along the reduced axes) or a row value. Its level is the
--- number of reductions below it. Stage p computes, element by element, what the reductions of level p add up; a stage of row values
--- between two of elements computes what the elements need of a row; the last stage computes the outputs. Elements that several stages
--- need are computed again by each, but for one: see `kept`. Knows no C.
+-- number of reductions below it. Stage p computes, element by element, the arguments of the reductions of level p. Between two stages of
+-- elements a stage of row values computes what the second one needs of the results. The last stage computes the outputs. Elements that
+-- several stages need are computed again by each, but for one: see `kept`. Knows no C.
 
 local dag_of = require "gen.graph.dag"
 
 local M = {}
+
+-- The most of a program. ORDER: runtime/core/row/row_program.h
+M.MAX_STAGES, M.MAX_VALUES, M.MAX_REDUCES = 12, 16, 16
 
 M.INDEX = 0x1f -- the number of the input `index`, an element's place. ORDER VALUE of runtime/core/row/row_program.h
 
@@ -256,6 +259,15 @@ function M.stages(types, source)
     program.stages[#program.stages].is_again = is_read
   end
   return program
+end
+
+-- What of a program is more than the runtime has room for, as a phrase; nil: nothing.
+function M.excess(program)
+  if #program.stages > M.MAX_STAGES then return string.format("takes %d passes over its elements; at most %d", #program.stages, M.MAX_STAGES) end
+  if #program.reduces > M.MAX_REDUCES then return string.format("has %d reductions; at most %d", #program.reduces, M.MAX_REDUCES) end
+  if #program.row_types > M.MAX_VALUES or program.n_temps > M.MAX_VALUES then
+    return string.format("has more than %d values between its passes", M.MAX_VALUES)
+  end
 end
 
 return M

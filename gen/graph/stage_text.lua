@@ -17,10 +17,18 @@ M.COUNT = 1 << 20 -- the index of the number of elements, as a param: it is behi
 
 local function fail(...) error({ kind = "syntax", at = 1, message = "a stage of a row that is not understood: " .. string.format(...) }, 0) end
 
--- The DAG of a built op's stage, by its kernel's name: qk_OP_DTYPE_stageN_...
+-- The name of a kernel of an op without built ones: of its stage, by number; or of a reduction's combine, K being its accumulator's dtype
+function M.kernel_name(op, K, what) return string.format("%s:%s:%s", op.name, K, what) end
+
+-- The DAG of a stage by its kernel's name, which is that of a built one, qk_OP_DTYPE_stageN_..., or that of M.kernel_name
 function M.stage_of(model, name)
   local c_name, K, number = name:match "^qk_(.+)_(%w+)_stage(%d+)_"
   local op = c_name and model.op_of_c_name[c_name]
+  if not op then
+    c_name, K, number = name:match "^([^:]+):(%w+):(%w+)$"
+    op = c_name and model.op_of_name[c_name]
+    if op and number == "combine" and op.reducer then return expr.combine(model, op, K) end
+  end
   if not op then fail("no kernel %s", name) end
   local dag, message = expr.op_dag(model, op, K)
   if not dag then fail("%s", message) end
@@ -85,7 +93,7 @@ function items.op(self, words)
   local env = {}
   for k, input in ipairs(op.inputs) do env[input.name] = args[k] end
   for k, param in ipairs(op_types.own_params(op)) do env[param.name] = args[#op.inputs + k] end
-  return self.scope:call_body(op, K, env, args, tonumber(words[4]) + 1, { at = 1, name = op.name })
+  return (self.scope:call_body(op, K, env, args, tonumber(words[4]) + 1, { at = 1, name = op.name }))
 end
 
 function items.kernel(self, words)
@@ -95,8 +103,8 @@ end
 -- The ops that a stage's text calls, each once, in order.
 function M.ops_called(model, text)
   local list, seen = {}, {}
-  for name in text:gmatch "%f[%w]op (%S+) " do
-    local op = model.op_of_name[name]
+  for what, name in text:gmatch "%f[%w](%l+) ([^%s:]+)" do
+    local op = (what == "op" or what == "kernel") and model.op_of_name[name]
     if op and not seen[op] then list[#list + 1], seen[op] = op, true end
   end
   return list

@@ -8,6 +8,7 @@
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
+--   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   pack_role(op)         the role of the packing kernels that compute the op over contiguous elements; nil: there are none
@@ -29,6 +30,8 @@
 --   table                 of the packs, for the runtime: { header, text(packs_of) }. packs_of(role): list of { record, name }; it
 --                         is empty in a tree without kernels for the CPU
 --   cuda_records, cuda_operands                   the same for CUDA; cuda_records also gives whether they are all
+--   runtime_devices       sources of its folder of the core that launches on other devices than the CPU need in any tree
+--   runtime_needs         another kind of the runtime, whose files its own include
 --   runtime, runtime_cpu                          its qn_kind and its folder of the core, if not its name; the sources there that only
 --                         kernels for the CPU need
 

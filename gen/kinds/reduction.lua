@@ -5,7 +5,12 @@
 -- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and
 -- finish read a.v, a.i, b.v, b.i; T is the accumulator's dtype.
--- `finds = "max"`, "min": of x and index, it keeps the first NaN, or else the first of the largest (smallest); its kernel searches for that.
+-- identity: combine(a, identity) is a. With `empty = false` it is what the reduction gives of no elements inside rows with `empty = "identity"`.
+-- initial, last: the op that a call with the parameter `initial`, with select_last_index = 1, goes to.
+-- `finds = "max"` or "min": the state is an element and its index, and the result the first NaN, or else the first of the largest
+-- (smallest); the kernel searches for it. "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: states
+-- are bytes, and a byte of this value combined with any other is itself, so what follows it is not read. `repeats = true`: a state
+-- combined with itself is itself, and the order is free.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -17,12 +22,15 @@ for key, value in pairs(row) do M[key] = value end
 M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
-M.schema = { accumulate = "string", result = "string", combine = "string table", lift = "string table", finish = "string table",
-             identity = "number boolean", empty = "number boolean", order = "string", state = "string", finds = "string" }
+M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
+             lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
+             state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
 local EXCLUDED = { "body", "outputs", "params", "counts" }
+
+local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
 -- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
 local function parse_state(text, types)
@@ -56,8 +64,17 @@ function M.trouble(fields, is_builtin, types)
     end
     if fields.empty then return "empty: a reduction with a state has no result of no elements: expected false" end
   end
-  if fields.finds and not (is_builtin and fields.state and (fields.finds == "max" or fields.finds == "min")) then
+  if fields.finds and not (is_builtin and fields.state and FINDS[fields.finds]) then
     return "finds: only the library's own reductions may have a kernel that searches"
+  end
+  for _, field in ipairs { "initial", "last" } do
+    if fields[field] and not is_builtin then return field .. ": only the library's own reductions may have this parameter" end
+  end
+  if fields.absorbs and not (is_builtin and fields.accumulate == "u8") then
+    return "absorbs: only the library's own reductions may end early"
+  end
+  if fields.repeats and not (is_builtin and fields.order == "free") then
+    return "repeats: only the library's own reductions may combine an element twice"
   end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
@@ -65,10 +82,11 @@ end
 
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
-  op.accumulate, op.result, op.is_reduced = fields.accumulate, fields.result, true
+  op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"
+  op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
-                 is_free = fields.order == "free", empty = fields.empty,
-                 finds = fields.finds, parts = fields.state and parse_state(fields.state, types) }
+                 is_free = fields.order == "free", empty = fields.empty, identity = fields.identity, finds = fields.finds,
+                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and parse_state(fields.state, types) }
 end
 
 -- The body of the op.

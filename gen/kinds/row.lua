@@ -18,16 +18,20 @@ M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
+M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
+M.runtime_devices = { "row_program" }
 M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
-M.schema = { result = "string", empty = "number" }
+M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
+-- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
+local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
 
--- The dtype of what a reduction of elements of a dtype has in between. accumulate: "wide": integers as 64 bits; a dtype; nil: what the
--- dtype is computed in.
+-- The dtype of the accumulators of a reduction over elements of a dtype. op.accumulate: "wide", integers as 64 bits; a dtype; nil, the
+-- dtype that the elements are computed in.
 function M.accumulator(types, op, dtype)
   local t, wanted = types.by_name[dtype], op.accumulate
   if wanted ~= "wide" then return wanted or t.compute end
@@ -48,7 +52,8 @@ end
 local WORDS = { wide = true, floating = true }
 
 -- What is wrong with its fields, or nil.
-function M.trouble(fields, _, types)
+function M.trouble(fields, is_builtin, types)
+  if fields.special and not is_builtin then return "special: only the library's own ops may stand for each other" end
   for _, field in ipairs { "accumulate", "result" } do
     local word = fields[field]
     local t = types.by_name[word or ""]
@@ -56,18 +61,41 @@ function M.trouble(fields, _, types)
       return string.format("%s: '%s', expected wide, floating or a dtype that is computed in itself", field, source.shown(word))
     end
   end
+  if type(fields.empty) == "string" and fields.empty ~= "identity" then
+    return string.format("empty: '%s', expected a number, or \"identity\": reductions of no elements give their identity", source.shown(fields.empty))
+  end
 end
 
-function M.declare(op, fields) op.result, op.empty = fields.result, fields.empty end
+-- bodies(field): the bodies of a field, by dtype or kind
+-- special = { value, "OP" }: where its first parameter has this value, it is OP(x), bit by bit.
+function M.declare(op, fields, bodies)
+  op.result, op.empty, op.bound, op.special = fields.result, fields.empty, fields.bound and bodies "bound", fields.special
+end
 
--- Its class, and the parameters of its shape, by whether its outputs are reduced: known once its body has been read.
+-- Its class, and the parameters that give the shape. Both depend on whether its outputs are reduced, which its body says.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
-function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS } or { AXES } end
+function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
 
 M.compute_type = elementwise.compute_type
 
+-- The result of a reduction of no elements, in its accumulator's dtype. One for which that is an error (`empty = false`) has its identity;
+-- infinities stand for the limits of integers.
+function M.of_none(types, op, A)
+  local value, t = op.reducer.empty or op.reducer.identity or 0, types.by_name[A]
+  if value == true then return 1 end
+  if t.kind == "float" then return value + 0.0 end
+  if value == -math.huge then return t.signed and -(1 << (t.bits - 1)) or 0 end
+  if value == math.huge then return t.signed and (1 << (t.bits - 1)) - 1 or -1 >> (64 - t.bits) end
+  return math.tointeger(value)
+end
+
 -- Those of the shape are integers; results of rows without elements may have any dtype of the call.
-function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute } end
+function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
+
+-- The dtype of an op's own parameters where it computes in K: of the library's own ops that of results, where these are wider.
+function M.param_type(types, op, K)
+  return op.builtin and op.result == "wide" and types.by_name[M.result_dtype(types, op, K)].compute or types.by_name[K].compute
+end
 
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
@@ -132,9 +160,10 @@ end
 ---------------------------------------------------------------------------------------------------- tables
 
 -- A value's number. ORDER VALUE of runtime/core/row/row_program.h
-local function value_number(value)
+function M.value_number(value)
   return value.input or value.output and 0x20 + value.output or value.row and 0x40 + value.row or 0x80 + value.temp
 end
+local value_number = M.value_number
 
 local function numbers(...)
   local list = {}
@@ -142,6 +171,14 @@ local function numbers(...)
     for _, value in ipairs(values) do list[#list + 1] = tostring(value_number(value)) end
   end
   return #list > 0 and "(const uint8_t[]){" .. table.concat(list, ", ") .. "}" or "NULL"
+end
+
+-- The program that another op has for a value of the first parameter, and that value's bits.
+local function special_of(types, op, t, context)
+  local other = op.special and string.format("program_%s_%s", op.special[2], t.name)
+  if not other or not context.programs[other] then return "NULL, 0" end
+  local bits = types.by_name[M.param_type(types, op, t.name)].bits
+  return string.format("&%s, 0x%xu", other, string.unpack("<I" .. bits // 8, string.pack(bits == 64 and "<d" or "<f", op.special[1])))
 end
 
 -- The row of an op beside its qn_builtin, and the name of the field's value. context: upper (a dtype's constant), reducer_of (key ->
@@ -155,16 +192,17 @@ function M.own_rows(types, op, records, context)
     local program = records.programs[t.name]
     if program then
       local stages, slots, row_types = {}, {}, {}
-      for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(t.name)) end
+      context.programs[string.format("program_%s_%s", op.c_name, t.name)] = #own == 0
+      for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(M.param_type(types, op, t.name))) end
       for k, name in ipairs(program.row_types) do row_types[k] = context.upper(name) end
       for k, stage in ipairs(program.stages) do
         local reduces = {}
         for i, reduce in ipairs(stage.reduces) do
           local others = {}
           for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}}", value_number(reduce.from), reduce.to,
+          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}%s}", value_number(reduce.from), reduce.to,
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type],
-                                     #others > 0 and table.concat(others, ", ") or "0")
+                                     #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
         end
         stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
@@ -173,10 +211,11 @@ function M.own_rows(types, op, records, context)
       end
       out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
                                     table.concat(stages, "\n"))
-      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %d};", op.c_name, t.name,
+      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %s, %d};", op.c_name, t.name,
         op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
-        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(op.empty or 0), #stages, #row_types,
-        #slots, op.empty and 1 or 0,
+        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(math.type(op.empty) and op.empty or 0),
+        #stages, #row_types,
+        #slots, math.type(op.empty) and 1 or 0, special_of(types, op, t, context),
         program.kept and value_number(program.kept) or 0)
     end
   end
@@ -191,8 +230,9 @@ function M.own_rows(types, op, records, context)
   end
   local row_in = 0
   for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
-  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
+  out[#out + 1] = string.format("static const qn_row_op row_%s = {\n  .is_reduced = %d,%s%s\n  .programs = {%s},\n  .results = {%s},\n};\n",
                                 op.c_name, op.is_reduced and 1 or 0, row_in > 0 and string.format(" .row_in = 0x%xu,", row_in) or "",
+                                (op.initial or op.last) and string.format(" .twin = \"%s\",", op.initial or op.last) or "",
                                 table.concat(programs, ", "), table.concat(results, ", "))
   return out, "&row_" .. op.c_name
 end
@@ -218,10 +258,10 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}},", row.head.op_name, row.inner, row.columns or "NULL",
-                            row.both, empty and bits_of(row.head.K, empty) or "0", empty and 1 or 0, parts[1] or upper(row.head.K),
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
+                            row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
-                            row.narrow and table.concat(row.narrow, ", ") or "NULL")
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0)
   end
   local packs = packs_of "reduce"
   local is_unbuilt = packs[1] and not packs[1].name
@@ -229,11 +269,12 @@ function M.table.text(packs_of, upper, bits_of)
     or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
   if #rows == 0 then return backend end
   return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
+    .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_columns", "reduce_parts" }
+M.templates = { "reduce_inner", "reduce_free", "reduce_columns", "reduce_parts" }
 
 -- A run in parts without a loop; `above`: the greater ones below 16
 local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
@@ -294,19 +335,23 @@ local function reducer_values(c, types, record, name)
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
-  local rows, columns = {}, {}
+  local rows, columns, folds = {}, {}, {}
   for k, run in ipairs(RUNS) do
     local n, steps = run.n, {}
     for step = 1, n - 1 do steps[step] = step end
     local function in_lane(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 16 * %d]", i)) end
     local function in_column(i) return string.format("x%d[i]", i) end
     rows[k] = { n = n, above = run.above, fresh = run_lines(form, n, in_lane), onto = run_lines(form, n, in_lane, "lane[l]") }
-    if n < 16 then
-      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column), onto = run_lines(form, n, in_column, "out[i]") }
+    if record.is_repeatable and (n == 16 or n == 4 or n == 1) then
+      folds[#folds + 1] = { n = n, before = 16 * (n - 1), onto = run_lines(form, n, in_lane, "lane[l]") }
+    end
+    if not record.is_repeatable or n == 8 or n == 1 then
+      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column),
+                                onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
     end
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns }
+           combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 
 -- Of a state with several parts.
@@ -321,9 +366,18 @@ local function parts_values(c, types, record)
     parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
                  result = results[k] }
   end
-  local t = types.by_name[record.combine.parts[1].type]
-  return { combine = lines, parts = parts, element = t.c, above = ({ max = ">", min = "<" })[record.finds] or "",
-           nan = t.kind == "float" and "i" .. t.bits or "" }
+  local t, extreme, run = types.by_name[record.combine.parts[1].type], record.finds and record.finds:match "m%a%a$", {}
+  local lanes, is_float, skips_nan = 64 // (t.bits // 8), t.kind == "float", record.finds and record.finds:find "^nan" ~= nil
+  local above = ({ max = ">", min = "<" })[extreme] or ""
+  local function put(...) run[#run + 1] = string.format(...) end
+  for k = 0, 15 do
+    put("const %s v%d = at_l[%d];", t.c, k, k * lanes)
+    put("top = v%d %s top ? v%d : top;", k, above, k)
+    if k % 2 == 1 and is_float and not skips_nan then put("odd[l] |= Q_MASK(m%d, __builtin_isunordered(v%d, v%d));", t.bits, k - 1, k) end
+  end
+  local first = is_float and skips_nan and (extreme == "max" and "-" or "") .. "(" .. t.c .. ")__builtin_inf()" or "x[0]"
+  return { combine = lines, parts = parts, element = t.c, lanes = lanes, above = above, first = first, run = run,
+           odd = is_float and not skips_nan and "m" .. t.bits or false }
 end
 
 -- The kernels that reduce, for each reduction and accumulator that the ops' programs need.
@@ -342,8 +396,10 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty,
-                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds }
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds,
+                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable }
+    local inner = op.reducer.is_repeatable and "reduce_free" or "reduce_inner"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
@@ -356,20 +412,20 @@ function M.packs(kit, add, _, ops, records_of)
       both, fields.values = dtypes, parts_values
       put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
     else
-      put("inner", { A, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+      put("inner", { A, A }, "cc", inner, op.name .. " along contiguous rows")
       put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
       for _, t in ipairs(kit.types.list) do
         if plain[key][t.compute] and t.kind == "float" and kit.wanted[t.name] then plain[key][t.name] = true end
       end
       for _, K in ipairs(kit.sorted_keys(plain[key])) do
         if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
-          put("narrow", { K, A }, "cc", "reduce_inner", op.name .. " along contiguous rows")
+          put("narrow", { K, A }, "cc", inner, op.name .. " along contiguous rows")
         end
       end
     end
     add(name("both", both, ("c"):rep(#both)),
         { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
-          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty,
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty, of_none = fields.of_none,
           says = op.name .. " of two rows, element by element" })
   end
 end

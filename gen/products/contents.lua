@@ -58,6 +58,8 @@ function M.text(prefix, files, has_core)
   local public = prefix .. ".h"
   row("`" .. public .. "`", count_lines(files[public]), has_core and "the public header: the API and a function for each op"
     or "the kernels' declarations, and what a caller must hold to")
+  local cpp = files[prefix .. ".hpp"]
+  if cpp then row("`" .. prefix .. ".hpp`", count_lines(cpp), "the same for C++17 and later, header-only") end
   row(table.concat(order.keys(suffixes), " "), kernels,
       string.format("the kernels: `%s_op_NAME_*` those of an op, `%s_conversions` those that convert and move", prefix, prefix))
   row("`kernels/*.h`", headers, "what kernels include")

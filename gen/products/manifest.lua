@@ -47,7 +47,7 @@ function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
     local inputs, params, ulps, dtypes = {}, {}, {}, {}
     for _, input in ipairs(op.inputs) do inputs[#inputs + 1] = c.json_string(input.name) end
     for _, param in ipairs(op.params) do
-      params[#params + 1] = string.format('{"name": "%s", "default": %s}', param.name, json_number(param.value))
+      params[#params + 1] = string.format('{"name": "%s", "default": %s}', param.name, param.value and json_number(param.value) or "null")
     end
     local accepted, given = tables.accepted(types, op, plan.wanted)
     local results, domain = {}, {}

@@ -154,7 +154,11 @@ function M.plan(model, options)
   -- every body is checked before any is planned
   for _, op in ipairs(ops) do
     local dtypes = variants.kernel_dtypes(model.types, op, wanted)
-    for _, K in ipairs(dtypes) do dag_for(op, K) end
+    for _, K in ipairs(dtypes) do
+      dag_for(op, K)
+      local message = op.reducer and not kinds.of(op).has_body and expr.combine_trouble(model, op, K)
+      if message and dag_errors[#dag_errors] ~= message then dag_errors[#dag_errors + 1] = message end
+    end
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
@@ -163,7 +167,7 @@ function M.plan(model, options)
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end
-  return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for,
+  return { model = model, ops = kept, wanted = wanted, policy = policy, records_of = records_of, dag_for = dag_for, combine_for = combine_for,
            packs = variants.of_packs(model, wanted, kept, records_of) }
 end
 

@@ -109,7 +109,11 @@ end
 function M.kinds(ops)
   local set = { elementwise = true }
   for _, kind in ipairs(ops and {} or kinds.list) do set[kind.runtime or kind.name] = true end
-  for _, op in ipairs(ops or {}) do set[kinds.of(op).runtime or kinds.of(op).name] = true end
+  for _, op in ipairs(ops or {}) do
+    local kind = kinds.of(op)
+    set[kind.runtime or kind.name] = true
+    if kind.runtime_needs then set[kind.runtime_needs] = true end
+  end
   return set
 end
 
@@ -121,6 +125,12 @@ for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.r
 M.cpu_sources = {}
 for _, kind in ipairs(kinds.list) do
   for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
+end
+
+-- Those that go with any target's launches: a set of paths without suffix.
+M.device_sources = {}
+for _, kind in ipairs(kinds.list) do
+  for _, name in ipairs(kind.runtime_devices or {}) do M.device_sources[kind.runtime .. "/" .. name] = true end
 end
 
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
@@ -209,6 +219,7 @@ end
 
 -- A parameter's default as a quern_scalar.
 local function scalar(value)
+  if value == nil then return "{QUERN_NONE, {0}}" end
   if math.type(value) == "integer" then return string.format("{QUERN_I64, {.i = %s}}", c.literal("i64", value)) end
   if value ~= value then return "{QUERN_F64, {.f = {__builtin_nan(\"\"), 0}}}" end
   if value == math.huge then return "{QUERN_F64, {.f = {__builtin_inf(), 0}}}" end
@@ -302,7 +313,7 @@ end
 -- backward op's inputs and outputs.
 local function traits_of(op)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).is_scan and ", .may_come = 1" or "") end
   if op.backward_of then
     out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))
@@ -354,7 +365,7 @@ end
 
 local function op_rows(types, ops, built, records_of, devices, packs, is_library)
   local out, rows, is_there = {}, {}, {}
-  local context = { upper = upper, built = built, reducer_of = {}, number = float_text }
+  local context = { upper = upper, built = built, reducer_of = {}, programs = {}, number = float_text }
   local n_reducers = 0
   for _, record in ipairs(packs) do
     if record.reducer and not context.reducer_of[record.reducer] then
@@ -564,6 +575,15 @@ local DESCRIPTOR = [[
 #endif
 ]]
 
+-- The parameters of an op with their defaults.
+function M.params_text(op)
+  local params = {}
+  for k, param in ipairs(op.params) do
+    params[k] = string.format("%s (%s)", param.name, param.value and "default " .. number.text(param.value) or "optional")
+  end
+  return table.concat(params, ", ")
+end
+
 -- The typed functions: one per op.
 function M.typed_functions(ops)
   local out = { DESCRIPTOR }
@@ -579,9 +599,8 @@ function M.typed_functions(ops)
       outs[k] = "QUERN_DESCRIPTOR(" .. output.name .. ")"
     end
     args[#args + 1] = "const quern_call *call"
-    local doc, params = c.comment_lines(op.doc), {}
-    for k, param in ipairs(op.params) do params[k] = string.format("%s (default %s)", param.name, number.text(param.value)) end
-    if #params > 0 then doc[#doc + 1] = "Parameters, in order: " .. table.concat(params, ", ") .. "." end
+    local doc = c.comment_lines(op.doc)
+    if #op.params > 0 then doc[#doc + 1] = "Parameters, in order: " .. M.params_text(op) .. "." end
     out[#out + 1] = string.format([[
 /* %s */
 QUERN_API quern_op *quern_builtin_%s(void);

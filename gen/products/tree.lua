@@ -7,6 +7,7 @@
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
+local cpp = require "gen.products.cpp"
 local jobs = require "gen.products.job"
 local licence = require "gen.base.licence"
 local library = require "gen.products.library"
@@ -69,6 +70,7 @@ local function is_in_tree(path, kinds, folders)
   local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
   if kind then return kinds[kind] end
   if tables.cpu_sources[path:match "^(.-)%.%w+$"] and not folders[targets.cpu.core_folder] then return false end
+  if tables.device_sources[path:match "^(.-)%.%w+$"] then return kinds[folder] or #folders.devices > 0 end
   if tables.kind_folders[folder] then return kinds[folder] end
   return folders[folder] or not targets.core_folders[folder]
 end
@@ -91,9 +93,10 @@ local function add_core(job, parts)
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
   job.put(nil, path_of "dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end
-  local folders = {}
+  local folders = { devices = {} }
   for _, target in ipairs(job.targets) do
     if target.core_folder then folders[target.core_folder] = true end
+    if target ~= targets.cpu then table.insert(folders.devices, target.name) end
   end
   for _, path in ipairs(core_sources(job)) do
     if is_in_tree(path, kinds, folders) and not job.without.files[path] then
@@ -103,6 +106,7 @@ local function add_core(job, parts)
   for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
                                              job.without.notes))
+  job.put(nil, prefix .. ".hpp", cpp.tree_header(prefix, job.read "include/quern/quern.hpp", plan.ops))
 end
 
 ---------------------------------------------------------------------------------------------------- a run

@@ -2,6 +2,7 @@
 --
 -- A spec file of others, checked through all stages, and how accurate its ops are.
 
+local bounds = require "gen.tools.bounds"
 local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
@@ -20,19 +21,23 @@ local variants = require "gen.targets.variants"
 
 local M = {}
 
--- The scan of a list of numbers in K.
+-- The scan of a list of numbers in K, and the places of its values, of an op that finds.
 local function scanned(plan, op, K)
   local A = kinds.of(op).accumulator(plan.model.types, op, K)
   local combine = expr.combine(plan.model, op, A)
   local function run(_, values)
-    local results, state = {}, nil
+    local results, places, state, found, place = {}, {}, nil, nil, 0
     for k, x in ipairs(values[op.inputs[1].name]) do
       state = state == nil and x or evaluate.run(plan.model.types, combine, { a = state, b = x })
       results[k] = state
+      local is_better = x ~= x and found == found
+      if op.finds then is_better = is_better or found ~= nil and (op.finds == "max" and x > found or op.finds == "min" and x < found) end
+      if found == nil or is_better then found, place = x, k - 1 end
+      places[k] = place
     end
-    return results
+    return results, places
   end
-  return { outputs = { { type = A } } }, run
+  return { outputs = { { type = A }, { type = "i64" } } }, run
 end
 
 -- The examples of the plan's ops, in every type that they compute in.
@@ -74,6 +79,7 @@ function M.spec(root, file)
   if not plan then return nil, errors end
   errors = M.examples(plan)
   for _, message in ipairs(claims.errors(plan)) do errors[#errors + 1] = message end
+  for _, op in ipairs(plan.ops) do errors[#errors + 1] = bounds.trouble(model, op) end
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do

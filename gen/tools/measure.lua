@@ -180,7 +180,9 @@ function M.subjects(plan, prefix)
       local more = slope_rows(plan, op, functions)
       table.move(more, 1, #more, #slopes + 1, slopes)
     end
-    if not is_measured then skipped[#skipped + 1] = op.name .. ": nothing to measure: it takes no floats, or moves them" end
+    if not is_measured then
+      skipped[#skipped + 1] = op.name .. (kinds.of(op).has_stages and ": not measured: it reduces" or ": nothing to measure: it takes no floats, or moves them")
+    end
   end
   local out = {}
   for _, name in ipairs(order.keys(functions)) do out[#out + 1] = functions[name] end

@@ -141,11 +141,7 @@ QUERN_API void quern_op_release(quern_op *op);
 #define QUERN_CLASS_REDUCTION 3 /* shapes, and the parameters axes and keepdims: quern_op_measure */
 
 /* Kinds of a quern_scalar. NONE: no number, for parameters without a default. */
-#define QUERN_NONE (-1)
-#define QUERN_I64 0
-#define QUERN_U64 1
-#define QUERN_F64 2
-#define QUERN_C128 3
+enum { QUERN_NONE = -1, QUERN_I64 = 0, QUERN_U64 = 1, QUERN_F64 = 2, QUERN_C128 = 3 };
 
 /* A number for a parameter. It is weak: it is converted to the compute dtype of the operands (of f16 and bf16: f32). If that is
  * an integer dtype, a whole number saturates, and any other number is refused: DTYPE. */
@@ -157,6 +153,33 @@ typedef struct quern_scalar {
     double f[2]; /* real, imaginary */
   } v;
 } quern_scalar;
+
+/* Numbers, in C and C++: QUERN_F64(0.5), QUERN_I64(-1), QUERN_C128(0, 1). Without parentheses the names are the kinds. */
+static inline quern_scalar quern_scalar_i64(int64_t x) {
+  quern_scalar number = {QUERN_I64, {0}};
+  number.v.i = x;
+  return number;
+}
+static inline quern_scalar quern_scalar_u64(uint64_t x) {
+  quern_scalar number = {QUERN_U64, {0}};
+  number.v.u = x;
+  return number;
+}
+static inline quern_scalar quern_scalar_c128(double re, double im) {
+  quern_scalar number = {QUERN_C128, {0}};
+  number.v.f[0] = re;
+  number.v.f[1] = im;
+  return number;
+}
+static inline quern_scalar quern_scalar_f64(double x) {
+  quern_scalar number = quern_scalar_c128(x, 0);
+  number.kind = QUERN_F64;
+  return number;
+}
+#define QUERN_I64(x) quern_scalar_i64(x)
+#define QUERN_U64(x) quern_scalar_u64(x)
+#define QUERN_F64(x) quern_scalar_f64(x)
+#define QUERN_C128(re, im) quern_scalar_c128(re, im)
 
 /* An input or output of an op. */
 typedef struct quern_arg_info {
@@ -233,6 +256,9 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * An expression runs step by step with built kernels until its own kernel is compiled, or permanently if that fails.
  * The steps process chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
  * quern_op_workspace gives the largest useful number of bytes; 0: no workspace helps.
+ * An op that reduces or scans, and an expression that reduces, cuts few long rows into pieces for the whole device, with their
+ * partial results in the workspace; without one, or with less than quern_op_workspace says, a row takes one block of threads:
+ * slower, the same bits.
  *
  * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER or MEMORY for errors
  * of the driver. CAPTURING as above. */

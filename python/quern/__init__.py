@@ -12,7 +12,7 @@ on the way in or out, and without `out` the result is of the first operand's kin
 from ._quern import *
 from ._quern import __version__
 
-from . import array_api
+from . import _functions, array_api
 from .array_api import asarray, astype, empty, full
 
 # Where the array API has an op of that name in another form, it is the array API's; quern.op(name) is the op itself. (A build
@@ -21,4 +21,7 @@ _known = ops()
 for _name in ("arange", "clip", "linspace", "nonzero"):
     if _name in _known:
         globals()[_name] = getattr(array_api, _name)
-del _known, _name
+for _name, _op in (("diff", "subtract"), ("vecdot", "vecdot"), ("group_norm", "layer_norm"), ("instance_norm", "layer_norm")):
+    if _op in _known:
+        globals()[_name] = getattr(_functions, _name)
+del _known, _name, _op

@@ -10,6 +10,7 @@ import operator as _operator
 
 from . import _quern
 from ._dtypes import can_cast, finfo, iinfo, isdtype, result_type
+from ._functions import diff
 from ._quern import from_dlpack
 
 e = _math.e
@@ -263,3 +264,18 @@ def unstack(x, /, *, axis=0):
     if axis != 0:
         raise NotImplementedError("unstack: axis {}, only 0 is possible".format(axis))
     return _quern._unstack(from_dlpack(x))
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """The sum of x1 * x2 along an axis of the shape that they broadcast to, of the dtype that they promote to. Both have as many
+    elements along it. (quern.vecdot adds integers as 64 bits.)"""
+    x1, x2 = (x if hasattr(x, "shape") else from_dlpack(x) for x in (x1, x2))
+    ndim = _builtins.max(len(x1.shape), len(x2.shape))
+    if not -ndim <= _operator.index(axis) < ndim:
+        raise ValueError("vecdot: axis {} is out of bounds for {} dimensions".format(axis, ndim))
+    place = axis % ndim - ndim
+    extents = [x.shape[place] if -place <= len(x.shape) else 1 for x in (x1, x2)]
+    if extents[0] != extents[1]:
+        raise ValueError("vecdot: {} and {} elements along axis {}".format(*extents, axis))
+    dtype = result_type(from_dlpack(x1).dtype, from_dlpack(x2).dtype)
+    return _quern.vecdot(x1, x2, axis=axis, dtype=dtype if dtype.kind in "iu" else None)

@@ -241,20 +241,26 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
   return status;
 }
 
-/* Launches in the scope's context: once, or once for each index of the dimensions beyond a launch's rank. */
+/* Launches in the scope's context: once, or once for each index of the dimensions beyond a launch's rank; rows that are cut into pieces
+ * by several launches. */
 static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
-                               void *stream, uint64_t *args) {
+                               const quern_call *call, uint64_t *args) {
   const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
-  const uint32_t grid = qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, resident);
+  qn_cuda_pieces pieces;
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
   do {
-    const qn_cuda_result result =
-        scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)stream, arguments, NULL);
-    if (result) return qn_cuda_fail(scope->driver, result, op->info->name);
+    for (int32_t i = 0; i < pieces.n_launches; i++) {
+      const uint64_t n_items = qn_cuda_piece(&pieces, i, call, launch, args);
+      const uint32_t grid = qn_launch_grid_of(launch, n_items, (uint32_t)qn_cuda_items(kernel), resident);
+      const qn_cuda_result result =
+          scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)stream_of(call), arguments, NULL);
+      if (result) return qn_cuda_fail(scope->driver, result, op->info->name);
+    }
   } while (qn_cuda_next(decision, launch, at, args));
   return QUERN_OK;
 }
@@ -280,7 +286,7 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
   qn_cuda_arguments(at->decision, run, at->ref, at->params, args);
   status = translate_pinned(at->op->info, at->decision, at->scope, at->ref, args);
   if (status) return status;
-  return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->stream, args);
+  return launch_all(at->op, at->decision, &run->launch, at->facts, at->scope, kernel, at->call, args);
 }
 
 /* Launches the kernel built ahead in place of the compiled one; packs its launch each time, since this is temporary. Not
@@ -382,7 +388,8 @@ static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor 
   }
   choose(decision.op, &decision, facts, &choice);
   const qn_code *code = qn_cuda_code_of(decision.op, decision.specialised, &choice.form, facts->capability, 0);
-  if (!choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(&decision, facts->capability);
+  *bytes = qn_cuda_workspace(&decision, &choice.form);
+  if (!*bytes && !choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(&decision, facts->capability);
   return QUERN_OK;
 }
 
@@ -396,16 +403,20 @@ static void add_form(qn_strbuf *buf, const char *name, const qn_launch_form *for
 }
 
 /* The properties of a loaded kernel. */
-static void add_kernel(qn_strbuf *buf, const qn_launch *launch, const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
+static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_launch *launch, const quern_call *call,
+                       const qn_cuda_facts *facts, const qn_cuda_kernel_info *kernel) {
+  qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
   const int32_t blocks = kernel->blocks_per_multiprocessor;
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
-                qn_launch_grid(launch, (uint32_t)kernel->items_per_thread, (uint32_t)(blocks * facts->multiprocessors)), x, y,
-                launch->item_elements, kernel->items_per_thread);
+                qn_launch_grid(launch, (uint32_t)qn_cuda_items(kernel), (uint32_t)(blocks * facts->multiprocessors)), x, y,
+                launch->item_elements, qn_cuda_items(kernel));
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
+  if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)(pieces.rows.bytes ? pieces.rows.room[0] : pieces.scan.rows * pieces.scan.pieces));
 }
 
 /* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the
@@ -469,7 +480,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   add_tier(buf, &choice, &run, &info, &steps, why);
   qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_device_text(decision->device, device),
                 facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
-  if (kernel) add_kernel(buf, &run.launch, facts, kernel);
+  if (kernel) add_kernel(buf, decision, &run.launch, call, facts, kernel);
   const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
   qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,
                 (long long)(us / 1000), (long long)(us % 1000), (long long)info.compiles);

@@ -63,7 +63,8 @@ static const char *trouble_of(const char *bytes, size_t size, header *head) {
   if (head->version != VERSION) return "it is of another version of the format";
   if (head->size == 0 || head->size != size - sizeof *head) return "its size is not what it says";
   if (!qn_digest_is_equal(head->digest, digest_of(*head, bytes + sizeof *head))) return "it is damaged";
-  if (head->is_ptx > 1 || head->items_per_thread < 1 || head->items_per_thread > MAX_ITEMS || head->capability > MOST_CAPABILITY)
+  const uint32_t items = head->items_per_thread & QN_CUDA_ITEMS;
+  if (head->is_ptx > 1 || items < 1 || items > MAX_ITEMS || head->capability > MOST_CAPABILITY)
     return "its header makes no sense";
   if (head->is_ptx && bytes[size - 1]) return "its text has no end";
   return NULL;

@@ -26,6 +26,8 @@ qn_bytes qn_cuda_image_pack(const qn_cuda_code *code);
 /* 1: the bytes, which may be hostile, are an image of qn_cuda_image_pack; code->data is within them. Else why is a sentence. */
 int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char *why, size_t why_size);
 
+#define QN_CUDA_ITEMS 0xff /* bits of qn_cuda_code.items_per_thread */
+
 /* ---- Images ---- */
 
 typedef struct qn_cuda_image qn_cuda_image;
@@ -57,6 +59,9 @@ typedef struct qn_cuda_kernel_info {
   int32_t items_per_thread, registers, local_bytes, shared_bytes; /* items, registers, bytes per thread; bytes per block */
   int32_t blocks_per_multiprocessor;                  /* of `block` threads each */
 } qn_cuda_kernel_info;
+
+/* The items per thread alone: of an expression that reduces, the number says more (gen/targets/cuda/rows.lua). */
+static inline int32_t qn_cuda_items(const qn_cuda_kernel_info *kernel) { return kernel->items_per_thread & QN_CUDA_ITEMS; }
 
 /* The kernel in the scope's context; static. NULL: it is not loaded there. block: threads per block. Takes no lock and does not
  * call the driver. */

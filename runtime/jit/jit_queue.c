@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -88,9 +89,18 @@ void qn_jit_queue_notify(void) { pthread_cond_broadcast(&queue.news); }
 
 /* ---- The thread ---- */
 
+/* The thread takes no processor from a thread that is running, above all from the one whose call has just made it. */
+static void give_way(void) {
+#if defined(SCHED_BATCH)
+  const struct sched_param none = {0};
+  if (pthread_setschedparam(pthread_self(), SCHED_BATCH, &none) == 0) sched_yield();
+#endif
+}
+
 static void *work(void *unused) {
   (void)unused;
   is_here = 1;
+  give_way();
   qn_float_env_enter();
   pthread_mutex_lock(&queue.lock);
   const unsigned generation = queue.generation;

@@ -47,8 +47,8 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           SHOWN(source, token));
   const qn_op_traits *traits = op->builtin->traits;
   if (!traits || !traits->refusal) return QUERN_OK;
-  return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s", SHOWN(source, token),
-                        traits->refusal);
+  return qn_syntax_fail(source, traits->may_come ? QUERN_E_UNSUPPORTED : QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s",
+                        SHOWN(source, token), traits->refusal);
 }
 
 /* The op and the index of the output of NAME.OUTPUT; NULL: there is none. Cuts ".OUTPUT" off the name. */

@@ -54,7 +54,7 @@ static uint32_t inputs_of(const qn_values *all, int32_t n, const int32_t *roots)
 }
 
 /* The results of a stage's kernel. params: the values of the op's own parameters, then of the number of elements. */
-static int make_stage(qn_values *all, const qn_row_stage *stage, int32_t n_params, const int32_t *params, row_values *values) {
+static int make_stage(qn_values *all, const quern_op *op, const qn_row_stage *stage, int32_t n_params, const int32_t *params, row_values *values) {
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS + 1];
   if (!stage->variant) {
     if (stage->n_out) *row_value(values, stage->values[stage->n_in]) = *row_value(values, stage->values[0]);
@@ -64,7 +64,7 @@ static int make_stage(qn_values *all, const qn_row_stage *stage, int32_t n_param
   for (int32_t k = 0; k < n_params; k++) args[stage->n_in + k] = params[k];
   for (int32_t k = 0; k < stage->n_out; k++) {
     const qn_value call = {.kind = QN_VALUE_KERNEL, .type = stage->variant->dtypes[stage->n_in + k], .index = k,
-                           .bits = stage->n_out, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
+                           .bits = stage->n_out, .op = op, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
     const int32_t value = qn_values_add(all, &call, args);
     if (value < 0) return 0;
     *row_value(values, stage->values[stage->n_in + k]) = value;
@@ -84,7 +84,7 @@ static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, q
   if (!call->argument) call->argument = inputs_of(all, n, args);
   for (int32_t p = 0; p < n; p++) {
     const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(reduce->by, p), .index = call->axes, .bits = (uint64_t)p,
-                             .reducer = reduce->by, .n_args = n, .inputs = is_derived ? call->argument : 0};
+                             .takes_none = reduce->takes_none, .reducer = reduce->by, .n_args = n, .inputs = is_derived ? call->argument : 0};
     if ((values->row[reduce->to + p] = qn_values_add(all, &result, args)) < 0) return QN_ROW_MADE_NOT;
   }
   return QN_ROW_MADE;
@@ -104,7 +104,7 @@ static qn_row_made make_all(qn_values *all, qn_row_call *call, int is_derived, u
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
     if (stage->is_again) continue; /* the stage before has its results */
-    if (!make_stage(all, stage, program->n_slots + 1, call->params, &values)) return QN_ROW_MADE_NOT;
+    if (!make_stage(all, call->op, stage, program->n_slots + 1, call->params, &values)) return QN_ROW_MADE_NOT;
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       const qn_row_made made = make_reduction(all, &stage->reduces[r], call, is_derived, &values);
       if (made != QN_ROW_MADE) return made;

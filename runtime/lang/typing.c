@@ -25,6 +25,7 @@ typedef struct operand {
   uint8_t is_float; /* weak: an integer operand beside it is converted to a float */
   int32_t value;    /* STRONG: the value; TREE: its root branch; its nodes are the branches from `first` to it */
   int32_t first;
+  int32_t finer; /* STRONG: the value before it was rounded to the dtype, and 1, of which an output is rounded; 0: this one */
   qn_number number; /* NUMBER */
 } operand;
 
@@ -489,12 +490,15 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
     default: no_room(t); return 0;
   }
   const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
-  call.result = converted(t, outputs[t->at->what], compute_of(result));
+  const int32_t output = outputs[t->at->what];
+  call.result = converted(t, output, compute_of(result));
   if (call.result >= 0 && !qn_row_note(&t->row_calls, &call)) {
     no_room(t);
     return 0;
   }
-  return gives(call.result, result, made);
+  if (!gives(call.result, result, made)) return 0;
+  if (call.result != output && kind_of(type_of(t, output)) == QN_KIND_FLOAT) made->finer = output + 1;
+  return 1;
 }
 
 static int type_op(typing *t, const operand *x, operand *made) {
@@ -618,7 +622,10 @@ static quern_status run(typing *t, qn_typed **typed) {
     if (!step(t)) return t->status;
   }
   int32_t out[QN_MAX_OPERANDS];
-  for (int32_t k = 0; k < e->n_out; k++) out[k] = t->variables[e->out_variables[k]].value;
+  for (int32_t k = 0; k < e->n_out; k++) {
+    const operand *of = &t->variables[e->out_variables[k]];
+    out[k] = of->finer ? of->finer - 1 : of->value;
+  }
   *typed = qn_values_keep(&t->values, e->n_out, out);
   if (!*typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", e->name);
   for (int32_t k = 0; k < e->n_out; k++) (*typed)->out_dtypes[k] = t->variables[e->out_variables[k]].dtype;

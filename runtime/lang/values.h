@@ -28,9 +28,10 @@ typedef struct qn_value {
   uint8_t dtype;        /* INPUT: the tensor's qn_dtype */
   uint8_t is_row;       /* INPUT of a stage: a value of the row */
   uint8_t kernel_dtype; /* OP: the kernel dtype for the promoted dtype of its inputs */
+  uint8_t takes_none;   /* REDUCE: see qn_row_reduce */
   int32_t index;        /* of the INPUT or PARAM; OP, KERNEL: of the output */
   uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs */
-  const quern_op *op;
+  const quern_op *op;   /* OP, KERNEL */
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;

@@ -11,6 +11,8 @@
 #include "core/op/registry.h"
 #include "core/base/status.h"
 #include "run/fused_ops.h"
+#include "run/row_reducers.h"
+#include "run/specialise.h"
 
 /* The ops of one spec. */
 typedef struct loaded_spec {
@@ -25,6 +27,7 @@ typedef struct run_extension {
   qn_jit *jit;
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
   loaded_spec *specs;
+  qn_row_reducers reducers; /* of all of them */
   qn_digest digest; /* of all specs loaded so far */
   _Atomic(quern_op *) stand_ins[]; /* by built-in op */
 } run_extension;
@@ -55,6 +58,7 @@ static void run_destroy(run_extension *extension) {
     quern_op *op = atomic_load(&extension->stand_ins[k]);
     if (op) qn_fused_ops_free(op);
   }
+  qn_row_reducers_cut(&extension->reducers, (qn_row_reducers){NULL});
   qn_jit_destroy(extension->jit);
   qn_generator_destroy(extension->generator);
   pthread_mutex_destroy(&extension->loading);
@@ -172,10 +176,39 @@ static quern_status add_ops(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
   }
 }
 
+/* Finds the reducers of an op's programs. The reductions are in the context, or among the `n` ops made so far. */
+static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_spec_op *spec, quern_op *const *ops, int32_t n) {
+  const qn_stage_maker by = {extension->generator, extension->jit, qn_specs_of_ops};
+  for (int32_t k = 0; k < spec->n_programs; k++) {
+    qn_spec_program *program = &spec->programs[k];
+    for (int32_t r = 0; r < program->n_reduces; r++) {
+      const char *name = program->reducers[r].op;
+      const quern_op *op = qn_registry_find(ctx, name);
+      for (int32_t i = 0; i < n; i++)
+        if (strcmp(ops[i]->info->name, name) == 0) op = ops[i];
+      qn_assert(op); /* the generator knows it */
+      quern_status status = qn_row_reducers_find(&extension->reducers, &program->reducers[r], op, &by, &program->reduces[r].by);
+      if (status) return status;
+    }
+  }
+  for (int32_t dtype = 0; dtype < QN_DTYPE_COUNT; dtype++) {
+    qn_scan *scan = &spec->scan.scans[dtype];
+    if (!spec->scans[dtype].combine) continue;
+    const quern_op *op = NULL;
+    for (int32_t i = 0; i < n && !op; i++)
+      if (strcmp(ops[i]->info->name, spec->rule.info.name) == 0) op = ops[i];
+    quern_status status = qn_row_reducers_find(&extension->reducers, &spec->scans[dtype], op, &by, &scan->by);
+    if (status) return status;
+    scan->rows = qn_row_reducers_scan(scan->by);
+  }
+  return QUERN_OK;
+}
+
 /* Adds a spec's ops to the context. Takes ownership of the ops, on failure too. digest: of all specs up to this one. */
 static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
   quern_status status = made ? QUERN_OK : no_memory("spec_load");
+  const qn_row_reducers before = extension->reducers;
   if (made) *made = (loaded_spec){.next = extension->specs};
   for (int32_t k = 0; k < n; k++) {
     if (status) {
@@ -188,11 +221,14 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
     else
       status = no_memory("spec_load");
   }
+  for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_reducers(ctx, extension, ops[k], made->ops, made->n);
   if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);
-  if (status)
+  if (status) {
+    qn_row_reducers_cut(&extension->reducers, before);
     spec_free(made);
-  else
+  } else {
     extension->specs = made;
+  }
   return status;
 }
 

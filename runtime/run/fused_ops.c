@@ -11,6 +11,7 @@
 #include "run/fused_cpu.h"
 #include "run/fused_rows.h"
 #include "run/layouts.h"
+#include "run/row_stages.h"
 #include "run/specialise.h"
 
 static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
@@ -43,6 +44,11 @@ static quern_status decide_fused(const quern_op *op, const uint8_t *dtypes, qn_d
   quern_status status = qn_fused_ops_specialise(op, dtypes, decision);
   if (status) return status;
   decision->signature = &decision->specialised->signature;
+  const qn_row_stages *rows = qn_specialisation_of(decision->specialised)->rows;
+  if (rows) {
+    decision->of_kind = qn_row_stages_program(rows);
+    return QUERN_OK;
+  }
   if (decision->backend && decision->backend->device_type == kDLCPU) decision->backend = &qn_fused_cpu;
   return QUERN_OK;
 }
@@ -166,6 +172,11 @@ quern_status qn_fused_ops_source(const quern_op *op, const uint8_t *dtypes, qn_b
   char classes[QN_MAX_OPERANDS + 1] = {0};
   quern_status status = qn_specialise_expression(fused, &expression);
   if (status) return status;
+  if (expression->n_axes) {
+    const qn_specialised *specialised;
+    if ((status = qn_specialise(op, dtypes, &specialised))) return status;
+    return qn_row_stages_source(qn_specialisation_of(specialised)->rows, fused->generator, source);
+  }
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     names[k] = qn_dtype_infos[dtypes[k]].name;
     classes[k] = 'c';

@@ -5,7 +5,9 @@
 #include "run/fused_rows.h"
 
 #include "core/base/status.h"
+#include "core/base/strbuf.h"
 #include "core/row/row_call.h"
+#include "lang/callee.h"
 #include "run/row_stages.h"
 #include "run/specialise.h"
 
@@ -31,8 +33,8 @@ static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes,
       return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d is given twice", info->name, axis);
     *bits |= 1u << (missing + d);
   }
-  /* Along the axes the argument must have all elements that the call has: another argument's are not its own, nor are those behind
-   * another reduction. */
+  /* Along the axes an argument must have the extents of the call. Only inputs that it reads count, and only outside of other
+   * reductions: it does not vary along the axes by what these have reduced. */
   for (int32_t d = 0; d < operands->ndim; d++) {
     int is_whole = operands->shape[d] == 1;
     for (int32_t k = 0; k < info->n_in; k++) {
@@ -47,6 +49,34 @@ static quern_status resolve_axes(const quern_op_info *info, const qn_axes *axes,
   return QUERN_OK;
 }
 
+/* Axes as an expression has them: "axis=0", "axis=(0, 2)". */
+static const char *axes_text(uint32_t bits, char text[160]) {
+  qn_strbuf buf = {text, 160, 0};
+  const int is_one = __builtin_popcount(bits) == 1;
+  qn_strbuf_add(&buf, is_one ? "axis=" : "axis=(");
+  for (int32_t d = 0, n = 0; d < QUERN_MAX_NDIM; d++)
+    if (bits >> d & 1) qn_strbuf_add(&buf, n++ ? ", %d" : "%d", d);
+  if (!is_one) qn_strbuf_add(&buf, ")");
+  return text;
+}
+
+/* The op of the first call with axes of that number. */
+static const quern_op *call_with(const qn_expression *expression, int32_t axes) {
+  const qn_instruction *at = expression->code;
+  while (!qn_callee_reduces(at) || at->axes != axes) at++;
+  return at->v.op;
+}
+
+/* first: one that needs no other. */
+static quern_status refuse_two_axes(const quern_op_info *info, const quern_op *first, uint32_t first_bits, const quern_op *other, uint32_t bits) {
+  char a[160], b[160];
+  const char *name = first->info->name, *keeps = qn_row_op_of(first->builtin)->is_reduced ? ", keepdims=1" : "";
+  axes_text(first_bits, a);
+  axes_text(bits, b);
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: different axes, %s over %s and %s over %s: write two expressions, first r = %s(..., %s%s), then "
+                        "this one with r in that place", info->name, name, a, other->info->name, b, name, a, keeps);
+}
+
 /* The axes of all reductions. */
 static quern_status common_axes(const quern_op_info *info, const qn_expression *expression, const qn_row_stages *stages,
                                 qn_row_operands *operands) {
@@ -58,8 +88,7 @@ static quern_status common_axes(const quern_op_info *info, const qn_expression *
     quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], &reductions[i], operands, &bits);
     if (status) return status;
     if (i > 0 && bits != operands->axes)
-      return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: its reductions are over different axes (0x%x and 0x%x as bits): write an expression "
-                            "for each, the result of one an input of the next", info->name, operands->axes, bits);
+      return refuse_two_axes(info, call_with(expression, reductions[0].axes), operands->axes, call_with(expression, reductions[i].axes), bits);
     operands->axes = bits;
   }
   operands->reduced = expression->reduced;
@@ -112,7 +141,7 @@ __attribute__((noinline)) static quern_status decide_rows(const quern_op *op, DL
   return qn_row_decide(info, program, &operands, call, decision);
 }
 
-static const qn_kind row_expression = {.name = "row", .infer = infer_rows, .measure = measure_rows, .decide = decide_rows,
+static const qn_kind row_expression = {.name = "row", .has_rows = 1, .n_own_params = 1, .infer = infer_rows, .measure = measure_rows, .decide = decide_rows,
                                     .bind = qn_row_bind};
 
 const qn_kind *qn_fused_rows_kind(const qn_expression *expression) { return expression->n_axes ? &row_expression : NULL; }

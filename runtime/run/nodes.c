@@ -10,10 +10,10 @@
 #include "core/op/kind.h"
 #include "lang/op_lines.h"
 
-/* A call of an op of several outputs. The values of its outputs share it. */
+/* A call of an op of several outputs, or of the kernel of a stage. The values of its outputs share it. */
 typedef struct results_of {
   int32_t value; /* the first of these values */
-  int32_t nodes[QN_MAX_OUTPUTS];
+  int32_t nodes[QN_MAX_OPERANDS]; /* a stage of a row may have more outputs than an op */
 } results_of;
 
 typedef struct builder {
@@ -182,20 +182,33 @@ static uint8_t rounded_dtype(const qn_value *value, int32_t k) {
   return dtype != qn_dtype_infos[dtype].compute && !builtin->kind->keeps_bits ? dtype : QN_DTYPE_NONE;
 }
 
-static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
-  const int32_t n_out = value->op->builtin->info.n_out;
-  int is_whole = 0;
+/* The nodes of a program of a spec, for the arguments of a value: its inputs, then its parameters. */
+static quern_status add_program(builder *b, const char *name, const char *dtype, const qn_value *value, const int32_t *args, int32_t n_out,
+                                int32_t *made, int *is_whole) {
   qn_bytes text;
-  quern_status status =
-      qn_generator_program(b->generator, value->op->info->name, qn_dtype_infos[value->kernel_dtype].name, &text);
+  quern_status status = qn_generator_program(b->generator, name, dtype, &text);
   if (status) return status;
   int32_t *values = malloc((size_t)qn_op_lines_count(text.data) * sizeof *values);
   if (values)
-    is_whole = read_op(b, text.data, args, value->n_args + value->n_params, values, n_out, made);
+    *is_whole = read_op(b, text.data, args, value->n_args + value->n_params, values, n_out, made);
   else
     b->n.failed = 1;
   free(values);
   free(text.data);
+  return QUERN_OK;
+}
+
+static quern_status refuse_part(const builder *b, const char *what) {
+  if (b->n.failed) return QUERN_OK;
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s has a part that no built kernel computes", b->expression->name, what);
+}
+
+static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+  const int32_t n_out = value->op->builtin->info.n_out;
+  int is_whole = 0;
+  quern_status status =
+      add_program(b, value->op->info->name, qn_dtype_infos[value->kernel_dtype].name, value, args, n_out, made, &is_whole);
+  if (status) return status;
   for (int32_t k = 0; k < n_out && is_whole; k++) {
     const uint8_t dtype = rounded_dtype(value, k);
     if (dtype == QN_DTYPE_NONE) continue;
@@ -203,9 +216,7 @@ static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t
     is_whole = round != NULL;
     if (round) made[k] = primitive_node(b, round, &made[k], 0);
   }
-  if (b->n.failed || is_whole) return QUERN_OK;
-  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s has a part that no built kernel computes", b->expression->name,
-                        value->op->info->name);
+  return is_whole ? QUERN_OK : refuse_part(b, value->op->info->name);
 }
 
 /* ---- Values to nodes ---- */
@@ -250,21 +261,34 @@ static quern_status add_op(builder *b, const qn_value *value, const int32_t *arg
 
 /* ---- Ops that reduce ---- */
 
+/* Whether a kernel is only the name of a spec's program. */
+static int is_program(const qn_variant *variant) {
+  for (int isa = 0; isa < QN_ISA_COUNT; isa++)
+    if (variant->fn[isa]) return 0;
+  return 1;
+}
+
 /* The kernel of a stage. Its operands have the values' own dtypes, but those that are stored in another. */
-static void kernel_nodes(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
+static quern_status kernel_nodes(builder *b, const qn_value *value, const int32_t *args, int32_t *made) {
   const qn_variant *variant = value->kernel;
   int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   const int32_t n_out = (int32_t)value->bits;
   for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
     const int is_other = k < value->n_args && b->n.nodes[args[k]].type != variant->dtypes[k];
     own[k] = is_other ? converted_node(b, args[k], variant->dtypes[k]) : args[k];
-    if (b->n.failed) return;
+    if (b->n.failed) return QUERN_OK;
+  }
+  if (is_program(variant)) {
+    int is_whole = 0;
+    quern_status status = add_program(b, variant->name, "", value, own, n_out, made, &is_whole);
+    return status || is_whole ? status : refuse_part(b, value->op->info->name);
   }
   made[0] = step_node(b, (qn_node){.type = variant->dtypes[value->n_args], .variants = variant, .n_variants = 1, .n_args = value->n_args,
                                    .n_params = value->n_params, .n_more = n_out - 1}, own);
   for (int32_t k = 1; k < n_out && !b->n.failed; k++)
     made[k] = add_node(b, (qn_node){.kind = QN_NODE_RESULT, .type = variant->dtypes[value->n_args + k],
                                     .uniform = b->n.nodes[made[0]].uniform});
+  return QUERN_OK;
 }
 
 /* Whether two values are outputs of one call. */
@@ -279,14 +303,14 @@ static quern_status op_node(builder *b, const qn_typed *typed, int32_t i, const 
   const qn_value *value = &typed->values[i];
   results_of results = {.value = i};
   int32_t at = 0;
-  if (value->op && value->op->builtin->info.n_out == 1) return add_op(b, value, args, made);
+  if (value->kind == QN_VALUE_OP && value->op->builtin->info.n_out == 1) return add_op(b, value, args, made);
   while (at < b->n_results && !is_one_call(typed, &typed->values[b->results[at].value], value)) at++;
   if (at == b->n_results) {
     quern_status status = QUERN_OK;
-    if (value->op)
+    if (value->kind == QN_VALUE_OP)
       status = add_op(b, value, args, results.nodes);
     else
-      kernel_nodes(b, value, args, results.nodes);
+      status = kernel_nodes(b, value, args, results.nodes);
     if (status || !RESERVE(b, results, b->n_results, 1, b->room_results)) return status;
     b->results[b->n_results++] = results;
   }

@@ -18,7 +18,7 @@ static int names_outputs(const quern_op_info *info) {
   return is_taken;
 }
 
-char *qn_op_text_call(const quern_op_info *info) {
+char *qn_op_text_call(const quern_op_info *info, int32_t n_shape) {
   const int named = names_outputs(info);
   size_t of_call = strlen(info->name) + 8, bytes = 1;
   for (int32_t k = 0; k < info->n_in; k++) of_call += strlen(info->args[k].name) + 2;
@@ -37,7 +37,7 @@ char *qn_op_text_call(const quern_op_info *info) {
     if (info->n_out > 1) at = stpcpy(stpcpy(at, "."), output);
     at = stpcpy(at, "(");
     for (int32_t k = 0; k < info->n_in; k++) at = stpcpy(stpcpy(at, k ? ", " : ""), info->args[k].name);
-    for (int32_t k = 0; k < info->n_params; k++) at = stpcpy(stpcpy(at, k || info->n_in ? ", " : ""), info->params[k].name);
+    for (int32_t k = n_shape; k < info->n_params; k++) at = stpcpy(stpcpy(at, k > n_shape || info->n_in ? ", " : ""), info->params[k].name);
     at = stpcpy(at, named ? "); " : ")");
   }
   return text;

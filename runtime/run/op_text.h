@@ -10,7 +10,7 @@
 
 /* The expression that calls the op: `param a; NAME(x, y, a)`; of several outputs `param a; u = NAME.u(x, y, a);
  * v = NAME.v(x, y, a);`; where an input is called out `u = NAME(x, out);`. malloc'ed; NULL: out of memory. */
-char *qn_op_text_call(const quern_op_info *info);
+char *qn_op_text_call(const quern_op_info *info, int32_t n_shape);
 
 /* The name of a single op (generator.h) in a kernel's key: `where(condition,x,y)`. */
 void qn_op_text_key(const quern_op_info *info, char *text, size_t size);

@@ -5,28 +5,20 @@
  * elements of others; the results of reductions are its inputs, and what follows from these alone is computed once a row. */
 #include "run/row_stages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/status.h"
-#include "run/stage_text.h"
-#include "toolchain/cpu_target.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
 #define MAX_AXES (2 * QN_ROW_MAX_REDUCES)
-#define STAGE_BYTES 16 /* of the accumulators of a stage's reductions, together */
+#define STAGE_BYTES 16 /* the most bytes of one accumulator of each reduction of a stage, together */
 
-/* A stage's program and the memory that it points to. */
+/* A stage's code and the memory that it points to. */
 typedef struct stage_memory {
-  qn_row_steps steps; /* first: the engine's view */
-  qn_jit *jit;
-  qn_digest specs;
-  char *text;               /* what is compiled: stage_text.h */
-  _Atomic(qn_code *) code;  /* NULL: not requested yet */
-  int32_t n_in, n_out;
-  qn_interpreted *interpreted;
+  qn_stage_code code;
   qn_variant variant; /* only its dtypes */
-  uint8_t dtypes[QN_MAX_OPERANDS], classes[QN_MAX_OPERANDS];
   uint8_t values[QN_MAX_OPERANDS];
   qn_row_reduce reduces[QN_ROW_MAX_REDUCES];
 } stage_memory;
@@ -43,9 +35,7 @@ struct qn_row_stages {
 typedef struct builder {
   const qn_expression *expression;
   const qn_typed *typed;
-  qn_generator *generator;
-  qn_jit *jit;
-  qn_row_specs *specs;
+  const qn_stage_maker *by;
   qn_row_stages *made;
   int32_t n_reductions;
   uint8_t *level, *is_row; /* [n_values] */
@@ -67,7 +57,8 @@ static quern_status too_many(const builder *b) {
 
 /* Whether two values are parts of one reduction. */
 static int are_one_reduction(const builder *b, const qn_value *x, const qn_value *y) {
-  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index || x->inputs != y->inputs) return 0;
+  if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index || x->takes_none != y->takes_none) return 0;
+  if (x->inputs != y->inputs) return 0;
   for (int32_t k = 0; k < x->n_args; k++)
     if (arg_at(b, x, k) != arg_at(b, y, k)) return 0;
   return 1;
@@ -143,7 +134,7 @@ static quern_status find_levels(builder *b) {
 
 /* ---- A stage ---- */
 
-/* Marks the values that `roots` need, behind results of reductions: number[i] is 1. */
+/* Marks what a stage computes for `roots`: number[i] = 1. Results of reductions are its inputs; what is before them is not marked. */
 static void mark(builder *b, int32_t n, const int32_t *roots) {
   memset(b->number, 0, (size_t)b->typed->n_values * sizeof *b->number);
   for (int32_t k = 0; k < n; k++) b->number[roots[k]] = 1;
@@ -155,7 +146,7 @@ static void mark(builder *b, int32_t n, const int32_t *roots) {
   }
 }
 
-/* The values marked as an expression of their own: the stage's inputs are tensors and results of reductions. */
+/* The marked values, as an expression of their own whose inputs are tensors and results of reductions. */
 static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_stage *stage, stage_memory *memory) {
   const int32_t n_values = b->typed->n_values;
   mark(b, n, roots);
@@ -179,7 +170,6 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     if (is_cut || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
                          .index = stage->n_in};
-      memory->dtypes[stage->n_in] = value->type;
       memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
                                                           : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
                                                                                           : QN_ROW_INPUT + value->index);
@@ -191,73 +181,6 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
   }
   for (int32_t k = 0; k < n; k++) typed->out[k] = b->number[roots[k]];
   return typed;
-}
-
-/* The stage's kernel, where it has been compiled. */
-static qn_kernel *compiled_kernel(const qn_row_steps *steps) {
-  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
-  qn_code *code = atomic_load_explicit(&memory->code, memory_order_acquire), *none = NULL;
-  if (!code) {
-    const qn_code_request request = {.target = &qn_cpu_target, .canonical = memory->text, .specs = memory->specs, .n_in = memory->n_in,
-                                     .n_out = memory->n_out, .dtypes = memory->dtypes, .classes = memory->classes, .rank = 2};
-    code = qn_jit_acquire(memory->jit, &request);
-    if (!code) return NULL; /* out of memory */
-    if (!atomic_compare_exchange_strong(&memory->code, &none, code)) { /* another thread was quicker */
-      qn_code_release(code);
-      code = none;
-    }
-  }
-  qn_code_ask(code);
-  return atomic_load_explicit(&code->kernel, memory_order_acquire);
-}
-
-static void describe(const qn_row_steps *steps, qn_code_info *info) {
-  stage_memory *memory = (stage_memory *)(uintptr_t)steps;
-  qn_code *code = atomic_load(&memory->code);
-  *info = (qn_code_info){.tier = "", .name = "", .reason = "there is no memory for compiled code"};
-  if (code) qn_code_describe(code, info);
-}
-
-static const char *stage_tier(const qn_row_steps *steps, char reason[256]) {
-  qn_code_info info;
-  describe(steps, &info);
-  memcpy(reason, info.reason, sizeof info.reason);
-  return info.tier;
-}
-
-static void explain_stage(const qn_row_steps *steps, qn_strbuf *buf) {
-  const qn_program *program = &((const stage_memory *)steps)->interpreted->program;
-  qn_code_info info;
-  describe(steps, &info);
-  if (info.tier[0]) {
-    qn_strbuf_add(buf, "variant: %s\n", info.name);
-    return;
-  }
-  for (int32_t i = 0; i < program->n_steps; i++) qn_strbuf_add(buf, "step: %s\n", program->steps[i].variant->name);
-}
-
-static void compute_steps(const qn_row_steps *steps, char *const *ptr, const int64_t *stride, int64_t count, char *scratch,
-                          const void *params) {
-  const stage_memory *memory = (const stage_memory *)steps;
-  (void)stride;
-  qn_program_run(&memory->interpreted->program, ptr, count, scratch, scratch + 8 * steps->n_ones, count, params);
-}
-
-/* Sets the digest of the specs of a stage's ops, each once, as its text calls them. 0: out of memory. */
-static int set_specs(const builder *b, const qn_typed *typed, stage_memory *memory) {
-  const quern_op **ops = malloc(((size_t)b->expression->n_ops + 1) * sizeof *ops);
-  int32_t n = 0;
-  if (!ops) return 0;
-  for (int32_t i = 0; i < typed->n_values; i++) {
-    const qn_value *value = &typed->values[i];
-    int32_t k = 0;
-    if (value->kind != QN_VALUE_OP) continue;
-    while (k < n && ops[k] != value->op) k++;
-    if (k == n) ops[n++] = value->op;
-  }
-  memory->specs = b->specs(n, ops);
-  free(ops);
-  return 1;
 }
 
 /* A stage that computes `roots` as the values `codes`. */
@@ -273,36 +196,17 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   if (n == 0) return QUERN_OK;
   qn_typed *typed = extract(b, n, roots, stage, memory);
   if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
-  qn_expression whole = *b->expression;
-  whole.n_in = stage->n_in;
-  whole.n_out = n;
-  quern_status status = QUERN_OK;
-  if (stage->n_in + n > QN_MAX_OPERANDS)
-    status = qn_status_fail(QUERN_E_LIMIT, "%s: more than %d inputs, outputs and values of a row", b->expression->name, QN_MAX_OPERANDS);
-  else
-    status = qn_interpreter_build(&whole, typed, b->generator, &memory->interpreted);
-  if (status == QUERN_OK && (!(memory->text = qn_stage_text(typed)) || !set_specs(b, typed, memory)))
-    status = qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
+  quern_status status = qn_stage_code_make(&memory->code, b->expression->name, stage->n_in, typed, b->by);
   free(typed);
   if (status) return status;
-  for (int32_t k = 0; k < n; k++) {
-    memory->values[stage->n_in + k] = codes[k];
-    memory->dtypes[stage->n_in + k] = memory->interpreted->value[stage->n_in + k];
-  }
+  for (int32_t k = 0; k < n; k++) memory->values[stage->n_in + k] = codes[k];
   stage->n_out = (uint8_t)n;
-  memory->variant = (qn_variant){.name = "interpreter", .dtypes = memory->dtypes, .classes = memory->classes, .rank = 1};
-  const qn_program *of = &memory->interpreted->program;
+  memory->variant = (qn_variant){.name = "interpreter", .dtypes = memory->code.dtypes, .classes = memory->code.classes, .rank = 1};
   for (int32_t i = 0; i < stage->n_in + n; i++)
-    memory->classes[i] = memory->values[i] >= QN_ROW_VALUE && memory->values[i] < QN_ROW_TEMP && !is_row ? QN_CLASS_BROADCAST
-                                                                                                          : QN_CLASS_CONTIGUOUS;
-  memory->n_in = stage->n_in;
-  memory->n_out = n;
-  memory->jit = b->jit;
-  memory->steps = (qn_row_steps){.compute = compute_steps, .kernel = compiled_kernel, .tier = stage_tier,
-                                 .explain = explain_stage,
-                                 .n_ones = of->n_ones, .temp_bytes = of->temp_before[of->n_temps], .in_place = ~(of->head.to_blocks >> stage->n_in)};
+    memory->code.classes[i] = memory->values[i] >= QN_ROW_VALUE && memory->values[i] < QN_ROW_TEMP && !is_row ? QN_CLASS_BROADCAST
+                                                                                                               : QN_CLASS_CONTIGUOUS;
   stage->variant = &memory->variant;
-  stage->steps = &memory->steps;
+  stage->steps = &memory->code.steps;
   return QUERN_OK;
 }
 
@@ -320,8 +224,8 @@ static int begins_reduction(const builder *b, int32_t level, int32_t i) {
   return value_at(b, i)->kind == QN_VALUE_REDUCE && b->level[i] == level + 1 && first_of_reduction(b, i) == i;
 }
 
-/* The end of the values from `first` on with reductions of a level that one stage has: as many as its scratch, for nodes and for what is
- * reduced, is certain to hold. n: how many. */
+/* Where one stage's reductions of a level end, which begin at value `first`: a stage has as many as are certain to fit its scratch, with
+ * their nodes and what they reduce. n: their number. */
 static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
   int32_t bytes = 0, i = first;
   for (*n = 0; i < b->typed->n_values; i++) {
@@ -359,7 +263,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
     const qn_value *value = value_at(b, i);
     if (!begins_reduction(b, level, i)) continue;
     qn_row_reduce *reduce = &reduces[stage->n_reduces++];
-    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer};
+    *reduce = (qn_row_reduce){.to = (uint8_t)(b->row_of[i] - (int32_t)value->bits), .by = value->reducer, .takes_none = value->takes_none};
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k), plain = plain_input(b, arg);
       const uint8_t from = (uint8_t)(plain >= 0 ? plain : QN_ROW_TEMP + b->temp_of[arg]);
@@ -396,11 +300,9 @@ static quern_status build(builder *b) {
   return status;
 }
 
-quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
-                                 qn_row_specs *specs, qn_row_stages **made) {
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, const qn_stage_maker *by, qn_row_stages **made) {
   const size_t n = (size_t)typed->n_values + 1;
-  builder b = {.expression = expression, .typed = typed, .generator = generator, .jit = jit, .specs = specs,
-               .made = calloc(1, sizeof *b.made)};
+  builder b = {.expression = expression, .typed = typed, .by = by, .made = calloc(1, sizeof *b.made)};
   b.number = malloc(n * (sizeof *b.number + sizeof *b.row_of + sizeof *b.temp_of + 2));
   quern_status status = b.made && b.number ? QUERN_OK : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", expression->name);
   if (status == QUERN_OK) {
@@ -416,7 +318,7 @@ quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed
     program->stages = b.made->stage;
     program->row_types = b.made->row_types;
     for (int32_t i = 0; i < program->n_stages; i++) {
-      const qn_interpreted *interpreted = b.made->memory[i].interpreted;
+      const qn_interpreted *interpreted = b.made->memory[i].code.interpreted;
       if (!interpreted) continue;
       program->slots = interpreted->slots;
       program->n_slots = (uint8_t)interpreted->n_slots;
@@ -433,13 +335,36 @@ quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed
 
 void qn_row_stages_free(qn_row_stages *stages) {
   if (!stages) return;
-  for (int32_t i = 0; i < QN_ROW_MAX_STAGES; i++) {
-    stage_memory *memory = &stages->memory[i];
-    qn_code_release(atomic_load(&memory->code));
-    qn_interpreter_free(memory->interpreted);
-    free(memory->text);
-  }
+  for (int32_t i = 0; i < QN_ROW_MAX_STAGES; i++) qn_stage_code_free(&stages->memory[i].code);
   free(stages);
+}
+
+void qn_row_stages_set_empty(qn_row_stages *stages, double empty) {
+  stages->program.has_empty = 1;
+  stages->program.empty = empty;
+}
+
+quern_status qn_row_stages_source(const qn_row_stages *stages, qn_generator *generator, qn_bytes *source) {
+  *source = (qn_bytes){NULL, 0};
+  quern_status status = QUERN_OK;
+  for (int32_t i = 0; i < stages->program.n_stages && status == QUERN_OK; i++) {
+    char symbol[40];
+    qn_bytes text;
+    if (!stages->memory[i].code.text) continue;
+    snprintf(symbol, sizeof symbol, "qj_kernel_pass%d", i + 1);
+    if ((status = qn_stage_code_source(&stages->memory[i].code, generator, symbol, &text))) break;
+    char *grown = realloc(source->data, source->size + text.size + 2);
+    if (grown) {
+      if (source->size) grown[source->size++] = '\n';
+      memcpy(grown + source->size, text.data, text.size + 1);
+      *source = (qn_bytes){grown, source->size + text.size};
+    } else {
+      status = qn_status_fail(QUERN_E_MEMORY, "op_source: out of memory");
+    }
+    free(text.data);
+  }
+  if (status) free(source->data);
+  return status;
 }
 
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages) { return &stages->program; }

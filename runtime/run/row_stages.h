@@ -4,26 +4,26 @@
 #ifndef QN_ROW_STAGES_H
 #define QN_ROW_STAGES_H
 
-#include "core/row/row_program.h"
-#include "jit/jit.h"
-#include "run/interpreter.h"
+#include "run/stage_code.h"
 
 /* A reduction of the expression, for the checks of its axes. */
 typedef struct qn_row_reduction {
   int32_t axes;    /* its number in qn_expression.axes */
   uint32_t inputs; /* bit k: its argument depends on input k */
-  uint32_t elements; /* likewise, behind no other reduction */
+  uint32_t elements; /* bit k: it reads input k outside of other reductions */
 } qn_row_reduction;
 
 typedef struct qn_row_stages qn_row_stages;
 
-/* The digest of the specs that ops come from. */
-typedef qn_digest qn_row_specs(int32_t n, const quern_op *const *ops);
-
-/* Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, MEMORY, and those of qn_interpreter_build. */
-quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, qn_generator *generator, qn_jit *jit,
-                                 qn_row_specs *specs, qn_row_stages **made);
+/* Errors: UNSUPPORTED (a reduction of what is reduced), LIMIT, and those of qn_stage_code_make. */
+quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, const qn_stage_maker *by, qn_row_stages **made);
 void qn_row_stages_free(qn_row_stages *stages); /* NULL is allowed */
+
+/* The result of a row of no elements, which its stages do not give. */
+void qn_row_stages_set_empty(qn_row_stages *stages, double empty);
+
+/* The texts of its kernels, one after the other; malloc'ed. */
+quern_status qn_row_stages_source(const qn_row_stages *stages, qn_generator *generator, qn_bytes *source);
 
 const qn_row_program *qn_row_stages_program(const qn_row_stages *stages);
 int32_t qn_row_stages_reductions(const qn_row_stages *stages, const qn_row_reduction **reductions);

@@ -26,7 +26,8 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
   qn_expression *known = atomic_load_explicit(&fused->expression, memory_order_acquire), *made = NULL;
   *expression = known;
   if (known) return QUERN_OK;
-  char *text = qn_op_text_call(fused->op.info);
+  const qn_row_op *row = fused->op.builtin ? qn_row_op_of(fused->op.builtin) : NULL;
+  char *text = qn_op_text_call(fused->op.info, row ? qn_row_n_shape_params(row) : 0);
   if (!text) return no_memory(fused->op.info->name);
   quern_status status = qn_expression_parse(fused->op.ctx, text, &made);
   free(text);
@@ -41,7 +42,7 @@ quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **
 
 /* ---- Specialising ---- */
 
-static qn_digest specs_of_ops(int32_t n, const quern_op *const *ops) {
+qn_digest qn_specs_of_ops(int32_t n, const quern_op *const *ops) {
   qn_digest digest = {0, 0};
   for (int32_t i = 0; i < n; i++) {
     if (!ops[i]->fused) continue;
@@ -52,7 +53,7 @@ static qn_digest specs_of_ops(int32_t n, const quern_op *const *ops) {
   return digest;
 }
 
-qn_digest qn_specs_of(const qn_expression *expression) { return specs_of_ops(expression->n_ops, expression->ops); }
+qn_digest qn_specs_of(const qn_expression *expression) { return qn_specs_of_ops(expression->n_ops, expression->ops); }
 
 /* The copy op of an expression that only calls one on its inputs in order. Then the op's promotion holds, and elements that
  * have the promoted dtype keep their bits, as in a call of the op itself. */
@@ -106,8 +107,26 @@ void qn_specialisation_free(qn_specialisation *specialisation) {
   free(specialisation);
 }
 
+/* An op's values before they are rounded to its results' dtypes: they are rounded once, where they are stored. */
+static void leave_unrounded(qn_typed *typed) {
+  for (int32_t k = 0; k < typed->n_out; k++) {
+    const qn_value *value = &typed->values[typed->out[k]];
+    if (value->kind == QN_VALUE_PRIMITIVE && strcmp(value->primitive->op, "cast") == 0) typed->out[k] = typed->args[value->first_arg];
+  }
+}
+
+static quern_status fill_rows(const qn_fused_op *fused, const qn_expression *expression, qn_typed *typed, qn_specialisation *own) {
+  const qn_stage_maker by = {fused->generator, fused->jit, qn_specs_of_ops};
+  if (fused->spec) leave_unrounded(typed);
+  quern_status status = qn_row_stages_build(expression, typed, &by, &own->rows);
+  if (status || !fused->spec) return status;
+  for (int32_t k = 0; k < fused->spec->n_programs; k++) /* alike in all of them */
+    if (fused->spec->programs[k].program.has_empty) qn_row_stages_set_empty(own->rows, fused->spec->programs[k].program.empty);
+  return QUERN_OK;
+}
+
 /* Fills the specialisation from the typed expression. */
-static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *expression, const qn_typed *typed,
+static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *expression, qn_typed *typed,
                                qn_specialisation *own) {
   qn_specialised *specialised = &own->specialised;
   memcpy(own->results, typed->out_dtypes, (size_t)typed->n_out);
@@ -115,7 +134,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   if (status) return status;
   specialised->dtypes = own->dtypes;
   specialised->n_nodes = typed->n_values;
-  if (expression->n_axes) return qn_row_stages_build(expression, typed, fused->generator, fused->jit, specs_of_ops, &own->rows);
+  if (expression->n_axes) return fill_rows(fused, expression, typed, own);
   const qn_builtin *builtin = moving_builtin(expression, own->dtypes);
   if (!builtin) builtin = single_builtin(expression, typed);
   if (builtin) {
@@ -168,7 +187,7 @@ static quern_status make(qn_fused_op *fused, const uint8_t *dtypes, int32_t n, c
   qn_specialisation *made = calloc(1, sizeof *made);
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
-  quern_status status = qn_specialise_is_free(fused->op.builtin) ? fill_free(fused, made) : fill_expression(fused, made);
+  quern_status status = qn_specialise_is_free(fused->op.builtin) && !fused->spec ? fill_free(fused, made) : fill_expression(fused, made);
   if (status) {
     qn_specialisation_free(made);
     return status;

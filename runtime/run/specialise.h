@@ -69,7 +69,10 @@ quern_status qn_specialise_infer(const quern_op *op, const uint8_t *in_dtypes, u
 quern_status qn_specialise_infer_rows(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes,
                                       const struct qn_row_stages **stages);
 
-/* The digest of the specs of an expression's ops; zero if all are built in. */
+/* The digest of the specs of ops; zero if all are built in. */
+qn_digest qn_specs_of_ops(int32_t n, const quern_op *const *ops);
+
+/* The same of an expression's. */
 qn_digest qn_specs_of(const qn_expression *expression);
 
 /* Does not free its layouts. NULL is allowed. */

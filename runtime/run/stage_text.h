@@ -3,7 +3,8 @@
  * stage_text.h: the values of a stage of a row as a text, which the generator compiles as it compiles an expression's
  * (gen/graph/stage_text.lua). Items are separated by "; ", values are named by their number:
  *   rows: in INDEX DTYPE | param INDEX DTYPE | count | const DTYPE HEX | prim OP DTYPE VALUE... | op NAME K OUTPUT VALUE...
- *         | kernel NAME OUTPUT VALUE... | out VALUE */
+ *         | kernel NAME OUTPUT VALUE... | out VALUE
+ * A KERNEL is named as built ones are, or, of a spec, OP:DTYPE:STAGE, OP:DTYPE:combine. */
 #ifndef QN_STAGE_TEXT_H
 #define QN_STAGE_TEXT_H
 

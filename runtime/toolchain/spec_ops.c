@@ -12,7 +12,7 @@
 /* Reads the format of gen/service.lua: u32 and counted strings, little-endian. Reading past the end sets is_short. */
 typedef struct packed_reader {
   const unsigned char *at, *end;
-  int is_short;
+  int is_short, is_lacking; /* the latter: out of memory */
 } packed_reader;
 
 static uint64_t read_number(packed_reader *r, size_t n_bytes) {
@@ -58,10 +58,129 @@ static const qn_kind *read_kind(packed_reader *r) {
   return NULL;
 }
 
+/* Reads at most `most` small numbers. Returns how many. */
+static int32_t read_list(packed_reader *r, uint8_t *list, uint32_t most) {
+  const uint32_t n = read_u32(r);
+  if (n > most) r->is_short = 1;
+  for (uint32_t k = 0; k < n && !r->is_short; k++) list[k] = (uint8_t)read_u32(r);
+  return r->is_short ? 0 : (int32_t)n;
+}
+
+/* A reduction of a stage: what it reads, and the state that it makes. */
+static void read_reduce(packed_reader *r, qn_spec_program *p, char **strings, size_t *bytes) {
+  uint8_t from[QN_ROW_MAX_PARTS] = {0};
+  if (p->n_reduces == QN_ROW_MAX_REDUCES) r->is_short = 1;
+  if (r->is_short) return;
+  qn_spec_reducer *reducer = &p->reducers[p->n_reduces];
+  reducer->op = read_string(r, strings, bytes);
+  reducer->combine = read_string(r, strings, bytes);
+  reducer->twin = read_string(r, strings, bytes);
+  const uint8_t to = (uint8_t)read_u32(r);
+  const uint32_t flags = read_u32(r); /* has_empty, takes_none */
+  reducer->has_empty = flags & 1;
+  reducer->empty = read_number(r, 8);
+  if (read_list(r, from, QN_ROW_MAX_PARTS) < 1) r->is_short = 1;
+  reducer->n_parts = (uint8_t)read_list(r, reducer->parts, QN_ROW_MAX_PARTS);
+  qn_row_reduce *reduce = &p->reduces[p->n_reduces++];
+  *reduce = (qn_row_reduce){.from = from[0], .to = to, .takes_none = flags >> 1 & 1};
+  memcpy(reduce->others, from + 1, sizeof reduce->others);
+}
+
+static void read_stage(packed_reader *r, qn_spec_program *p, char **strings, size_t *bytes) {
+  const int32_t i = p->program.n_stages;
+  if (i == QN_ROW_MAX_STAGES) r->is_short = 1;
+  if (r->is_short) return;
+  p->program.n_stages++;
+  qn_row_stage *stage = &p->stages[i];
+  const char *name = read_string(r, strings, bytes);
+  stage->is_row = (uint8_t)read_u32(r);
+  stage->is_again = (uint8_t)read_u32(r);
+  stage->n_in = (uint8_t)read_u32(r);
+  const int32_t n = read_list(r, p->values[i], QN_MAX_OPERANDS), has_kernel = read_list(r, p->dtypes[i], QN_MAX_OPERANDS);
+  if (stage->n_in > n || (has_kernel && has_kernel != n)) r->is_short = 1;
+  stage->n_out = (uint8_t)(n - stage->n_in);
+  stage->values = p->values[i];
+  stage->reduces = &p->reduces[p->n_reduces];
+  p->variants[i] = (qn_variant){.name = name, .dtypes = p->dtypes[i]};
+  stage->variant = has_kernel ? &p->variants[i] : NULL;
+  for (uint32_t k = read_u32(r); k > 0 && !r->is_short; k--, stage->n_reduces++) read_reduce(r, p, strings, bytes);
+}
+
+static void read_program(packed_reader *r, qn_spec_program *p, char **strings, size_t *bytes) {
+  memset(p, 0, sizeof *p);
+  const uint8_t dtype = (uint8_t)read_u32(r);
+  uint8_t slots[QN_MAX_PARAMS];
+  p->program.has_empty = (uint8_t)read_u32(r);
+  const uint64_t empty = read_number(r, 8);
+  memcpy(&p->program.empty, &empty, sizeof empty);
+  p->program.n_slots = (uint8_t)read_list(r, slots, QN_MAX_PARAMS);
+  for (int32_t k = 0; k < p->program.n_slots; k++) p->slots[k] = (qn_slot){slots[k], dtype};
+  p->program.n_rows = (uint8_t)read_list(r, p->row_types, QN_ROW_MAX_VALUES);
+  p->program.stages = p->stages;
+  p->program.row_types = p->row_types;
+  p->program.slots = p->slots;
+  for (uint32_t k = read_u32(r); k > 0 && !r->is_short; k--) read_stage(r, p, strings, bytes);
+}
+
+/* What an op that reduces has beyond others. programs: room for them; NULL: they are counted, and their strings. */
+static void read_row(packed_reader *r, qn_row_op *row, qn_spec_program *programs, char **strings, size_t *bytes, int32_t *n_programs) {
+  *n_programs = 0;
+  *row = (qn_row_op){.is_reduced = 0};
+  if (!read_u32(r)) return;
+  row->is_reduced = (uint8_t)read_u32(r);
+  row->row_in = read_u32(r);
+  *n_programs = (int32_t)read_u32(r);
+  qn_spec_program *counted = programs ? NULL : malloc(sizeof *counted);
+  for (int32_t k = 0; k < *n_programs && !r->is_short && (programs || counted); k++)
+    read_program(r, programs ? &programs[k] : counted, strings, bytes);
+  if (!programs && !counted) r->is_lacking = 1;
+  free(counted);
+  for (uint32_t k = read_u32(r); k > 0 && !r->is_short; k--) {
+    const uint32_t dtype = read_u32(r), at = read_u32(r), result = read_u32(r);
+    if (dtype >= QN_DTYPE_COUNT || at >= (uint32_t)*n_programs) r->is_short = 1;
+    if (r->is_short) return;
+    if (programs) row->programs[dtype] = &programs[at].program;
+    row->results[dtype] = (uint8_t)result;
+  }
+}
+
+/* The lengths of an op's arrays. */
+typedef struct op_lengths {
+  int32_t args, params, programs;
+} op_lengths;
+
+static size_t arrays_bytes(const op_lengths *n) {
+  return (size_t)n->args * sizeof(quern_arg_info) + (size_t)n->params * sizeof(quern_param_info) +
+         (size_t)n->programs * sizeof(qn_spec_program);
+}
+
+/* What an op that scans has beyond others. op: NULL: its strings are counted. Returns whether it scans. */
+static int read_scan(packed_reader *r, qn_spec_op *op, char **strings, size_t *bytes) {
+  qn_scan_op scan = {.initial = 0};
+  qn_spec_reducer scans[QN_DTYPE_COUNT] = {{.combine = NULL}};
+  const int is_scan = read_u32(r) != 0;
+  const uint64_t initial = is_scan ? read_number(r, 8) : 0;
+  memcpy(&scan.initial, &initial, sizeof initial);
+  for (uint32_t k = is_scan ? read_u32(r) : 0; k > 0 && !r->is_short; k--) {
+    const uint32_t dtype = read_u32(r);
+    if (dtype >= QN_DTYPE_COUNT) r->is_short = 1;
+    if (r->is_short) break;
+    scans[dtype].n_parts = 1;
+    scan.scans[dtype].dtype = scans[dtype].parts[0] = (uint8_t)read_u32(r);
+    scan.results[dtype] = (uint8_t)read_u32(r);
+    scans[dtype].op = read_string(r, strings, bytes);
+    scans[dtype].combine = read_string(r, strings, bytes);
+  }
+  if (!op) return is_scan;
+  op->scan = scan;
+  memcpy(op->scans, scans, sizeof scans);
+  return is_scan;
+}
+
 /* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
-static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_args, int32_t *n_params) {
-  const size_t arrays = (size_t)*n_args * sizeof(quern_arg_info) + (size_t)*n_params * sizeof(quern_param_info);
-  char *text = op ? (char *)(op + 1) + arrays : NULL, **strings = op ? &text : NULL;
+static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, op_lengths *lengths) {
+  int32_t *n_args = &lengths->args, *n_params = &lengths->params;
+  char *text = op ? (char *)(op + 1) + arrays_bytes(lengths) : NULL, **strings = op ? &text : NULL;
   qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
   *bytes = 0;
   rule.info.name = read_string(r, strings, bytes);
@@ -69,11 +188,14 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_
   rule.info.formula = read_string(r, strings, bytes);
   rule.info.backward = read_string(r, strings, bytes);
   if (!*rule.info.backward) rule.info.backward = NULL;
+  const char *refusal = read_string(r, strings, bytes);
   rule.kind = read_kind(r);
+  if (read_u32(r)) rule.info.op_class = QUERN_CLASS_REDUCTION;
   rule.promotion = (uint8_t)read_u32(r);
   rule.dtypes = read_u32(r);
   rule.own = read_u32(r);
   rule.bool_in = read_u32(r);
+  rule.whole_in = read_u32(r);
   rule.heavy = (uint8_t)read_u32(r);
   rule.info.n_in = (int32_t)read_u32(r);
   rule.info.n_out = (int32_t)read_u32(r);
@@ -85,7 +207,7 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_
     r->is_short = 1;
   if (r->is_short) return;
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)read_u32(r);
-  qn_op_traits traits = {.is_backward = (uint8_t)read_u32(r)};
+  qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .is_backward = (uint8_t)read_u32(r)};
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_in; k++) traits.reads[k] = (uint8_t)read_u32(r);
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_out; k++) traits.by[k] = (uint8_t)read_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
@@ -107,30 +229,40 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, int32_t *n_
     memcpy(&param.value.v, &bits, sizeof bits);
     if (params) params[k] = param;
   }
+  qn_row_op row;
+  qn_spec_program *programs = op && lengths->programs ? (qn_spec_program *)(void *)(params + *n_params) : NULL;
+  read_row(r, &row, programs, strings, bytes, &lengths->programs);
+  const int is_scan = read_scan(r, op, strings, bytes);
   if (!op) return;
+  op->row = row;
+  op->n_programs = lengths->programs;
+  op->programs = programs;
   rule.info.args = args;
   rule.info.params = *n_params ? params : NULL;
   op->traits = traits;
+  op->traits.may_come = (uint8_t)is_scan;
   op->rule = rule;
   op->rule.traits = &op->traits;
+  op->rule.of_kind = programs ? (const void *)&op->row : is_scan ? &op->scan : NULL;
 }
 
 static qn_spec_op *make_op(packed_reader *r) {
   packed_reader counted = *r;
   size_t bytes;
-  int32_t n_args = 0, n_params = 0;
-  read_op(&counted, NULL, &bytes, &n_args, &n_params);
+  op_lengths n = {0};
+  read_op(&counted, NULL, &bytes, &n);
+  if (counted.is_lacking) return NULL;
   qn_assert(!counted.is_short); /* the module is of this build */
-  const size_t arrays = (size_t)n_args * sizeof(quern_arg_info) + (size_t)n_params * sizeof(quern_param_info);
-  qn_spec_op *op = malloc(sizeof *op + arrays + bytes);
-  if (op) read_op(r, op, &bytes, &n_args, &n_params);
+  qn_spec_op *op = malloc(sizeof *op + arrays_bytes(&n) + bytes);
+  if (op) read_op(r, op, &bytes, &n);
   return op;
 }
 _Static_assert(sizeof(qn_spec_op) % _Alignof(quern_arg_info) == 0, "arrays follow it");
 _Static_assert(sizeof(quern_arg_info) % _Alignof(quern_param_info) == 0, "arrays follow each other");
+_Static_assert(sizeof(quern_param_info) % _Alignof(qn_spec_program) == 0, "arrays follow each other");
 
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops) {
-  packed_reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0};
+  packed_reader reader = {(const unsigned char *)packed->data, (const unsigned char *)packed->data + packed->size, 0, 0};
   const int32_t n = (int32_t)read_u32(&reader);
   qn_spec_op **ops = malloc(((size_t)n + 1) * sizeof *ops);
   for (int32_t k = 0; ops && k < n; k++) {

@@ -191,17 +191,24 @@ static cudaError_t translate_pinned(const qn_decision *decision, const qn_ref *r
   return cudaSuccess;
 }
 
-static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *run, uint64_t *args, cudaStream_t stream) {
+static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *run, const quern_call *call, uint64_t *args) {
   const qn_cuda_variant *kernel = run->kernel;
   const qn_launch *launch = &run->launch;
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *list[1] = {args};
+  qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  const dim3 block = {x, y, 1}, grid = {qn_launch_grid(launch, kernel->items_per_thread, (uint32_t)(uintptr_t)run->detail), 1, 1};
-  cudaError_t error;
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
+  const dim3 block = {x, y, 1};
+  cudaError_t error = cudaSuccess;
   do {
-    error = cudaLaunchKernel(kernel->function, grid, block, list, 0, stream);
+    for (int32_t i = 0; i < pieces.n_launches && !error; i++) {
+      const uint64_t n_items = qn_cuda_piece(&pieces, i, call, launch, args);
+      const uint32_t blocks = qn_launch_grid_of(launch, n_items, kernel->items_per_thread, (uint32_t)(uintptr_t)run->detail);
+      const dim3 grid = {blocks, 1, 1};
+      error = cudaLaunchKernel(kernel->function, grid, block, list, 0, call ? (cudaStream_t)call->stream : NULL);
+    }
   } while (!error && qn_cuda_next(decision, launch, at, args));
   return error;
 }
@@ -216,7 +223,7 @@ static quern_status launch(const qn_decision *decision, const qn_cuda_run *run, 
   if (status || (status = enter(op, device, &was))) return status;
   qn_cuda_arguments(decision, run, ref, params, args);
   cudaError_t error = translate_pinned(decision, ref, args);
-  if (!error) error = launch_all(decision, run, args, call ? (cudaStream_t)call->stream : NULL);
+  if (!error) error = launch_all(decision, run, call, args);
   leave(device, was);
   return error ? refuse(op, error, ((const qn_cuda_variant *)run->kernel)->name) : QUERN_OK;
 }
@@ -236,12 +243,21 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
   return launch(decision, (const qn_cuda_run *)run, ref, params, call);
 }
 
-/* None; the call is checked. */
+/* What rows cut into pieces take; of other calls none. The call is checked. */
 static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                               size_t *bytes) {
+  const qn_cuda_variant *kernel;
+  qn_sentence kept;
   qn_decision decision;
-  (void)bytes;
-  return qn_cuda_decide(op, in, out, call, &decision);
+  qn_launch_form form;
+  quern_status status = qn_cuda_decide(op, in, out, call, &decision);
+  if (status || decision.nest.n_elements == 0) return status;
+  qn_status_keep(&kept);
+  if (pick(decision.op, &decision, &kernel, &form))
+    qn_status_restore(&kept); /* the call reports it */
+  else
+    *bytes = qn_cuda_workspace(&decision, &form);
+  return QUERN_OK;
 }
 
 static quern_status explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {

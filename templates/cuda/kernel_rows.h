@@ -45,14 +45,22 @@ template <typename A, typename X> Q_FN X q_segment_of(const A &args, X leaf) {
 }
 template <typename A, typename X> Q_FN X q_chunk_of(const A &args, X leaf, X segment) { return leaf - segment * (X)args.chunks; }
 
-/* One lane of the nodes of a row that wait for their right neighbours. By: what reduces. */
+/* The units [first, end) of an axis of a row, the chunks or the indices of a further axis. A node of such a range is one of the law's
+   tree: `first` is a multiple of a power of two, which end - first does not exceed. */
+template <typename X> struct q_range {
+  X first, end; /* units */
+  X leaf, last; /* its first leaf; the one after its last leaf */
+  u32 end_dim;  /* the axis after that of the units; n_joined: the units are chunks */
+};
+
+/* One lane of the nodes of a range that wait for their right neighbours. By: what reduces. */
 template <typename By> struct q_tree {
   typename By::T *waiting; /* `pitch` apart, the innermost last */
   u32 pitch, n;
   typename By::T top; /* the node that came last */
   bool is_there;      /* the top has this lane */
 
-  /* The top is number `index` of its level, and the last one or not: joins it with those of which it is the right side. */
+  /* The top is number `index` of its level; is_last: the level ends with it. Joins it with the waiting nodes whose right side it is. */
   template <typename X> Q_FN void settle(X index, bool is_last) {
     for (; (index & 1) || (is_last && index); index >>= 1) {
       if (!(index & 1)) continue;
@@ -62,22 +70,38 @@ template <typename By> struct q_tree {
     }
   }
 
-  /* Takes the nodes of the row's leaves, in their order. After the last one the top is the lane's total. */
-  template <typename A, typename X> Q_FN void take(const A &args, X leaf, u32 lane, typename By::T node) {
+  /* Adds the next node of a level; nodes come in their order. After the last one the top is the lane's total. */
+  template <typename X> Q_FN void put(X index, bool is_last, bool has_lane, typename By::T node) {
+    top = node;
+    is_there = has_lane;
+    settle(index, is_last);
+    if (!is_last) waiting[n++ * pitch] = top;
+  }
+
+  /* Adds the node of the next leaf of a range, likewise. */
+  template <typename A, typename X> Q_FN void take(const A &args, const q_range<X> &range, X leaf, u32 lane, typename By::T node) {
     X segment = q_segment_of(args, leaf);
     const X chunk = q_chunk_of(args, leaf, segment);
-    bool is_last = chunk + 1 == (X)args.chunks;
+    const bool is_end = leaf + 1 == range.last;
+    u32 dim = (u32)args.n_joined;
+    bool is_last = dim == range.end_dim ? is_end : chunk + 1 == (X)args.chunks;
     top = node;
     is_there = chunk * 256 + lane < (X)args.joined;
-    settle(chunk, is_last);
-    for (u32 dim = (u32)args.n_joined; is_last && dim < (u32)args.n_reduced; dim++) {
+    settle(dim == range.end_dim ? chunk - range.first : chunk, is_last);
+    for (; is_last && dim < range.end_dim; dim++) {
       const X next = q_fast_divide(segment, args.divisor[dim]), index = segment - next * (X)args.n[dim];
-      is_last = index + 1 == (X)args.n[dim];
-      settle(index, is_last);
+      is_last = dim + 1 == range.end_dim ? is_end : index + 1 == (X)args.n[dim];
+      settle(dim + 1 == range.end_dim ? index - range.first : index, is_last);
       segment = next;
     }
     if (!is_last) waiting[n++ * pitch] = top;
   }
 };
+
+/* Nodes in the workspace: of those of a reduction, node `index`, this lane. before: the parts of the states of the reductions before;
+   room: of nodes. */
+template <typename T> Q_FN T *q_node_at(u64 nodes, u64 room, u32 before, u64 index, u32 lane) {
+  return (T *)(nodes + room * before * 128) + index * 16 + lane;
+}
 
 #endif

@@ -93,6 +93,7 @@ same 'f16 and f32' 'y = h + x' h=h.npy x=x.npy
 same 'bf16' 'y = x + x' x:bf16=b.npy
 same 'f64' 'y = exp(x) - 1' x=d.npy
 same 'i32 and i64' 'y = i * l + i; z = i < l' i=i.npy l=l.npy
+same 'sums along an axis, and what they are subtracted from' 'y = sum(x * w, axis=1); z = x - mean(x * w, axis=1, keepdims=1)' x=x.npy w=w.npy
 same 'an empty array' 'y = x * 2' x=e.npy
 same 'five dimensions' 'y = x * 2 + 1' x=deep.npy
 quern 0 'a parameter, on the CPU' run 'param a; y = x * a' x=four.npy y=y.cpu --param a=2.5

@@ -18,33 +18,6 @@ static int n_logged(const char *what) {
   return n;
 }
 
-/* A workspace with a guard on both sides. */
-enum { GUARD = 4096 };
-typedef struct workspace {
-  char *allocated;
-  size_t bytes;
-} workspace;
-
-static workspace workspace_make(size_t bytes, int offset, quern_call *call) {
-  workspace w = {device_allocate(bytes + 2 * GUARD), bytes};
-  char *fill = malloc(bytes + 2 * GUARD);
-  memset(fill, 0x5a, bytes + 2 * GUARD);
-  device_write(w.allocated, fill, bytes + 2 * GUARD);
-  free(fill);
-  call->workspace = w.allocated + GUARD + offset;
-  call->workspace_bytes = bytes - (size_t)offset;
-  return w;
-}
-
-static int workspace_is_kept(const workspace *w) {
-  char *got = malloc(w->bytes + 2 * GUARD);
-  int n_bad = 0;
-  device_read(got, w->allocated, w->bytes + 2 * GUARD);
-  for (int i = 0; i < GUARD; i++) n_bad += got[i] != 0x5a || got[GUARD + w->bytes + (size_t)i] != 0x5a;
-  free(got);
-  return n_bad == 0;
-}
-
 /* ---- Random expressions ---- */
 
 static int n_by_steps, n_chunks;

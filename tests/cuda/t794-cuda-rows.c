@@ -3,13 +3,14 @@
  *
  * t794-cuda-rows: the CUDA text of every op that reduces, compiled for the CPU and run thread by thread, gives the bits of the law of
  * order: every dtype and index width, any shape, axes, strides and order of threads, in blocks of 32 to 512 threads, rows shared out in
- * every way; nothing else is written. rows.c packs the arguments, and a kernel built ahead is picked by it. Each day has other cases, and a third of the ops;
- * QUERN_TEST_SEED repeats a run. */
-#include "runtime/core/simt/rows.h"
+ * every way, or cut into pieces for several launches; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
+ * picked by it. Each day has other cases, and a third of the ops; QUERN_TEST_SEED repeats a run. */
+#include "runtime/core/simt/row_pieces.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 
+#include "core/op/registry.h"
 #include "core/row/row_nest.h"
 #include "cuda/grid.h"
 #include "cuda/row_cases.h"
@@ -67,7 +68,10 @@ typedef struct row_case {
   qn_nest nest;
   int64_t count;
   uint8_t sizes[2];
+  qn_row_work work;
   qn_launch launch;
+  qn_row_pieces pieces; /* n_launches 0: whole rows */
+  char *workspace;
   char how[200];
 } row_case;
 
@@ -81,6 +85,7 @@ static void normalise(row_case *k, int is_reduced) {
   read_tensor(&k->c.in.t, &in);
   read_tensor(&k->c.out.t, &out);
   k->sizes[0] = in.size, k->sizes[1] = out.size;
+  k->work = qn_rows_work(qn_row_op_of(law_ops[k->c.op][0]->builtin)->programs[in.dtype]);
   qn_row_normalise(k->c.in.t.ndim, k->c.in.shape, (uint32_t)mask_of(&k->c), is_reduced, 1, &in, 1, &out, &k->nest, &k->count);
 }
 
@@ -88,23 +93,39 @@ static void normalise(row_case *k, int is_reduced) {
 
 static int32_t log2_of(int64_t n) { return n > 0 ? 63 - __builtin_clzll((uint64_t)n) : 0; }
 
-/* Shares the rows out in another way: threads of a block, groups of a row, neighbours. Fields: those of gen/targets/cuda/rows.lua. */
+/* Shares the rows out in another way: threads of a block, groups of a row, what a group takes, neighbours. */
 static uint32_t share_out(row_case *k, rng *r) {
-  enum { ITEMS = 2, ROWS = 3, FLAGS = 4, N_JOINED = 6, N_REDUCED = 7, CHUNKS = 9, SPREAD_BITS = 11, N = 14 };
-  uint64_t *args = k->launch.args;
+  uint64_t *fields = k->launch.args + 2;
+  const qn_row_cut cut = qn_rows_cut(&k->nest, k->count);
   const uint32_t threads = 32u << rng_below(r, 5);
   const int32_t groups_bits = log2_of(threads / 16);
-  int32_t waiting = log2_of((int64_t)args[CHUNKS]), bits = (int32_t)rng_below(r, (uint64_t)groups_bits + 1);
-  for (uint64_t d = args[N_JOINED]; d < args[N_REDUCED] && k->count; d++) waiting += log2_of((int64_t)args[N + d]);
-  while (bits && args[ROWS] << bits >> groups_bits > 12) bits--; /* the fibers of a block cost a millisecond */
+  int32_t waiting = log2_of((int64_t)fields[QN_ROW_CHUNKS]), bits = (int32_t)rng_below(r, (uint64_t)groups_bits + 1);
+  for (int32_t d = k->nest.n_joined; d < k->nest.n_reduced; d++) waiting += log2_of(k->nest.n[d]);
+  while (bits && fields[QN_ROW_ROWS] << bits >> groups_bits > 12) bits--; /* the fibers of a block cost a millisecond */
   while (waiting > SLOTS >> (groups_bits - bits)) bits++;
   const uint64_t tile_rows = 1u << (groups_bits - bits);
-  args[SPREAD_BITS] = (uint64_t)bits;
-  args[ITEMS] = (args[ROWS] + tile_rows - 1) / tile_rows;
-  args[FLAGS] = (args[FLAGS] & ~(uint64_t)3) | rng_below(r, 4);
-  k->launch.n_items = args[ITEMS];
-  snprintf(k->how, sizeof k->how, "%u threads, %d groups a row, %sturned", threads, 1 << bits, args[FLAGS] & 2 ? "" : "not ");
+  fields[QN_ROW_SPREAD_BITS] = (uint64_t)bits;
+  fields[QN_ROW_ITEMS] = (fields[QN_ROW_ROWS] + tile_rows - 1) / tile_rows;
+  qn_rows_share(&k->nest, &cut, k->launch.form.is_wide, 1 << groups_bits, bits, fields);
+  if (rng_below(r, 3) == 0) fields[QN_ROW_FLAGS] &= ~(uint64_t)QN_ROW_OWN;
+  fields[QN_ROW_FLAGS] ^= rng_below(r, 4); /* streamed, turned */
+  k->launch.n_items = fields[QN_ROW_ITEMS];
+  snprintf(k->how, sizeof k->how, "%u threads, %d groups a row, %sturned, %s", threads, 1 << bits,
+           fields[QN_ROW_FLAGS] & QN_ROW_TURNED ? "" : "not ", fields[QN_ROW_FLAGS] & QN_ROW_OWN ? "ranges" : "chunk by chunk");
   return threads;
+}
+
+/* Cuts the rows into pieces of a random size, along a random axis, where they are not too many. */
+static void cut_out(row_case *k, rng *r) {
+  qn_row_share share = {.axis = (int32_t)rng_below(r, (uint64_t)(k->nest.n_reduced - k->nest.n_joined) + 1),
+                        .spread_bits = (uint8_t)rng_below(r, 5), .unit_bits = (uint8_t)rng_below(r, 4),
+                        .is_turned = (uint8_t)rng_below(r, 2)};
+  int is_cut = k->count > 0 && qn_rows_set_pieces(&k->nest, &k->work, k->count, &k->launch, &share, &k->pieces);
+  if (is_cut && k->pieces.room[0] > 150) is_cut = 0;
+  if (!is_cut) k->pieces.n_launches = 0;
+  if (is_cut)
+    snprintf(k->how, sizeof k->how, "%" PRId64 " pieces in %d launches, axis %d, spread 1 << %d, units 1 << %d, %sturned",
+             k->pieces.room[0], k->pieces.n_launches, share.axis, share.spread_bits, share.unit_bits, share.is_turned ? "" : "not ");
 }
 
 typedef struct launched {
@@ -128,11 +149,15 @@ static int launch(const row_case *k, const char *name, uint32_t threads, rng *r,
   for (int i = 0; i < 2; i++) arguments.at[i] = (uint64_t)(uintptr_t)qn_ref_address(k->nest.ref[i]);
   for (int i = k->launch.at_params; i < k->launch.n_args; i++) arguments.at[i] = 0; /* correction 0 */
   arguments.at[k->launch.n_args - 1] = (uint64_t)k->count;
-  const uint64_t items = k->launch.n_items;
-  const struct grid_dim grid_size = {(unsigned)(items < 3 ? items : 1 + rng_below(r, 4)), 1, 1};
   const struct grid_dim block = threads == QN_LAUNCH_THREADS ? (struct grid_dim){32, 8, 1} : (struct grid_dim){threads, 1, 1};
-  if (grid_run(place, grid_size, block, (enum grid_order)rng_below(r, 3), run_thread, &l) == GRID_DONE) return 1;
-  return snprintf(what, size, "some threads of a block are at a barrier, the others have ended"), 0;
+  for (int i = 0; i < (k->pieces.n_launches ? k->pieces.n_launches : 1); i++) {
+    uint64_t items = k->launch.n_items;
+    if (k->pieces.n_launches) qn_rows_set_piece(&k->pieces, i, (uint64_t)(uintptr_t)k->workspace, &k->launch, arguments.at, &items);
+    const struct grid_dim grid_size = {(unsigned)(items < 3 ? items : 1 + rng_below(r, 4)), 1, 1};
+    if (grid_run(place, grid_size, block, (enum grid_order)rng_below(r, 3), run_thread, &l) == GRID_DONE) continue;
+    return snprintf(what, size, "some threads of a block are at a barrier, the others have ended"), 0;
+  }
+  return 1;
 }
 
 static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r) {
@@ -140,13 +165,19 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   char name[200], what[600] = "";
   qn_launch_form form;
   const int is_given = rng_below(r, 3) == 0; /* as rows.c shares the rows out */
+  enum { GUARD = 64 };
   qn_rows_choose(&k->nest, k->count, &form);
   if (rng_below(r, 3) == 0) form.is_wide = 1;
   memset(&k->launch, 0, sizeof k->launch);
   const int32_t n_params = quern_op_describe(law_ops[op][0])->n_params - (law_is_full(op) ? 1 : 2) + 1; /* those of the body, the count */
   qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, n_params, &k->launch);
   snprintf(k->how, sizeof k->how, "256 threads, as packed: flags %" PRIu64 ", spread 1 << %" PRIu64, k->launch.args[4], k->launch.args[11]);
-  const uint32_t threads = is_given ? QN_LAUNCH_THREADS : share_out(k, r);
+  k->pieces.n_launches = 0;
+  if (!is_given && rng_below(r, 2)) cut_out(k, r);
+  const uint32_t threads = is_given || k->pieces.n_launches ? QN_LAUNCH_THREADS : share_out(k, r);
+  char *const memory = malloc(k->pieces.n_launches ? k->pieces.bytes + 2 * GUARD : 1);
+  if (k->pieces.n_launches) memset(memory, 0xa5, k->pieces.bytes + 2 * GUARD);
+  k->workspace = memory + GUARD;
   snprintf(name, sizeof name, "qc_%s_%s_%s_nd_ss%s", law_name(op), ref_dtype_name(k->c.in.d), ref_dtype_name(k->c.out.d),
            form.is_wide ? "_i64" : "");
   operand_save(&k->c.in);
@@ -156,6 +187,10 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   if (good && !compare_elements(&k->c.out.t, wanted, count, what, sizeof what)) good = 0;
   operand_forgive(&k->c.out);
   if (good && !operand_same(&k->c.out)) good = 0, snprintf(what, sizeof what, "something beside the output was written");
+  for (size_t i = 0; good && k->pieces.n_launches && i < GUARD; i++)
+    if (memory[i] != (char)0xa5 || memory[k->pieces.bytes + GUARD + i] != (char)0xa5)
+      good = 0, snprintf(what, sizeof what, "something beside the workspace was written");
+  free(memory);
   if (good && !operand_same(&k->c.in)) good = 0, snprintf(what, sizeof what, "the input was written");
   if (good) return;
   char text[3000];
@@ -177,7 +212,7 @@ static void test_case(law_op op, ref_dtype d, rng *r) {
   normalise(&k, !law_is_full(op));
   if (k.nest.n_elements && !law_is_refused(op, &k.c.in.t, mask_of(&k.c))) {
     uint64_t *wanted = law_eval(op, &k.c.in.t, mask_of(&k.c), 0, k.c.out.d, map_by_library, &count);
-    for (int i = 0; i < 2; i++) run_ways(&k, wanted, count, r);
+    for (int i = 0; i < 3; i++) run_ways(&k, wanted, count, r);
     free(wanted);
   }
   operand_free(&k.c.in);
@@ -208,7 +243,9 @@ int main(void) {
   for (int op = 0; op < LAW_N_OPS; op++) {
     if (day >= 0 && op % 3 != day) continue;
     if (!is_there((law_op)op)) continue;
-    const int n_own = quern_op_describe(law_ops[op][0])->n_params - (law_is_full((law_op)op) ? 1 : 2);
+    const quern_op_info *info = quern_op_describe(law_ops[op][0]);
+    int n_own = -(law_is_full((law_op)op) ? 1 : 2) - (param_index(info, "select_last_index") >= 0);
+    for (int k = 0; k < info->n_params; k++) n_own += info->params[k].value.kind != QUERN_NONE;
     if (n_own > 0 && op != LAW_VAR && op != LAW_STD) continue; /* defaults are not 0: t796 has them */
     test_op((law_op)op);
   }

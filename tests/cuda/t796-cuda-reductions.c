@@ -2,9 +2,9 @@
  * tags: long
  *
  * t796-cuda-reductions: every op that reduces on CUDA tensors, called or planned, in place, of one number on the CPU, of no elements, into
- * other dtypes: the bytes that the CPU gives, those around the outputs included, and the same refusals. Without a GPU, by the fake
- * driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large ones. QUERN_TEST_SHARD=k/n takes each n-th
- * op and dtype. */
+ * other dtypes, long rows in a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs
+ * included, and the same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with
+ * QUERN_TEST_GPU=1 all, and large ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
 #include "cuda/on_device.h"
 #include "cuda/row_cases.h"
 
@@ -15,14 +15,16 @@ typedef struct there {
 
 static int64_t shard, n_shards = 1;
 
-static quern_status call_there(reduction *c, there *t, const named_params *p, int is_planned) {
+static int64_t n_cut; /* calls that a workspace helped */
+
+static quern_status call_there(reduction *c, there *t, const quern_call *call, int is_planned) {
   quern_op *op = law_ops[c->op][0];
   DLTensor *in = t->is_value ? &c->in.t : &t->in.t, *out = c->form == IN_PLACE ? &t->in.t : &t->out.t;
-  if (!is_planned) return quern_op_call(op, 1, &in, 1, &out, &p->call);
+  if (!is_planned) return quern_op_call(op, 1, &in, 1, &out, call);
   quern_plan *plan = NULL;
   void *x = (char *)in->data + in->byte_offset, *y = (char *)out->data + out->byte_offset;
-  quern_status status = quern_op_prepare(op, 1, &in, 1, &out, &p->call, &plan);
-  if (!status) status = quern_plan_run(plan, &x, &y, NULL);
+  quern_status status = quern_op_prepare(op, 1, &in, 1, &out, call, &plan);
+  if (!status) status = quern_plan_run(plan, &x, &y, call);
   quern_plan_release(plan);
   return status;
 }
@@ -38,22 +40,40 @@ static void run_case(reduction *c, rng *r) {
   DLTensor *in = &c->in.t, *out = c->form == IN_PLACE ? &c->in.t : &c->out.t;
   const quern_status wanted = quern_op_call(law_ops[c->op][0], 1, &in, 1, &out, &p.call);
   if (wanted) snprintf(why, sizeof why, "%s", quern_last_error());
-  const quern_status got = call_there(c, &t, &p, (int)rng_below(r, 2));
+  size_t bytes = 0;
+  quern_call call = p.call;
+  workspace w = {0};
+  DLTensor *ins = t.is_value ? &c->in.t : &t.in.t, *outs = c->form == IN_PLACE ? &t.in.t : &t.out.t;
+  if (quern_op_workspace(law_ops[c->op][0], 1, &ins, 1, &outs, &call, &bytes) == 0 && bytes && rng_below(r, 4)) {
+    const int offset = (int)rng_below(r, 2) * 8;
+    w = workspace_make(bytes + (size_t)offset - (rng_below(r, 6) == 0), offset, &call); /* one byte too few: without */
+    n_cut++;
+  }
+  const quern_status got = call_there(c, &t, &call, (int)rng_below(r, 2));
   if (got != wanted || (got && strcmp(why, quern_last_error())))
     snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
   else if (!mirror_same(c->form == IN_PLACE ? &t.in : &t.out, what, sizeof what) && !*what)
     snprintf(what, sizeof what, "other bytes");
+  if (w.allocated && !workspace_is_kept(&w)) snprintf(what, sizeof what, "something beside the workspace was written");
+  device_free(w.allocated);
   if (*what) reduction_report(c, what);
   mirror_free(&t.in);
   if (c->form != IN_PLACE) mirror_free(&t.out);
 }
 
-static void draw_case(law_op op, ref_dtype d, int64_t most, rng *r) {
+/* long_row: not 0: the elements of one, of a few rows. */
+static void draw_case(law_op op, ref_dtype d, int64_t most, int64_t long_row, rng *r) {
   reduction c = {.op = op, .values = "any", .form = CALLED};
   int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM];
   int ndim;
   row_shape(r, most, shape, &ndim);
   c.axes = row_axes(r, is_on_gpu() ? most : 150, ndim, shape);
+  if (long_row) {
+    ndim = 3;
+    shape[0] = 1 + (int64_t)rng_below(r, 3), shape[1] = 1 + (int64_t)rng_below(r, 40), shape[2] = long_row / shape[1];
+    if (rng_below(r, 2)) shape[0] = long_row / shape[1], shape[2] = 1 + (int64_t)rng_below(r, 3);
+    c.axes = shape[0] < shape[2] ? 6 : 3;
+  }
   c.keepdims = !law_is_full(op) && rng_below(r, 2);
   const ref_dtype result = law_result(op, d);
   if (law_is_full(op) && result == d && rng_below(r, 4) == 0) c.form = IN_PLACE;
@@ -89,11 +109,14 @@ int main(void) {
       rng r;
       if (!row_takes((law_op)op, (ref_dtype)d) || !is_chosen((law_op)op, (ref_dtype)d, number++)) continue;
       rng_seed(&r, 79600 + 100 * (uint64_t)op + (uint64_t)d);
+      const int n_long = is_on_gpu() ? 20 : d == REF_F32 ? 2 : 1;
+      for (int i = 0; i < n_long; i++) draw_case((law_op)op, (ref_dtype)d, 9500, is_on_gpu() && i % 2 ? 3000000 : 40000 + 997 * i, &r);
       for (int i = 0; i < (is_on_gpu() ? 300 : 24); i++)
-        draw_case((law_op)op, (ref_dtype)d, is_on_gpu() && i % 10 == 0 ? 3000000 : 9500, &r);
+        draw_case((law_op)op, (ref_dtype)d, is_on_gpu() && i % 10 == 0 ? 3000000 : 9500, 0, &r);
     }
     group_end();
   }
+  ok(n_cut > 0, "workspaces helped %" PRId64 " calls", n_cut);
   release_contexts();
   return done_testing();
 }

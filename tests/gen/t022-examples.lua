@@ -62,6 +62,10 @@ claim [[state = "T m, i64 n", lift = "m = x; n = 1;", finish = "a.m / (T)a.n", c
 claim([[state = "T m, i64 n", lift = "m = x; n = index;", finish = "a.m", combine = "m = a.m; n = a.n;"]], "not commutative")
 claim([[state = "T m", finish = "a.m", combine = "m = a.m + b.m;"]], "lift is missing")
 claim([[state = "f16 m", lift = "m = x;", finish = "a.m", combine = "m = a.m;"]], "state: 'f16 m'")
+claim('combine = "a + b", bound = "u * depth * sum(abs(x))"')
+claim('combine = "a + b", bound = "u * depht * sum(abs(x))"', "unknown name 'depht'")
+rows, why = check 'row "acme.r" { doc = "d", dtypes = floating, params = { u = 1 }, body = "x * u / sum(x)", bound = "u" }'
+tap.ok(not rows and why:find("acme.r: bound: 'u' has a meaning there already", 1, true), "a parameter u beside a bound: %s", why)
 os.remove(file)
 
 -- Values whose results are known, through long bodies.

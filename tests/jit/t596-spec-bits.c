@@ -2,7 +2,7 @@
  *
  * t596-spec-bits: specs that arrive at run time, by the public functions: their ops are found, described, called, used in
  * expressions, interpreted and compiled, and give the bits that the same definitions built ahead give: the built-in ops under
- * other names, the library's own math under other names, with its tables and rare blocks. */
+ * other names, the library's own math and its reductions and rows under other names, with tables and rare blocks. */
 #include "spec_tiers.h"
 
 /* ---- The built-in ops under other names ------------------------------------------------------------------------- */
@@ -296,6 +296,155 @@ static void test_math(const spec_tier *tier) {
   quern_ctx_release(ctx);
 }
 
+/* ---- The library's reductions and rows under other names --------------------------------------------------------- */
+
+static const char *const row_files[] = {"reduction", "statistics", "vector", "search", "scan"};
+enum { MOST_ROWS = 100, N_ROW_FILES = 5 };
+static char row_names[MOST_ROWS][64]; /* declared by these files */
+static int n_row_names;
+
+static int is_row_name(const char *word, size_t n) {
+  for (int i = 0; i < n_row_names; i++)
+    if (strlen(row_names[i]) == n && memcmp(row_names[i], word, n) == 0) return 1;
+  return 0;
+}
+
+static void note_row_names(const char *text) {
+  static const char *const words[] = {"\nreduction \"", "\nrow \"", "\nscan \""};
+  for (int w = 0; w < 3; w++)
+    for (const char *at = text; (at = strstr(at, words[w])); n_row_names++) {
+      at += strlen(words[w]);
+      if (n_row_names == MOST_ROWS) bail("more than %d rows", MOST_ROWS);
+      snprintf(row_names[n_row_names], sizeof row_names[0], "%.*s", (int)strcspn(at, "\""), at);
+    }
+}
+
+/* One spec: the library's files of reductions, all that they declare and call renamed; NULL: they are not there. */
+static char *spec_of_rows(void) {
+  const char *source = getenv("QUERN_SOURCE_DIR");
+  char *texts[N_ROW_FILES], path[4096], *spec = malloc(1 << 18), *to = spec;
+  n_row_names = 0;
+  for (int f = 0; f < N_ROW_FILES; f++) {
+    snprintf(path, sizeof path, "%s/dsl/%s.lua", source ? source : ".", row_files[f]);
+    if (!(texts[f] = read_file(path))) bail("no %s", path);
+    note_row_names(texts[f]);
+  }
+  for (int f = 0; f < N_ROW_FILES; f++) {
+    for (const char *p = texts[f]; *p;) {
+      const size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.");
+      if (strncmp(p, "combine = \"a + b\"", 17) == 0) { /* not as sum has it, whose kernels would serve */
+        to = stpcpy(to, "combine = \"b + a\"");
+        p += 17;
+        continue;
+      }
+      if (n == 5 && strncmp(p, "finds", n) == 0) { /* finds = "max", */
+        p += strcspn(p, "\n,") + 1;
+        continue;
+      }
+      const int is_declared = p > texts[f] + 11 && p[n] == '"' && (strncmp(p - 5, "row \"", 5) == 0 || strncmp(p - 6, "scan \"", 6) == 0 || strncmp(p - 11, "reduction \"", 11) == 0);
+      if (n && is_row_name(p, n) && (p[n] == '(' || is_declared)) to = stpcpy(to, "acme.");
+      memcpy(to, p, n ? n : 1);
+      to += n ? n : 1, p += n ? n : 1;
+    }
+    free(texts[f]);
+  }
+  *to = 0;
+  return spec;
+}
+
+/* Operands of a row op: of shapes and layouts that lead to every path. Integers of their own are broadcast along the axes. */
+static int make_rows(quern_op *op, operands *o, ref_dtype d, const quern_call *call, uint32_t axes, int turn, rng *r) {
+  static const int64_t shapes[][3] = {{3, 5, 7}, {4, 1, 300}, {2, 40, 33}, {1, 1, 5000}, {300, 2, 20}, {3, 0, 4}, {2, 3, 4600}};
+  const quern_op_info *info = quern_op_describe(op);
+  quern_shape made[8];
+  memset(o, 0, sizeof *o);
+  o->n_in = info->n_in;
+  for (int k = 0; k < info->n_in; k++) {
+    int64_t shape[3], strides[3];
+    memcpy(shape, shapes[turn % 7], sizeof shape);
+    if (turn == 3 && strcmp(info->params[info->n_params - 1].name, "reverse") == 0) shape[2] = 70000; /* more than a span of a scan */
+    const int is_place = strcmp(info->args[k].name, "t") == 0;
+    for (int i = 0; i < 3 && is_place; i++) shape[i] = axes >> i & 1 ? 1 : shape[i];
+    strides[turn % 3] = 1; /* any dimension may be the contiguous one */
+    strides[(turn + 1) % 3] = shape[turn % 3];
+    strides[(turn + 2) % 3] = shape[turn % 3] * shape[(turn + 1) % 3];
+    operand_make(&o->in[k], is_place ? REF_I32 : d, 3, shape, turn % 2 ? strides : NULL, r);
+  }
+  for (int k = 0; k < info->n_out; k++) made[k] = (quern_shape){.size = sizeof made[k]};
+  operands_point(o);
+  if (quern_op_measure(op, o->n_in, o->ins, info->n_out, made, call)) return 0;
+  for (int k = 0; k < 2 * info->n_out; k++) {
+    const quern_shape *s = &made[k % info->n_out];
+    ref_dtype of = 0;
+    while (of < REF_N_DTYPES && (ref_dtype_dl(of).code != s->dtype.code || ref_dtype_dl(of).bits != s->dtype.bits)) of = (ref_dtype)(of + 1);
+    if (of == REF_F32 && turn % 5 == 4) of = REF_F64; /* stored in a wider dtype than the result's */
+    operand_make(&o->out[k], of, s->ndim, s->shape, NULL, r);
+  }
+  o->n_out = info->n_out;
+  operands_point(o);
+  return 1;
+}
+
+/* Both ops on the same operands: the same bits, or the same refusal but for the name. */
+static void compare_rows(quern_op *mine, quern_op *built, ref_dtype d, int turn, rng *r) {
+  const quern_op_info *info = quern_op_describe(built);
+  const int is_reduced = info->op_class == QUERN_CLASS_REDUCTION;
+  const uint32_t axes = 1 + (uint32_t)rng_below(r, 7);
+  quern_scalar params[16] = {{.kind = QUERN_I64, .v.i = (int64_t)axes}, {.kind = QUERN_I64, .v.i = turn % 2}};
+  quern_call call = {.size = sizeof call, .params = params, .n_params = 1 + is_reduced};
+  if (strcmp(info->params[info->n_params - 1].name, "reverse") == 0) { /* a scan */
+    for (int k = 1; k < 4; k++) params[k] = (quern_scalar){.kind = QUERN_I64, .v.i = k == 3 ? turn & 1 : turn % 3 == k};
+    params[0].v.i = turn == 6 ? (int64_t)axes : turn == 3 ? 4 : 1 << turn % 3;
+    call.n_params = 4;
+  }
+  operands o;
+  char said[600] = "";
+  group_count(1);
+  if (!make_rows(built, &o, d, &call, axes, turn, r)) {
+    quern_shape made[8];
+    for (int k = 0; k < info->n_out; k++) made[k] = (quern_shape){.size = sizeof made[k]};
+    snprintf(said, sizeof said, "acme.%s", quern_last_error());
+    if (quern_op_measure(mine, o.n_in, o.ins, info->n_out, made, &call) == QUERN_OK || strcmp(quern_last_error(), said) != 0)
+      group_fail("acme.%s of %s: said %s, wanted %s", info->name, ref_dtype_name(d), quern_last_error(), said);
+  } else {
+    const quern_status wanted = quern_op_call(built, o.n_in, o.ins, o.n_out, o.outs, &call);
+    if (wanted) snprintf(said, sizeof said, "acme.%s", quern_last_error());
+    for (int k = 0; k < o.n_out; k++) o.outs[k] = &o.out[o.n_out + k].t;
+    const quern_status got = quern_op_call(mine, o.n_in, o.ins, o.n_out, o.outs, &call);
+    if (got != wanted || (wanted && strncmp(quern_last_error(), said, strlen(info->name) + 5) != 0))
+      group_fail("acme.%s of %s: %s: %s, wanted %s: %s", info->name, ref_dtype_name(d), status_name(got), quern_last_error(), status_name(wanted), said);
+    for (int k = 0; k < o.n_out && got == wanted && !wanted; k++)
+      if (!same_elements(&o.out[k], &o.out[o.n_out + k]))
+        group_fail("acme.%s of %s: output %d differs, axes %u, turn %d", info->name, ref_dtype_name(d), k, axes, turn);
+  }
+  operands_free(&o);
+}
+
+static void test_rows(const spec_tier *tier) {
+  static const ref_dtype dtypes[] = {REF_F32, REF_F64, REF_F16, REF_I32, REF_U8, REF_BOOL, REF_I64, REF_BF16};
+  const int is_compiled = tier->jit != QUERN_JIT_OFF;
+  rng r;
+  char name[80];
+  char *spec = spec_of_rows();
+  quern_ctx *ctx = ctx_of(tier->jit);
+  rng_seed(&r, 6);
+  const double start = now_ms();
+  is_int(load_spec(ctx, "rows.lua", spec), QUERN_OK, "%s: the library's reductions, rows and scans as a spec of somebody else's", tier->name);
+  diag("%d of them: %.1f ms", n_row_names, now_ms() - start);
+  free(spec);
+  group_begin("  called over any axes: the same bits, the same words");
+  for (int i = 0; i < n_row_names; i++) {
+    snprintf(name, sizeof name, "acme.%.63s", row_names[i]);
+    quern_op *mine = op_named(ctx, name), *built = op_named(NULL, row_names[i]);
+    for (int k = 0; k < 8; k++)
+      for (int turn = 0; turn < (is_compiled ? (k + i) % 8 == 0 ? 6 : 0 : 8); turn++) compare_rows(mine, built, dtypes[k], turn, &r);
+    quern_op_release(mine);
+    quern_op_release(built);
+  }
+  group_end();
+  quern_ctx_release(ctx);
+}
+
 /* ---- Whatever a body may have ----------------------------------------------------------------------------------- */
 
 static const char parts[] =
@@ -484,6 +633,7 @@ int main(void) {
   for (int w = 0; w < n_spec_tiers; w++) {
     test_built_ins(&spec_tiers[w]);
     test_math(&spec_tiers[w]);
+    test_rows(&spec_tiers[w]);
     test_parts(&spec_tiers[w]);
   }
   return done_testing();

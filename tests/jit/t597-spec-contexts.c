@@ -69,6 +69,17 @@ static void test_snapshots(const spec_tier *tier) {
        "acme.fresh", "an op that moves"},
       {"unary \"acme.fresh\" { doc = \"n\", dtypes = all, casts = true, body = [[ x ]] }\n", QUERN_E_UNSUPPORTED,
        "acme.fresh", "an op that casts"},
+      {"reduction \"acme.fresh\" { doc = \"n\", dtypes = floating, combine = \"a + \" }\n", QUERN_E_SYNTAX,
+       "bad.lua:1:71: acme.fresh: expected a value, found the end", "a reduction whose combine has an error"},
+      {"reduction \"acme.fresh\" { doc = \"n\", dtypes = floating, combine = \"a > b\" }\n", QUERN_E_SYNTAX,
+       "combine gives bool, expected f32", "one whose combine gives another dtype"},
+      {"reduction \"acme.fresh\" { doc = \"n\", dtypes = numeric, combine = \"a + b\", empty = -INFINITY }\n", QUERN_E_SYNTAX,
+       "empty is -inf, which is no i8", "one whose result of nothing is no number of its dtype"},
+      {"row \"acme.fresh\" { doc = \"n\", dtypes = floating, body = [[ acme.late(x) ]] }\n"
+       "reduction \"acme.late\" { doc = \"n\", dtypes = floating, combine = \"a + b\" }\n", QUERN_E_SYNTAX,
+       "declare it behind the ops that its body calls", "a row before the reduction that it calls"},
+      {"row \"acme.fresh\" { doc = \"n\", dtypes = floating, body = [[ x - max(x - max(x - max(x - max(x - max(x - max(x - max(x - max(x\n"
+       " - max(x - max(x - max(x - max(x)))))))))))) ]] }\n", QUERN_E_LIMIT, "passes over its elements; at most 12", "a row of too many passes"},
       {"format(99)\nunary \"acme.fresh\" { doc = \"n\", dtypes = floating, body = [[ x ]] }\n", QUERN_E_SYNTAX, "",
        "another format"},
       {"unary \"acme.fresh\" { doc = \"n\", dtypes = { \"f8e4m3\" }, body = [[ x ]] }\n", QUERN_E_SYNTAX, "",

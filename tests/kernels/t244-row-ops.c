@@ -276,6 +276,42 @@ static void test_refused(quern_ctx *ctx, rng *r) {
   operand_free(&out);
 }
 
+/* ---- Rows on several threads ---------------------------------------------------------------------------------------- */
+
+/* Rows that are long, few of them or many, contiguous or beside each other: the same bits on one thread and on several. */
+static void test_threads(rng *r) {
+  static const char *const ops[] = {"softmax", "layer_norm", "log_softmax"};
+  static const int64_t shapes[][2] = {{11, 5000}, {2, 70001}, {70, 2048}, {5000, 11}, {300, 260}, {1, 90000}};
+  quern_ctx *ctx[2];
+  for (int k = 0; k < 2; k++) ctx[k] = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = k ? 3 : 1});
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    group_begin("%s: one thread and three", ops[i]);
+    quern_op *op[2] = {op_named(ctx[0], ops[i]), op_named(ctx[1], ops[i])};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+      for (int axis = 0; axis < 2; axis++) {
+        operand x, out[2];
+        const int64_t n = shapes[s][0] * shapes[s][1];
+        const quern_scalar axes = scalar_i(1 << axis);
+        const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
+        operand_make(&x, REF_F32, 2, shapes[s], NULL, r);
+        for (int64_t k = 0; k < n; k++) ((float *)x.t.data)[k] = (float)rng_unit(r);
+        for (int k = 0; k < 2; k++) {
+          operand_make(&out[k], REF_F32, 2, shapes[s], NULL, r);
+          DLTensor *in = &x.t, *outs = &out[k].t;
+          if (quern_op_call(op[k], 1, &in, 1, &outs, &call)) bail("%s", quern_last_error());
+        }
+        group_count(1);
+        if (memcmp(out[0].t.data, out[1].t.data, (size_t)n * 4))
+          group_fail("[%" PRId64 ", %" PRId64 "] along axis %d", shapes[s][0], shapes[s][1], axis);
+        operand_free(&x);
+        for (int k = 0; k < 2; k++) operand_free(&out[k]);
+      }
+    for (int k = 0; k < 2; k++) quern_op_release(op[k]);
+    group_end();
+  }
+  for (int k = 0; k < 2; k++) quern_ctx_release(ctx[k]);
+}
+
 int main(void) {
   rng r;
   setenv("QUERN_CACHE_DIR", "none", 1);
@@ -289,6 +325,7 @@ int main(void) {
   test_classes(ctx, REF_F32, &r);
   test_classes(ctx, REF_F64, &r);
   test_refused(ctx, &r);
+  test_threads(&r);
   quern_ctx_release(ctx);
   return done_testing();
 }

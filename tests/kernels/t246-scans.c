@@ -2,7 +2,7 @@
  * tags: memory threads
  *
  * t246-scans: scans along an axis, bit by bit against the law written plainly: segments of 16, chunks of 256, spans of 65536, the nearest
- * carry first; any layout, dtype and number of threads; include_initial, exclusive, reverse; called, planned and in place; what is
+ * carry first; the places of the largest and the smallest; any layout, dtype and number of threads; include_initial, exclusive, reverse; called, planned and in place; what is
  * refused. */
 #include "reductions.h"
 
@@ -13,8 +13,8 @@ typedef union number {
   uint64_t u64;
 } number_t;
 
-typedef enum scan { SUM, PROD, MAX, MIN, N_SCANS } scan;
-static const char *const names[N_SCANS] = {"cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min"};
+typedef enum scan { SUM, PROD, MAX, MIN, MAX_FOUND, MIN_FOUND, N_SCANS } scan;
+static const char *const names[N_SCANS] = {"cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min", "cummax", "cummin"};
 static quern_op *ops[N_SCANS][N_CONTEXTS];
 
 typedef enum how { F32, F64, SIGNED, UNSIGNED } how;
@@ -35,6 +35,18 @@ static number_t loaded(ref_dtype d, how h, uint64_t bits) {
 
 #define EXTREME(a, b, is_max) \
   (isnan(a) || isnan(b) ? NAN : (a) == (b) ? ((signbit(a) != 0) == is_max ? (b) : (a)) : ((a) > (b)) == is_max ? (a) : (b))
+
+static int has_places(scan op) { return op >= MAX_FOUND; }
+/* The scan of its values. */
+static scan values_of(scan op) { return op == MAX_FOUND ? MAX : op == MIN_FOUND ? MIN : op; }
+
+/* Whether an element is found behind one that was. */
+static int is_found(scan op, how h, number_t was, number_t x) {
+  if (h == F32) return (isnan(x.f32) && !isnan(was.f32)) || (op == MAX_FOUND ? x.f32 > was.f32 : x.f32 < was.f32);
+  if (h == F64) return (isnan(x.f64) && !isnan(was.f64)) || (op == MAX_FOUND ? x.f64 > was.f64 : x.f64 < was.f64);
+  const int is_above = h == SIGNED ? (int64_t)x.u64 > (int64_t)was.u64 : x.u64 > was.u64;
+  return op == MAX_FOUND ? is_above : !is_above && x.u64 != was.u64;
+}
 
 static number_t combined(scan op, how h, number_t a, number_t b) {
   number_t y = {.u64 = 0};
@@ -89,6 +101,7 @@ typedef struct scan_case {
   ref_dtype d;
   int ndim, axis, initial, exclusive, reverse, form, context; /* form: 0 called, 1 planned, 2 in place */
   int64_t shape[4];
+  const DLTensor *places; /* of the values, or NULL */
 } scan_case;
 
 /* Along the axis at one index of the others: whether out has what the law says. */
@@ -100,12 +113,17 @@ static int line_is_right(const scan_case *c, const DLTensor *in, const DLTensor 
     index[c->axis] = c->reverse ? n - 1 - k : k;
     x[k] = loaded(c->d, h, ref_get(c->d, ref_address(in, index)));
   }
-  law(c->op, h, scanned, x, y);
+  law(values_of(c->op), h, scanned, x, y);
+  int64_t found = 0;
   for (int64_t k = 0; k < extent; k++) {
     index[c->axis] = c->reverse ? extent - 1 - k : k;
-    const int is_shifted = c->initial || c->exclusive;
-    const uint64_t wanted = is_shifted && k == 0 ? initial_bits(c->op, result) : stored(result, h, y[k - is_shifted]);
+    const int is_shifted = c->initial || c->exclusive, is_before = is_shifted && k == 0;
+    const uint64_t wanted = is_before ? initial_bits(values_of(c->op), result) : stored(result, h, y[k - is_shifted]);
     if (ref_get(result, ref_address(out, index)) != wanted) return 0;
+    if (!c->places) continue;
+    if (!is_before && is_found(c->op, h, x[found], x[k - is_shifted])) found = k - is_shifted;
+    const int64_t place = is_before ? -1 : c->reverse ? n - 1 - found : found;
+    if (ref_get(REF_I64, ref_address(c->places, index)) != (uint64_t)place) return 0;
   }
   index[c->axis] = 0;
   return 1;
@@ -137,7 +155,7 @@ static void tame(operand *o, rng *r) {
 static int run_case(scan_case *c, rng *r) {
   const quern_op_info *info = quern_op_describe(ops[c->op][c->context]);
   const ref_dtype result = result_of(c->op, c->d);
-  operand in, out;
+  operand in, out, places;
   int64_t shape[4];
   memcpy(shape, c->shape, sizeof shape);
   shape[c->axis] += c->initial;
@@ -147,6 +165,9 @@ static int run_case(scan_case *c, rng *r) {
   operand_fill(&in, r);
   if (rng_below(r, 3)) tame(&in, r);
   operand_lay_out(&out, result, c->ndim, shape, 1, r);
+  operand_lay_out(&places, REF_I64, c->ndim, shape, 1, r);
+  const int32_t n_out = 1 + has_places(c->op);
+  c->places = n_out > 1 ? &places.t : NULL;
   named_params p;
   params_begin(&p);
   params_set(&p, info, "axes", whole((int64_t)1 << c->axis));
@@ -160,26 +181,30 @@ static int run_case(scan_case *c, rng *r) {
   if (ref_n_elements(&in.t))
     do ref_put(c->d, ref_address(&copy.t, index), ref_get(c->d, ref_address(&in.t, index)));
     while (ref_next_index(c->ndim, c->shape, index));
-  DLTensor *ins = &in.t, *outs = c->form == 2 ? &in.t : &out.t;
-  quern_shape measured = {.size = sizeof measured};
-  quern_status status = quern_op_measure(ops[c->op][c->context], 1, &ins, 1, &measured, &p.call);
-  int fine = status == QUERN_OK && measured.ndim == c->ndim && memcmp(measured.shape, shape, (size_t)c->ndim * sizeof shape[0]) == 0;
+  DLTensor *ins = &in.t, *outs[2] = {c->form == 2 ? &in.t : &out.t, &places.t};
+  quern_shape measured[2] = {{.size = sizeof measured[0]}, {.size = sizeof measured[0]}};
+  quern_status status = quern_op_measure(ops[c->op][c->context], 1, &ins, n_out, measured, &p.call);
+  int fine = status == QUERN_OK;
+  for (int k = 0; k < n_out && fine; k++)
+    fine = measured[k].ndim == c->ndim && memcmp(measured[k].shape, shape, (size_t)c->ndim * sizeof shape[0]) == 0;
   if (c->form == 1) {
     quern_plan *plan = NULL;
-    status = quern_op_prepare(ops[c->op][c->context], 1, &ins, 1, &outs, &p.call, &plan);
-    void *const from[1] = {(char *)ins->data + ins->byte_offset}, *const to[1] = {(char *)outs->data + outs->byte_offset};
+    status = quern_op_prepare(ops[c->op][c->context], 1, &ins, n_out, outs, &p.call, &plan);
+    void *const from[1] = {(char *)ins->data + ins->byte_offset};
+    void *const to[2] = {(char *)outs[0]->data + outs[0]->byte_offset, (char *)outs[1]->data + outs[1]->byte_offset};
     if (!status) status = quern_plan_run(plan, from, to, NULL);
     quern_plan_release(plan);
   } else {
-    status = quern_op_call(ops[c->op][c->context], 1, &ins, 1, &outs, &p.call);
+    status = quern_op_call(ops[c->op][c->context], 1, &ins, n_out, outs, &p.call);
   }
-  fine = fine && status == QUERN_OK && (n == 0 || is_right(c, &copy.t, outs));
+  fine = fine && status == QUERN_OK && (n == 0 || is_right(c, &copy.t, outs[0]));
   if (!fine)
     group_fail("%s %s [%lld, %lld, %lld, %lld] of %d, axis %d, initial %d, exclusive %d, reverse %d, form %d, %s: %s", names[c->op],
                ref_dtype_name(c->d), (long long)c->shape[0], (long long)c->shape[1], (long long)c->shape[2], (long long)c->shape[3], c->ndim,
                c->axis, c->initial, c->exclusive, c->reverse, c->form, context_name(c->context), status ? quern_last_error() : "other bits");
   operand_free(&in);
   operand_free(&out);
+  operand_free(&places);
   operand_free(&copy);
   return fine;
 }
@@ -249,6 +274,90 @@ static void test_refused(void) {
   operand_free(&out);
 }
 
+/* Descriptors and parameters that are wrong, or odd: refused with a sentence, or right; nothing beyond the operands is touched. */
+static void test_hostile(scan op) {
+  rng r;
+  rng_seed(&r, 2468);
+  const quern_op_info *info = quern_op_describe(ops[op][0]);
+  const int64_t shape[2] = {6, 7}, none[2] = {0, 7}, still[2] = {0, 1};
+  const int32_t n_out = 1 + has_places(op);
+  operand x, out, places;
+  named_params p;
+  operand_make(&x, REF_I64, 2, shape, NULL, &r);
+  operand_make(&out, REF_I64, 2, shape, NULL, &r);
+  operand_make(&places, REF_I64, 2, shape, NULL, &r);
+  DLTensor *ins = &x.t, *outs[2] = {&out.t, &places.t};
+  static const struct {
+    quern_scalar axes;
+    const char *said;
+  } wrong[] = {{{.kind = QUERN_I64, .v.i = -2}, "-2"},          {{.kind = QUERN_I64, .v.i = 0}, "none"},
+               {{.kind = QUERN_I64, .v.i = INT64_MIN}, "63"},   {{.kind = QUERN_I64, .v.i = 3}, "two"},
+               {{.kind = QUERN_F64, .v.f = {NAN, 0}}, "NaN"},   {{.kind = QUERN_F64, .v.f = {1e300, 0}}, "1e300"},
+               {{.kind = QUERN_F64, .v.f = {0.5, 0}}, "0.5"},   {{.kind = 77}, "no kind of number"},
+               {{.kind = QUERN_U64, .v.u = UINT64_MAX - 1}, "2^64 - 2"}};
+  operand_save(&out);
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    params_begin(&p);
+    params_set(&p, info, "axes", wrong[k].axes);
+    ok(quern_op_call(ops[op][0], 1, &ins, n_out, outs, &p.call) != QUERN_OK && operand_same(&out), "%s: axes %s: %s", names[op], wrong[k].said,
+       quern_last_error());
+  }
+  params_begin(&p);
+  params_set(&p, info, "axes", whole(1));
+  void *const data = out.t.data;
+  out.t.data = x.t.data;
+  out.t.byte_offset += 8;
+  is_int(quern_op_call(ops[op][0], 1, &ins, n_out, outs, &p.call), QUERN_E_OVERLAP, "%s: an output one item behind the input", names[op]);
+  out.t.byte_offset -= 8;
+  out.t.data = NULL;
+  is_int(quern_op_call(ops[op][0], 1, &ins, n_out, outs, &p.call), QUERN_E_ARGUMENT, "  data that is NULL");
+  out.t.data = data;
+  out.t.strides = (int64_t *)still;
+  is_int(quern_op_call(ops[op][0], 1, &ins, n_out, outs, &p.call), QUERN_E_OVERLAP, "  rows of the output over one another");
+  out.t.strides = out.strides;
+  if (n_out > 1) {
+    DLTensor *twice[2] = {&out.t, &out.t};
+    is_int(quern_op_call(ops[op][0], 1, &ins, 2, twice, &p.call), QUERN_E_OVERLAP, "  both outputs at one place");
+    params_set(&p, info, "exclusive", whole(1));
+    is_int(quern_op_call(ops[op][0], 1, &ins, 2, twice, &p.call), QUERN_E_OVERLAP, "  also shifted");
+    params_set(&p, info, "exclusive", whole(0));
+    DLTensor *over[2] = {&out.t, &x.t}; /* places over the elements */
+    scan_case c = {.op = op, .d = REF_I64, .ndim = 2, .axis = 0, .shape = {6, 7}, .places = &places.t};
+    operand copy;
+    operand_make(&copy, REF_I64, 2, shape, NULL, &r);
+    tame(&x, &r);
+    int64_t index[QUERN_MAX_NDIM + 1] = {0};
+    do ref_put(REF_I64, ref_address(&copy.t, index), ref_get(REF_I64, ref_address(&x.t, index)));
+    while (ref_next_index(2, shape, index));
+    is_int(quern_op_call(ops[op][0], 1, &ins, 2, over, &p.call), QUERN_OK, "  places over the elements");
+    c.places = &x.t;
+    ok(is_right(&c, &copy.t, &out.t), "    are right");
+    operand_free(&copy);
+  }
+  /* No elements: data may be NULL. */
+  DLTensor empty = x.t, results[2] = {out.t, places.t}, *at[2] = {&results[0], &results[1]}, *from = &empty;
+  empty.shape = results[0].shape = results[1].shape = (int64_t *)none;
+  empty.data = results[0].data = results[1].data = NULL;
+  empty.strides = results[0].strides = results[1].strides = NULL;
+  is_int(quern_op_call(ops[op][0], 1, &from, n_out, at, &p.call), QUERN_OK, "  no elements, nowhere");
+  /* 32 dimensions, of which the last is scanned; another one stands still. */
+  int64_t many[32], strides[32];
+  for (int k = 0; k < 32; k++) many[k] = k < 31 ? 1 : 5, strides[k] = k == 31 ? -1 : 0;
+  int64_t forth[5] = {1, 2, 3, 4, 5}, made[5], where[5];
+  DLTensor wide = {.data = forth + 4, .device = {kDLCPU, 0}, .ndim = 32, .dtype = {kDLInt, 64, 1}, .shape = many, .strides = strides};
+  DLTensor to[2] = {wide, wide}, *tos[2] = {&to[0], &to[1]}, *wides = &wide;
+  to[0].data = made, to[1].data = where;
+  to[0].strides = to[1].strides = NULL;
+  params_begin(&p);
+  params_set(&p, info, "axes", whole((int64_t)1 << 31));
+  static const int64_t right[N_SCANS][5] = {{5, 9, 12, 14, 15}, {5, 20, 60, 120, 120}, {5, 5, 5, 5, 5}, {5, 4, 3, 2, 1}, {5, 5, 5, 5, 5}, {5, 4, 3, 2, 1}};
+  is_int(quern_op_call(ops[op][0], 1, &wides, n_out, tos, &p.call), QUERN_OK, "  32 dimensions");
+  ok(memcmp(made, right[op], sizeof made) == 0, "    are right");
+  operand_free(&x);
+  operand_free(&out);
+  operand_free(&places);
+}
+
 int main(void) {
   setenv("QUERN_CACHE_DIR", "none", 1);
   make_contexts();
@@ -256,7 +365,7 @@ int main(void) {
     for (int c = 0; c < N_CONTEXTS; c++)
       if (quern_op_find(contexts[c], names[op], &ops[op][c])) ops[op][c] = NULL; /* a build of some ops */
   for (int op = 0; op < N_SCANS; op++) {
-    if (ops[op][0]) test_random((scan)op);
+    if (ops[op][0]) test_random((scan)op), test_hostile((scan)op);
     else skip(1, "this build has no op %s", names[op]);
   }
   if (ops[SUM][0]) test_refused();

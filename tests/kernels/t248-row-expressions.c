@@ -277,16 +277,14 @@ static int run_step(subject *s, const step *of, operand *arg, operand *value) {
   return status == QUERN_OK;
 }
 
-/* What the outputs must be; 0: a reduction of no elements is refused. In expressions that of logsumexp is, too, since its max is. */
+/* What the outputs must be; 0: a reduction of no elements is refused. */
 static int compose(subject *s, operand *wanted) {
   operand r[MOST_STEPS] = {0};
-  int good = 1, is_empty = 0;
-  for (int d = 0; d < s->ndim; d++) is_empty |= s->shape[d] == 0 && s->axes >> d & 1;
-  for (int d = 0; d < s->ndim; d++) is_empty &= s->shape[d] != 0 || (s->axes >> d & 1) != 0;
+  int good = 1;
   for (int k = 0; k < s->n_steps; k++) {
     operand arg;
     value_of(s, s->steps[k].arg, r, &arg);
-    good &= run_step(s, &s->steps[k], &arg, &r[k]) && !(is_empty && strcmp(s->steps[k].name, "logsumexp") == 0);
+    good &= run_step(s, &s->steps[k], &arg, &r[k]);
     operand_free(&arg);
   }
   for (int k = 0; k < s->n_out; k++) value_of(s, s->out[k].cut, r, &wanted[k]);
@@ -462,8 +460,12 @@ static const struct refused {
     {"sum(x, axis=0)", "-", NULL, QUERN_E_ARGUMENT, "axis 0 of an argument of 0 dimensions"},
     {"sum(x, axis=(0, 0))", "4,3", NULL, QUERN_E_ARGUMENT, "axis 0 is given twice"},
     {"sum(x, axis=(1, -1))", "4,3", NULL, QUERN_E_ARGUMENT, "axis -1 is given twice"},
-    {"sum(x, axis=0) + sum(x, axis=1)", "4,3", NULL, QUERN_E_UNSUPPORTED, "write an expression for each"},
-    {"softmax(x, axis=0) * max(x)", "4,3", NULL, QUERN_E_UNSUPPORTED, "different axes"},
+    {"sum(x, axis=0) + sum(x, axis=1)", "4,3", NULL, QUERN_E_UNSUPPORTED, "write two expressions, first r = sum(..., axis=0, keepdims=1), then"},
+    {"softmax(x, axis=0) * max(x)", "4,3", NULL, QUERN_E_UNSUPPORTED,
+     "different axes, softmax over axis=0 and max over axis=(0, 1): write two expressions, first r = softmax(..., axis=0), then this one with r in"},
+    {"y = max(sum(x, axis=-1), axis=0)", "4,3", NULL, QUERN_E_UNSUPPORTED,
+     "of a value that is reduced already"},
+    {"mean(x * sum(x, axis=1), axis=0)", "4,3", NULL, QUERN_E_UNSUPPORTED, "first r = sum(..., axis=1, keepdims=1), then"},
     {"sum(sum(x))", "4,3", NULL, QUERN_E_UNSUPPORTED, "reduced already"},
     {"sum(sum(x, axis=0), axis=1)", "4,3", NULL, QUERN_E_UNSUPPORTED, "reduced already"},
     {"sum((f32)2) + x", "4,3", NULL, QUERN_E_UNSUPPORTED, "numbers alone"},
@@ -584,6 +586,40 @@ static void test_shared(void) {
     is_int(quern_op_measure(op, 1, &in, 1, &result, NULL), QUERN_OK, "%s", cases[i].text);
     make_as(&y, &result);
     is_int(count_lines(op, &x.t, &y.t, "pack_sum_inner"), cases[i].n, "  reduces so often");
+    operand_free(&x);
+    operand_free(&y);
+    quern_op_release(op);
+  }
+}
+
+/* What explain says of passes: those that run, what each is over and reduces, and what is kept where. */
+static void test_passes(void) {
+  static const struct {
+    const char *text; /* an expression, or an op's name */
+    ref_dtype out;
+    const char *words[4];
+  } cases[] = {
+      {"exp(x - max(x, axis=-1)) / sum(exp(x - max(x, axis=-1)), axis=-1)", REF_F32,
+       {"passes: 3\npath: rows as a whole\n", "pass: 1\nover: elements\nreduces: max f32\n", "reduces: sum f32\n", "pass: 3\nover: elements\n"}},
+      {"s = sum(x, axis=-1)", REF_F32, {"passes: 2\n", "pass: 2\nover: values of rows\n", "pass: 1\nover: elements\nreduces: sum f32", "tier: interpreter"}},
+      {"softmax", REF_F32, {"passes: 4\npath: rows as a whole\n", "kept: in the output\n", "over: values of rows\n", "tier: built\n"}},
+      {"softmax", REF_F64, {"passes: 4\n", "kept: in a block\n", "reduces: max f32", "reduces: sum f32"}},
+  };
+  rng r;
+  rng_seed(&r, 24494);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int64_t shape[2] = {5, 40};
+    const quern_scalar axes = {.kind = QUERN_I64, .v.i = 2};
+    const int is_op = strcmp(cases[i].text, "softmax") == 0;
+    const quern_call call = {.size = sizeof call, .params = &axes, .n_params = is_op};
+    quern_op *op = is_op ? op_named(ways[1], cases[i].text) : op_from(ways[1], cases[i].text);
+    operand x, y;
+    char text[8000];
+    operand_make(&x, REF_F32, 2, shape, NULL, &r);
+    operand_make(&y, cases[i].out, strchr(cases[i].text, '=') == cases[i].text + 2 ? 1 : 2, shape, NULL, &r);
+    DLTensor *in = &x.t, *out = &y.t;
+    is_int(quern_op_explain(op, 1, &in, 1, &out, &call, text, sizeof text), QUERN_OK, "%s, explained", cases[i].text);
+    for (int k = 0; k < 4; k++) has_str(text, cases[i].words[k], "  its passes");
     operand_free(&x);
     operand_free(&y);
     quern_op_release(op);
@@ -763,6 +799,7 @@ int main(int argc, char **argv) {
     test_refused();
     test_limits();
     test_shared();
+    test_passes();
     test_in_place();
     test_odd();
     test_threads();

@@ -5,14 +5,18 @@
  * ACCURACY.md was measured, and of an eighth of the others, another each day: f16 and bf16 at all patterns, f32 at every 256th,
  * pairs of f16 and bf16 for every 2048th first operand, f64 and other pairs at hard and random points; with
  * QUERN_TEST_EXHAUSTIVE=1 of all ops, at all of f32 and pairs of halves. The worst of each is printed. Every point that
- * ACCURACY.md names has the error that stands there. No op of the library is passed over in silence. */
+ * ACCURACY.md names has the error that stands there. No op of the library is passed over in silence. Of reductions, rows of up to
+ * 1000 elements of those that declare a bound, and the rows that ACCURACY.md names. */
 #include "accuracy.h"
 
+#include "accuracy_reductions.h"
 #include "accuracy_rows.h"
 #include "tensors.h"
 
 static accuracy_row published[REF_N_OPS][REF_N_DTYPES];
 static double found[REF_N_OPS][REF_N_DTYPES]; /* negative: not measured */
+
+static reduction_rows reductions;
 
 static accuracy_programs measured, now; /* what ACCURACY.md's rows are of, and what there is */
 
@@ -68,7 +72,7 @@ static void test_declared(void) {
 }
 
 /* What the library has and ref.c has not is measured by nobody. Ops whose output is as large as values say compute nothing; t206
- * has those without inputs, t242 reductions, t306 derivatives. */
+ * has those without inputs, t306 derivatives; reductions are measured below. */
 static void test_covered(void) {
   group_begin("every op of the library has a reference");
   for (int32_t i = 0; i < quern_op_count(NULL); i++) {
@@ -133,6 +137,45 @@ static void test_overlooked(void) {
   group_end();
 }
 
+/* What reductions declare holds, and ACCURACY.md says what is found. */
+static void test_reductions(const char *source, const char *path, int is_published) {
+  if (!reductions_declared(source, &reductions)) bail("tools/measure/bounds.lua cannot be run");
+  reductions_read(path, &reductions);
+  group_begin("reductions are within the bounds that they declare, and ACCURACY.md says what is found");
+  for (int k = 0; k < reductions.n; k++) {
+    reduction_row row = reductions.rows[k];
+    quern_op *op;
+    if (quern_op_find(NULL, row.name, &op) != QUERN_OK) {
+      if (!is_subset()) group_fail("%s: %s", row.name, quern_last_error());
+      continue;
+    }
+    quern_op_release(op);
+    group_count(1);
+    if (!reduction_is_known(&row)) {
+      group_fail("%s %s: declares a bound, and has no exact results in accuracy_reductions.c", row.name, row.dtype);
+      continue;
+    }
+    const char *was = reductions.rows[k].found, *at = reductions.rows[k].at;
+    const double most = row.ulp != 0 ? row.ulp : 1, worst = reduction_measure(&row, 1);
+    if (!(worst <= most)) group_fail("%s %s: %s at %s, beyond %g", row.name, row.dtype, row.found, row.at, most);
+    if (!is_published) continue;
+    if (!was[0]) {
+      group_fail("%s %s: ACCURACY.md has no row of what it declares now", row.name, row.dtype);
+      continue;
+    }
+    if (worst > strtod(was, NULL) + 0.0001) group_fail("%s %s: %s found at %s, %s written", row.name, row.dtype, row.found, row.at, was);
+    const double again = reduction_error_at(&reductions.rows[k], at);
+    if (!(fabs(again - strtod(was, NULL)) <= 0.0001)) group_fail("%s %s: %.4f at %s, %s written", row.name, row.dtype, again, at, was);
+  }
+  if (!group_end()) diag("the target `accuracy` writes it anew; of some ops: accuracy-table ACCURACY.md --ops NAME,...");
+  for (int k = 0; k < reductions.n && !is_subset(); k++) { /* it sees what it is for */
+    reduction_row row = reductions.rows[k];
+    if (strcmp(row.name, "sum") != 0 || strcmp(row.dtype, "f32") != 0) continue;
+    row.u /= 1024;
+    ok(reduction_measure(&row, 1) > 1, "sum f32: not within a thousandth of what it declares");
+  }
+}
+
 int main(void) {
   const char *all = getenv("QUERN_TEST_EXHAUSTIVE");
   accuracy_effort effort = SANITIZED ? accuracy_brief : accuracy_sample; /* sanitised kernels are slow */
@@ -165,6 +208,8 @@ int main(void) {
   }
   diag("%d rows of %d measured; the text of %d is not that of which ACCURACY.md was measured", n_due, n_rows, n_changed);
   test_overlooked();
+  if (SANITIZED) skip(1, "reductions are measured on the plain build");
+  else test_reductions(source ? source : ".", path, is_published && !getenv("QUERN_TEST_SEED"));
   if (getenv("QUERN_TEST_SEED")) skip(1, "QUERN_TEST_SEED is set: other points than ACCURACY.md was written from");
   else if (!is_published) skip(1, "%s is not there: QUERN_SOURCE_DIR is %s", path, source ? source : "not set");
   else test_published();

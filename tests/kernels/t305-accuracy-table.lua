@@ -2,12 +2,13 @@
 --
 -- t305-accuracy-table: ACCURACY.md covers every op in every float dtype, says what the specs declare, and no bound in it is
 -- looser than half an ULP beyond what was found, or than 1 without its cause; f16 and bf16 were measured at all their values and
--- pairs of them. That its figures are so, t300 shows.
+-- pairs of them. Of reductions it has those that declare a bound, for what they declare. That its figures are so, t300 shows.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
 local tap = require "tap"
 local main = require "gen.main"
+local bounds = require "gen.tools.bounds"
 local kinds = require "gen.kinds.kinds"
 
 -- What is wrong with the text, a list of sentences, and the number of rows.
@@ -15,8 +16,17 @@ local function faults(text, listed, types)
   local wrong, rows, n_rows, caused, exact = {}, {}, 0, {}, {}
   local function fault(...) wrong[#wrong + 1] = string.format(...) end
   local section = ""
+  local of_reductions = {}
   for line in text:gmatch "[^\n]*" do
     section = line:match "^## (.*)" or section
+    if section == "Reductions" then
+      local name, type_name, bound, worst = line:match "^| ([%w_.]+) | (%w+) | ([^|]+) | ([%d.]+) |"
+      if name and type_name ~= "dtype" then
+        n_rows = n_rows + 1
+        of_reductions[name .. " " .. type_name] = { declared = bound, found = tonumber(worst) }
+      end
+      goto next_line
+    end
     local op, dtype, declared, found, points = line:match "^| ([%w_.]+) | (%w+) | ([%d.]+) | ([%w.]+) | [^|]*| ([%w ]+) |"
     if op then
       n_rows = n_rows + 1
@@ -32,7 +42,25 @@ local function faults(text, listed, types)
     end
     local named = line:match "^%- `([%w_.]+)`:"
     if named and section:find "^Bounds" then caused[named] = true elseif named then exact[named] = true end
+    ::next_line::
   end
+  for _, row in ipairs(listed) do
+    local op = row.op
+    for _, dtype in ipairs(kinds.of(op).has_stages and not op.backward_of and op.dtypes or {}) do
+      local t, bound = types.by_name[dtype], bounds.text(types, op, dtype)
+      local ulp = t.kind == "float" and op.ulp[t.compute] and (t.bits == 16 and 0.501 or op.ulp[t.compute])
+      local wanted, r = bound and "`" .. bound .. "`" or ulp and string.format("%g", ulp), of_reductions[op.name .. " " .. dtype]
+      of_reductions[op.name .. " " .. dtype] = nil
+      if wanted and not r then
+        fault("%s %s: no row", op.name, dtype)
+      elseif r and r.declared ~= wanted then
+        fault("%s %s: the spec declares %s, not %s", op.name, dtype, wanted or "nothing", r.declared)
+      elseif r and r.found > (bound and 1 or ulp) then
+        fault("%s %s: %g found, beyond what is declared", op.name, dtype, r.found)
+      end
+    end
+  end
+  for name in pairs(of_reductions) do fault("%s: no such reduction and dtype", name) end
   for _, row in ipairs(listed) do
     local op = row.op
     if not kinds.is_formula(op) then goto next end -- nothing to round; t206 holds it to its bound
@@ -97,4 +125,12 @@ told("(| pow | bf16 [^\n]*)| all %d+ |", "%1| 1000000 |", "pow bf16: not measure
 told("(| tanh_backward | f64 | grad_x | [%d.]+ |) [%d.]+", "%1 0.9", "where 0.9 was found")
 told("\n| tanh_backward | f64 [^\n]*", "", "tanh_backward f64: no row")
 told("| exp | f32 |", "| expp | f32 |", "expp f32: no such op and dtype")
+told("\n| sum | f32 [^\n]*", "", "sum f32: no row")
+told("| sum | f32 | `u %* depth", "| sum | f32 | `u", "sum f32: the spec declares `u * depth * sum(abs(x))`, not `u * sum(abs(x))`")
+told("(| sum | f32 | [^|]+ |) [%d.]+", "%1 1.1", "sum f32: 1.1 found, beyond what is declared")
+
+for _, op in ipairs(model.ops) do
+  local trouble = bounds.trouble(model, op)
+  if op.bound then tap.ok(not trouble, "%s: its bound is a body: %s", op.name, trouble or "it is") end
+end
 tap.done_testing()

@@ -283,7 +283,9 @@ for _, text in ipairs {
   "sum(axis=0)", "sum()", "sum(x, 1)", "sum(x, axis == 1)", "sum(x,)", "sum(x, axis=0,)", "max(x, y)", "min(x, 0)", "max(x, y, axis=0)",
   "softmax(x, keepdims=1)", "exp(x, axis=0)", "x, axis=0", "sum(x, axis=(" .. ("0,"):rep(32) .. "0))", "sum(x, " .. ("a"):rep(64) .. "=1)",
   "sum(x, axis=" .. ("1"):rep(30) .. ")", ("sum("):rep(5), ("sum("):rep(50), ("sum("):rep(200), ("sum("):rep(201), ("max(axis="):rep(7), "sum(axis",
-  "grad(argmax(x), x)", "grad(max_backward(x, y, y), x)", "grad(max_with_indices.values(x), x)", "grad(sum(i), i)", "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
+  "grad(argmax(x), x)", "grad(max_backward(x, y, y), x)", "grad(max_with_indices.values(x), x)", "grad(sum(i), i)",
+  "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
+  "cumulative_sum(x)", "y = cumulative_sum(x, axis=-1) / 2", "1 + cumulative_max(x, axis", "logcumsumexp()",
 } do add_reducing(text, false) end
 
 -- Texts that nest so deep that both readers take them, or deeper

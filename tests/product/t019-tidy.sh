@@ -17,6 +17,7 @@ skip_all() {
 command -v clang-tidy-19 >/dev/null || skip_all "no clang-tidy-19 (Debian's package clang-tidy-19)"
 [ -e "$build/compile_commands.json" ] || skip_all 'this build has no compile_commands.json'
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t019.XXXXXX") || bail 'no temporary folder'
+said=$work/said
 trap 'rm -rf "$work"' EXIT
 
 # The files that this build compiles.

@@ -329,6 +329,15 @@ reduction "acme.hypot_sum" {
 END
 run 0 'a reduction passes check' check sums.lua
 run 0 'and generates' generate --single --out sums --prefix acme --spec sums.lua --ops argmax --dtypes f32
+bad() { printf '%s\n' "$1" >bad.lua; run 1 "$2" check bad.lua; says "$3"; }
+bad 'reduction "acme.r" { doc = "x", dtypes = floating, combine = "a > b" }' 'a combine of another dtype' \
+  'bad.lua:1:63: acme.r: combine gives bool, expected f32'
+bad 'reduction "acme.r" { doc = "x", dtypes = numeric, combine = "a + b", empty = -INFINITY }' 'an empty that is no integer' \
+  'empty is -inf, which is no i8'
+bad 'reduction "acme.r" { doc = "x", dtypes = floating, combine = { f32 = "a + b" } }' 'no combine for f64' \
+  'bad.lua:1:1: acme.r: combine is missing for f64'
+bad 'row "acme.r" { doc = "x", dtypes = floating, body = "x + sum(a)", inputs = "x, axes" }' 'an input called axes' \
+  "'axes' is a parameter of every op that reduces or scans"
 cat >sums.c <<'END'
 #include <stdio.h>
 #include "acme.h"
@@ -344,6 +353,34 @@ int main(void) {
   return printf("%g %g %d %d\n", sums[0], sums[1], (int)places[0], (int)places[1]) < 0;
 }
 END
+cat >last.lua <<'END'
+scan "acme.last" {
+  doc = "The last that is not 0.", dtypes = numeric, combine = "b != 0 ? b : a", initial = 0,
+  examples = { { x = { 0, 2, 0 }, out = { 0, 2, 2 } } },
+}
+END
+run 0 'a scan passes check' check last.lua
+bad 'scan "acme.s" { doc = "x", dtypes = floating, combine = "a - b", initial = 0 }' 'a scan that is not associative' \
+  'acme.s: combine is not associative in f32'
+bad 'scan "acme.s" { doc = "x", dtypes = floating, combine = "a ! b", initial = 0 }' 'a scan whose combine has an error' \
+  "bad.lua:1:60: acme.s: expected ';' after the expression, found '!'"
+run 0 'a scan generates' generate --single --out last --prefix acme --spec last.lua --ops acme.last --dtypes f32
+cat >last.c <<'END'
+#include <stdio.h>
+#include "acme.h"
+int main(void) {
+  float x[6] = {0, 4, 0, 5, 0, 0}, y[6];
+  int64_t shape[2] = {2, 3};
+  DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape}, out = in;
+  acme_scalar along = {.kind = ACME_I64, .v = {.i = 2}};
+  acme_call call = {.size = sizeof call, .params = &along, .n_params = 1};
+  out.data = y;
+  if (acme_last(&in, &out, &call)) return puts(acme_last_error());
+  return printf("%g %g %g %g %g %g\n", y[0], y[1], y[2], y[3], y[4], y[5]) < 0;
+}
+END
+cc -std=gnu11 -O1 -Ilast last.c last/acme.c -o last/run -lpthread >said 2>&1; ok $? '  compiles as one file'
+[ "$(./last/run)" = '0 4 4 5 5 5' ]; ok $? '  and scans'
 cc -std=gnu11 -O1 -Isums sums.c sums/acme.c -o sums/run -lpthread >said 2>&1; ok $? '  compiles as one file'
 [ "$(./sums/run)" = '5 13 1 1' ]; ok $? '  and gives 5 and 13, at places 1 and 1'
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t405-readme.sh: what README says, done: its C example against the installed library, by pkg-config and by find_package,
-# shared and static; its spec checked; what `cmake --install` leaves under a DESTDIR.
+# shared and static; its spec checked; what `cmake --install` leaves under a DESTDIR. docs/reductions.md: its C example and its spec.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -61,6 +61,12 @@ done
 try 'the static library' gcc -Wall -Wextra -Werror x.c -I"$root/include" "$lib/libquern.a" -pthread -o x-static
 ./x-static >got 2>said && diff want got >said
 ok $? '  gives the same'
+block() { awk -v first="^\`\`\`$1\$" '$0 ~ first { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/docs/reductions.md"; }
+block c >sums.c
+try 'the C example of docs/reductions.md' gcc -Wall -Wextra -Werror sums.c $flags -o sums
+LD_LIBRARY_PATH=$lib ./sums >got 2>said && sed -n 's/^It prints `\([^`]*\)`.*/\1/p' "$source/docs/reductions.md" >wanted && [ -s wanted ] &&
+  diff wanted got >said
+ok $? '  prints what the page says'
 for language in 'c -std=c99' 'c -std=c11' 'c++ -std=c++17'; do
   echo '#include <quern/ops.h>' >h.c
   try "the headers as $language" gcc -x $language -pedantic-errors -Wall -Wextra -Werror -fsyntax-only -I"$root/include" h.c
@@ -98,6 +104,9 @@ try 'the installed generator makes a tree' lua5.4 "$root/share/quern/build.lua" 
 awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >softsign.lua
 try "README's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
 grep -q 'acme.softsign takes' said; ok $? '  and defines acme.softsign'
+block lua >acme.lua
+try 'the spec of docs/reductions.md passes check' lua5.4 "$source/build.lua" check acme.lua
+[ "$(grep -c ': ok: ' said)" = 2 ]; ok $? '  and defines two ops'
 sed -n 's/^| `\([a-z0-9_]*\)` |.*/\1/p' "$source/OPS.md" >ops
 python3 -c '
 import json
@@ -105,6 +114,14 @@ have = {o["name"] for o in json.load(open("project/build/list.json")) if not o["
 said = set(open("ops").read().split())
 assert have == said, have ^ said' >said 2>&1
 ok $? 'OPS.md names every op'
+python3 -c '
+import json, re, sys
+page = open(sys.argv[1]).read()
+names = [o["name"] for o in json.load(open("project/build/list.json")) if "axes" in o["params"]]
+names = [name for name in names if not re.search("_backward|_initial$|_last$", name)]
+missing = [name for name in names if not re.search(r"`%s\b" % name, page)]
+assert len(names) > 40 and not missing, missing' "$source/docs/reductions.md" >said 2>&1
+ok $? 'docs/reductions.md names every op over axes'
 for word in $(grep -ohE '`(tests|examples|include|dsl|templates|runtime|tools|gen|docs|bench|python)/[a-z0-9_./-]*`' "$source"/*.md "$source/docs/architecture.md" \
   "$source"/docs/internals/*.md | cut -d'`' -f2); do
   [ -e "$source/$word" ] || ls "$source/$word".* >/dev/null 2>&1 || echo "$word"

@@ -282,8 +282,17 @@ says 'unknown names: --param b'
 # ---- names
 quern 1 'a name too few' run 'y = x * w' x=x.npy y=no.npy
 says 'quern: missing names: w; '
-quern 1 'no output' run 'y = x * w' x=x.npy w=w.npy
-says 'missing names: y'
+quern 1 'no output file, and too many elements to print' run 'y = x * w' x=x.npy w=w.npy
+says 'missing names: y has 300 elements, and 100 are printed at most; give it a file: y=FILE'
+quern 0 'no output file for a number' run 's = sum(x * x)' x=four.npy
+[ "$(cat said)" = 30 ]; ok $? '  prints it alone'
+quern 0 'none for rows' run 's = max(x + 0.1, axis=-1); t = x > 3; (f64)sum(x, axis=-1) / 4' x=four.npy
+printf 's: 4.1\nt: [false, false, false, true]\nout: 2.5\n' >wanted
+cmp -s said wanted; ok $? '  prints each by its name'
+quern 0 'a file for one of two' run 's = sum(x, axis=0, keepdims=1); y = x - s' x=four.npy y=out.npy
+[ "$(cat said)" = '[10]' ]; ok $? '  prints the other one'
+quern 0 '--explain without a file' run 's = mean((i8)x)' x=four.npy --explain
+grep -qx 's: 2.5' said && grep -q '^tier: ' said; ok $? '  prints both'
 quern 1 'a name too many' run 'y = x * 2' x=x.npy q=w.npy y=no.npy
 says 'quern: unknown names: q; '
 quern 1 'an op for an expression' run gelu x=x.npy y=no.npy
@@ -451,9 +460,16 @@ if grep -q '^generator: ready' info; then
   quern 0 'show' show 'y = gelu(x * w + b)' 'x:f32[100,3]' 'w:f32[3]' b:f32
   prints 'kernel\.h'
   silent
+  quern 0 'show of an expression that reduces' show 's = sum(exp(x - max(x)))' 'x:f32[100]'
+  prints 'qj_kernel_pass2'
   quern 0 'show of an output of another dtype' show 'y = x * 2' 'x:f16[100]' y:f32
   quern 0 'run with a spec' run 'y = acme.twice(x) * 2' x=four.npy y=out.npy --spec spec.lua
   python 'expect("out.npy", "<f4", (4,), [8, 16, 24, 32])'; ok $? '  computes its op'
+  printf 'reduction "acme.hypot_sum" {\n  doc = "The norm.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)",\n}\n' >norm.lua
+  for jit in off sync; do
+    quern 0 "run with a reduction of three lines, --jit $jit" run 'y = acme.hypot_sum(x > 4 ? x * 0.5 : 0, keepdims=1)' x=four.npy y=out.npy --spec norm.lua --jit $jit
+    python 'expect("out.npy", "<f4", (1,), [5])'; ok $? '  computes it'
+  done
   quern 0 'ops with a spec' ops acme.twice --spec spec.lua
 else
   skip 'show, and a spec' "$(sed -n 's/^generator: //p' info)"

@@ -78,6 +78,12 @@ with tempfile.TemporaryDirectory() as folder:
         ok("acme.twice" in quiet.ops() and "acme.twice" not in quern.ops(), "and only there")
         raises(KeyError, lambda: quern.op("acme.twice"), "not in the default one")
         raises(ValueError, lambda: quiet.load_spec(os.path.join(folder, "twice.lua")), "not again")
+        norm, = quiet.load_spec(spec("norm.lua", 'reduction "acme.hypot_sum" {\n  doc = "The norm.", dtypes = floating,'
+                                     ' lift = "x * x", combine = "a + b", finish = "sqrt(a)",\n}\n'))
+        pairs = quern.asarray([[3.0, 4.0], [5.0, 12.0]])
+        is_(norm(pairs, axis=-1).tolist(), [5.0, 13.0], "a reduction of three lines")
+        is_(norm(pairs, axis=0, keepdims=True).shape, (1, 2), "  with axis= and keepdims=")
+        is_(quiet.compile("acme.hypot_sum(x, axis=-1) + 1")(pairs).tolist(), [6.0, 14.0], "  in an expression")
         bad = spec("bad.lua", 'unary "acme.bad" {\n  doc = "x", dtypes = floating,\n  body = [[ 0.5 * ( ]] }\n')
         error = raises(SyntaxError, lambda: quiet.load_spec(bad), "a body with a fault")
         is_((os.path.basename(error.filename), error.lineno), ("bad.lua", 3), "where")

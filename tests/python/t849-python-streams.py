@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tags: memory
 """Streams of calls on a CUDA device, on the fake driver: the one that is named, the one that a producer with the C exchange API
-works on, and what producers of capsules are told."""
+works on, and what producers of capsules are told; the workspace of a long reduction."""
 
 import os
 
@@ -74,8 +74,15 @@ def current_stream(device_type, device_id, out):
     return 0
 
 
+@PYFUNCTYPE(c_int, POINTER(Tensor), POINTER(c_void_p), c_void_p, c_void_p)
+def allocate(prototype, out, context, set_error):
+    shape = ctypes.cast(prototype[0].shape, POINTER(ctypes.c_int64))
+    out[0] = owned(quern.empty((shape[0],), dtype="u8", device="cuda"))
+    return 0
+
+
 address = lambda function: ctypes.cast(function, c_void_p).value  # noqa: E731
-api = Api(1, 3, None, address(take), address(take), address(take), address(borrow), address(current_stream))
+api = Api(1, 3, None, address(allocate), address(take), address(take), address(borrow), address(current_stream))
 Framework.__dlpack_c_exchange_api__ = capsule_new(ctypes.addressof(api), b"dlpack_exchange_api", None)
 
 
@@ -143,4 +150,13 @@ is_(quern.add(h, 1.0, out=host).tolist(), [3.0] * 4, "on the CPU no stream is as
 is_(len(Framework.asked), 3, "as was counted")
 for address in borrowed:
     Versioned.from_address(address).deleter(address)
+
+long = quern.linspace(0, 1, 40000, dtype="f32", device="cuda")
+f, total = Framework(long), quern.empty((), dtype="f32", device="cuda")
+right = quern.sum(quern.from_dlpack(long, device="cpu"))
+is_(launched(lambda: quern.sum(f, out=total)), [Framework.current] * 2, "a long sum takes a workspace of the producer's, and two launches")
+is_(quern.from_dlpack(total, device="cpu").tolist(), right.tolist(), "with the result of the CPU")
+is_(launched(lambda: quern.sum(f, out=total, stream=mine)), [mine], "but not on a stream that it does not work on")
+is_(quern.from_dlpack(total, device="cpu").tolist(), right.tolist(), "where the result is the same")
+
 done_testing()

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import math
 import random
+import warnings
 
 import quern
 from tap import diag, done_testing, is_, ok, raises, skip, skip_all
@@ -188,6 +189,20 @@ for axes in (None, ()):
 for name in NAMES:
     is_(getattr(quern, name)(scalar).tolist(), REFERENCE[name]([3.0]), "0-d: " + name)
 
+for name, wanted in (("sum", 7.5), ("prod", 7.5), ("max", 7.5), ("min", 7.5)):
+    if name in NAMES:
+        op = getattr(quern, name)
+        is_(op(quern.empty((0,)), initial=7.5).tolist(), wanted, name + " of nothing with initial")
+        is_(op(quern.empty((2, 0)), axis=1, initial=7.5).tolist(), [wanted] * 2, "  of empty rows")
+        is_(op(y, axis=0, initial=None).tolist(), op(y, axis=0).tolist(), "  None is none")
+        is_(op.params["initial"], None, "  the default")
+is_(quern.max(y, axis=1, initial=3).tolist(), [3.0, 8.0], "max with initial")
+is_(quern.min(small, axis=1, initial=-5).tolist(), [-5, -5], "min of i8 with initial")
+is_(quern.sum(small, initial=1000).tolist(), 1203, "sum of i8 with an initial beyond i8")
+is_(quern.sum(y, axis=1, keepdims=True, initial=0.5).tolist(), [[3.5], [12.5]], "  beside keepdims")
+raises(TypeError, lambda: quern.max(y, initial="1"), "initial is a number", "initial")
+raises(TypeError, lambda: quern.mean(y, initial=1), "mean has none", "initial")
+
 # ---- Ops of rows: softmax and its like ----
 
 rows = [name for name in quern.ops() if "axis" in quern.op(name).params and "keepdims" not in quern.op(name).params]
@@ -214,6 +229,53 @@ if hasattr(quern, "cumulative_sum"):
     raises(ValueError, lambda: quern.cumulative_sum(steps, axis=(0, 1)), "  along two")
 else:
     skip(4, "this build has no cumulative_sum")
+if hasattr(quern, "cummax"):
+    steps = quern.asarray([[3, 1, 3], [1, 5, 5]])
+    is_([out.tolist() for out in quern.cummax(steps)], [[[3, 3, 3], [1, 5, 5]], [[0, 0, 0], [0, 1, 1]]], "cummax: values and places")
+    is_([out.tolist() for out in quern.cummin(steps, axis=0)], [[[3, 1, 3], [1, 1, 3]], [[0, 0, 0], [1, 0, 0]]], "cummin")
+    is_([out.tolist() for out in quern.cummax(steps, reverse=1)], [[[3, 3, 3], [5, 5, 5]], [[2, 2, 2], [2, 2, 2]]], "  from the end")
+    values, places = quern.cummax(quern.asarray([1.0, math.nan, 2.0, math.nan]))
+    is_(places.tolist(), [0, 1, 1, 1], "  the first NaN")
+    is_(str(places.dtype), "int64", "  i64")
+else:
+    skip(5, "this build has no cummax")
+if hasattr(quern, "argmax"):
+    ties = quern.asarray([[1, 2, 2], [2, 2, 0]])
+    is_((quern.argmax(ties, axis=1).tolist(), quern.argmax(ties, axis=1, select_last_index=1).tolist()), ([1, 0], [2, 1]), "argmax: the last")
+    is_((quern.argmin(ties).tolist(), quern.argmin(quern.asarray([0, 0]), select_last_index=True).tolist()), (5, 1), "argmin: the last")
+    raises(ValueError, lambda: quern.argmax(ties, select_last_index=2), "  0 or 1", "select_last_index")
+else:
+    skip(3, "this build has no argmax")
+if hasattr(quern, "diff"):
+    line = quern.asarray([[1, 4, 9], [2, 2, 2]])
+    is_(quern.diff(line).tolist(), [[3, 5], [0, 0]], "diff")
+    is_(quern.diff(line, axis=0).tolist(), [[1, -2, -7]], "  along another axis")
+    is_(quern.diff(line, n=2).tolist(), [[2], [0]], "  twice")
+    is_((quern.diff(line, n=0).tolist(), quern.diff(line, n=4).shape), (line.tolist(), (2, 0)), "  not at all; too often")
+    ends = quern.asarray([[0], [1]])
+    is_(quern.diff(line, prepend=ends, append=ends).tolist(), [[1, 3, 5, -9], [1, 0, 0, -1]], "  with ends")
+    is_(quern.diff(quern.asarray([200, 100], dtype="u8")).tolist(), [156], "  integers wrap")
+    raises(ValueError, lambda: quern.diff(line, axis=2), "  of an axis that is not there", "diff: axis 2")
+    raises(ValueError, lambda: quern.diff(line, n=-1), "  less than not at all", "n is -1")
+    raises(ValueError, lambda: quern.diff(line, prepend=quern.asarray([0])), "  ends of another shape", "shapes")
+else:
+    skip(9, "this build has no diff")
+if hasattr(quern, "group_norm"):
+    images = quern.asarray([[[1.0, 3.0], [1.0, 3.0], [2.0, 2.0], [0.0, 4.0]]])
+    groups = [[[-1.0, 1.0], [-1.0, 1.0], [0.0, 0.0], [-2 / 2**0.5, 2 / 2**0.5]]]
+    close = lambda a, b: all(abs(p - q) < 1e-6 for r, s in zip(a[0], b[0]) for p, q in zip(r, s))
+    ok(close(quern.group_norm(images, 2, eps=0).tolist(), groups), "group_norm")
+    weight, bias = quern.asarray([1.0, 2.0, 3.0, 4.0]), quern.asarray([0.0, 1.0, 0.0, 1.0])
+    got = quern.group_norm(images, 2, weight, bias, eps=0)
+    wanted = [[[w * v + b for v in row] for row, w, b in zip(groups[0], (1, 2, 3, 4), (0, 1, 0, 1))]]
+    ok(got.shape == (1, 4, 2) and close(got.tolist(), wanted), "  with weight and bias")
+    into = quern.empty((1, 4, 2))
+    ok(quern.group_norm(images, 2, weight, bias, eps=0, out=into) is into and into.tolist() == got.tolist(), "  with out")
+    ok(close(quern.instance_norm(images, weight, bias, eps=1e-12).tolist(), [[[-1, 1], [-1, 3], [0, 0], [-3, 5]]]), "instance_norm")
+    raises(ValueError, lambda: quern.group_norm(images, 3), "4 channels in 3 groups", "4 channels in 3 groups")
+    raises(ValueError, lambda: quern.group_norm(images, 2, quern.asarray([1.0])), "  a weight of another length", "weight has shape")
+else:
+    skip(6, "this build has no layer_norm")
 if hasattr(quern, "var"):
     v = quern.asarray([[1.0, 3.0], [5.0, 5.0]])
     is_(quern.var(v, axis=1).tolist(), [1.0, 0.0], "var")
@@ -227,8 +289,9 @@ if hasattr(quern, "vecdot"):
     is_(quern.vecdot(a, b, axis=-1).tolist(), [321.0, 654.0], "axes of several operands count in what they broadcast to")
     is_(quern.vecdot(b, a, axis=-2).tolist(), [5.0, 70.0, 900.0], "  also beyond the first one's")
     raises(ValueError, lambda: quern.vecdot(b, a, axis=2), "  but not beyond all of them", "vecdot: axis 2")
+    is_((quern.vecdot(a, b).tolist(), quern.op("vecdot")(a, b).tolist()), ([321.0, 654.0], 975.0), "  the last axis, unlike the op")
 else:
-    skip(3, "this build has no vecdot")
+    skip(4, "this build has no vecdot")
 
 # ---- What is refused ----
 
@@ -406,6 +469,63 @@ for case in range(600):
     n_cases += 1
 is_(wrong[:3], [], "beside NumPy: {} cases".format(n_cases))
 ok(n_cases > 500, "which are many")
+
+# Along one axis: scans, places, differences, products of what broadcasts; all exact.
+wrong = []
+n_cases = 0
+
+
+def wide(x):
+    return WIDE.get(x.dtype.kind, x.dtype)
+
+
+def shared(name, x, axis, y, keepdims):
+    """(Quern's, NumPy's in Quern's dtypes) of a function along one axis."""
+    if name in ("cumulative_sum", "cumulative_prod"):
+        function = np.cumsum if name == "cumulative_sum" else np.cumprod
+        return getattr(quern, name)(x, axis=axis), function(x, axis=axis, dtype=wide(x))
+    if name == "cummax" or name == "cummin":
+        values, places = getattr(quern, name)(x, axis=axis)
+        function = np.maximum if name == "cummax" else np.minimum
+        return np.stack([values, np.take_along_axis(x, places, axis=axis)]), np.stack([function.accumulate(x, axis=axis)] * 2)
+    if name == "diff":
+        return quern.diff(x, axis=axis, n=2, prepend=x, append=y), np.diff(x, axis=axis, n=2, prepend=x, append=y)
+    if name == "vecdot":
+        y = np.expand_dims(x.take(0, axis=0), 0) if axis % x.ndim else x
+        return quern.vecdot(x, y, axis=axis), np.sum(x.astype(wide(x)) * y, axis=axis, dtype=wide(x))
+    if name in ("argmax", "argmin"):
+        wanted = x.shape[axis] - 1 - getattr(np, name)(np.flip(x, axis), axis=axis, keepdims=keepdims)
+        return getattr(quern, name)(x, axis=axis, keepdims=keepdims, select_last_index=1), wanted
+    if name == "ptp":
+        return quern.ptp(x, axis=axis, keepdims=keepdims), np.ptp(x, axis=axis, keepdims=keepdims)
+    if name.startswith("nan"):
+        x = np.where(x == 1, np.nan, x).astype(x.dtype) if x.dtype.kind == "f" else x
+        more = {"dtype": wide(x)} if name in ("nansum", "nanprod") else {}
+        return getattr(quern, name)(x, axis=axis, keepdims=keepdims), getattr(np, name)(x, axis=axis, keepdims=keepdims, **more)
+    more = {"dtype": wide(x)} if name in ("sum", "prod") else {}
+    return (getattr(quern, name)(x, axis=axis, keepdims=keepdims, initial=2),
+            getattr(np, name)(x, axis=axis, keepdims=keepdims, initial=2, **more))
+
+
+FURTHER = [name for name in ("cumulative_sum", "cumulative_prod", "cummax", "cummin", "diff", "vecdot", "argmax", "argmin", "ptp", "nansum",
+                             "nanprod", "nanmax", "nanmin", "sum", "prod", "max", "min") if hasattr(quern, name)]
+for case in range(600 if FURTHER else 0):
+    ndim = int(draw.integers(1, 6))
+    dtype = draw.choice(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"])
+    name = FURTHER[case % len(FURTHER)]
+    low = 0 if dtype[0] == "u" else -1
+    x = np.asarray(draw.integers(low, 3, tuple(int(n) for n in draw.integers(1, 5, ndim)))).astype(dtype)
+    x = LAYOUTS[draw.choice(list(LAYOUTS))](x)
+    axis = int(draw.integers(-ndim, ndim))
+    said = "{} of {} {} {}, axis={}".format(name, x.shape, dtype, x.strides, axis)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        got, wanted = shared(name, x, axis, np.flip(x, axis), bool(draw.integers(2)))
+    wanted = np.asarray(wanted)
+    if type(got) is not np.ndarray or got.dtype != wanted.dtype or not np.array_equal(got, wanted, equal_nan=got.dtype.kind == "f"):
+        wrong.append((said, got, wanted))
+    n_cases += 1
+is_(wrong[:3], [], "along one axis, beside NumPy: {} cases of {} functions".format(n_cases, len(FURTHER)))
 if hasattr(quern, "softmax"):
     x = draw.standard_normal((3, 4, 5)).astype("f4")
     for axes in (0, 1, 2, -1, None, (0, 2)):

@@ -35,11 +35,26 @@ for name, signature in {
         "arange": "(start, /, stop=None, step=1, *, dtype=None, device=None)",
         "linspace": "(start, stop, /, num, *, dtype=None, device=None, endpoint=True)",
         "nonzero": "(x, /)",
+        "diff": "(x, /, *, axis=-1, n=1, prepend=None, append=None, stream=None)",
+        "vecdot": "(x1, x2, /, *, axis=-1)",
         "unstack": "(x, /, *, axis=0)",
         "isdtype": "(dtype, kind)",
         "result_type": "(*arrays_and_dtypes)",
         "can_cast": "(from_, to, /)"}.items():
     is_(str(inspect.signature(getattr(xp, name))), signature, name + ": the standard's signature")
+
+# ---- vecdot ----
+
+if hasattr(quern, "vecdot"):
+    small = xp.asarray([[100, 2], [3, 4]], dtype="int8")
+    is_((xp.vecdot(small, small).tolist(), str(xp.vecdot(small, small).dtype)), ([20, 25], "int8"), "vecdot: integers of their own dtype wrap")
+    is_(str(xp.vecdot(small, xp.asarray([1, 2], dtype="int16"), axis=-1).dtype), "int16", "  which is the promoted one")
+    is_(xp.vecdot(xp.asarray([[1.0, 2.0], [3.0, 4.0]]), xp.asarray([1.0, 0.5])).tolist(), [2.0, 5.0], "  floats")
+    is_(xp.vecdot(small, small, axis=0).tolist(), [25, 20], "  along the first axis")
+    raises(ValueError, lambda: xp.vecdot(small, xp.asarray([1], dtype="int8")), "  of other lengths", "2 and 1 elements")
+    raises(ValueError, lambda: xp.vecdot(small, small, axis=2), "  no such axis", "axis 2")
+else:
+    skip(6, "this build has no vecdot")
 
 # ---- Creation ----
 

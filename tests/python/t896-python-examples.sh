@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t896-python-examples.sh: the programs of examples/python run on the build's package, and say what they are to say; so does the
-# Python of README.md. bench/python_call.py runs. QUERN_TEST_PYTHON may be an interpreter that has PyTorch.
+# Python of README.md and of docs/reductions.md. examples/transformer, in C, gives the bits of transformer.py. bench/python_call.py
+# runs. QUERN_TEST_PYTHON may be an interpreter that has PyTorch.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -36,8 +37,25 @@ if "$build/bin/quern" info 2>&1 | grep -q '^generator: ready'; then
 else
   skip 'custom_op.py' 'this build has no generator at run time'
 fi
+python "$source/examples/python/transformer.py"; ok $? 'transformer.py: its results are right'
+if [ $torch ]; then says 'Quern *PyTorch'; else says 'PyTorch is not installed: beside NumPy'; fi
+says 'the interpreter, on two threads, gives the same bits'
+program=$build/examples/transformer/quern-transformer
+if [ -x "$program" ]; then
+  grep -oE '[0-9a-f]{8}$|^mean.*' said >digests
+  "$program" >said 2>&1; ok $? 'examples/transformer: its results are right'
+  grep -oE '[0-9a-f]{8}$|^mean.*' said >digests.of.c
+  [ "$(wc -l <digests)" = 5 ] && cmp digests digests.of.c >>said; ok $? '  and those of transformer.py, bit for bit'
+else
+  skip 'examples/transformer' 'the examples are not built here'
+fi
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >readme.py
 [ -s readme.py ] && python readme.py; ok $? "README's Python"
+for language in lua python; do
+  awk -v first="^\`\`\`$language\$" '$0 ~ first { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/docs/reductions.md" >page.$language
+done
+mv page.lua acme.lua
+[ -s page.python ] && python page.python; ok $? 'the Python of docs/reductions.md'
 printf 'import numpy\nb = numpy.float32(1)\n' >package.py
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/python/README.md" >>package.py
 python package.py; ok $? "the package's README"

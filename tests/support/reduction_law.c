@@ -114,22 +114,34 @@ law_value law_mul_u64(law_value a, law_value b) { return (law_value){.u64 = a.u6
 static const char *const names[LAW_N_OPS] = {
     "sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var", "std", "ptp", "nansum",
     "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax", "nanargmin", "reduce_l1", "reduce_l2",
-    "reduce_sum_square", "reduce_log_sum", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
+    "reduce_sum_square", "reduce_log_sum", "sum_initial", "prod_initial", "max_initial", "min_initial", "argmax_last", "argmin_last", "softmax", "log_softmax", "softmin", "normalize", "rms_norm", "layer_norm"};
 
 const char *law_name(law_op op) { return names[op]; }
 
 int law_is_full(law_op op) { return op >= LAW_SOFTMAX; }
 int law_has_correction(law_op op) { return op == LAW_VAR || op == LAW_STD || op == LAW_NANVAR || op == LAW_NANSTD; }
 
+int law_has_initial(law_op op) { return op >= LAW_SUM_INITIAL && op <= LAW_MIN_INITIAL; }
+law_op law_plain(law_op op) {
+  return op == LAW_SUM_INITIAL    ? LAW_SUM
+         : op == LAW_PROD_INITIAL ? LAW_PROD
+         : op == LAW_MAX_INITIAL  ? LAW_MAX
+         : op == LAW_MIN_INITIAL  ? LAW_MIN
+         : op == LAW_ARGMAX_LAST  ? LAW_ARGMAX
+         : op == LAW_ARGMIN_LAST  ? LAW_ARGMIN
+                                  : op;
+}
+double law_default(law_op op) { return op == LAW_PROD_INITIAL; }
+
 static int is_extreme(law_op op) {
   return op == LAW_MAX || op == LAW_MIN || op == LAW_ARGMAX || op == LAW_ARGMIN || op == LAW_PTP || op == LAW_NANMAX ||
-         op == LAW_NANMIN || op == LAW_NANARGMAX || op == LAW_NANARGMIN;
+         op == LAW_NANMIN || op == LAW_NANARGMAX || op == LAW_NANARGMIN || op == LAW_ARGMAX_LAST || op == LAW_ARGMIN_LAST;
 }
 
 static int is_unsigned(ref_dtype d) { return d >= REF_U8 && d <= REF_U64; }
 
 ref_dtype law_result(law_op op, ref_dtype d) {
-  switch (op) {
+  switch (law_plain(op)) {
     case LAW_SUM:
     case LAW_PROD:
     case LAW_NANSUM:
@@ -155,7 +167,7 @@ ref_dtype law_result(law_op op, ref_dtype d) {
 }
 
 int law_must_take(law_op op, ref_dtype d) {
-  switch (op) {
+  switch (law_plain(op)) {
     case LAW_SUM:
     case LAW_PROD:
     case LAW_MEAN:
@@ -168,7 +180,7 @@ int law_must_take(law_op op, ref_dtype d) {
     case LAW_REDUCE_L1:
     case LAW_REDUCE_SUM_SQUARE: return 1;
     default:
-      if (is_extreme(op)) return d != REF_BOOL;
+      if (is_extreme(law_plain(op))) return d != REF_BOOL;
       return ref_dtype_kind(d) == REF_KIND_FLOAT;
   }
 }
@@ -315,6 +327,16 @@ static int64_t place_of(const row *r, int sign) {
   for (int64_t k = 0; k < r->n; k++)
     if (is_nan(r->type, r->x[k])) return k;
   for (int64_t k = 1; k < r->n; k++)
+    if (sign > 0 ? is_less(r->type, r->x[best], r->x[k]) : is_less(r->type, r->x[k], r->x[best])) best = k;
+  return best;
+}
+
+/* The same from the other end. */
+static int64_t last_place_of(const row *r, int sign) {
+  int64_t best = r->n - 1;
+  for (int64_t k = r->n - 1; k >= 0; k--)
+    if (is_nan(r->type, r->x[k])) return k;
+  for (int64_t k = r->n - 2; k >= 0; k--)
     if (sign > 0 ? is_less(r->type, r->x[best], r->x[k]) : is_less(r->type, r->x[k], r->x[best])) best = k;
   return best;
 }
@@ -502,6 +524,20 @@ static law_value variance(const row *r, law_type T) {
   return is_less(T, number(T, 0), left) ? divide(T, sum_of(r, T, r->work), left) : number(T, NAN);
 }
 
+/* The result of the elements, combined with initial. */
+static law_value with_initial(const row *r) {
+  const int is_float = r->type == LAW_F32 || r->type == LAW_F64;
+  const law_value initial = is_float ? number(r->type, r->correction) : (law_value){.i64 = (int64_t)r->correction};
+  law_value two[2] = {initial, initial};
+  switch (r->op) {
+    case LAW_SUM_INITIAL: return (r->type == LAW_F32 ? law_add_f32 : r->type == LAW_F64 ? law_add_f64 : law_add_u64)(sum_of(r, r->type, r->x), initial);
+    case LAW_PROD_INITIAL: return (r->type == LAW_F32 ? law_mul_f32 : r->type == LAW_F64 ? law_mul_f64 : law_mul_u64)(product_of(r, r->x), initial);
+    default:
+      if (r->n) two[0] = extreme_of(r->n, r->type, r->x, r->op == LAW_MAX_INITIAL ? 1 : -1);
+      return extreme_of(2, r->type, two, r->op == LAW_MAX_INITIAL ? 1 : -1);
+  }
+}
+
 /* The row's result, or its n results: y, of type *type. */
 static void eval_row(const row *r, law_value *y, law_type *type) {
   *type = LAW_I64;
@@ -516,6 +552,8 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
     case LAW_COUNT_NONZERO: y->i64 = count_of(r); return;
     case LAW_ARGMAX: y->i64 = place_of(r, 1); return;
     case LAW_ARGMIN: y->i64 = place_of(r, -1); return;
+    case LAW_ARGMAX_LAST: y->i64 = last_place_of(r, 1); return;
+    case LAW_ARGMIN_LAST: y->i64 = last_place_of(r, -1); return;
     case LAW_PTP: *type = r->type, *y = range_of(r); return;
     case LAW_NANSUM: *type = r->type, *y = sum_of(r, r->type, without_nan(r, 0)); return;
     case LAW_NANPROD: *type = r->type, *y = product_of(r, without_nan(r, 1)); return;
@@ -533,6 +571,10 @@ static void eval_row(const row *r, law_value *y, law_type *type) {
       *type = r->type;
       *y = divide(*type, sum_of(r, *type, without_nan(r, 0)), number(*type, (double)numbers_of(r)));
       return;
+    case LAW_SUM_INITIAL:
+    case LAW_PROD_INITIAL:
+    case LAW_MAX_INITIAL:
+    case LAW_MIN_INITIAL: *type = r->type, *y = with_initial(r); return;
     default: break;
   }
   const law_type T = type_of(ref_floating(r->d));

@@ -37,6 +37,7 @@ typedef enum law_op {
   LAW_LOGSUMEXP, LAW_VAR, LAW_STD,
   LAW_PTP, LAW_NANSUM, LAW_NANPROD, LAW_NANMAX, LAW_NANMIN, LAW_NANMEAN, LAW_NANVAR, LAW_NANSTD, LAW_NANARGMAX, LAW_NANARGMIN,
   LAW_REDUCE_L1, LAW_REDUCE_L2, LAW_REDUCE_SUM_SQUARE, LAW_REDUCE_LOG_SUM,
+  LAW_SUM_INITIAL, LAW_PROD_INITIAL, LAW_MAX_INITIAL, LAW_MIN_INITIAL, LAW_ARGMAX_LAST, LAW_ARGMIN_LAST,
   LAW_SOFTMAX, LAW_LOG_SOFTMAX, LAW_SOFTMIN, LAW_NORMALIZE, LAW_RMS_NORM, LAW_LAYER_NORM, /* from LAW_SOFTMAX on: of the input's shape */
   LAW_N_OPS
 } law_op;
@@ -44,6 +45,9 @@ typedef enum law_op {
 const char *law_name(law_op op);
 int law_is_full(law_op op);                 /* results of the input's shape? */
 int law_has_correction(law_op op);
+int law_has_initial(law_op op);             /* its parameter is `initial` */
+law_op law_plain(law_op op);                /* the op without `initial`, or select_last_index; else op */
+double law_default(law_op op);              /* of the parameter */
 ref_dtype law_result(law_op op, ref_dtype d); /* the dtype of results from an input's */
 /* Must the op take this dtype? Others may be refused. */
 int law_must_take(law_op op, ref_dtype d);
@@ -56,7 +60,7 @@ typedef void (*law_map)(const char *op, law_type type, int64_t n, const law_valu
 int law_is_refused(law_op op, const DLTensor *in, uint64_t axes);
 
 /* The results in row-major order of the kept axes (of all axes, for ops of the full shape), as bits of dtype `out`, malloc'd;
- * *count of them. axes: bit k set = axis k is reduced. correction: of ops that have it. */
+ * *count of them. axes: bit k set = axis k is reduced. correction: the op's parameter, if it has one. */
 uint64_t *law_eval(law_op op, const DLTensor *in, uint64_t axes, double correction, ref_dtype out, law_map map, int64_t *count);
 
 #endif /* QUERN_TESTS_REDUCTION_LAW_H */

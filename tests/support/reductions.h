@@ -195,8 +195,11 @@ typedef struct reduction {
   quern_op *expression; /* INTERPRETED, COMPILED: the call as an expression; its axes are in its text */
 } reduction;
 
-/* The op that is called. */
-UNUSED static quern_op *op_of_case(const reduction *c) { return c->expression ? c->expression : law_ops[c->op][c->context]; }
+/* The op that is called: of two, the one whose name is shorter, with a parameter. */
+UNUSED static quern_op *built_of_case(const reduction *c) {
+  return law_ops[c->context % 2 && !c->is_default ? law_plain(c->op) : c->op][c->context];
+}
+UNUSED static quern_op *op_of_case(const reduction *c) { return c->expression ? c->expression : built_of_case(c); }
 
 UNUSED static uint64_t mask_of(const reduction *c) { return (uint64_t)c->axes & (((uint64_t)1 << c->in.t.ndim) - 1); }
 
@@ -210,7 +213,7 @@ UNUSED static int output_shape(const reduction *c, int64_t *shape) {
 }
 
 UNUSED static void set_params(const reduction *c, named_params *p) {
-  const quern_op_info *info = quern_op_describe(law_ops[c->op][c->context]);
+  const quern_op_info *info = quern_op_describe(built_of_case(c));
   params_begin(p);
   if (c->is_default || c->expression) return;
   if (!params_set(p, info, "axes", whole(c->axes))) group_fail("%s has no parameter axes", info->name);
@@ -218,6 +221,11 @@ UNUSED static void set_params(const reduction *c, named_params *p) {
     group_fail("%s has no parameter keepdims", info->name);
   if (law_has_correction(c->op) && !params_set(p, info, "correction", real(c->correction)))
     group_fail("%s has no parameter correction", info->name);
+  if (law_has_initial(c->op) && !params_set(p, info, "initial", real(c->correction)))
+    group_fail("%s has no parameter initial", info->name);
+  const int is_last = c->op == LAW_ARGMAX_LAST || c->op == LAW_ARGMIN_LAST;
+  if (is_last && built_of_case(c) != law_ops[c->op][c->context] && !params_set(p, info, "select_last_index", whole(1)))
+    group_fail("%s has no parameter select_last_index", info->name);
 }
 
 UNUSED static void reduction_report(const reduction *c, const char *what) {

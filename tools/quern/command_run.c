@@ -3,7 +3,7 @@
  * command_run.c: quern run: an expression over .npy files, on the CPU or on a CUDA device, where the arrays are moved there
  * and back. In order: the command line, the expression, names, the inputs' headers, shapes, the device, whether outputs can
  * be written; only then the inputs' data; outputs appear when all are computed. In place of an expression there may be the name
- * of an op whose output is as large as values say: its inputs' data are read first. */
+ * of an op whose output is as large as values say: its inputs' data are read first. An output without a file is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,11 @@
 #include "commands.h"
 #include "device_arrays.h"
 #include "ndarray.h"
+#include "print_array.h"
 #include "say.h"
 
 const char run_usage[] =
-    "quern run EXPRESSION|OP NAME[:DTYPE]=FILE... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
+    "quern run EXPRESSION|OP [NAME[:DTYPE]=FILE]... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
     "                 [--threads N] [--device cpu|cuda[:N]] [--repeat N] [--explain]\n";
 
 enum { MAX_PARAMS = 64, MAX_REPEATS = 1000000 };
@@ -43,6 +44,8 @@ typedef struct run {
   quern_op *op;
   const quern_op_info *info;
   const operand_word *words[BINDING_MAX]; /* of the operands, in the same order */
+  operand_word *printed; /* of outputs without a word on the command line: without a path */
+  int n_printed;
   ndarray *arrays; /* the inputs, then the outputs; their tensors in the same order */
   DLTensor **tensors;
   int32_t n_in, n_out;
@@ -149,6 +152,21 @@ static int bind_params(run *run, const run_request *request) {
   return STATUS_GOOD;
 }
 
+/* Outputs that the command line says nothing of are printed. */
+static int bind_printed(run *run) {
+  const quern_op_info *info = run->info;
+  run->printed = calloc((size_t)info->n_out, sizeof run->printed[0]);
+  if (!run->printed) return complain("out of memory");
+  for (int32_t k = info->n_in; k < info->n_in + info->n_out; k++) {
+    operand_word *word = &run->printed[run->n_printed];
+    if (run->words[k]) continue;
+    snprintf(word->name, sizeof word->name, "%s", info->args[k].name ? info->args[k].name : "");
+    run->words[k] = word;
+    run->n_printed++;
+  }
+  return STATUS_GOOD;
+}
+
 static int is_dynamic(const run *run) { return run->info->op_class == QUERN_CLASS_DYNAMIC; }
 
 /* An expression's op; or the one of that name, if its output's shape depends on values: it is no part of an expression. */
@@ -173,8 +191,10 @@ static int size_outputs(run *run, int is_measured) {
   const quern_status failed = is_measured ? quern_op_measure(run->op, run->n_in, in, run->n_out, shapes, &run->call)
                                           : quern_op_infer(run->op, run->n_in, in, run->n_out, shapes);
   int status = failed ? complain_library() : STATUS_GOOD;
-  for (int32_t k = 0; k < run->n_out && !status && (is_measured || !is_dynamic(run)); k++)
-    if (!ndarray_infer(&run->arrays[run->n_in + k], words[k], &shapes[k])) status = STATUS_FAILED;
+  for (int32_t k = 0; k < run->n_out && !status && (is_measured || !is_dynamic(run)); k++) {
+    ndarray *array = &run->arrays[run->n_in + k];
+    if (!ndarray_infer(array, words[k], &shapes[k]) || (!words[k]->path && !print_array_fits(array))) status = STATUS_FAILED;
+  }
   free(shapes);
   return status;
 }
@@ -184,7 +204,8 @@ static int open_operands(run *run, const run_request *request) {
   const quern_options options = {.size = sizeof options, .jit = request->jit, .threads = request->threads};
   if (!(run->ctx = open_context(&options, &request->specs))) return STATUS_FAILED;
   int status = open_op(run, request->expression);
-  if (status == STATUS_GOOD) status = bind_words(run->ctx, run->info, &request->operands, 1, run->words);
+  if (status == STATUS_GOOD) status = bind_words(run->ctx, run->info, &request->operands, 0, run->words);
+  if (status == STATUS_GOOD) status = bind_printed(run);
   if (status == STATUS_GOOD) status = bind_params(run, request);
   if (status) return status;
   run->n_in = run->info->n_in;
@@ -208,7 +229,7 @@ static int begin_outputs(run *run) {
     const ndarray *array = &run->arrays[k];
     if (!ndarray_begin(&run->arrays[k])) return STATUS_FAILED;
     for (int32_t j = run->n_in; j < k; j++)
-      if (strcmp(run->arrays[j].target.target, array->target.target) == 0)
+      if (array->word->path && run->arrays[j].word->path && strcmp(run->arrays[j].target.target, array->target.target) == 0)
         return complain("%s and %s would be written to one file, %s", run->arrays[j].word->name, array->word->name,
                         array->word->path);
   }
@@ -359,6 +380,17 @@ static void print_times(const run *run, const run_request *request) {
   if (request->explain) printf("gbps: %.3f\n", run->median_s > 0 ? 1e-9 * bytes / run->median_s : 0.0);
 }
 
+/* The value alone, where nothing else is printed. */
+static void print_outputs(const run *run, const run_request *request) {
+  const int is_alone = run->n_printed == 1 && !request->explain && !request->repeats && !run->device;
+  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++) {
+    if (run->words[k]->path) continue;
+    if (!is_alone) printf("%s: ", run->words[k]->name);
+    print_array(&run->arrays[k]);
+    putchar('\n');
+  }
+}
+
 int command_run(int argc, char **argv) {
   run_request request = {0};
   run run = {0};
@@ -374,6 +406,7 @@ int command_run(int argc, char **argv) {
     if (!status) status = write_outputs(&run);
     progress_end();
     if (!status) {
+      print_outputs(&run, &request);
       print_times(&run, &request);
       status = finish_output();
     }
@@ -381,6 +414,7 @@ int command_run(int argc, char **argv) {
   for (int32_t k = 0; run.arrays && k < run.n_in + run.n_out; k++) ndarray_end(&run.arrays[k]);
   free(run.arrays);
   free(run.tensors);
+  free(run.printed);
   free(run.explanation);
   quern_op_release(run.op);
   quern_ctx_release(run.ctx);

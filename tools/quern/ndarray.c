@@ -178,12 +178,13 @@ static size_t format_header(const ndarray *array, char text[NPY_FORMAT_SIZE]) {
 int ndarray_begin(ndarray *array) {
   char text[NPY_FORMAT_SIZE], why[OUTPUT_FILE_WHY_SIZE];
   const int64_t size = (int64_t)format_header(array, text) + array->bytes;
-  if (!output_file_begin(&array->target, array->word->path, size, why)) return refuse(array, why);
+  if (array->word->path && !output_file_begin(&array->target, array->word->path, size, why)) return refuse(array, why);
   return take_memory(array);
 }
 
 int ndarray_write(ndarray *array) {
   char text[NPY_FORMAT_SIZE], why[OUTPUT_FILE_WHY_SIZE];
+  if (!array->word->path) return 1;
   int good = output_file_write(&array->target, text, format_header(array, text), why);
   for (int64_t at = 0; good && at < array->bytes; at += STEP_BYTES) {
     const int64_t left = array->bytes - at;
@@ -196,5 +197,5 @@ int ndarray_write(ndarray *array) {
 
 int ndarray_publish(ndarray *array) {
   char why[OUTPUT_FILE_WHY_SIZE];
-  return output_file_publish(&array->target, why) ? 1 : refuse(array, why);
+  return !array->word->path || output_file_publish(&array->target, why) ? 1 : refuse(array, why);
 }

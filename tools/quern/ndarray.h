@@ -34,7 +34,8 @@ int ndarray_read(ndarray *array);
 /* An output of that shape, and of its dtype where the word says none; no memory. */
 int ndarray_infer(ndarray *array, const operand_word *word, const quern_shape *shape);
 
-/* Makes sure that its file can be written, and takes memory. Writes the temporary file; moves it into its place. */
+/* Makes sure that its file can be written, and takes memory. Writes the temporary file; moves it into its place. Of a word without a path
+ * there is no file. */
 int ndarray_begin(ndarray *array);
 int ndarray_write(ndarray *array);
 int ndarray_publish(ndarray *array);

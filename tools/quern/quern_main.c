@@ -20,6 +20,7 @@ static const struct {
     {"run", command_run, run_usage,
      "computes an expression of .npy files into .npy files, such as\n"
      "    quern run \"y = gelu(x * w + b)\" x=x.npy w=w.npy b=b.npy y=out.npy\n"
+     "  An output without a file is printed if it has at most 100 elements: quern run \"s = sum(x * y)\" x=x.npy y=y.npy\n"
      "  x:bf16=FILE says what the 16-bit words of an input are; y:f16=FILE asks for a dtype of an output.\n"
      "  --spec FILE      ops of a spec file are known too\n"
      "  --param a=0.5    the value of a parameter: the expression has `param a;`\n"

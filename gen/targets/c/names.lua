@@ -4,6 +4,7 @@
 -- sources are read as tokens: identifiers change, also within comments; strings do not. (A source that needs a name in a string
 -- spells it by QN_SPELLED, which takes an identifier.) Pure.
 
+local reserved = require "gen.base.reserved"
 local source = require "gen.base.source"
 
 local M = {}
@@ -21,6 +22,7 @@ for name in ([[aio assert complex cpio ctype dirent dlfcn errno fcntl features f
 -- What is wrong with a prefix; nil: nothing. The library's own are taken.
 function M.prefix_trouble(prefix, is_library)
   if HEADERS[prefix] then return string.format("--prefix: '%s': the tree's header would hide <%s.h>", prefix, prefix) end
+  if reserved[prefix] then return string.format("--prefix: '%s' is a word of C, C++ or CUDA", prefix) end
   local is_ours = prefix == M.LIBRARY or prefix:find "^q[nkcj]?$"
   if prefix:find "^[a-z][a-z0-9_]*$" and #prefix <= 32 and (is_library or not is_ours) then return nil end
   return string.format("--prefix: '%s': expected [a-z][a-z0-9_]*, at most 32, none of quern, qn, qk, qc, qj, q", source.shown(prefix))

@@ -15,6 +15,7 @@ local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 local operands_of = require "gen.targets.operands"
 local rows_cuda = require "gen.targets.cuda.rows"
+local scans_cuda = require "gen.targets.cuda.scans"
 local names_of = require "gen.targets.c.names"
 local kernels = require "gen.targets.c.kernels"
 
@@ -22,7 +23,7 @@ local M = {}
 
 -- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
-M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE }
+M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, scans_cuda.TEMPLATE }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
 local cast_text = operands_of.cast_text
@@ -64,24 +65,25 @@ end
 
 -- The struct of a kernel's arguments, by how many operands, extents and parameters it has.
 local function arguments_name(shape)
-  if shape.of_rows then return rows_cuda.arguments_name(shape) end
+  if shape.by then return shape.by.arguments_name(shape) end
   return string.format("q_args_%d_%d_%d", shape.operands, shape.rank, shape.params)
 end
 
 function M.arguments_shape(record, n_params)
   local n = #record.dtypes
-  return { operands = n, rank = tonumber(record.rank) or variants_cuda.max_rank(n), params = n_params, of_rows = record.program ~= nil }
+  local most = (record.by or variants_cuda).max_rank(n)
+  return { operands = n, rank = tonumber(record.rank) or most, params = n_params, by = record.by }
 end
 
 -- Fields of 8 bytes of that struct.
 function M.n_arguments(record, n_params)
   local shape = M.arguments_shape(record, n_params)
-  if shape.of_rows then return rows_cuda.n_arguments(shape) end
+  if shape.by then return shape.by.n_arguments(shape) end
   return shape.operands * (1 + shape.rank) + 4 + 3 * shape.rank + shape.params
 end
 
 local function arguments_text(shape)
-  if shape.of_rows then return rows_cuda.arguments_text(shape) end
+  if shape.by then return shape.by.arguments_text(shape) end
   local n, r = shape.operands, shape.rank
   local lines = {
     string.format("struct %s {", arguments_name(shape)),
@@ -210,9 +212,10 @@ local for_rows = { input_text = input_text, output_text = output_text, param_tex
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
 local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
-  if record.program then
-    local values = rows_cuda.values(for_rows, types, entry, parsed, tables)
-    values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32", resident_blocks(dag_of.order(dag.outputs))
+  if record.by then
+    local values = record.by.values(for_rows, types, entry, parsed, tables)
+    values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32",
+      values.resident or resident_blocks(dag_of.order(dag.outputs))
     values.arguments = arguments_name(M.arguments_shape(record, #dag.params))
     return values
   end
@@ -297,7 +300,7 @@ local function definitions(types, entries)
     local name = arguments_name(shape)
     if not made[name] then lines[#lines + 1] = arguments_text(shape) end
     made[name] = true
-    for _, reducer in ipairs(shape.of_rows and rows_cuda.reducers(types, entry.record, entry.dag) or {}) do
+    for _, reducer in ipairs(shape.by and shape.by.reducers(types, entry.record, entry.dag) or {}) do
       if not made[reducer.name] then lines[#lines + 1] = reducer.text end
       made[reducer.name] = true
     end

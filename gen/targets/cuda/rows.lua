@@ -6,6 +6,7 @@
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag"
+local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local number = require "gen.base.number"
 local operands_of = require "gen.targets.operands"
@@ -15,20 +16,25 @@ local target_cuda = require "gen.targets.cuda.emit"
 local M = {}
 
 M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
-M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER ROW_SLOTS of runtime/core/simt/rows.c
-local FIXED_FIELDS = 12 -- ORDER FIXED_FIELDS of runtime/core/simt/rows.c
+M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_pieces.h
+local SHARED_BYTES = 47 * 1024 -- of a block: 48 KB need no leave
+local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_pieces.h
+local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/simt/row_pieces.h
 
 -- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record
 function M.record(types, fields, dag, make)
   fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
   local record = make(fields)
-  record.template, record.program = M.TEMPLATE, rows.stages(types, dag)
+  record.template, record.by, record.program = M.TEMPLATE, M, rows.stages(types, dag)
   return record
 end
 
 ---------------------------------------------------------------------------------------------------- arguments
 
 function M.arguments_name(shape) return string.format("q_rows_%d_%d_%d", shape.operands, shape.rank, shape.params) end
+
+-- The most extents of a kernel with n operands.
+function M.max_rank(n_operands) return math.min(32, STRIDES // n_operands) end
 
 -- Fields of 8 bytes.
 function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + 3 * shape.rank + shape.params end
@@ -44,6 +50,12 @@ function M.arguments_text(shape)
     "  u64 joined, chunks, leaves; /* elements of the joined axes; their chunks; those of a row */",
     "  u64 spread_bits;",
     "  u64 chunk_divisor[2]; /* of chunks: see q_fast_divide */",
+    "  u64 stage, step; /* of a row cut into pieces: the stage that is run, from 1, and the step of it; 0: all stages */",
+    "  u64 unit_bits, units; /* a group has 1 << unit_bits units of an axis, of so many */",
+    "  u64 unit_leaves, end_dim, outer_leaves; /* leaves of a unit; the axis after it; leaves of all its units */",
+    "  u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */",
+    "  u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */",
+    "  u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */",
     string.format("  i64 n[%d]; /* extents: the joined axes, inner first, the further axes, then what is kept */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
@@ -55,7 +67,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-local function reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
+function M.reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_name, reduce.type) end
 
 -- The structs that a record's kernel combines by, with the type T of a state: list of { name, text }.
 function M.reducers(types, record, dag)
@@ -71,13 +83,13 @@ function M.reducers(types, record, dag)
     for k, node in ipairs(combine.outputs) do
       results[k], parts[k] = emitter:argument(node), string.format("%s part%d;", types.by_name[node.type].c, k - 1)
     end
-    local text = { "struct " .. reducer_name(reduce) .. " {",
+    local text = { "struct " .. M.reducer_name(reduce) .. " {",
                    n > 1 and "  struct T { " .. table.concat(parts, " ") .. " };" or "  typedef " .. types.by_name[reduce.type].c .. " T;",
                    "  static Q_FN T of(T a, T b) {" }
     for _, line in ipairs(lines) do text[#text + 1] = "    " .. line end
     text[#text + 1] = n > 1 and "    return T{" .. table.concat(results, ", ") .. "};" or "    return " .. results[1] .. ";"
     text[#text + 1] = "  }\n};\n"
-    list[#list + 1] = { name = reducer_name(reduce), text = table.concat(text, "\n") }
+    list[#list + 1] = { name = M.reducer_name(reduce), text = table.concat(text, "\n") }
   end
   return list
 end
@@ -93,11 +105,24 @@ local function stages_of(program)
   return list
 end
 
+-- The items per thread of a kernel, 1, and what the host must know of its stages: 5 bits, how many reduce; whether one follows that does
+-- not; 6 bits, the most parts of states of a stage; 8 bits, of all. ORDER qn_rows_work_of_items of runtime/core/simt/row_pieces.c
+function M.items(program)
+  local n, last, most, all = 0, 0, 0, 0
+  for _, stage in ipairs(stages_of(program)) do
+    local parts = 0
+    for _, reduce in ipairs(stage.reduces) do parts = parts + 1 + #reduce.others end
+    if parts > 0 then n = n + 1 elseif not stage.is_row then last = 1 end
+    most, all = math.max(most, parts), all + parts
+  end
+  if n > 31 or most > 63 or all > 255 then return 1 end -- then rows are not cut into pieces
+  return 1 | n << 8 | last << 13 | most << 14 | all << 20
+end
+
 local function total_name(row) return "total_" .. row end
 
--- A literal of a reduction's result of no elements; where there is none, nothing of that kind is launched.
+-- A literal of a reduction's result of no elements; where that is an error, nothing of the kind is launched.
 local function empty_text(type_name, value)
-  value = value == true and 1 or value or 0
   if type_name == "f32" then return c.literal("f32", number.f32_bits(value + 0.0)) end
   return c.literal(type_name, type_name == "f64" and number.f64_bits(value + 0.0) or math.tointeger(value))
 end
@@ -116,8 +141,8 @@ end
 -- What is stored of a row value, also of a row without elements.
 local function row_output(kit, types, op, operand, node, value)
   local text = kit.output_text(types, operand, node, value)
-  if not op.empty then return text end
-  local bits = number.f64_bits(op.empty == true and 1.0 or op.empty + 0.0)
+  if not math.type(op.empty) then return text end
+  local bits = number.f64_bits(op.empty + 0.0)
   return string.format("leaves ? %s : %s", text, operands_of.cast_text(types, "f64", operand.dtype, c.literal("f64", bits)))
 end
 
@@ -139,7 +164,8 @@ function M.values(kit, types, entry, parsed, tables)
   local record, dag = entry.record, entry.dag
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
-  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS }
+  local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = 0,
+                   nodes = 512, is_local = false, is_held = false }
   local used, others = operands_of.used(dag), { "k" }
   for _, o in ipairs(list) do
     o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
@@ -156,9 +182,16 @@ function M.values(kit, types, entry, parsed, tables)
   for _, stage in ipairs(stages_of(program)) do
     for _, value in ipairs(stage.ins) do is_read[value.row or false] = true end
   end
-  local shared, id, is_loaded = {}, 0, {} -- shared: arrays of shared memory that there are, by number in a stage and by type
+  -- shared: arrays of shared memory that there are, by number in a stage and by type; reduced: the last stage that reduces
+  local shared, id, is_loaded, reduced = {}, 0, {}, nil
+  local function declare(type_name, row)
+    table.insert(values.totals, { element = types.by_name[type_name].c, name = total_name(row), zero = type_name == "bool" and "false" or "0" })
+  end
+  local position = 0 -- of a stage of elements
   for _, stage in ipairs(stages_of(program)) do
-    local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false }
+    if not stage.is_row then position = position + 1 end
+    local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
+                   number = position, when = reduced and string.format(" && (!stage || (stage == %d && step == 2))", reduced) or "" }
     local function stored(out, node, value)
       local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
       o.value = stage.is_row and row_output(kit, types, op, o, node, value) or kit.output_text(types, o, node, value)
@@ -178,16 +211,19 @@ function M.values(kit, types, entry, parsed, tables)
         if out.output then
           stored(out, node, value)
         else
-          table.insert(made.totals, { element = node.type, name = total_name(out.row), value = value })
+          table.insert(made.totals, { name = total_name(out.row), value = value })
+          declare(node.type, out.row)
         end
       end
       made.is_stored = #made.totals == 0
     else
+      local before = 0 -- parts of the states of a stage's reductions
       local is_met, value_of_temp = {}, {}
       local function need(k) -- operand k, an input
         if is_met[k] or k == rows.INDEX then return end
         is_met[k] = true
-        local unless_there = is_loaded[k] and "if (leaves > spread) " or "" -- else it is still in registers
+        local unless_there = is_loaded[k] and "if (!is_held) " or "" -- else it is still in registers
+        values.is_held = values.is_held or is_loaded[k] == true
         local o = setmetatable({ unless_there = unless_there }, { __index = list[k + 1] })
         is_loaded[k] = true
         table.insert(made.inputs, o)
@@ -231,7 +267,9 @@ function M.values(kit, types, entry, parsed, tables)
         return name
       end
       for nth, reduce in ipairs(stage.reduces) do
-        local element, by, totals = types.by_name[reduce.type].c, reducer_name(reduce), {}
+        local element, by, totals = types.by_name[reduce.type].c, M.reducer_name(reduce), {}
+        local state_bytes = 8 * (1 + #reduce.others)
+        if #reduce.others == 0 then state_bytes = types.by_name[reduce.type].size end
         local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
         local is_state = #reduce.others > 0
         if is_state then
@@ -241,25 +279,35 @@ function M.values(kit, types, entry, parsed, tables)
         end
         for p = 0, #reduce.others do
           local part_type = program.row_types[reduce.to + p + 1]
-          totals[#totals + 1] = is_read[reduce.to + p] and { element = types.by_name[part_type].c, name = total_name(reduce.to + p),
-            of = is_state and ".part" .. p or "",
-                            empty = empty_text(part_type, reduce.op.reducer.empty) } or nil
+          if is_read[reduce.to + p] then
+            totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = values.values + p,
+                                    of = is_state and ".part" .. p or "", empty = empty_text(part_type, kinds.of(reduce.op).of_none(types, reduce.op, part_type)) }
+            declare(part_type, reduce.to + p)
+          end
         end
         table.insert(made.reduces, { number = nth - 1, id = id, element = element, by = by, value = value, totals = totals,
-                                     zero = is_state and element .. "{}" or "0" })
-        id = id + 1
+                                     before = before .. "u", zero = is_state and element .. "{}" or "0" })
+        values.values = values.values + 1 + #reduce.others
+        id, before, reduced = id + 1, before + 1 + #reduce.others, position
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
           shared[nth][element] = true
-          table.insert(values.reducers, { number = nth - 1, element = element })
+          table.insert(values.reducers, { number = nth - 1, element = element, bytes = state_bytes })
         end
       end
     end
     made.has_place = stage.is_row ~= true and reads_place(stage)
     values.stages[#values.stages + 1] = made
   end
+  -- Of many reductions in one stage the nodes that wait are in each thread's own memory.
+  local bytes = 0
+  for _, r in ipairs(values.reducers) do bytes = bytes + r.bytes * (values.nodes + M.SLOTS * 16) end
+  if bytes > SHARED_BYTES then values.nodes, values.is_local = 256, true end
   for _, stage in ipairs(values.stages) do
-    for _, r in ipairs(stage.reduces) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
+    for _, r in ipairs(stage.reduces) do
+      r.number = r.number .. "_" .. r.element:gsub("::", "_")
+      r.waiting = "waiting_" .. r.number .. (values.is_local and ", 1" or " + at_waiting, of_stack * 16")
+    end
   end
   for _, r in ipairs(values.reducers) do r.number = r.number .. "_" .. r.element:gsub("::", "_") end
   return values

@@ -9,6 +9,7 @@ local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
 local rows_cuda = require "gen.targets.cuda.rows"
+local scans_cuda = require "gen.targets.cuda.scans"
 local saturate = require "gen.graph.saturate"
 local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
@@ -66,10 +67,22 @@ local function entry_of_rows(model, op, request)
   return { record = rows_cuda.record(types, fields, dag, function(given) return given end), dag = dag }
 end
 
+-- The entry of an op that scans for kernels_cuda.file, or nil, message, kind.
+local function entry_of_scan(model, op, request)
+  local types, kind = model.types, kinds.of(op)
+  local K = #request.dtypes == 2 and expr.compute_type(types, op, request.dtypes[1])
+  if not K then return nil, string.format("%s: no dtype '%s'", op.name, request.dtypes[1]), "dtype" end
+  local A = kind.accumulator(types, op, K)
+  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, 2, 1, {}) }
+  local record = scans_cuda.record(fields, A, expr.combine(model, op, A), function(given) return given end)
+  return { record = record, dag = record.dag }
+end
+
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
   local kind = kinds.of(op)
   if kind.has_stages then return entry_of_rows(model, op, request) end
+  if kind.is_scan then return entry_of_scan(model, op, request) end
   if kind.has_indices then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
@@ -123,7 +136,8 @@ function M.text(model, banner, request, templates, headers)
     if not op then return nil, message, kind end
     entry, message, kind = entry_of_op(model, op, request)
   else
-    entry, message, kind = host.entry(model, request)
+    entry, message, kind = host.entry(model, request, true)
+    if entry and entry.reduces then rows_cuda.record(model.types, entry.record, entry.dag, function(given) return given end) end
   end
   if not entry then return nil, message, kind end
   local record = entry.record
@@ -135,6 +149,7 @@ function M.text(model, banner, request, templates, headers)
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
   end
   local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
+  if record.by == rows_cuda then items_per_thread = rows_cuda.items(record.program) end
   return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
 end
 

@@ -20,7 +20,8 @@ M.in_single = false
 M.core_folder = "simt"
 
 function M.refusal(op)
-  return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values" or nil
+  local kind = kinds.of(op)
+  return kind.only_cpu and "runs on the CPU only: its output's shape depends on values" or kind.beside_cpu
 end
 
 M.dtype_refusal = dtypes_of.refusal

@@ -20,7 +20,7 @@ function M.dag_of(plan, op, record) return record.dag or (not record.from and pl
 -- The entries of an op for kernels_cuda.file: a record, and the DAG that computes it or nil for a conversion.
 function M.entries(plan, op)
   local entries = {}
-  for k, record in ipairs(variants_cuda.of_op(plan.model.types, op, plan.wanted, plan.policy, plan.dag_for)) do
+  for k, record in ipairs(variants_cuda.of_op(plan.model.types, op, plan.wanted, plan.policy, plan.dag_for, plan.combine_for)) do
     entries[k] = { record = record, dag = M.dag_of(plan, op, record) }
   end
   return entries

@@ -18,6 +18,7 @@
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local rows_cuda = require "gen.targets.cuda.rows"
+local scans_cuda = require "gen.targets.cuda.scans"
 local saturate = require "gen.graph.saturate"
 local variants = require "gen.targets.variants"
 
@@ -123,17 +124,18 @@ end
 M.changes = kinds.changes
 
 -- The functions that kinds of op use to make records of their own.
-local kit = { record = M.record, rows_record = rows_cuda.record, kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
+local kit = { record = M.record, rows_record = rows_cuda.record, scan_record = scans_cuda.record,
+              kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
-function M.of_op(types, op, wanted, policy, dag_for)
+function M.of_op(types, op, wanted, policy, dag_for, combine_for)
   local records, n, n_out = {}, #op.inputs, #op.outputs
   local kind = kinds.of(op)
   if kind.only_cpu then return records end
   if kind.cuda_records then
     local shapes = policy.variants == "full" and full_shapes(1, 1, policy) or lean_shapes(1, 1, false, policy.ranks)
     local are_all
-    records, are_all = kind.cuda_records(kit, types, op, wanted, kept(shapes, policy), dag_for)
+    records, are_all = kind.cuda_records(kit, types, op, wanted, kept(shapes, policy), dag_for, combine_for)
     if are_all then return records end
   end
   for _, K in ipairs(variants.kernel_dtypes(types, op, wanted)) do

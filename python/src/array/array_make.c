@@ -93,9 +93,31 @@ static PyObject *array_unstack(PyObject *module, PyObject *self) {
   return rows;
 }
 
+/* _strided(array, shape, strides, first): a view of the items from `first` on, in items; the caller knows that they are the array's. */
+static PyObject *array_strided(PyObject *module, PyObject *args) {
+  int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
+  PyObject *self, *extents, *steps;
+  long long first;
+  (void)module;
+  if (!PyArg_ParseTuple(args, "OO!O!L:_strided", &self, &PyTuple_Type, &extents, &PyTuple_Type, &steps, &first)) return NULL;
+  if (!array_check(self)) return PyErr_Format(PyExc_TypeError, "_strided: %.200R, expected a quern.Array", self);
+  DLTensor tensor = array_managed(self)->dl_tensor;
+  if (shape_of(extents, shape, &tensor.ndim)) return NULL;
+  if (PyTuple_Size(steps) != tensor.ndim) return PyErr_Format(PyExc_ValueError, "_strided: as many strides as extents");
+  for (int32_t d = 0; d < tensor.ndim; d++) {
+    strides[d] = PyLong_AsLongLong(PyTuple_GetItem(steps, d));
+    if (strides[d] == -1 && PyErr_Occurred()) return NULL;
+  }
+  tensor.shape = shape;
+  tensor.strides = strides;
+  move(&tensor, (int64_t)((uint64_t)first * (tensor.dtype.bits / 8)));
+  return view(self, &tensor);
+}
+
 int array_make_add(PyObject *module) {
   static PyMethodDef functions[] = {
       {"_empty", array_empty, METH_VARARGS, NULL},
+      {"_strided", array_strided, METH_VARARGS, NULL},
       {"_unstack", array_unstack, METH_O, NULL},
       {NULL, NULL, 0, NULL},
   };

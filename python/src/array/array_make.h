@@ -9,7 +9,7 @@
 /* Array.T: the dimensions in the opposite order. */
 PyObject *array_transposed(PyObject *self, void *unused);
 
-/* Adds _empty and _unstack to the module. -1: an exception. */
+/* Adds _empty, _strided and _unstack to the module. -1: an exception. */
 int array_make_add(PyObject *module);
 
 #endif

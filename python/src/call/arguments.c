@@ -144,12 +144,12 @@ static int refuse_missing(const op_object *op, int32_t k) {
   return -1;
 }
 
-/* Refuses missing values, None included, of parameters without a default. */
+/* Refuses missing values, None included, of parameters without a default, but for the optional one. */
 static int check_params(const op_object *op, const arguments *bound) {
   const quern_op_info *info = op->info;
   for (int32_t k = 0; k < info->n_params; k++) {
     const quern_scalar *value = k < bound->n_params ? &bound->params[k] : &info->params[k].value;
-    if (value->kind != QUERN_NONE) continue;
+    if (value->kind != QUERN_NONE || k == op->initial) continue;
     PyErr_Format(PyExc_TypeError, "%s: parameter %d (%s) is missing", info->name, (int)k + 1, info->params[k].name);
     return -1;
   }

@@ -24,7 +24,7 @@ typedef struct op_object {
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
   number_rules numbers;
   uint8_t may_compile;       /* a call may have to wait for a compiler */
-  int32_t axes, keepdims;    /* the indices of these parameters of a reducing op; -1: it has none */
+  int32_t axes, keepdims, initial; /* the indices of these parameters of a reducing op; -1: it has none */
   memo memo;
 } op_object;
 

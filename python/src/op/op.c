@@ -45,13 +45,14 @@ static PyObject *make_names(const op_object *op) {
  * default.) With `keepdims` its results are reduced. */
 static void find_axes(op_object *op) {
   const quern_op_info *info = op->info;
-  op->axes = op->keepdims = -1;
+  op->axes = op->keepdims = op->initial = -1;
   for (int32_t k = 0; k < info->n_params; k++) {
     const quern_param_info *param = &info->params[k];
     if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = k;
     if (strcmp(param->name, "keepdims") == 0) op->keepdims = k;
+    if (strcmp(param->name, "initial") == 0 && param->value.kind == QUERN_NONE) op->initial = k;
   }
-  if (op->axes < 0) op->keepdims = -1;
+  if (op->axes < 0) op->keepdims = op->initial = -1;
 }
 
 static number_rules rules_of(const quern_op_info *info) {
@@ -209,7 +210,7 @@ static PyGetSetDef op_attributes[] = {
     {"formula", get_formula, NULL, "Its body in the expression language; '' where there is none.", NULL},
     {"inputs", get_inputs, NULL, "The names of its inputs.", NULL},
     {"outputs", get_outputs, NULL, "The names of its outputs.", NULL},
-    {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given, or, of `axis`, all axes.", NULL},
+    {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given, or, of `axis`, all axes, of `initial`, none.", NULL},
     {"_has_axis", get_has_axis, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

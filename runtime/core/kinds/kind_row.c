@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kind_row.c: ops that reduce over axes. The first parameters of such an op give its shape: `axes`, and, where its outputs are reduced,
- * `keepdims`. They are no parameters of kernels; the number of elements of a row follows those. */
+ * `keepdims`. Kernels do not have these; they have the op's own parameters, then the number of elements of a row. */
 #include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/row/row_call.h"
@@ -43,7 +43,7 @@ static quern_status shape_param(const quern_op_info *info, int32_t k, const quer
   return status;
 }
 
-/* Refuses an input that is declared constant along the axes, and is not. */
+/* Refuses an input that is declared `row` and has other extents than 1 along the axes. */
 static quern_status check_row_inputs(const quern_op_info *info, const qn_row_op *row, const qn_row_operands *operands) {
   for (int32_t k = 0; k < info->n_in; k++) {
     const qn_tensor *in = &operands->tensor[k];
@@ -87,23 +87,60 @@ static quern_status infer_row(const quern_op *op, DLTensor *const *in, quern_sha
 
 /* ---- Decided ---- */
 
+/* Whether a call goes to the twin of the op: it gives the parameter, if that has no default, or as 1. */
+static quern_status wants_twin(const quern_op *op, const quern_call *call, int64_t *wanted) {
+  const quern_op_info *info = &op->builtin->info;
+  const qn_row_op *row = row_op(op->builtin);
+  const int32_t k = qn_row_n_shape_params(row) - 1;
+  *wanted = 0;
+  if (!row->twin || !call || !call->params || call->n_params <= k) return QUERN_OK;
+  if (info->params[k].value.kind == QUERN_NONE) {
+    *wanted = call->params[k].kind != QUERN_NONE;
+    return QUERN_OK;
+  }
+  quern_status status = shape_param(info, k, call, wanted);
+  if (status || *wanted == 0 || *wanted == 1) return status;
+  return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s is %lld, expected 0 or 1", info->name, info->params[k].name, (long long)*wanted);
+}
+
+/* The op that runs for a call of an op. */
+static quern_status find_twin(const quern_op *op, const quern_call *call, const quern_op **runs) {
+  int64_t wanted;
+  quern_status status = wants_twin(op, call, &wanted);
+  *runs = op;
+  if (status || !wanted) return status;
+  *runs = qn_registry_find(op->ctx, row_op(op->builtin)->twin);
+  if (*runs && (*runs)->builtin && qn_row_op_of((*runs)->builtin)) return QUERN_OK;
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: with %s it is the op %s, which is not built here", op->builtin->info.name,
+                        op->builtin->info.params[qn_row_n_shape_params(row_op(op->builtin)) - 1].name, row_op(op->builtin)->twin);
+}
+
 /* Not inlined, so that its stack is free when the op runs. */
 __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                                          const quern_call *call, int needs_data, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
-  const qn_row_op *row = row_op(op->builtin);
+  const quern_op *runs;
   qn_row_operands operands;
   uint8_t promoted, results[QN_MAX_OUTPUTS];
-  quern_status status = qn_row_read_inputs(info, in, needs_data, &operands);
+  quern_status status = find_twin(op, call, &runs);
+  if (status) return status;
+  const qn_row_op *row = row_op(runs->builtin);
+  status = qn_row_read_inputs(info, in, needs_data, &operands);
   if (status || (status = qn_resolve_promoted(op->builtin, operands.dtype, &promoted))) return status;
   if ((status = read_axes(info, row, call, decision->shape_params, &operands))) return status;
+  decision->shape_params[1] |= (runs != op) << 1;
   results_of(op->builtin, promoted, results);
   if ((status = qn_row_read_outputs(info, out, needs_data, results, &operands))) return status;
   const qn_row_program *program = row->programs[promoted];
   if (row->is_reduced && (status = qn_row_check_empty(info, program, &operands))) return status;
-  decision->called = decision->op = op;
+  decision->called = op;
+  decision->op = runs;
   decision->specialised = NULL;
   decision->signature = NULL;
+  if (op->fused) { /* of a spec: its program runs on the CPU, in place of kernels that are not there */
+    if ((status = op->fused->decide(op, operands.dtype, decision))) return status;
+    program = decision->of_kind;
+  }
   decision->param_dtype = 0;
   decision->n_slots = program->n_slots;
   decision->slots = program->slots;
@@ -113,11 +150,17 @@ __attribute__((noinline)) static quern_status decide_row(const quern_op *op, DLT
 /* A run of a plan may not have another shape than was prepared. */
 static quern_status check_run(const qn_decision *decision, const quern_call *call) {
   const quern_op_info *info = &decision->called->builtin->info;
+  int64_t wanted;
+  quern_status met = wants_twin(decision->called, call, &wanted);
+  if (met) return met;
+  if (decision->shape_params[1] >> 1 != wanted)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: the parameter %s was %sgiven when the plan was prepared; prepare another plan",
+                          info->name, info->params[info->n_params - 1].name, wanted ? "not " : "");
   for (int32_t k = 0; k < 1 + row_op(decision->called->builtin)->is_reduced; k++) {
     int64_t given;
     quern_status status = shape_param(info, k, call, &given);
     if (status) return status;
-    if (given != decision->shape_params[k])
+    if (given != (k == 1 ? decision->shape_params[k] & 1 : decision->shape_params[k]))
       return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s is %lld, but the plan was prepared for %lld; prepare another plan", info->name,
                             info->params[k].name, (long long)given, (long long)decision->shape_params[k]);
   }

@@ -2,8 +2,9 @@
  *
  * kind_scan.c: ops whose results combine the elements up to each one along an axis. The parameters give the axis, as a bit, and the shift
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
- * reverse (from the end). The first scans n elements into n of n + 1 results, the second n - 1 into the last of n; reverse negates the
- * strides. So the walk always scans a nest whose first dimension is the axis. */
+ * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
+ * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan, of a nest whose first dimension is the axis.
+ * A second output has the places of the values; -1: before the first. */
 #include "core/kinds/kind_scan.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
 
 #define N_PARAMS 4
+#define MOST 3 /* operands: the input, and up to two outputs */
 #define BLOCK 384   /* elements of a block; a multiple of a segment's 16 */
 #define COLUMNS 256 /* of a tile */
 #define ROWS 64
@@ -34,8 +36,8 @@ typedef struct scan_call {
   const qn_scan *scan;
   int64_t given[N_PARAMS]; /* axes, include_initial, exclusive, reverse */
   int32_t axis;            /* -1: the input has no dimension */
-  qn_tensor tensor[2];
-  int64_t shape[QUERN_MAX_NDIM]; /* of the output */
+  qn_tensor tensor[MOST];
+  int64_t shape[QUERN_MAX_NDIM]; /* of the outputs */
 } scan_call;
 
 static const qn_scan_op *scan_op(const quern_op *op) { return op->builtin->of_kind; }
@@ -85,23 +87,30 @@ static quern_status read_input(const quern_op *op, DLTensor *const *in, const qu
   return QUERN_OK;
 }
 
+static uint8_t result_dtype(const qn_builtin *builtin, uint8_t dtype, int32_t k) {
+  return builtin->results[k] != QN_DTYPE_NONE ? builtin->results[k] : ((const qn_scan_op *)builtin->of_kind)->results[dtype];
+}
+
 static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *given) {
   scan_call call;
   quern_status status = read_input(op, in, given, 0, &call);
   if (status) return status;
-  const qn_dtype_info *dtype = &qn_dtype_infos[call.op->results[call.tensor[0].dtype]];
-  out->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
-  out->device = call.tensor[0].device;
-  out->ndim = call.tensor[0].ndim;
-  memcpy(out->shape, call.shape, (size_t)out->ndim * sizeof out->shape[0]);
+  for (int32_t k = 0; k < op->builtin->info.n_out; k++) {
+    quern_shape *result = qn_shape_at(out, k);
+    const qn_dtype_info *dtype = &qn_dtype_infos[result_dtype(op->builtin, call.tensor[0].dtype, k)];
+    result->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
+    result->device = call.tensor[0].device;
+    result->ndim = call.tensor[0].ndim;
+    memcpy(result->shape, call.shape, (size_t)result->ndim * sizeof result->shape[0]);
+  }
   return QUERN_OK;
 }
 
 static quern_status infer_scan(const quern_op *op, DLTensor *const *in, quern_shape *out) { return measure_scan(op, in, out, NULL); }
 
 static quern_status scan_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
-  (void)k, (void)chosen;
-  *dtype = ((const qn_scan_op *)builtin->of_kind)->results[in_dtypes[0]];
+  (void)chosen;
+  *dtype = result_dtype(builtin, in_dtypes[0], k);
   return QUERN_OK;
 }
 
@@ -129,11 +138,31 @@ static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, i
 
 static quern_status check_apart(const quern_op_info *info, const scan_call *call, qn_decision *decision) {
   qn_nest in, out;
-  const uint8_t sizes[2] = {call->tensor[0].size, call->tensor[1].size};
-  if (!is_shifted(call)) return qn_tensor_check_overlap(info->name, info->args, &decision->nest, 1, decision->sizes);
-  qn_tensor_normalise(call->tensor[0].ndim, call->tensor[0].shape, 0, NULL, 1, &call->tensor[0], &in);
-  qn_tensor_normalise(call->tensor[1].ndim, call->tensor[1].shape, 0, NULL, 1, &call->tensor[1], &out);
-  return qn_tensor_check_apart(info->name, info->args, &in, &out, sizes);
+  if (!is_shifted(call)) return qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);
+  /* Each output beside what comes before it. */
+  for (int32_t k = 1; k <= info->n_out; k++) {
+    const qn_tensor *tensor = &call->tensor[k];
+    qn_tensor_normalise(call->tensor[0].ndim, call->tensor[0].shape, 0, NULL, 1, &call->tensor[0], &in);
+    qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, &out);
+    const uint8_t sizes[2] = {call->tensor[0].size, tensor->size};
+    const quern_arg_info args[2] = {info->args[0], info->args[k]};
+    quern_status status = qn_tensor_check_apart(info->name, args, &in, &out, sizes);
+    if (status) return status;
+  }
+  if (info->n_out == 1) return QUERN_OK;
+  qn_tensor_normalise(call->tensor[1].ndim, call->tensor[1].shape, 0, NULL, 2, &call->tensor[1], &out);
+  const qn_overlap met = qn_tensor_meet(&out, 1, decision->sizes[2], &out, 0, decision->sizes[1]);
+  return met == QN_OVERLAP_NO ? QUERN_OK : qn_tensor_refuse_overlap(info->name, info->args, 1, 2, 1, met, "");
+}
+
+/* What a device stores before the results, or behind them. */
+static void set_initial(const scan_call *call, int64_t offset, qn_decision *decision) {
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
+  uint64_t bits[2];
+  qn_params_number(&scalar, call->tensor[1].dtype, bits);
+  decision->initial[0] = (uint64_t)is_shifted(call);
+  decision->initial[1] = bits[0];
+  decision->initial[2] = (uint64_t)offset;
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
@@ -143,48 +172,66 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   quern_status status = read_input(op, in, given, needs_data, call);
   if (status) return status;
   const int32_t ndim = call->tensor[0].ndim;
-  if ((status = qn_tensor_read(out[0], info->name, &info->args[1], 0, needs_data, &call->tensor[1]))) return status;
-  if ((status = qn_resolve_stored(info, 0, call->op->results[call->tensor[0].dtype], call->tensor[1].dtype))) return status;
-  if ((status = qn_tensor_check_shape(info->name, &info->args[1], 0, &call->tensor[1], ndim, call->shape))) return status;
-  if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, 1, call->tensor + 1, &decision->device))) return status;
-  if (decision->device.device_type != kDLCPU)
+  for (int32_t k = 0; k < info->n_out; k++) {
+    qn_tensor *tensor = &call->tensor[1 + k];
+    if ((status = qn_tensor_read(out[k], info->name, &info->args[1 + k], k, needs_data, tensor))) return status;
+    if ((status = qn_resolve_stored(info, k, result_dtype(op->builtin, call->tensor[0].dtype, k), tensor->dtype))) return status;
+    if ((status = qn_tensor_check_shape(info->name, &info->args[1 + k], k, tensor, ndim, call->shape))) return status;
+  }
+  if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
+    return status;
+  const int is_here = decision->device.device_type == kDLCPU;
+  if (!is_here && (info->n_out > 1 || op->fused || call->scan->by)) /* places, and scans of specs */
     return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
                           qn_device_text(decision->device, text));
-  if ((status = qn_cpu_check(info))) return status;
+  if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
+  if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
-  int64_t shape[2][QUERN_MAX_NDIM], strides[2][QUERN_MAX_NDIM];
+  int64_t shape[MOST][QUERN_MAX_NDIM], strides[MOST][QUERN_MAX_NDIM];
   const int64_t n = call->tensor[0].shape[call->axis], extent = call->given[2] && n ? n - 1 : n;
   const int is_reverse = (int)call->given[3];
   const int64_t skipped = is_shifted(call) ? 1 : 0;
   /* From the end, the element left out is the first one, and the initial result the last one. */
-  const qn_tensor read = shifted(&call->tensor[0], call->axis, 0, extent, 0, shape[0], strides[0]);
-  qn_tensor walked[2] = {read, shifted(&call->tensor[1], call->axis, skipped, extent, 0, shape[1], strides[1])};
-  if (is_reverse) {
-    walked[0] = shifted(&call->tensor[0], call->axis, 0, n, 1, shape[0], strides[0]);
-    walked[1] = shifted(&call->tensor[1], call->axis, 0, call->shape[call->axis], 1, shape[1], strides[1]);
-    if (extent) walked[1].ref = qn_ref_move(walked[1].ref, skipped * strides[1][call->axis] * walked[1].size);
-    shape[0][call->axis] = shape[1][call->axis] = extent;
+  qn_tensor walked[MOST];
+  walked[0] = shifted(&call->tensor[0], call->axis, 0, is_reverse ? n : extent, is_reverse, shape[0], strides[0]);
+  for (int32_t k = 1; k <= info->n_out; k++) {
+    if (!is_reverse) {
+      walked[k] = shifted(&call->tensor[k], call->axis, skipped, extent, 0, shape[k], strides[k]);
+      continue;
+    }
+    walked[k] = shifted(&call->tensor[k], call->axis, 0, call->shape[call->axis], 1, shape[k], strides[k]);
+    if (extent) walked[k].ref = qn_ref_move(walked[k].ref, skipped * strides[k][call->axis] * walked[k].size);
+    shape[k][call->axis] = extent;
   }
+  shape[0][call->axis] = extent;
   decision->called = decision->op = op;
-  decision->backend = &scan_cpu;
+  if (is_here) decision->backend = &scan_cpu;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
   decision->n_slots = 0;
   decision->slots = NULL;
   decision->n_in = 1;
-  decision->n_operands = 2;
+  decision->n_operands = 1 + info->n_out;
   decision->of_kind = call->scan;
   decision->shape_params[0] = call->given[0];
   decision->shape_params[1] = call->given[1] | call->given[2] << 1 | call->given[3] << 2;
-  for (int32_t k = 0; k < 2; k++) {
+  decision->shape_params[2] = is_reverse ? n - 1 : -1;
+  for (int32_t k = 0; k < decision->n_operands; k++) {
     decision->dtypes[k] = call->tensor[k].dtype;
     decision->sizes[k] = call->tensor[k].size;
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  qn_row_normalise(ndim, shape[0], 1u << call->axis, 0, 1, &walked[0], 1, &walked[1], &decision->nest, &decision->count);
-  if (!call->tensor[0].ref.base || !call->tensor[1].ref.base) return QUERN_OK;
+  /* A device has rows to store the results of no elements in. */
+  const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
+  qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
+  decision->nest.has_handles = decision->backend->has_handles;
+  set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
+  const uint8_t dtypes[2] = {decision->dtypes[0], decision->dtypes[1]};
+  if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, dtypes, decision))) return status;
+  for (int32_t k = 0; k < decision->n_operands; k++)
+    if (!call->tensor[k].ref.base) return QUERN_OK;
   return check_apart(info, call, decision);
 }
 
@@ -193,7 +240,8 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
                                                           const quern_call *given, int needs_data, qn_decision *decision) {
   scan_call call;
   quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
-  if (status == QUERN_OK && is_shifted(&call) && call.tensor[1].n_elements) decision->nest.n_elements = 1; /* there is something to do */
+  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements)
+    decision->nest.n_elements = 1; /* there is something to do */
   return status;
 }
 
@@ -214,7 +262,7 @@ typedef struct scan_run {
   qn_row_job job; /* for row_load.h */
   const qn_ref *ref;
   uint8_t by_columns, is_direct;
-  int64_t tile, along, n_tiles;
+  int64_t tile, along, n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
   int32_t n_slices;
 } scan_run;
 
@@ -222,11 +270,12 @@ static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at
 
 static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
   const qn_nest *nest = run->job.nest;
-  const int64_t size = qn_dtype_infos[run->scan->dtype].size, from = 0;
+  const int64_t size = qn_dtype_infos[run->scan->dtype].size;
+  const qn_scan_place place = {0, NULL};
   _Alignas(64) char carries[4 * COLUMNS * 8];
   char *const at[3] = {ptr[0], carries, ptr[1]};
   const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
-  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &from);
+  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
 }
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
@@ -235,8 +284,9 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const uint8_t dtype = run->scan->dtype;
   const int64_t size = qn_dtype_infos[dtype].size, first = nest->n_reduced;
   qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
-  _Alignas(64) char carries[3 * ROWS * 8], scratch[4][BLOCK * 8];
-  int64_t step[2] = {nest->rank > first ? nest->stride[0][first] : 0, nest->rank > first ? nest->stride[1][first] : 0};
+  _Alignas(64) char carries[3 * ROWS * 8], found[2][ROWS * 8], scratch[4][BLOCK * 8];
+  int64_t step[MOST] = {0};
+  for (int32_t k = 0; k < nest->n_operands && nest->rank > first; k++) step[k] = nest->stride[k][first];
   for (int64_t from = 0; from < job->row;) {
     int64_t count = run->is_direct ? job->row : BLOCK / rows / QN_ROW_LANES * QN_ROW_LANES;
     if (count > job->row - from) count = job->row - from;
@@ -250,7 +300,16 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
       qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
     }
     const int64_t n[3] = {count, rows, 0};
-    kernel(at, (const int64_t(*)[2])stride, n, &from);
+    if (run->scan->places) {
+      const int64_t places[2] = {from, run->turn};
+      char *const of[4] = {scratch[0], found[0], found[1], scratch[1]};
+      const int64_t along[4][2] = {{size, count * size}, {size, size}, {8, 8}, {8, count * 8}};
+      const qn_row_part to = {ptr[2], step[2], from, count, rows};
+      qn_job_kernel(run->scan->places, NULL)(of, along, n, places);
+      qn_row_store(job, 2, QN_I64, &to, scratch[1], scratch[3]);
+    }
+    const qn_scan_place place = {from, run->scan->by};
+    kernel(at, (const int64_t(*)[2])stride, n, &place);
     if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
     from += count;
   }
@@ -263,14 +322,14 @@ static void scan_slice(void *arg, int64_t i) {
   const int64_t n = nest->rank > first ? nest->n[first] : 1, end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     const int64_t begin = tile % run->along * run->tile, count = n - begin < run->tile ? n - begin : run->tile;
-    char *ptr[2];
-    for (int32_t k = 0; k < 2; k++) {
+    char *ptr[MOST];
+    for (int32_t k = 0; k < nest->n_operands; k++) {
       ptr[k] = qn_ref_address(run->ref[k]);
       if (nest->rank > first) ptr[k] = scan_moved(ptr[k], begin * nest->stride[k][first]);
     }
     int64_t rest = tile / run->along;
     for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
-      for (int32_t k = 0; k < 2; k++) ptr[k] = scan_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
+      for (int32_t k = 0; k < nest->n_operands; k++) ptr[k] = scan_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
     (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, count);
   }
 }
@@ -282,10 +341,11 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
   const int64_t n = nest->rank > first ? nest->n[first] : 1;
-  int is_direct = 1, by_columns = nest->rank > first && nest->n_joined == 1, is_same = 1;
-  *run = (scan_run){.scan = scan};
-  run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
-  for (int32_t k = 0; k < 2; k++) {
+  int is_direct = !scan->places, by_columns = !scan->places && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
+  *run = (scan_run){.scan = scan, .turn = decision->shape_params[2]};
+  if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
+  run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = nest->n_operands - 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
+  for (int32_t k = 0; k < nest->n_operands; k++) {
     run->job.dtype[k] = decision->dtypes[k];
     run->job.size[k] = qn_dtype_infos[decision->dtypes[k]].size;
     run->job.direct[k] = nest->n_joined == 0 || nest->stride[k][0] == run->job.size[k];
@@ -323,10 +383,10 @@ static void run_scan(const qn_decision *decision, const qn_ref *ref) {
   }
 }
 
-/* Writes the result of no elements where it is: at the first place along the axis, from the end at the last. */
-static void write_initial(const scan_call *call) {
-  const qn_tensor *out = &call->tensor[1];
-  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
+/* Writes the result of no elements to output k where it is: at the first place along the axis, from the end at the last. */
+static void write_initial(const scan_call *call, int32_t k) {
+  const qn_tensor *out = &call->tensor[1 + k];
+  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {k ? -1 : call->op->initial, 0}}};
   uint64_t bits[2];
   int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM], step = out->size;
   for (int32_t d = out->ndim - 1; d >= 0; d--) {
@@ -361,8 +421,9 @@ static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor 
   qn_decision decision;
   quern_status status = decide_call(op, in, out, given, 1, &call, &decision);
   if (status || call.tensor[1].n_elements == 0) return status;
+  if (decision.backend != &scan_cpu) return decision.backend->call(&decision, given);
   const qn_float_env was = qn_float_env_enter();
-  if (is_shifted(&call)) write_initial(&call);
+  for (int32_t k = 0; k < op->builtin->info.n_out && is_shifted(&call); k++) write_initial(&call, k);
   if (decision.nest.n_elements) run_scan(&decision, decision.nest.ref);
   qn_float_env_leave(was);
   return QUERN_OK;
@@ -395,6 +456,15 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     return QUERN_OK;
   }
   plan_scan(decision, &run);
+  const qn_row_steps *steps = run.scan->by ? run.scan->by->steps : NULL;
+  if (steps) {
+    char reason[256];
+    const char *tier = steps->tier(steps, reason);
+    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
+    steps->explain(steps, buf);
+    qn_strbuf_add(buf, "threads: %d\n", slices_of(&run, slices));
+    return QUERN_OK;
+  }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
                 run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
                 (run.by_columns ? run.scan->columns : run.scan->rows)->name, slices_of(&run, slices));
@@ -405,11 +475,11 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
                                  qn_strbuf *buf) {
   qn_decision decision;
   quern_status status = decide_scan(op, in, out, given, 0, &decision);
-  return status ? status : scan_explain(&decision, given, buf);
+  return status ? status : decision.backend->explain(&decision, given, buf);
 }
 
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

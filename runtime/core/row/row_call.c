@@ -65,31 +65,22 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
   }
   for (int32_t i = 0; i < program->n_stages && empty >= 0; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
-      if (!program->stages[i].reduces[r].by->has_empty)
+      if (!program->stages[i].reduces[r].by->has_empty && !program->stages[i].reduces[r].takes_none)
         return qn_status_fail(QUERN_E_ARGUMENT, "%s: axis %d has no elements, and %s of none is not defined", info->name, empty,
                               program->stages[i].reduces[r].by->name);
   return QUERN_OK;
 }
 
-/* Chooses the device and its backend; other devices than the CPU run ops with kernels of their own, not expressions. */
+/* Chooses the device and its backend. */
 static quern_status check_row_device(const quern_op_info *info, const qn_row_operands *operands, qn_decision *decision) {
-  char text[QN_DEVICE_CHARS];
-  const quern_op *op = decision->called;
+  const quern_op *op = decision->op;
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;
-  if (decision->device.device_type != kDLCPU && qn_kind_of(op)->has_rows) {
-    if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
-    if ((status = qn_decide_check_backend(info, decision))) return status;
-    return decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
-  }
-  if (decision->device.device_type != kDLCPU)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
-  decision->backend = qn_row_backend;
-  return QUERN_OK;
+  if (decision->device.device_type == kDLCPU) decision->backend = qn_row_backend;
+  return op->builtin && !op->fused && decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
 }
 
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
@@ -109,6 +100,9 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
   qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,
                    operands->tensor + info->n_in, &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
+  if (decision->device.device_type != kDLCPU && decision->nest.n_reduced * decision->n_operands > QN_ROW_STRIDES)
+    return qn_status_fail(QUERN_E_LIMIT, "%s: %d operands and %d axes that cannot be merged are more than a kernel's arguments hold",
+                          info->name, decision->n_operands, decision->nest.n_reduced);
   for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;

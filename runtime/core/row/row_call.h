@@ -18,8 +18,8 @@ typedef struct qn_row_operands {
   int32_t ndim;
   uint8_t has_data;  /* no data pointer is NULL */
   uint32_t axes;     /* bit d: dimension d of the inputs' broadcast shape is reduced */
-  uint32_t reduced;  /* bit k: output k is a value of the row */
-  uint32_t keepdims; /* bit k: and keeps the reduced dimensions, as 1 */
+  uint32_t reduced;  /* bit k: output k has one value for each row */
+  uint32_t keepdims; /* bit k: output k keeps the reduced dimensions, with extent 1 */
   int64_t shape[QUERN_MAX_NDIM];
 } qn_row_operands;
 
@@ -33,7 +33,7 @@ quern_status qn_row_read_outputs(const quern_op_info *info, DLTensor *const *out
 /* The shapes of the outputs, as quern_op_measure gives them. */
 quern_status qn_row_measure(const quern_op_info *info, const qn_row_operands *operands, const uint8_t *results, quern_shape *out);
 
-/* Refuses a row of no elements for reductions without a result for it, unless there is no row. */
+/* Refuses rows without elements if a reduction of the program has no result for them. Without any row there is no error. */
 quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands);
 
 /* Sets the rest of a decision from operands that have been read, with the parameters of `call`. `called` and `op`, the slots and the
@@ -41,7 +41,7 @@ quern_status qn_row_check_empty(const quern_op_info *info, const qn_row_program 
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
                            const quern_call *call, qn_decision *decision);
 
-/* As qn_kind.bind: the number of elements of a row, behind the parameters. */
+/* The function qn_kind.bind: adds the number of elements of a row to the parameters. */
 void qn_row_bind(const qn_decision *decision, qn_params *params);
 
 #endif

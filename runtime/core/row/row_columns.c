@@ -2,10 +2,10 @@
  *
  * row_columns.c: see row_columns.h.
  *
- * A tile's columns are reduced lane by lane: a run of a lane is 16 rows that lie 16 rows apart. Rows that lie one behind the other and
- * are narrow: 2, 4, 8 or 16 of them are one row, which is a group of as many lanes for each column. FOLD: no dimension that is kept is
- * contiguous, but the outermost further axis is: its elements are the columns of a tile, and each lane's are then combined by the
- * tree over this axis. */
+ * The columns of a tile are reduced together, lane by lane: the elements of a lane's run are in 16 rows, every 16th of a chunk. Narrow
+ * rows without gaps between them are read 2, 4, 8 or 16 at a time as one row, which then has as many lanes of each column. FOLD: no
+ * kept dimension is contiguous, but the outermost further axis is. The columns of a tile are then the indices of this axis, and at the end
+ * each lane's columns are combined by the tree over it. */
 #include "core/row/row_columns.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t ste
   kernel(ptr, stride, extent, &is_begun);
 }
 
-/* `rows` rows of `columns` columns, `step` bytes apart, combined one after the other. */
+/* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. */
 static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to) {
   const qn_row_job *job = run->frame->job;
   const uint8_t size = run->stack.size, in_size = qn_dtype_infos[run->in_dtype].size;
@@ -67,7 +67,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
   }
 }
 
-/* Walks the further axes [n_joined, last) from index to index: joins what is complete. Returns 0 after the last. */
+/* Steps to the next index of the further axes [n_joined, last) and joins the nodes that are complete. Returns 0 after the last index. */
 static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t there) {
   const qn_nest *nest = run->frame->job->nest;
   for (int32_t d = nest->n_joined; d < last; d++) {
@@ -82,7 +82,7 @@ static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t t
 
 /* ---- Lanes ---- */
 
-/* Pushes the node of the chunk of n rows at `from`, of lanes [first, first + lanes). Returns how many of its accumulators are there. */
+/* Pushes the node of a chunk: of n rows at `from`, lanes [first, first + lanes). Returns the number of accumulators it has. */
 static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first, int64_t lanes) {
   const int64_t width = lanes * run->n_columns, rest = n % QN_ROW_LANES - first, step = QN_ROW_LANES * run->step;
   const int64_t whole = n / QN_ROW_LANES + (rest >= lanes), there = rest > 0 && rest < lanes ? rest * run->n_columns : 0;
@@ -95,7 +95,7 @@ static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first,
       combine_rows(run, tail, 0, 1, there, node + run->stack.bytes);
       tail = node + run->stack.bytes;
     }
-    qn_row_both(run->stack.both, run->stack.size, node, tail, node, there);
+    qn_row_both(run->stack.both, NULL, run->stack.size, node, tail, node, there);
   } else if (there) {
     combine_rows(run, from, 0, 1, there, node);
   }
@@ -119,7 +119,7 @@ static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lan
   } while (next_segment(run, last, index, there));
 }
 
-/* Pushes the groups of lanes g, g + step, g + 2 step ... combined. */
+/* Pushes one node: the groups of lanes `group`, group + step, group + 2 step ... combined. */
 static void push_groups(column_run *run, int64_t group, int64_t step) {
   const qn_row_job *job = run->frame->job;
   const int64_t lanes = job->lanes, right = job->row - (group + step) * lanes;
@@ -133,19 +133,19 @@ static void push_groups(column_run *run, int64_t group, int64_t step) {
   qn_row_join(&run->stack, least(right, lanes) * run->n_columns);
 }
 
-/* The lanes of each of n_columns columns combined, at the node. */
+/* Combines the lanes of each of n_columns columns; the results are at the beginning of the node. */
 static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int64_t n_columns) {
   for (int64_t half = QN_ROW_LANES / 2; half; half /= 2) {
     const int64_t pairs = least(half, lanes - half);
     if (pairs <= 0) continue;
-    qn_row_both(both, size, node, node + half * n_columns * size, node, pairs * n_columns);
+    qn_row_both(both, NULL, size, node, node + half * n_columns * size, node, pairs * n_columns);
     lanes = half;
   }
 }
 
 /* ---- A contiguous further axis ---- */
 
-/* n accumulators combined by the aligned binary tree, in place; room: for as many. */
+/* Combines n accumulators by the aligned binary tree, in place. room: for n accumulators. */
 static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *room) {
   qn_kernel *gather = qn_job_kernel(qn_packs.gather[__builtin_ctz(size)], NULL);
   for (; n > 1; n = (n + 1) / 2) {
@@ -156,7 +156,7 @@ static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *r
       gather(ptr, stride, extent, NULL);
     }
     if (n & 1) memmove(values + half * size, values + (n - 1) * size, size);
-    qn_row_both(both, size, room, odd, values, half);
+    qn_row_both(both, NULL, size, room, odd, values, half);
   }
 }
 

@@ -8,17 +8,28 @@
 #include "core/row/row_call.h"
 #include "core/row/row_engine.h"
 
-static quern_status plan_rows(const qn_decision *decision, qn_row_job *job) {
-  return qn_row_plan(decision->of_kind, decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
+static const qn_row_program *program_of(const qn_decision *decision, const qn_params *params) {
+  const qn_row_program *program = decision->of_kind;
+  return program->special && params->slot[0] == program->special_of ? program->special : program;
+}
+
+static quern_status plan_rows(const qn_decision *decision, const qn_params *params, qn_row_job *job) {
+  return qn_row_plan(program_of(decision, params), decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
 }
 
 static void run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
-  qn_row_run(job, ref, params, job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL);
+  qn_slices *const slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
+  if (job->program == decision->of_kind) {
+    qn_row_run(job, ref, params, slices);
+    return;
+  }
+  const qn_params none = {.slot = {(uint64_t)decision->count}};
+  qn_row_run(job, ref, &none, slices);
 }
 
 static quern_status row_call(const qn_decision *decision, const quern_call *call) {
   qn_row_job job;
-  quern_status status = plan_rows(decision, &job);
+  quern_status status = plan_rows(decision, &decision->params, &job);
   (void)call;
   if (status == QUERN_OK) run_rows(decision, &job, decision->nest.ref, &decision->params);
   return status;
@@ -28,7 +39,7 @@ static quern_status row_prepare(const qn_decision *decision, const quern_call *c
   qn_row_job *job = malloc(sizeof *job);
   (void)call;
   if (!job) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
-  quern_status status = plan_rows(decision, job);
+  quern_status status = plan_rows(decision, &decision->params, job);
   if (status) {
     free(job);
     return status;
@@ -39,49 +50,83 @@ static quern_status row_prepare(const qn_decision *decision, const quern_call *c
 
 static quern_status row_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
                                const quern_call *call) {
+  const qn_row_job *job = (const qn_row_job *)prepared;
+  qn_row_job again;
   (void)call;
-  run_rows(decision, (const qn_row_job *)prepared, ref, params);
+  if (job->program != program_of(decision, params)) { /* parameters other than those prepared */
+    quern_status status = plan_rows(decision, params, &again);
+    if (status) return status;
+    job = &again;
+  }
+  run_rows(decision, job, ref, params);
   return QUERN_OK;
 }
 
 static const char *const path_words[] = {"rows as a whole", "rows in blocks", "columns"};
+
+/* Whether a stage runs: of the last two one is in place of the other. */
+static int is_run(const qn_row_program *program, const qn_row_job *job, int32_t i) {
+  if (!program->kept || i + 2 < program->n_stages) return 1;
+  return program->stages[i].is_again ? !job->is_kept : job->is_kept != 0;
+}
+
+/* What a pass computes: its kernel or steps, and what it reduces to values of a row. */
+static void explain_pass(const qn_row_program *program, const qn_row_job *job, int32_t i, qn_strbuf *buf) {
+  static const char *const kept[] = {"computed again", "in the output", "in a block"};
+  const qn_row_stage *stage = &program->stages[i];
+  qn_strbuf_add(buf, "over: %s\n", stage->is_row ? "values of rows" : "elements");
+  if (stage->steps)
+    stage->steps->explain(stage->steps, buf);
+  else if (stage->variant)
+    qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const qn_reducer *by = stage->reduces[r].by;
+    qn_strbuf_add(buf, "reduces: %s %s\n", by->name, qn_dtype_infos[by->dtype].name);
+    if (by->steps)
+      by->steps->explain(by->steps, buf);
+    else
+      qn_strbuf_add(buf, "variant: %s\n", by->inner->name);
+  }
+  for (int32_t k = stage->n_in; k < stage->n_in + stage->n_out && program->kept; k++)
+    if (stage->values[k] == program->kept) qn_strbuf_add(buf, "kept: %s\n", kept[job->is_kept]);
+}
 
 /* The tier is the interpreter's as long as one stage is interpreted. */
 static void explain_tier(const qn_row_program *program, const char *path, qn_strbuf *buf) {
   const char *tier = "built";
   char reason[256] = "";
   for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_steps *steps = program->stages[i].steps;
-    if (!steps) continue;
-    tier = steps->tier(steps, reason);
+    const qn_row_stage *stage = &program->stages[i];
+    for (int32_t r = -1; r < stage->n_reduces && tier[0]; r++) {
+      const qn_row_steps *steps = r < 0 ? stage->steps : stage->reduces[r].by->steps;
+      if (steps) tier = steps->tier(steps, reason);
+    }
     if (!tier[0]) break;
   }
   if (reason[0])
     qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
   else
     qn_strbuf_add(buf, "tier: %s\nreason: built kernels reduce %s\n", tier, path);
-  qn_strbuf_add(buf, "passes: %d\n", program->n_stages);
 }
 
 static quern_status row_explain(const qn_decision *decision, const quern_call *call, qn_strbuf *buf) {
-  const qn_row_program *program = decision->of_kind;
+  const qn_row_program *program = program_of(decision, &decision->params);
   qn_row_job job;
   (void)call;
   if (decision->nest.n_elements == 0) {
     qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
     return QUERN_OK;
   }
-  quern_status status = plan_rows(decision, &job);
+  quern_status status = plan_rows(decision, &decision->params, &job);
   if (status) return status;
   explain_tier(program, path_words[job.path], buf);
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_stage *stage = &program->stages[i];
-    qn_strbuf_add(buf, "pass: %d\n", i + 1);
-    if (stage->steps)
-      stage->steps->explain(stage->steps, buf);
-    else if (stage->variant)
-      qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
-    for (int32_t r = 0; r < stage->n_reduces; r++) qn_strbuf_add(buf, "variant: %s\n", stage->reduces[r].by->inner->name);
+  int32_t n_passes = 0;
+  for (int32_t i = 0; i < program->n_stages; i++) n_passes += is_run(program, &job, i);
+  qn_strbuf_add(buf, "passes: %d\npath: %s\n", n_passes, path_words[job.path]);
+  for (int32_t i = 0, pass = 1; i < program->n_stages; i++) {
+    if (!is_run(program, &job, i)) continue;
+    qn_strbuf_add(buf, "pass: %d\n", pass++);
+    explain_pass(program, &job, i, buf);
   }
   qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&job, qn_registry_slices(decision->op)));
   return QUERN_OK;

@@ -26,9 +26,9 @@ static int is_skipped(const qn_row_job *job, int32_t i) {
 
 /* ---- A stage of elements ---- */
 
-/* A part of the rows of a tile: elements [first, first + count), offset: of each operand to the segment in its row. */
+/* The elements [first, first + count) of one segment, in each row of a tile. */
 typedef struct stage_part {
-  const int64_t *offset; /* bytes, [operands]; NULL: 0 */
+  const int64_t *offset; /* [operands], in bytes: from a row's beginning to the segment; NULL: 0 */
   int64_t first, count;
   int64_t place; /* of the segment's first element in the row */
 } stage_part;
@@ -67,7 +67,7 @@ static value_place output_place(row_frame *frame, int32_t k, uint8_t dtype, cons
   return (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
 }
 
-/* is_forced: `from` is a block although the output lies as one. */
+/* Stores a block in the output. If the output is direct, the results are there already, unless is_forced: then `from` is a block, too. */
 static void store_part(row_frame *frame, int32_t k, uint8_t dtype, value_place from, const stage_part *part, int is_forced) {
   const qn_row_job *job = frame->job;
   const qn_row_part rows = part_of(frame, k, part);
@@ -90,12 +90,13 @@ static void run_steps(row_frame *frame, const qn_row_stage *stage, char *const *
   frame->top = before;
 }
 
-/* Whether a stage may write its output number `index` where it lies: interpreted steps may read inputs after that. */
+/* Whether a stage may write output `index` straight to the tensor, which may also be an input. Interpreted steps may not if they read
+ * inputs after that. */
 static int is_written_last(const qn_row_job *job, int32_t at, int32_t index) {
   return job->kernel[at] || job->program->stages[at].steps->in_place >> index & 1;
 }
 
-/* Runs the kernel of a stage of elements over a portion of a part, which begins at element `begin` of the temporaries. */
+/* Runs the kernel of a stage of elements over a portion of a part; element `begin` of the temporaries is the portion's first one. */
 static void compute_portion(row_frame *frame, int32_t at, const stage_part *part, int64_t begin) {
   const qn_row_job *job = frame->job;
   const qn_row_program *program = job->program;
@@ -166,7 +167,7 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
-/* The elements that a reduction reads, after the stage's kernel: of each part. */
+/* Where a reduction reads its elements, after the stage's kernel has run: a place for each part of the state. */
 static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
   if (frame->job->narrow[reduction]) {
     const qn_row_part rows = part_of(frame, reduce->from, part);
@@ -186,20 +187,22 @@ static qn_kernel *elements_kernel(const qn_row_job *job, int32_t reduction) {
   return job->narrow[reduction] ? job->narrow[reduction] : job->inner[reduction];
 }
 
-/* from, to: of each part. */
+/* Runs the kernel that reduces contiguous rows. from, to: a place for each part of the state. */
 static void run_inner(qn_kernel *kernel, const qn_reducer *by, const value_place *from, int64_t count, int64_t rows, char *const *to,
-                      int64_t is_whole) {
+                      int64_t is_whole) { /* of several rows: nodes of one part */
   char *ptr[2 * QN_ROW_MAX_PARTS];
   int64_t stride[2 * QN_ROW_MAX_PARTS][2];
   const int64_t extent[3] = {count, rows, 0};
+  const qn_row_reducing params = {is_whole, by};
   for (int32_t p = 0, n = by->n_parts; p < n; p++) {
     const uint8_t size = qn_dtype_infos[qn_reducer_dtype(by, p)].size;
     ptr[p] = from[p].ptr;
     ptr[n + p] = to[p];
-    stride[p][0] = stride[n + p][0] = stride[n + p][1] = size;
+    stride[p][0] = stride[n + p][0] = size;
+    stride[n + p][1] = is_whole ? size : QN_ROW_LANES * size;
     stride[p][1] = from[p].step;
   }
-  kernel(ptr, (const int64_t(*)[2])stride, extent, &is_whole);
+  kernel(ptr, (const int64_t(*)[2])stride, extent, &params);
 }
 
 static int64_t node_bytes(const qn_reducer *by) {
@@ -257,7 +260,7 @@ static void run_whole(row_frame *frame) {
       const qn_row_reduce *reduce = &stage->reduces[r];
       value_place from[QN_ROW_MAX_PARTS];
       reduced_places(frame, reduction, reduce, &part, from);
-      if (reduce->by->n_parts == 1 && !job->narrow[reduction] && qn_row_are_short(job))
+      if (reduce->by->n_parts == 1 && !reduce->by->steps && !job->narrow[reduction] && qn_row_are_short(job))
         qn_row_reduce_short(frame, reduce->by, job->both[reduction], from[0], frame->row_value[reduce->to]);
       else
         run_inner(elements_kernel(job, reduction), reduce->by, from, job->row, frame->rows, &frame->row_value[reduce->to], 1);
@@ -279,9 +282,19 @@ static row_range whole_row(const qn_row_job *job) {
   return (row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
 }
 
-/* The node of elements [range.begin, range.end) of a segment, the joined axes at one index of the further ones, becomes the top of each
- * reduction's stack. */
-static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
+/* Whether the new top node of a stage's only reduction decides the result; then it becomes the only node. there: its accumulators. */
+static int is_decided(const qn_row_stage *stage, node_stack *stack, int64_t there) {
+  const qn_reducer *by = stack->by;
+  if (!by->has_absorbing || stage->n_reduces > 1) return 0;
+  if (!memchr(stack->nodes + (stack->n - 1) * stack->bytes, by->absorbing, (size_t)there)) return 0;
+  memset(stack->nodes, by->absorbing, (size_t)stack->bytes);
+  stack->n = 1;
+  return 1;
+}
+
+/* Reduces elements [range.begin, range.end) of a segment. Their node becomes the top of each reduction's stack. A segment is the joined
+ * axes at one index of the further axes. Returns whether the node decides the result. */
+static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stacks, const int64_t *offset, int64_t place,
                         row_range range) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
@@ -297,17 +310,22 @@ static void run_segment(row_frame *frame, int32_t at, int32_t first_reduction, n
       char *node[QN_ROW_MAX_PARTS];
       qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
       reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
-      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, 1, node, 0);
-      qn_row_settle(stack, b, n_blocks, lanes_of(part.count));
+      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, frame->rows, node, 0);
+      if (frame->rows == 1 && is_decided(stage, stack, lanes_of(part.count))) {
+        frame->top = before;
+        return 1;
+      }
+      qn_row_settle(stack, b, n_blocks, lanes_of(part.count) * frame->rows);
     }
     frame->top = before;
   }
+  return 0;
 }
 
-/* Segments along the first further axis that are reduced by one call, a power of two. */
+/* The segments along the first further axis that one call reduces: a power of two. */
 #define BATCH 16
 
-/* Whether all reductions of a stage read tensors as they lie: then segments may be reduced together. */
+/* Whether a stage has one reduction that reads a tensor directly: then several segments may be reduced by one call. */
 static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction) {
   const qn_row_stage *stage = &job->program->stages[at];
   if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 0;
@@ -316,37 +334,38 @@ static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction)
   return job->narrow[first_reduction] || qn_row_is_direct(job, reduce->from, reduce->by->dtype);
 }
 
-/* The node of `count` segments, up to BATCH of them, from one on whose index is a multiple of BATCH, becomes the top of the stack. */
+/* Reduces `count` segments, at most BATCH. Their node becomes the top of the stack. The first one's index is a multiple of BATCH. */
 static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stack, const int64_t *offset, int64_t count) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
   const int32_t k = job->program->stages[at].reduces[0].from;
-  const int64_t size = qn_dtype_infos[stack->by->dtype].size, is_whole = 0;
+  const int64_t size = qn_dtype_infos[stack->by->dtype].size;
+  const qn_row_reducing params = {0, stack->by};
   char *const before = frame->top, *nodes = qn_row_take(frame, BATCH * stack->bytes);
   char *const ptr[2] = {qn_row_moved(frame->ptr[k], offset[k]), nodes};
   const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
-  elements_kernel(job, first_reduction)(ptr, stride, extent, &is_whole);
+  elements_kernel(job, first_reduction)(ptr, stride, extent, &params);
   for (int64_t apart = 1; apart < count; apart *= 2) {
     char *const pair[3] = {nodes, nodes + apart * stack->bytes, nodes};
     const int64_t step = 2 * apart * stack->bytes, steps[3][2] = {{size, step}, {size, step}, {size, step}};
     const int64_t pairs[3] = {QN_ROW_LANES, (count + apart - 1) / (2 * apart), 0};
-    stack->both(pair, steps, pairs, NULL);
+    stack->both(pair, steps, pairs, &params);
   }
   memcpy(stack->nodes + stack->n++ * stack->bytes, nodes, (size_t)stack->bytes);
   frame->top = before;
 }
 
-/* The lanes of a node combined: a row value. */
-static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, char **to) {
+/* The lanes of a node combined: a row value. Of `rows` nodes of one part: as many. */
+static void finish_node(const qn_row_job *job, int32_t reduction, const qn_reducer *by, char *node, int64_t rows, char **to) {
   char *parts[QN_ROW_MAX_PARTS];
   value_place from[QN_ROW_MAX_PARTS];
   qn_row_node_parts(by, node, parts);
-  for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], 0};
-  run_inner(job->inner[reduction], by, from, lanes_of(job->row), 1, to, 1);
+  for (int32_t p = 0; p < by->n_parts; p++) from[p] = (value_place){parts[p], QN_ROW_LANES * qn_dtype_infos[by->dtype].size};
+  run_inner(job->inner[reduction], by, from, lanes_of(job->row), rows, to, 1);
 }
 
-/* Runs a stage of elements over part of a row, segment by segment, and its reductions: to row values, or, if `nodes` is not NULL, to the
- * nodes of its reductions, one after the other. */
+/* Runs a stage of elements and its reductions over part of a row, segment by segment. Sets the row values; or, if `nodes` is not NULL,
+ * stores the nodes of the reductions there, one after the other. */
 static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction, row_range range, char *nodes) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
@@ -361,8 +380,8 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
   for (int32_t k = 0; k < nest->n_operands && last >= 0; k++) offset[k] = range.begin * nest->stride[k][last];
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
-    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by), .width = QN_ROW_LANES,
-                             .size = qn_dtype_infos[by->dtype].size};
+    stacks[r] = (node_stack){.both = job->both[first_reduction + r], .by = by, .bytes = node_bytes(by) * frame->rows,
+                             .width = QN_ROW_LANES * frame->rows, .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
@@ -373,8 +392,9 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
       const int64_t n = nest->n_joined == last ? range.end - range.begin : nest->n[nest->n_joined];
       count = n - index[nest->n_joined] < batch ? n - index[nest->n_joined] : batch;
       run_batch(frame, at, first_reduction, stacks, offset, count);
-    } else {
-      run_segment(frame, at, first_reduction, stacks, offset, place, elements);
+      if (is_decided(stage, stacks, QN_ROW_LANES)) break;
+    } else if (run_segment(frame, at, first_reduction, stacks, offset, place, elements)) {
+      break;
     }
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) {
       const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
@@ -392,13 +412,13 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
       memcpy(nodes, stacks[r].nodes, (size_t)stacks[r].bytes);
       nodes += stacks[r].bytes;
     } else {
-      finish_node(job, first_reduction + r, stacks[r].by, stacks[r].nodes, &frame->row_value[stage->reduces[r].to]);
+      finish_node(job, first_reduction + r, stacks[r].by, stacks[r].nodes, frame->rows, &frame->row_value[stage->reduces[r].to]);
     }
   }
   frame->top = before;
 }
 
-/* Of blocks and of columns. */
+/* Runs all stages on a tile of the paths BLOCKS and COLUMNS. */
 static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
   int32_t reduction = 0;
@@ -502,7 +522,7 @@ static void run_row_slice(void *arg, int64_t i) {
 /* ---- Few rows: slices of each ---- */
 
 #define MOST_PARTS 16     /* of a row */
-#define PARTS_BYTES 2048  /* of their nodes */
+#define PARTS_BYTES 2048  /* of the nodes of all parts */
 
 /* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
 typedef struct split_row {
@@ -556,7 +576,7 @@ static void join_parts(split_row *row) {
       qn_row_settle(&stack, i, row->n_parts, lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
     }
     for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
-    finish_node(job, row->reduction + r, by, stack.nodes, to);
+    finish_node(job, row->reduction + r, by, stack.nodes, 1, to);
     at += stack.bytes;
   }
 }

@@ -47,10 +47,10 @@ typedef struct node_stack {
 } node_stack;
 
 /* to = a combined with b, `count` accumulators each; to may be a. */
-static inline void qn_row_both(qn_kernel *both, uint8_t size, char *a, char *b, char *to, int64_t count) {
+static inline void qn_row_both(qn_kernel *both, const qn_reducer *by, uint8_t size, char *a, char *b, char *to, int64_t count) {
   char *const ptr[3] = {a, b, to};
   const int64_t stride[3][2] = {{size, 0}, {size, 0}, {size, 0}}, extent[3] = {count, 1, 0};
-  both(ptr, stride, extent, NULL);
+  both(ptr, stride, extent, &(const qn_row_reducing){0, by});
 }
 
 /* The accumulators of each part of a node of a row. */
@@ -74,20 +74,20 @@ static inline void qn_row_both_parts(qn_kernel *both, const qn_reducer *by, char
     stride[k][0] = qn_dtype_infos[qn_reducer_dtype(by, k % n)].size;
     stride[k][1] = 0;
   }
-  both(ptr, (const int64_t(*)[2])stride, extent, NULL);
+  both(ptr, (const int64_t(*)[2])stride, extent, &(const qn_row_reducing){0, by});
 }
 
-/* Joins the top node, of which the first `there` accumulators are there, with the one below. */
+/* Joins the top node with the one below. there: how many accumulators the top one has. */
 static inline void qn_row_join(node_stack *stack, int64_t there) {
   char *left = stack->nodes + (stack->n - 2) * stack->bytes;
   if (stack->by && stack->by->n_parts > 1)
     qn_row_both_parts(stack->both, stack->by, left, left + stack->bytes, there);
   else
-    qn_row_both(stack->both, stack->size, left, left + stack->bytes, left, there);
+    qn_row_both(stack->both, stack->by, stack->size, left, left + stack->bytes, left, there);
   stack->n--;
 }
 
-/* The top node is number `index` of `count` of its level: joins it with the nodes that wait for it. */
+/* Joins the top node, number `index` of the `count` of its level, with the waiting nodes whose right side is now complete. */
 static inline void qn_row_settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
   const int is_last = index + 1 == count;
   for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)

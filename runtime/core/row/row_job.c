@@ -5,10 +5,12 @@
 
 #include "core/base/status.h"
 
-/* Elements of a tile or block that fit L1 with what is computed from them; of one that takes no scratch. */
-#define TILE 1024
-#define TILE_DIRECT 8192
-#define MAX_ROWS 256 /* of a tile */
+/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
+ * no scratch. */
+#define TILE 4096
+#define TILE_DIRECT 65536
+#define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
+#define MAX_ROWS 1024 /* of a tile */
 #define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
 
@@ -35,6 +37,12 @@ static int is_value(const qn_row_program *program, int32_t output) {
   return 0;
 }
 
+static int writes_elements(const qn_row_program *program, const qn_row_job *job) {
+  for (int32_t k = 0; k < job->n_out; k++)
+    if (!is_value(program, k)) return 1;
+  return 0;
+}
+
 static void set_direct(const qn_row_program *program, qn_row_job *job) {
   const qn_nest *nest = job->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) {
@@ -45,12 +53,12 @@ static void set_direct(const qn_row_program *program, qn_row_job *job) {
   }
 }
 
-/* The dtype that operand i of a stage's kernel has. Without a kernel it is the accumulator's. */
+/* The dtype of operand i of a stage's kernel; of a stage without a kernel the accumulator's. */
 static uint8_t kernel_dtype_of(const qn_row_stage *stage, int32_t i) {
   return stage->variant ? stage->variant->dtypes[i] : stage->reduces[0].by->dtype;
 }
 
-/* Whether the last stage may read the kept value where the output will be. */
+/* Whether the kept value may lie in the output's place until the last stage reads it. */
 static int may_keep(const qn_row_program *program, const qn_row_job *job) {
   if (!program->kept) return 0;
   const qn_row_stage *last = &program->stages[program->n_stages - 1];
@@ -62,8 +70,8 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries, of all stages, or of the largest. Of a portion,
- * what is not reduced: its part of a chunk's. */
+/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
+ * largest one. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
@@ -94,7 +102,7 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
   return most;
 }
 
-/* The variant that reduces the elements of a tensor as they are, of a narrower dtype; NULL: there is none. */
+/* The variant that reduces a tensor of a narrower dtype without a conversion before it; NULL: there is none. */
 static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_reduce *reduce) {
   if (reduce->by->n_parts != 1 || reduce->from >= job->n_in || !job->direct[reduce->from] || job->row < QN_ROW_LANES) return NULL;
   return reduce->by->narrow[job->dtype[reduce->from]];
@@ -107,7 +115,9 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     const qn_row_stage *stage = &program->stages[i];
     job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
+      const qn_row_steps *steps = stage->reduces[r].by->steps;
       qn_assert(at < QN_ROW_MAX_REDUCES);
+      if (steps) steps->kernel(steps); /* requests it */
       job->inner[at] = qn_job_kernel(stage->reduces[r].by->inner, NULL);
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
       const qn_variant *narrow = narrow_variant(job, &stage->reduces[r]);
@@ -160,7 +170,7 @@ static int32_t only_stage(const qn_row_program *program) {
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row) continue;
-    if (found >= 0 || stage->n_reduces != 1 || stage->reduces[0].by->n_parts != 1) return -1;
+    if (found >= 0 || stage->n_reduces != 1 || !stage->reduces[0].by->columns) return -1;
     if (!stage->variant && stage->reduces[0].from != QN_ROW_INPUT) return -1;
     if (stage->variant && (stage->steps || stage->n_in != 1 || stage->n_out != 1 || stage->values[0] != QN_ROW_INPUT)) return -1;
     found = s;
@@ -168,7 +178,7 @@ static int32_t only_stage(const qn_row_program *program) {
   return found;
 }
 
-/* The most nodes that wait where n follow one another. */
+/* The most nodes of n successive ones that wait for their right neighbours at a time. */
 static int32_t waiting(int64_t n) {
   int32_t most = 0;
   while (n >> (most + 1)) most++;
@@ -238,6 +248,64 @@ static int64_t longest_row(const qn_row_program *program) {
   return (int64_t)1 << 35;
 }
 
+/* Rows of a tile in BLOCKS whose elements lie beside each other: the most, and the fewest. */
+#define MOST_BESIDE 16
+#define BESIDE 8
+
+/* Whether rows lie beside each other, so that some are taken together, chunk by chunk; a node has all its lanes then. */
+static int are_beside(const qn_row_program *program, const qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int32_t kept = nest->n_reduced;
+  int are = 0;
+  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || nest->n[kept] < BESIDE) return 0;
+  if (job->row < QN_ROW_LANES || (job->row % QN_ROW_CHUNK && job->row % QN_ROW_CHUNK < QN_ROW_LANES)) return 0;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (program->stages[i].reduces[r].by->n_parts > 1) return 0;
+  for (int32_t k = 0; k < job->n_in; k++) are |= nest->stride[k][kept] == job->size[k] && nest->stride[k][0] > job->size[k];
+  return are;
+}
+
+static int32_t levels_of_blocks(const qn_row_job *job) { return 1 + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK); }
+
+/* Bytes of scratch that BLOCKS takes for `rows` rows at a time, in chunks. */
+static int64_t bytes_of_blocks(const qn_row_program *program, const qn_row_job *job, int64_t rows) {
+  return rows * (bytes_of_nodes(program) * levels_of_blocks(job) + bytes_a_row(program, job) + (int64_t)bytes_an_element(program, job, 1) * QN_ROW_CHUNK);
+}
+
+/* Plans BLOCKS of a chunk of several rows, if the program, the nest and the scratch allow it. Returns whether they do. */
+static int plan_beside(const qn_row_program *program, qn_row_job *job) {
+  const uint8_t kept = job->is_kept;
+  if (!are_beside(program, job)) return 0;
+  job->is_kept = may_keep(program, job) ? 1 : 0;
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
+  for (job->rows = MOST_BESIDE; job->rows >= BESIDE; job->rows /= 2) {
+    job->portion = 0;
+    if (bytes_of_blocks(program, job, job->rows) <= room) break;
+    for (job->portion = QN_ROW_CHUNK / 2; job->portion > QN_ROW_CHUNK / 8; job->portion /= 2)
+      if (bytes_of_blocks(program, job, job->rows) <= room) break;
+    if (bytes_of_blocks(program, job, job->rows) <= room) break;
+  }
+  if (job->rows < BESIDE) {
+    job->is_kept = kept;
+    job->portion = 0;
+    return 0;
+  }
+  job->path = QN_ROW_BLOCKS;
+  job->block = job->row < QN_ROW_CHUNK ? job->row : QN_ROW_CHUNK;
+  job->n_levels = levels_of_blocks(job);
+  if (job->portion >= job->block) job->portion = 0;
+  return 1;
+}
+
+/* Whether a long row may be decided before its end. */
+static int may_end_early(const qn_row_program *program) {
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (program->stages[i].reduces[r].by->has_absorbing) return 1;
+  return 0;
+}
+
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job) {
   *job = (qn_row_job){.program = program, .nest = nest, .n_in = n_in, .n_out = nest->n_operands - n_in, .count = count};
@@ -251,9 +319,13 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
+  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
+  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
+  const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
+  const int ends_early = job->row > TILE_DIRECT && may_end_early(program);
   if (may_keep(program, job)) {
     job->is_kept = 1;
   } else if (program->kept) {
@@ -263,12 +335,15 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
   if (has_columns) {
     job->is_kept = 0;
-  } else if (job->n_further == 1 && most > 0 && (bytes == 0 || job->row <= TILE) && job->row <= longest_row(program)) {
-    const int64_t wanted = (bytes ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
+  } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
+    bytes = 0; /* all is planned */
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
+    const int64_t wanted = (bytes ? tile : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
-    if (bytes == 0) {
+    if (job->rows > n_rows / job->most_slices) job->rows = n_rows / job->most_slices > 1 ? n_rows / job->most_slices : 1;
+    if (bytes == 0 && job->rows == 1) {
       job->has_parts = 1;
       job->block = job->row;
       job->n_levels = 2;
@@ -293,17 +368,15 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
         return qn_status_fail(QUERN_E_LIMIT, "%s: more values at a time than a thread's stack holds", op);
       if (!bytes) {
         const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
-        if (is_walked && job->row <= longest_row(program)) break;
-        chunks = TILE_DIRECT / QN_ROW_CHUNK;
+        if (is_walked && !ends_early && job->row <= longest_row(program)) break;
+        chunks = TILE_BLOCK / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? TILE : TILE_DIRECT)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : TILE_BLOCK)) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;
     }
   }
-  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
-  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   return QUERN_OK;
 }

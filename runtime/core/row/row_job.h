@@ -27,7 +27,7 @@ typedef struct qn_row_job {
   int64_t count;       /* elements of a result */
   int64_t row;         /* elements of the joined axes */
   int64_t n_further;   /* elements of the further axes */
-  int64_t rows;        /* WHOLE: rows of a tile; COLUMNS: columns of one */
+  int64_t rows;        /* WHOLE, BLOCKS: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
   int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */

@@ -47,6 +47,12 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
     }
     return;
   }
+  if (!is_load && extent[1] > 1 && step[1] == size) { /* rows that lie beside each other */
+    char *const turned[2] = {block, tensor};
+    const int64_t steps[2][2] = {{dense[1], size}, {size, step[0]}}, items[3] = {extent[1], extent[0], 0};
+    qn_job_kernel(qn_packs.transpose[log2], NULL)(turned, steps, items, NULL);
+    return;
+  }
   const qn_variant *variant = is_load ? qn_packs.gather[log2] : qn_packs.scatter[log2];
   if (is_load && step[0] == 0) variant = qn_packs.fill[log2];
   if (is_load && extent[1] > 1 && step[1] == size && step[0] != size) variant = qn_packs.transpose[log2];
@@ -102,7 +108,7 @@ static void move_part(const qn_row_job *job, int32_t k, const qn_row_part *part,
              block + j * part->count * size, is_load);
 }
 
-/* Where a part's rows lie one behind the other, or there is one: converts without staging. */
+/* Whether the elements of a part lie without gaps, so that they are converted without staging. */
 static int is_dense(const qn_row_job *job, int32_t k, const qn_row_part *part) {
   return job->direct[k] && (part->rows == 1 || part->step == part->count * job->size[k]);
 }

@@ -14,10 +14,8 @@ int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keep
 
 /* Builds a nest whose first nest->n_joined dimensions are the joined axes, innermost first, the dimensions up to nest->n_reduced the
  * further axes, and the rest those that are kept. Dimensions of extent 1 are dropped, adjacent ones merged where order and every
- * operand allow it. *count: the elements of a row. If that is 0, the nest has only the dimensions that are kept. nest->n_elements:
- * 0 if there is
- * nothing to write. An output has stride 0 along reduced dimensions if its bit in `reduced`
- * is set. */
+ * operand allow it. *count: the elements of a row. If that is 0, the nest has only the dimensions that are kept. nest->n_elements: 0 if
+ * there is nothing to write. An output has stride 0 along reduced dimensions if its bit in `reduced` is set. */
 void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, uint32_t reduced, int32_t n_in, const qn_tensor *in,
                       int32_t n_out, const qn_tensor *out, qn_nest *nest, int64_t *count);
 

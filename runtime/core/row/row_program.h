@@ -12,11 +12,16 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
-#define QN_ROW_FOUND 64    /* the group of templates/c/reduce_parts.c.in */
+#define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
+
+#define QN_ROW_FOUND 64    /* the fewest elements that are searched: templates/c/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
-/* A reduction for one accumulator dtype. A node is QN_ROW_LANES states, of which the first ones are there: the accumulators of each part,
- * one part after the other. A kernel has an operand for each part of its inputs, then of its outputs. */
+struct qn_row_steps;
+
+/* A reduction for one accumulator dtype. A node has room for QN_ROW_LANES states: first the accumulators of all states' first parts, then
+ * those of the next parts. Of fewer than 16 elements only the first states are set. A kernel has an operand for each part of its inputs,
+ * then of its outputs. */
 typedef struct qn_reducer {
   const char *name;
   /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
@@ -26,17 +31,27 @@ typedef struct qn_reducer {
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
-  uint8_t has_empty;      /* 0: no elements are an error */
+  uint8_t has_empty;      /* 0: no elements are an error, but for a qn_row_reduce with takes_none */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
-  uint8_t finds;          /* of QN_ROW_FOUND elements or more of a part, `inner` reads the first index only: the others follow it */
+  uint8_t finds;          /* `inner` searches: of QN_ROW_FOUND or more elements it reads only the first index, which the others follow */
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* the dtypes of its further parts */
   const qn_variant *narrow[QN_DTYPE_COUNT]; /* as `inner`, for elements of a narrower dtype; NULL: there is none */
+  uint8_t has_absorbing;  /* accumulators of a byte: one with the value `absorbing` is the result, whatever else there is */
+  uint8_t absorbing;
+  const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
 } qn_reducer;
+
+/* The parameters of `inner` and `both`. Built kernels read no more than the first. */
+typedef struct qn_row_reducing {
+  int64_t is_whole;
+  const qn_reducer *by;
+} qn_row_reducing;
 
 static inline uint8_t qn_reducer_dtype(const qn_reducer *by, int32_t part) { return part ? by->others[part - 1] : by->dtype; }
 
 extern const qn_reducer qn_reducers[];
+extern const int32_t qn_n_reducers;
 
 /* Values of a program. ORDER VALUE of gen/kinds/row.lua */
 #define QN_ROW_INPUT 0x00  /* + the index of an input */
@@ -50,11 +65,10 @@ typedef struct qn_row_reduce {
   uint8_t to;   /* the number of a row value; those of further parts follow */
   const qn_reducer *by;
   uint8_t others[QN_ROW_MAX_PARTS - 1]; /* values of elements: the further parts */
+  uint8_t takes_none; /* no elements are no error */
 } qn_row_reduce;
 
 static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
-
-struct qn_row_steps;
 
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
@@ -91,6 +105,9 @@ typedef struct qn_row_program {
   const qn_slot *slots;     /* the parameters of its kernels; the number of elements of a row, an i64, follows */
   double empty;      /* the result of no elements, if has_empty; else the stages give it */
   uint8_t n_stages, n_rows, n_slots, has_empty;
+  /* A program without parameters that gives the same bits where the first parameter's slot is special_of; NULL: there is none. */
+  const struct qn_row_program *special;
+  uint64_t special_of;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
 } qn_row_program;
 
@@ -98,6 +115,7 @@ typedef struct qn_row_program {
 typedef struct qn_row_op {
   uint8_t is_reduced; /* its outputs are row values, and it has the parameter keepdims; else they have the inputs' shape */
   uint32_t row_in;    /* bit k: input k has extent 1 along the axes */
+  const char *twin;   /* the op that a call which gives a further parameter, behind keepdims, goes to; NULL: it has none */
   const qn_row_program *programs[QN_DTYPE_COUNT]; /* NULL: the op does not take it */
   uint8_t results[QN_DTYPE_COUNT];                /* the dtype of outputs without one of their own */
 } qn_row_op;
@@ -105,7 +123,7 @@ typedef struct qn_row_op {
 /* The row of an op of this kind; NULL: it is of another. */
 const qn_row_op *qn_row_op_of(const qn_builtin *builtin);
 
-/* The number of its first parameters, which give the shape: axes, keepdims. */
-static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced; }
+/* The number of its first parameters, which no kernel of its own has: axes, keepdims, that of the twin. */
+static inline int32_t qn_row_n_shape_params(const qn_row_op *row) { return 1 + row->is_reduced + (row->twin != NULL); }
 
 #endif

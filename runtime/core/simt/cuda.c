@@ -35,7 +35,10 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  if (kind->has_rows)
+  const qn_scan_initial initial = {(int32_t)decision->initial[0], decision->initial[1], (int64_t)decision->initial[2]};
+  if (kind->is_scan)
+    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, form, launch);
+  else if (kind->has_rows)
     qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
   else
     qn_launch_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), form, n_params, launch);
@@ -82,11 +85,58 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
   return 0;
 }
 
+/* Cuts rows, whatever workspace there is. items: 0: not known, since the kernel is not made yet. */
+static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
+  const int is_built = decision->called->builtin && !decision->called->fused; /* else its program is not the kernel's */
+  qn_row_work work;
+  if (qn_kind_of(decision->called)->is_scan) {
+    pieces->rows.bytes = 0;
+    qn_scans_cut(launch, &pieces->scan);
+    pieces->bytes = pieces->scan.bytes;
+    pieces->n_launches = pieces->scan.n_launches;
+    return;
+  }
+  work = is_built || !items ? qn_rows_work(decision->of_kind) : qn_rows_work_of_items(items);
+  if (!is_built && !items) work.parts = work.all_parts; /* its kernel may have more of them in one stage */
+  qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, &pieces->rows);
+  pieces->bytes = pieces->rows.bytes;
+  pieces->n_launches = pieces->rows.n_launches;
+}
+
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_cuda_pieces *pieces) {
+  pieces->bytes = 0;
+  if (call && call->workspace && qn_kind_of(decision->called)->has_rows) cut_rows(decision, launch, items, pieces);
+  if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
+  pieces->bytes = 0;
+  pieces->n_launches = 1;
+}
+
+/* Not inlined, for its stack. */
+__attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form) {
+  qn_launch launch;
+  qn_cuda_pieces pieces;
+  if (!qn_kind_of(decision->called)->has_rows) return 0;
+  qn_cuda_pack(decision, form, &launch);
+  cut_rows(decision, &launch, 0, &pieces);
+  return pieces.bytes;
+}
+
+uint64_t qn_cuda_piece(const qn_cuda_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args) {
+  uint64_t n_items = launch->n_items;
+  if (!pieces->bytes) return n_items;
+  const uint64_t workspace = (uint64_t)(uintptr_t)call->workspace;
+  if (pieces->rows.bytes)
+    qn_rows_set_piece(&pieces->rows, i, workspace, launch, args, &n_items);
+  else
+    qn_scans_set_step(&pieces->scan, i, workspace, launch, args, &n_items);
+  return n_items;
+}
+
 quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                             qn_decision *decision) {
   const qn_kind *kind = qn_kind_of(op);
   decision->nest.n_elements = 0;
-  return kind->call ? QUERN_OK : kind->decide(op, in, out, call, 0, decision);
+  return kind->call && !kind->has_rows ? QUERN_OK : kind->decide(op, in, out, call, 0, decision);
 }
 
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf) {

@@ -7,7 +7,7 @@
 
 #include "core/op/backend.h"
 #include "core/simt/launch.h"
-#include "core/simt/rows.h"
+#include "core/simt/scans.h"
 
 /* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */
 typedef struct qn_cuda_run {
@@ -41,6 +41,24 @@ void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, cons
 /* Moves the addresses to the next launch of a repeated one. at: the index in the repeated dimensions, [repeat_rank], initially
  * 0. Returns 0 after the last. */
 int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
+
+/* The launches of a call of an op with rows. */
+typedef struct qn_cuda_pieces {
+  size_t bytes; /* of workspace; 0: there is one launch, of whole rows */
+  int32_t n_launches;
+  qn_row_pieces rows; /* these or */
+  qn_scan_steps scan;
+} qn_cuda_pieces;
+
+/* Cuts the rows of a launch into pieces, if the call has the workspace for it; else there is one launch, of whole rows. items: the
+ * number that came with the kernel. */
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_cuda_pieces *pieces);
+
+/* The bytes of workspace that a launch of this form can use. */
+size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form);
+
+/* Sets the arguments of launch i of these. Returns the number of its items. */
+uint64_t qn_cuda_piece(const qn_cuda_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args);
 
 /* Decides a call for qn_backend.workspace. No elements: also for an op that runs its calls itself. */
 quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,

@@ -352,9 +352,9 @@ void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y) {
   *y = launch->is_tiled ? QN_LAUNCH_THREADS / TILE : 1;
 }
 
-uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident) {
+uint32_t qn_launch_grid_of(const qn_launch *launch, uint64_t n_items, uint32_t items_per_thread, uint32_t resident) {
   const uint64_t share = launch->is_tiled ? 1 : (uint64_t)QN_LAUNCH_THREADS * items_per_thread; /* items of a block in one step */
-  const uint64_t blocks = launch->n_items / share + (launch->n_items % share != 0);
+  const uint64_t blocks = n_items / share + (n_items % share != 0);
   /* the grid stride of a 32-bit kernel must be below 2^31, as must every grid */
   uint64_t most = launch->form.is_wide ? INT32_MAX : INT32_MAX / ((uint64_t)QN_LAUNCH_THREADS * items_per_thread);
   if (resident < most) most = resident ? resident : 1;
@@ -362,4 +362,8 @@ uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint
   /* all blocks have the same number of steps, but for the last wave */
   const uint64_t waves = blocks / most + (blocks % most != 0);
   return (uint32_t)(blocks / waves + (blocks % waves != 0));
+}
+
+uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident) {
+  return qn_launch_grid_of(launch, launch->n_items, items_per_thread, resident);
 }

@@ -86,4 +86,7 @@ void qn_launch_block(const qn_launch *launch, uint32_t *x, uint32_t *y);
  * resident: the number of blocks that the device runs at once. */
 uint32_t qn_launch_grid(const qn_launch *launch, uint32_t items_per_thread, uint32_t resident);
 
+/* The same of a launch of other items. */
+uint32_t qn_launch_grid_of(const qn_launch *launch, uint64_t n_items, uint32_t items_per_thread, uint32_t resident);
+
 #endif

@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rows.c: see rows.h. A block of 16 groups of 16 threads takes tiles of 16, 8, 4, 2 or 1 rows: a row has 1, 2, ... 16 groups (its
- * spread). A group takes one chunk at a time. Where rows are next to each other in memory and their own elements are not, the
- * threads are turned: neighbouring threads take neighbouring rows. */
-#include "core/simt/rows.h"
+ * spread). A group takes a range of the row's chunks, or each time the next chunk that no group has. Where rows are next to each other
+ * in memory and their own elements are not, the threads are turned: neighbouring threads take neighbouring rows. */
+#include "core/simt/row_pieces.h"
 
 #include <string.h>
 
 #include "core/base/status.h"
 
-#define LANES 16        /* ORDER rows.cu.in: threads of a group, and elements of a run */
-#define CHUNK 256
-#define GROUPS (QN_LAUNCH_THREADS / LANES)
-#define ROW_SLOTS 128   /* ORDER SLOTS of gen/targets/cuda/rows.lua: nodes that can wait, of all rows of a tile */
-#define FIXED_FIELDS 12 /* ORDER FIXED_FIELDS of gen/targets/cuda/rows.lua: after the addresses */
 #define FLAG_STREAMED 1
-#define FLAG_TURNED 2
 #define FLAG_VALUES 8
 #define STREAMED_BYTES ((int64_t)32 << 20) /* see launch.c */
 #define SECTOR 32       /* bytes of memory that are read at once */
 #define ENOUGH_TILES 512 /* blocks that keep a large device busy: fewer tiles are cut smaller */
-
-/* The rows of a nest. */
-typedef struct row_cut {
-  int64_t rows, joined, chunks, leaves;
-  int32_t rank, room; /* dimensions that one launch covers, and that its arguments have room for */
-} row_cut;
 
 static int64_t product(const qn_nest *nest, int32_t first, int32_t last) {
   int64_t n = 1;
@@ -33,20 +21,26 @@ static int64_t product(const qn_nest *nest, int32_t first, int32_t last) {
   return n;
 }
 
-static row_cut cut_rows(const qn_nest *nest, int64_t count) {
-  row_cut c = {.room = qn_launch_max_rank(nest->n_operands)};
+/* The most dimensions that there is room for. ORDER max_rank of gen/targets/cuda/rows.lua */
+static int32_t max_rank(int32_t n_operands) {
+  const int32_t room = QN_ROW_STRIDES / n_operands;
+  return room < QUERN_MAX_NDIM ? room : QUERN_MAX_NDIM;
+}
+
+qn_row_cut qn_rows_cut(const qn_nest *nest, int64_t count) {
+  qn_row_cut c = {.room = max_rank(nest->n_operands)};
   qn_assert(nest->n_reduced <= c.room);
   c.rank = nest->rank < c.room ? nest->rank : c.room;
   c.rows = product(nest, nest->n_reduced, c.rank);
   if (count == 0) return c;
   c.joined = product(nest, 0, nest->n_joined);
-  c.chunks = (c.joined + CHUNK - 1) / CHUNK;
+  c.chunks = (c.joined + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK;
   c.leaves = c.chunks * product(nest, nest->n_joined, nest->n_reduced);
   return c;
 }
 
 /* Whether 32-bit indices suffice: rows and elements of a row are below 2^31, strides fit an i32. */
-static int is_narrow(const qn_nest *nest, const row_cut *c) {
+static int is_narrow(const qn_nest *nest, const qn_row_cut *c) {
   if (c->rows > INT32_MAX || c->joined > INT32_MAX || c->leaves > INT32_MAX) return 0;
   for (int32_t d = 0; d < c->rank; d++)
     for (int32_t k = 0; k < nest->n_operands; k++)
@@ -55,7 +49,7 @@ static int is_narrow(const qn_nest *nest, const row_cut *c) {
 }
 
 void qn_rows_choose(const qn_nest *nest, int64_t count, qn_launch_form *form) {
-  const row_cut c = cut_rows(nest, count);
+  const qn_row_cut c = qn_rows_cut(nest, count);
   form->rank = 0;
   form->n_operands = (uint8_t)nest->n_operands;
   memset(form->classes, QN_CLASS_STRIDED, (size_t)nest->n_operands);
@@ -77,31 +71,29 @@ const qn_cuda_variant *qn_rows_pick(const qn_cuda_variant *variants, int32_t n_v
 
 /* ---- Tiles ---- */
 
-static int32_t log2_down(int64_t n) { return n > 0 ? 63 - __builtin_clzll((uint64_t)n) : 0; }
-
 /* The most nodes of a row that wait at a time: of an axis of n as many as a number below n has ones. */
-static int32_t most_waiting(const qn_nest *nest, const row_cut *c) {
-  int32_t n = log2_down(c->chunks);
-  for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) n += log2_down(nest->n[d]);
+static int32_t most_waiting(const qn_nest *nest, const qn_row_cut *c) {
+  int32_t n = qn_log2_down(c->chunks);
+  for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) n += qn_log2_down(nest->n[d]);
   return n;
 }
 
 /* Whether rows, more than elements of a row, are next to each other in input 0. */
-static int is_turned(const qn_nest *nest, const uint8_t *sizes, const row_cut *c) {
-  if (nest->rank == nest->n_reduced || nest->n_joined == 0 || c->joined < LANES) return 0;
+static int is_turned(const qn_nest *nest, const uint8_t *sizes, const qn_row_cut *c) {
+  if (nest->rank == nest->n_reduced || nest->n_joined == 0 || c->joined < QN_ROW_LANES) return 0;
   return nest->stride[0][nest->n_reduced] == sizes[0] && nest->stride[0][0] != sizes[0];
 }
 
 /* log2 of the groups of a row. */
-static int32_t spread_bits(const qn_nest *nest, const uint8_t *sizes, const row_cut *c, int turned) {
+static int32_t spread_bits(const qn_nest *nest, const uint8_t *sizes, const qn_row_cut *c, int turned) {
   const int32_t waiting = most_waiting(nest, c);
   int32_t bits = 0;
-  while (!turned && 1 << bits < GROUPS && 1 << bits < c->leaves) bits++; /* what was loaded stays in registers */
+  while (!turned && 1 << bits < QN_ROW_GROUPS && 1 << bits < c->leaves) bits++; /* what was loaded stays in registers */
   if (turned)
-    while (1 << bits < GROUPS && 1 << bits < c->leaves && c->rows < ((int64_t)ENOUGH_TILES * GROUPS >> bits) &&
-           (GROUPS >> (bits + 1)) * sizes[0] >= SECTOR)
+    while (1 << bits < QN_ROW_GROUPS && 1 << bits < c->leaves && c->rows < ((int64_t)ENOUGH_TILES * QN_ROW_GROUPS >> bits) &&
+           (QN_ROW_GROUPS >> (bits + 1)) * sizes[0] >= SECTOR)
       bits++;
-  while (1 << bits < GROUPS && waiting > ROW_SLOTS / (GROUPS >> bits)) bits++;
+  while (1 << bits < QN_ROW_GROUPS && waiting > QN_ROW_SLOTS / (QN_ROW_GROUPS >> bits)) bits++;
   return bits;
 }
 
@@ -111,14 +103,14 @@ static uint64_t flags_of(const qn_nest *nest, const uint8_t *sizes, int32_t n_ou
   int64_t item = 0;
   for (int32_t k = nest->n_operands - n_out; k < nest->n_operands; k++) item += sizes[k];
   const int is_streamed = item && nest->n_elements >= STREAMED_BYTES / item;
-  return (uint64_t)values << FLAG_VALUES | (turned ? FLAG_TURNED : 0) | (is_streamed ? FLAG_STREAMED : 0);
+  return (uint64_t)values << FLAG_VALUES | (turned ? QN_ROW_TURNED : 0) | (is_streamed ? FLAG_STREAMED : 0);
 }
 
 void qn_rows_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, int64_t count,
                   const qn_launch_form *form, int32_t n_params, qn_launch *launch) {
-  const row_cut c = cut_rows(nest, count);
+  const qn_row_cut c = qn_rows_cut(nest, count);
   const int32_t n = nest->n_operands, turned = is_turned(nest, sizes, &c), bits = spread_bits(nest, sizes, &c, turned);
-  const int64_t tile_rows = GROUPS >> bits;
+  const int64_t tile_rows = QN_ROW_GROUPS >> bits;
   launch->form = *form;
   launch->is_tiled = 1; /* a block takes an item at a time */
   launch->item_elements = (uint32_t)tile_rows;
@@ -128,14 +120,21 @@ void qn_rows_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint
     launch->repeat_n[j] = nest->n[c.rank + j];
     for (int32_t k = 0; k < n; k++) launch->repeat_stride[k][j] = nest->stride[k][c.rank + j];
   }
-  const uint64_t fixed[FIXED_FIELDS - 2] = {
-      launch->n_items,       (uint64_t)c.rows,   flags_of(nest, sizes, n_out, values, turned), (uint64_t)c.rank,
-      nest->n_joined,        nest->n_reduced,    (uint64_t)c.joined,                           (uint64_t)c.chunks,
-      (uint64_t)c.leaves,    (uint64_t)bits};
   uint64_t *at = launch->args + n;
-  memcpy(at, fixed, sizeof fixed);
-  qn_launch_divisor(c.chunks ? (uint64_t)c.chunks : 1, form->is_wide, at + FIXED_FIELDS - 2);
-  at += FIXED_FIELDS;
+  memset(at, 0, QN_ROW_FIELDS * sizeof *at);
+  at[QN_ROW_ITEMS] = launch->n_items;
+  at[QN_ROW_ROWS] = (uint64_t)c.rows;
+  at[QN_ROW_FLAGS] = flags_of(nest, sizes, n_out, values, turned);
+  at[QN_ROW_RANK] = (uint64_t)c.rank;
+  at[QN_ROW_N_JOINED] = nest->n_joined;
+  at[QN_ROW_N_REDUCED] = nest->n_reduced;
+  at[QN_ROW_JOINED] = (uint64_t)c.joined;
+  at[QN_ROW_CHUNKS] = (uint64_t)c.chunks;
+  at[QN_ROW_LEAVES] = (uint64_t)c.leaves;
+  at[QN_ROW_SPREAD_BITS] = (uint64_t)bits;
+  qn_launch_divisor(c.chunks ? (uint64_t)c.chunks : 1, form->is_wide, at + QN_ROW_CHUNK_DIVISOR);
+  qn_rows_share(nest, &c, form->is_wide, QN_ROW_GROUPS, bits, at);
+  at += QN_ROW_FIELDS;
   for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)nest->n[d];
   at += c.room;
   for (int32_t k = 0; k < n; k++, at += c.room)

@@ -168,6 +168,35 @@ UNUSED static void device_read(void *to, const void *from, size_t bytes) {
   device_do(cuda.context_synchronize());
 }
 
+/* ---- Workspaces ---------------------------------------------------------------------------------------------------- */
+
+/* A workspace on the current device with a guard on both sides. */
+enum { WORKSPACE_GUARD = 4096 };
+typedef struct workspace {
+  char *allocated;
+  size_t bytes;
+} workspace;
+
+UNUSED static workspace workspace_make(size_t bytes, int offset, quern_call *call) {
+  workspace w = {device_allocate(bytes + 2 * WORKSPACE_GUARD), bytes};
+  char *fill = malloc(bytes + 2 * WORKSPACE_GUARD);
+  memset(fill, 0x5a, bytes + 2 * WORKSPACE_GUARD);
+  device_write(w.allocated, fill, bytes + 2 * WORKSPACE_GUARD);
+  free(fill);
+  call->workspace = w.allocated + WORKSPACE_GUARD + offset;
+  call->workspace_bytes = bytes - (size_t)offset;
+  return w;
+}
+
+UNUSED static int workspace_is_kept(const workspace *w) {
+  char *got = malloc(w->bytes + 2 * WORKSPACE_GUARD);
+  int n_bad = 0;
+  device_read(got, w->allocated, w->bytes + 2 * WORKSPACE_GUARD);
+  for (int i = 0; i < WORKSPACE_GUARD; i++) n_bad += got[i] != 0x5a || got[WORKSPACE_GUARD + w->bytes + (size_t)i] != 0x5a;
+  free(got);
+  return n_bad == 0;
+}
+
 /* ---- Operands on a device ---------------------------------------------------------------------------------------- */
 
 /* An operand with all of its memory once more, on a device, where items lie at multiples of their size. Zero it before first

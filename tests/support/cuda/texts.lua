@@ -87,7 +87,9 @@ function M.entries(model, options, part)
   local plan = assert(main.plan(model, { variants = "full", ops = ops }))
   local list = {}
   for _, op in ipairs(plan.ops) do
-    local groups = M.without and M.without(op) and {} or by_dtypes(variants_cuda.of_op(model.types, op, plan.wanted, plan.policy, plan.dag_for))
+    local records = M.without and M.without(op) and {}
+      or variants_cuda.of_op(model.types, op, plan.wanted, plan.policy, plan.dag_for, plan.combine_for)
+    local groups = by_dtypes(records)
     local chosen, seen, next_random = {}, {}, stream(720 + #op.name + op.name:byte())
     for _, group in ipairs(has_every_dtype[op.name] and groups or {}) do chosen[#chosen + 1] = group[next_random(#group)] end
     local step = not options and IN_ALL_SHAPES[op.name]

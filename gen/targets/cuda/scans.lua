@@ -1,0 +1,63 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- CUDA kernels of ops that scan (the kind scan): their records, arguments, and the values of templates/cuda/scan.cu.in. What
+-- rows.lua is for ops that reduce.
+
+local operands_of = require "gen.targets.operands"
+local rows = require "gen.targets.cuda.rows"
+
+local M = {}
+
+M.TEMPLATE, M.HEADER = "scan", rows.HEADER
+local FIXED_FIELDS = 19 -- ORDER QN_SCAN_FIELDS of runtime/core/simt/scans.h
+
+M.max_rank, M.reducers = rows.max_rank, rows.reducers
+
+-- The fields of a record, beside those of variants.lua. A: the accumulator's dtype; combine: its DAG; make(fields) -> record
+function M.record(fields, A, combine, make)
+  fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
+  local record = make(fields)
+  record.template, record.by = M.TEMPLATE, M
+  record.program = { stages = {}, row_types = {}, reduces = { { op = record.op, type = A } } }
+  record.dag = { inputs = {}, params = {}, outputs = {}, files = combine.files, combine_of = function() return combine end }
+  return record
+end
+
+function M.arguments_name(shape) return string.format("q_scan_%d_%d", shape.operands, shape.rank) end
+
+-- Fields of 8 bytes.
+function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + 3 * shape.rank end
+
+function M.arguments_text(shape)
+  local n, r = shape.operands, shape.rank
+  return table.concat({
+    string.format("struct %s {", M.arguments_name(shape)),
+    string.format("  u64 ptr[%d]; /* addresses of the first element, and of its result */", n),
+    "  u64 items, rows; /* items: chunks that a block has at a time; of step 2, 16 spans, of step 3, 256 rows */",
+    "  u64 flags; /* 1: the output is streamed; 2: turned; 8: the result of no elements is stored */",
+    "  u64 rank, n_axes; /* extents in use; 1, or 0 if the axis has one element */",
+    "  u64 along, chunks, spans; /* elements of the axis; its chunks of 256, its spans of 65536 */",
+    "  u64 spread_bits, step; /* chunks of a row at a time; the step that is run, 0: all */",
+    "  u64 row_pieces; /* items of a row */",
+    "  u64 piece_divisor[2], span_divisor[2]; /* of row_pieces, spans */",
+    "  u64 initial, initial_offset; /* the result of no elements: its bits; where it is, from the row's first result */",
+    "  u64 totals, ends; /* in the workspace: of chunks, of spans; then what comes before each */",
+    string.format("  i64 n[%d]; /* extents: the axis, then what is kept */", r),
+    string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
+    string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
+    "};" }, "\n") .. "\n"
+end
+
+-- kit: see rows.lua
+function M.values(kit, types, entry)
+  local record = entry.record
+  local A = record.program.reduces[1].type
+  local list = operands_of.of_record(types, record, { "x", "out" }, 1, {}, nil)
+  local node = { type = A }
+  return { input = list[1].element, output = list[2].element, state = types.by_name[A].c, by = rows.reducer_name(record.program.reduces[1]),
+           input_line = kit.input_text(types, list[1], node, "got", nil, false), value = kit.output_text(types, list[2], node, "v1"),
+           resident = types.by_name[A].size < 8 and 2 or 1, -- 2 blocks of a multiprocessor: at most 128 registers a thread
+           zero = "0" }
+end
+
+return M

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scans.h: from a nest whose first dimension is an axis to the launches of the CUDA kernel that scans along it: what rows.h and
+ * row_pieces.h are for ops that reduce. Results do not depend on how the work is shared out. */
+#ifndef QN_SCANS_H
+#define QN_SCANS_H
+
+#include "core/simt/row_pieces.h"
+
+/* The fields of a kernel's arguments behind the addresses. ORDER arguments_text of gen/targets/cuda/scans.lua */
+enum {
+  QN_SCAN_ITEMS, QN_SCAN_ROWS, QN_SCAN_FLAGS, QN_SCAN_RANK, QN_SCAN_N_AXES, QN_SCAN_ALONG, QN_SCAN_CHUNKS, QN_SCAN_SPANS,
+  QN_SCAN_SPREAD_BITS, QN_SCAN_STEP, QN_SCAN_ROW_PIECES, QN_SCAN_PIECE_DIVISOR, QN_SCAN_SPAN_DIVISOR = QN_SCAN_PIECE_DIVISOR + 2,
+  QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS
+};
+
+/* The result of no elements of a scan that is shifted. */
+typedef struct qn_scan_initial {
+  int32_t is_stored;
+  uint64_t bits;  /* in the output's dtype */
+  int64_t offset; /* bytes from a row's first result */
+} qn_scan_initial;
+
+/* Packs all but addresses; count: elements along the axis. sizes: of the input and of the output. */
+void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, const qn_launch_form *form,
+                   qn_launch *launch);
+
+/* Sets how the chunks of rows are shared out: 1 << spread_bits of a row at a time. */
+void qn_scans_share(int32_t spread_bits, int is_wide, uint64_t *fields);
+
+/* Several launches for rows that are few and long; steps: of the kernel. */
+typedef struct qn_scan_steps {
+  size_t bytes; /* of workspace; 0: there is one launch */
+  int32_t n_launches;
+  int64_t rows, chunks, spans, pieces;
+  int32_t spread_bits, is_wide;
+} qn_scan_steps;
+
+/* At any number of chunks; and where it is faster. */
+void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, qn_scan_steps *steps);
+void qn_scans_cut(const qn_launch *launch, qn_scan_steps *steps);
+
+/* Sets the fields of launch i, and *n_items. workspace: its address. */
+void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace, const qn_launch *launch, uint64_t *args,
+                       uint64_t *n_items);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// client.cc: a program that uses quern.hpp as its head says. It prints one line for each thing that is wrong, then "done".
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <quern/ops.hpp>
+#include <string>
+#include <vector>
+
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+
+static void check(bool is_right, const char *what) {
+  if (!is_right) std::printf("wrong: %s\n", what);
+}
+
+template <class Work>
+static quern::Status thrown(Work work) {
+  try {
+    work();
+  } catch (const quern::Error &error) {
+    return quern::Status(error.status(), error.what());
+  }
+  return quern::Status();
+}
+
+static bool has(const std::string &text, const char *part) { return text.find(part) != std::string::npos; }
+
+// An array class of somebody's own; strides count elements.
+struct Matrix {
+  float *first;
+  std::vector<std::size_t> extents, steps;
+  float *data() const { return first; }
+  const std::vector<std::size_t> &shape() const { return extents; }
+  const std::vector<std::size_t> &strides() const { return steps; }
+};
+
+struct Half {
+  std::uint16_t bits;
+};
+template <>
+struct quern::DType<Half> {
+  static constexpr DLDataType value{kDLFloat, 16, 1};
+};
+
+static void views() {
+  std::vector<float> x = {1, 2, -3}, y(3);
+  const std::vector<float> constant = x;
+  std::array<float, 3> z{};
+  float grid[2][3] = {{1, 2, 3}, {4, 5, 6}}, plain[3], number = 2, sums[3];
+  const quern::Op relu("relu"), add("add"), sum("sum");
+  relu({x}, {y});
+  check(y == std::vector<float>({1, 2, 0}), "vectors");
+  relu({constant}, {z});
+  check(z[1] == 2 && z[2] == 0, "a constant vector in, an array out");
+  add({x, number}, {plain});
+  check(plain[0] == 3 && plain[2] == -1, "a number, a C array");
+  add({quern::View(&grid[0][0], {2, 3}), x}, {quern::View(&grid[0][0], {2, 3})});
+  check(grid[1][0] == 5 && grid[1][2] == 3, "a pointer and a shape, in place");
+  const Matrix turned{&grid[0][0], {3, 2}, {1, 3}};
+  sum({turned}, {sums}, {{"axes", 2}});
+  check(sums[0] == 7 && sums[2] == 3, "data(), shape(), strides()");
+  const std::vector<long> shape = {3}, backwards = {-1};
+  relu({quern::View(x.data() + 2, shape, backwards)}, {y});
+  check(y[0] == 0 && y[2] == 1, "negative strides, in containers");
+  Half halves[2] = {{0x3c00}, {0xc000}};
+  double wide[2];
+  quern::Op("copy")({halves}, {wide});
+  check(wide[0] == 1 && wide[1] == -2, "a dtype of the program's own");
+  unsigned char bits[2] = {0x40, 0x40};
+  quern::Op("copy")({quern::View(static_cast<void *>(bits), DLDataType{kDLBfloat, 16, 1}, std::array<int, 1>{1})}, {quern::View(wide, {1})});
+  check(wide[0] == 3, "a dtype by its code");
+  std::vector<quern::View> list;
+  for (int k = 0; k < 5; k++) list.emplace_back(x);
+  list[0] = quern::View(plain);
+  const quern::View outputs[] = {y};
+  add(quern::Views(list.data(), 2), quern::Views(outputs, 1));
+  check(y[0] == 4 && y[1] == 6, "lists of views, which are copies with arrays of their own");
+  relu({list[1].tensor()}, {y});
+  check(y[1] == 2, "a DLTensor");
+#if __cplusplus >= 202002L
+  relu({std::span(constant)}, {std::span(y)});
+  check(y[2] == 0 && y[1] == 2, "std::span");
+#endif
+#if defined(__cpp_lib_mdspan)
+  std::array<float, 6> rows{};
+  relu({std::mdspan(&grid[0][0], 2, 3)}, {std::mdspan(rows.data(), 2, 3)});
+  check(rows[3] == 5, "std::mdspan");
+#endif
+  quern::add(x, x, y);
+  quern::clip(x, y, {{"max", 1.5}, {"min", -1}});
+  check(y[0] == 1 && y[1] == 1.5F && y[2] == -1, "functions of ops, parameters by name");
+}
+
+static void errors() {
+  std::vector<float> x = {1, 2, -3}, y(3), two(2);
+  const std::vector<float> constant = x;
+  const quern::Op clip("clip");
+  check(thrown([] { quern::Op("gelo"); }).code() == QUERN_E_NOTFOUND, "an unknown op throws");
+  const auto found = quern::Op::try_find("gelo");
+  check(!found && found.error().code() == QUERN_E_NOTFOUND && has(found.error().text(), "gelu"), "or gives a status and a sentence");
+  check(thrown([&] { clip({x}, {constant}); }).code() == QUERN_E_READONLY, "a constant output");
+  check(clip.try_call({x}, {two}).code() == QUERN_E_SHAPE, "a shape");
+  const quern::Status status = clip.try_call({x}, {y}, {{"low", 1}});
+  check(status.code() == QUERN_E_ARGUMENT && has(status.text(), "low") && has(status.text(), "min, max"), "an unknown parameter");
+  check(thrown([&] { quern::View(x.data(), {3}, {1, 1}); }).code() == QUERN_E_ARGUMENT, "strides of another number");
+  check(thrown([&] { quern::View(x.data(), std::vector<int>(33, 1)); }).code() == QUERN_E_ARGUMENT, "33 dimensions");
+  check(static_cast<bool>(clip.try_call({x}, {y})), "no error");
+}
+
+static void handles() {
+  std::vector<float> x = {1, 2, -3}, y(3), z(3);
+  quern::Op op("relu"), other("negative");
+  other = std::move(op);
+  other({x}, {y});
+  check(y[2] == 0, "a moved op");
+  quern::Plan plan = other.prepare({x}, {y});
+  quern::Plan moved = std::move(plan);
+  moved.run({x.data()}, {z.data()});
+  check(z == y, "a plan");
+  check(moved.try_run({nullptr}, {z.data()}).code() == QUERN_E_ARGUMENT, "its errors");
+  const std::vector<quern_shape> shapes = quern::Op("sum").shapes({quern::View(x.data(), {1, 3})}, {{"axes", 2}, {"keepdims", 1}});
+  check(shapes.size() == 1 && shapes[0].ndim == 2 && shapes[0].shape[1] == 1 && shapes[0].dtype.bits == 32, "shapes");
+  check(other.workspace({x}, {y}) == 0 && has(other.explain({x}, {y}), "tier: built"), "workspace, explain");
+  check(std::string(other.info().name) == "relu", "info");
+  quern_options options = quern::Options();
+  options.threads = 1;
+  const quern::Context ctx(options);
+  options.size = 3;
+  check(quern::Context::try_make(options).error().code() == QUERN_E_VERSION, "options of another size");
+  quern_op_def def{};
+  def.size = sizeof def;
+  def.name = "client.nothing";
+  def.n_in = def.n_out = 1;
+  def.call = [](void *, std::int32_t, DLTensor *const *, std::int32_t, DLTensor *const *, const quern_call *) -> quern_status { return 0; };
+  ctx.add(def);
+  check(ctx.try_add(def).code() == QUERN_E_EXISTS, "an op of the program's own");
+  const std::vector<std::string> names = ctx.names();
+  check(names.size() > 100 && quern::Op("client.nothing", ctx).get() != nullptr, "the names of a context");
+  check(quern::OpRef(quern_builtin_add()).info().n_in == 2, "an op that is borrowed");
+}
+
+static void run_time() {
+  std::vector<double> x = {1, 2, 3}, y = {4, 5, 6}, z(3);
+  double s = 0;
+  const quern::Expression dot("s = sum(x * y)"), scaled("param a; z = a * x");
+  dot({x, y}, {s});
+  check(s == 32, "an expression");
+  scaled({x}, {z}, {{"a", 0.5}});
+  check(z[2] == 1.5, "its parameter");
+  check(quern::Expression::try_compile("y = x +").error().code() == QUERN_E_SYNTAX, "a syntax error");
+  const quern::Context ctx(quern::Options());
+  const quern::Status loaded =
+      ctx.try_load_spec_text("client", "unary \"client.half\" { doc = \"x / 2.\", dtypes = floating, body = \"x * 0.5\" }");
+  if (loaded.code() == QUERN_E_UNSUPPORTED) return; // no generator here
+  check(static_cast<bool>(loaded), "a spec");
+  quern::Op("client.half", ctx)({x}, {z});
+  check(z[2] == 1.5, "its op");
+}
+
+static void numbers() {
+  const quern_scalar half = QUERN_F64(0.5), minus = QUERN_I64(-1), most = QUERN_U64(UINT64_MAX), i = QUERN_C128(0, 1);
+  check(half.kind == QUERN_F64 && std::fabs(half.v.f[0] - 0.5) == 0 && minus.v.i == -1 && most.v.u == UINT64_MAX, "numbers");
+  check(i.kind == QUERN_C128 && std::fabs(i.v.f[1] - 1) == 0, "a complex number");
+}
+
+int main() {
+  views();
+  errors();
+  handles();
+  run_time();
+  numbers();
+  std::puts("done");
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tree.cc: a program that uses the C++ header of a generated tree.
+#include <cstdio>
+#include <vector>
+
+#include "acme.hpp"
+
+int main() {
+  std::vector<float> x = {1, 2, -3}, y(3);
+  float total = 0;
+  acme::minus(x, x, y);
+  if (y[0] != 0 || y[2] != 0) return 1;
+  acme::clip(x, y, {{"min", 0}});
+  acme::sum(y, total);
+  if (total != 3) return 2;
+  try {
+    acme::sum(x, y, {{"axes", 1}});
+  } catch (const acme::Error &error) {
+    if (error.status() == ACME_E_SHAPE) std::puts("done");
+  }
+}
