@@ -166,9 +166,9 @@ static void set_initial(const scan_call *call, int64_t offset, qn_decision *deci
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
   uint64_t bits[2];
   qn_params_number(&scalar, call->tensor[1].dtype, bits);
-  decision->initial[0] = (uint64_t)is_shifted(call);
-  decision->initial[1] = bits[0];
-  decision->initial[2] = (uint64_t)offset;
+  decision->initial[0] = is_shifted(call);
+  decision->initial[1] = (int64_t)bits[0];
+  decision->initial[2] = offset;
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
