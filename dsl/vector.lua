@@ -87,6 +87,7 @@ row "lp_normalize" {
   doc = "x divided by its vector_norm of order p, or by eps where that is larger.",
   dtypes = floating, params = { p = 2, eps = 1e-12 },
   body = "x / maximum((T)vector_norm(x, p), eps)",
+  grad = false, -- it has more values than a program may have; normalize has one
   examples = { { x = { 0, -4 }, out = { 0, -1 } }, { x = { 1, -3 }, p = 1, out = { 0.25, -0.75 } } },
 }
 
@@ -223,6 +224,6 @@ row "layer_norm_backward_affine" {
 row "rms_norm_backward_affine" {
   doc = [[The derivative of rms_norm_affine by weight, over the axes that rms_norm_affine does not normalize: the sum of grad * x * rstd; rstd,
     with extent 1 along the other axes, is 1 / sqrt(mean(x * x) + eps).]],
-  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))",
+  inputs = "grad, x, rstd", dtypes = floating, body = "sum(grad * (x * rstd))", grad = false,
   examples = { { grad = { 1, 2 }, x = { 3, 5 }, rstd = 0.5, out = 6.5 } },
 }

@@ -210,14 +210,14 @@ function M.run(scope)
     is_row[node] = input.is_row
   end
   for k, param in ipairs(op_types.own_params(forward)) do
-    local node = state.dag:node("param", scope.T, {}, { index = k, name = param.name })
+    local node = state.dag:node("param", scope.env[param.name].type, {}, { index = k, name = param.name })
     env[param.name], of_node[node] = node, scope.env[param.name]
   end
   local grad = state.dag:node("input", scope.T, {}, { index = 0, name = "grad" })
   of_node[grad] = scope.env.grad
   is_row[grad] = forward.is_reduced
   if kinds.of(forward).has_stages then
-    state.row_calls = {}
+    state.row_calls, state.axes = {}, scope.state.axes
     state.count = state.dag:node("param", "i64", {}, { index = #forward.params + 1, name = "count" })
     state.index = state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
     env.count, env.index = state.count, state.index

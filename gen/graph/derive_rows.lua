@@ -24,11 +24,14 @@ function Rows:is_row(node)
   return self.row[node]
 end
 
--- Whether a node depends on the one that is differentiated by.
+-- Whether a node depends on the one that is differentiated by, through floats.
 function Rows:depends(node)
   if self.dependent[node] == nil then
-    local depends = false
-    for _, arg in ipairs(node.args) do depends = depends or self:depends(arg) end
+    local depends, is_float = false, self.scope.state.types.by_name[node.type].kind == "float"
+    local call = self.call_of[node]
+    for k, arg in ipairs(is_float and (call and call.args or node.args) or {}) do
+      depends = depends or ((not call or k <= #call.op.inputs) and self:depends(arg))
+    end
     self.dependent[node] = depends
   end
   return self.dependent[node]
@@ -59,7 +62,10 @@ function Rows:make(op, a, b) return self.scope.state.dag:make(op, a.type, { a, b
 function Rows:total(part)
   local scope = self.scope
   if self:is_row(part) then return self:make("mul", part, scope:cast(scope.state.count, part.type)) end
-  return scope:call_reduction(scope.state.model.op_of_name.sum, { part }, self.at)
+  local op = scope.state.model.op_of_name.sum
+  local sum = scope:call_reduction(op, { part }, self.at)
+  self.made[#self.made + 1] = { op = op, result = sum, args = { part }, T = part.type, axes = self.axes }
+  return sum
 end
 
 -- Adds what `from` gives to the adjoint of a node. is_element: `from` is one
@@ -99,8 +105,9 @@ function Rows:through_call(call, adjoint)
   local parts = scope:inline(backward, expr.body_of(types, backward, call.T), env, values, call.T, self.at)
   if not backward.assigns then parts = { parts } end
   for which, input in ipairs(backward.by) do
-    local arg = call.args[input + 1]
-    if self:depends(arg) then self:give(arg, scope:cast(parts[which], call.T), true) end
+    local arg, part = call.args[input + 1], scope:cast(parts[which], call.T)
+    self.made[#self.made + 1] = { op = backward, result = part, args = values, T = call.T, axes = call.axes }
+    if self:depends(arg) then self:give(arg, part, true) end
   end
   scope.state.axes = self.axes
 end
@@ -133,7 +140,7 @@ end
 function M.derivative(scope, root, seed, x, at, given)
   local state = scope.state
   local self = setmetatable({ scope = scope, at = at, row = {}, dependent = { [x] = true }, call_of = {}, is_target = {}, adjoint = {},
-                              nodes = {}, walk = given.walk, backward_of = given.backward_of, no_second = given.no_second }, Rows)
+                              nodes = {}, made = {}, walk = given.walk, backward_of = given.backward_of, no_second = given.no_second }, Rows)
   for node, is_row in pairs(given.is_row or {}) do self.row[node] = is_row or nil end
   local calls = state.row_calls or {}
   for _, call in ipairs(calls) do self.call_of[call.result] = self.call_of[call.result] or call end
@@ -143,8 +150,10 @@ function M.derivative(scope, root, seed, x, at, given)
   state.row_calls = nil
   for _, node in ipairs(dag_of.order { root }) do
     if self.is_target[node] then targets[#targets + 1] = node end
-    local call = self.call_of[node]
-    if call and self.is_target[node] and not self.axes then self.axes = call.axes end
+  end
+  table.sort(targets, function(a, b) return a.id < b.id end)
+  for _, call in ipairs(calls) do
+    if self.is_target[call.result] and not self.axes then self.axes = call.axes end
   end
   state.axes = self.axes
   self.nodes[1], self.adjoint[root] = root, seed -- nothing else is given to it
@@ -162,6 +171,7 @@ function M.derivative(scope, root, seed, x, at, given)
       self:through_elements(node, adjoint, targets)
     end
   end
+  table.move(self.made, 1, #self.made, #calls + 1, calls) -- for second derivatives
   state.row_calls, state.axes = calls, was
   return self.adjoint[x]
 end

@@ -138,7 +138,7 @@ function M.canonical(model, text)
 end
 
 -- The ops that an expression calls, each once, in the order of qn_expression.ops: by where they are called; then, if it has a
--- grad, their backward ops. Nothing where it is not understood.
+-- grad, their backward ops, and sum where it reduces. Nothing where it is not understood.
 function M.ops_called(model, text)
   if type(text) == "string" and text:sub(1, #stage_text.MARK) == stage_text.MARK then return stage_text.ops_called(model, text) end
   local body = guarded(source_of(text), function(src) return (read(src, model, M.MAX_CANONICAL_BYTES)) end)
@@ -152,6 +152,7 @@ function M.ops_called(model, text)
     add((expr.op_called(model, call.name)))
   end
   for k = 1, has_grad and #list or 0 do add(list[k].backward and model.op_of_name[list[k].backward]) end
+  if has_grad and #body.axes > 0 then add(model.op_of_name.sum) end
   return list
 end
 

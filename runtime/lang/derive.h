@@ -5,7 +5,7 @@
 #ifndef QN_DERIVE_H
 #define QN_DERIVE_H
 
-#include "lang/values.h"
+#include "lang/row_values.h"
 
 typedef enum qn_derived {
   QN_DERIVED,
@@ -15,9 +15,9 @@ typedef enum qn_derived {
   QN_DERIVED_FULL  /* no room for more values, or lack of memory: values->exceeded says which */
 } qn_derived;
 
-/* The derivative of value `of` by value `by`, in the type of `of`. ops: include the backward ops of the ops among the values.
- * *name is valid as long as the ops. */
-qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_ops, int32_t of, int32_t by, int32_t *derivative,
-                     const char **name);
+/* The derivative of value `of` by value `by`, in the type of `of` or of `by`. ops: include the backward ops of the ops among the values,
+ * and sum where there are calls. calls: those that reduce; those of the derivative are added. *name is valid as long as the ops. */
+qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_ops, qn_row_calls *calls, int32_t of, int32_t by,
+                     int32_t *derivative, const char **name);
 
 #endif

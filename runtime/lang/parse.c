@@ -216,13 +216,15 @@ static void note_op(parser *p, const quern_op *op) {
   p->parsed.ops[p->parsed.n_ops++] = op;
 }
 
-/* Lists the backward op of each op for derivatives. There is room: a call has more than two tokens. */
+/* Lists the backward op of each op for derivatives, and what adds those of a row. There is room: a call has more than two tokens. */
 static void note_backward_ops(parser *p) {
   for (int32_t k = 0; k < p->parsed.n_ops && p->has_grad; k++) {
     const char *name = p->parsed.ops[k]->builtin->info.backward;
     const quern_op *backward = name ? qn_registry_find(p->ctx, name) : NULL;
     if (backward && backward->builtin) note_op(p, backward);
   }
+  const quern_op *sum = p->has_grad && p->parsed.n_axes ? qn_registry_find(p->ctx, "sum") : NULL;
+  if (sum) note_op(p, sum);
 }
 
 /* ---- Expressions ----

@@ -12,8 +12,8 @@
 
 #include "core/base/float_env.h"
 #include "core/op/params.h"
-#include "core/row/row_program.h"
 #include "lang/derive.h"
+#include "lang/row_values.h"
 #include "lang/values.h"
 #include "lang/weak.h"
 
@@ -46,6 +46,7 @@ typedef struct typing {
   qn_values values;
   operand *stack, *variables;
   branch *branches;
+  qn_row_calls row_calls; /* those that have been typed, for derivatives */
   int32_t n_stack, n_branches;
 } typing;
 
@@ -451,57 +452,12 @@ static int32_t own_operand(typing *t, const operand *x, uint8_t dtype) {
 
 /* ---- Calls that reduce ---- */
 
-/* The values of a row op's program while its stages are typed. */
-typedef struct row_values {
-  int32_t input[QN_MAX_OPERANDS], index, output[QN_MAX_OUTPUTS], row[QN_ROW_MAX_VALUES], temp[QN_ROW_MAX_VALUES];
-} row_values;
-
-static int32_t *row_value(row_values *values, uint8_t code) {
-  if (code >= QN_ROW_TEMP) return &values->temp[code - QN_ROW_TEMP];
-  if (code >= QN_ROW_VALUE) return &values->row[code - QN_ROW_VALUE];
-  if (code >= QN_ROW_OUTPUT) return &values->output[code - QN_ROW_OUTPUT];
-  return code == QN_ROW_INDEX ? &values->index : &values->input[code];
-}
-
-/* The results of a stage's kernel. params: the values of the op's own parameters, then of the number of elements. */
-static int type_stage(typing *t, const qn_row_stage *stage, int32_t n_params, const int32_t *params, row_values *values) {
-  int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS + 1];
-  if (!stage->variant) {
-    if (stage->n_out) *row_value(values, stage->values[stage->n_in]) = *row_value(values, stage->values[0]);
-    return 1;
-  }
-  for (int32_t k = 0; k < stage->n_in; k++) args[k] = *row_value(values, stage->values[k]);
-  for (int32_t k = 0; k < n_params; k++) args[stage->n_in + k] = params[k];
-  for (int32_t k = 0; k < stage->n_out; k++) {
-    const qn_value call = {.kind = QN_VALUE_KERNEL, .type = stage->variant->dtypes[stage->n_in + k], .index = k,
-                           .bits = stage->n_out, .op = t->at->v.op, .kernel = stage->variant, .n_args = stage->n_in, .n_params = n_params};
-    const int32_t value = add(t, call, args);
-    if (value < 0) return 0;
-    *row_value(values, stage->values[stage->n_in + k]) = value;
-  }
-  return 1;
-}
-
 /* The number of the first axes that are written alike: equal reductions are one value, however their results are stored. */
 static int32_t first_axes(const typing *t) {
   const qn_axes *axes = t->expression->axes, *own = &axes[t->at->axes];
   int32_t i = 0;
   while (axes[i].is_all != own->is_all || axes[i].n != own->n || memcmp(axes[i].axis, own->axis, own->n) != 0) i++;
   return i;
-}
-
-/* The results of a reduction, one for each part of its state. */
-static int type_reduction(typing *t, const qn_row_reduce *reduce, int32_t axes, row_values *values) {
-  const int32_t n = reduce->by->n_parts;
-  int32_t args[QN_ROW_MAX_PARTS];
-  for (int32_t p = 0; p < n; p++)
-    if ((args[p] = converted(t, *row_value(values, qn_row_from(reduce, p)), qn_reducer_dtype(reduce->by, p))) < 0) return 0;
-  for (int32_t p = 0; p < n; p++) {
-    const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(reduce->by, p), .index = axes, .bits = (uint64_t)p,
-                             .takes_none = reduce->takes_none, .reducer = reduce->by, .n_args = n};
-    if ((values->row[reduce->to + p] = add(t, result, args)) < 0) return 0;
-  }
-  return 1;
 }
 
 /* An input of an op that reduces: of the promoted dtype, a condition, or an integer of its own. */
@@ -518,30 +474,30 @@ static int32_t row_input(typing *t, const qn_builtin *builtin, int32_t k, const 
 static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operand *x, operand *made) {
   const quern_op_info *info = &t->at->v.op->builtin->info;
   const qn_row_program *program = row->programs[dtype];
-  const int32_t first = qn_row_n_shape_params(row), axes = first_axes(t);
-  int32_t params[QN_MAX_PARAMS + 1];
-  row_values values;
+  const int32_t first = qn_row_n_shape_params(row);
+  qn_row_call call = {.op = t->at->v.op, .axes = first_axes(t), .dtype = dtype};
+  int32_t outputs[QN_MAX_OUTPUTS];
   for (int32_t k = 0; k < info->n_in; k++)
-    if ((values.input[k] = row_input(t, t->at->v.op->builtin, k, &x[k], dtype)) < 0) return 0;
+    if ((call.inputs[k] = row_input(t, t->at->v.op->builtin, k, &x[k], dtype)) < 0) return 0;
   for (int32_t k = 0; k < program->n_slots; k++) {
     const int32_t given = info->n_in + program->slots[k].param - first;
-    params[k] = parameter(t, info, program->slots[k].param, given < t->at->n_args ? &x[given] : NULL, program->slots[k].dtype);
-    if (params[k] < 0) return 0;
+    call.params[k] = parameter(t, info, program->slots[k].param, given < t->at->n_args ? &x[given] : NULL, program->slots[k].dtype);
+    if (call.params[k] < 0) return 0;
   }
-  params[program->n_slots] = add(t, (qn_value){.kind = QN_VALUE_COUNT, .type = QN_I64}, NULL);
-  values.index = add(t, (qn_value){.kind = QN_VALUE_INDEX, .type = QN_I64}, NULL);
-  if (params[program->n_slots] < 0 || values.index < 0) return 0;
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_stage *stage = &program->stages[i];
-    if (stage->is_again) continue; /* the stage before has its results */
-    if (!type_stage(t, stage, program->n_slots + 1, params, &values)) return 0;
-    for (int32_t r = 0; r < stage->n_reduces; r++)
-      if (!type_reduction(t, &stage->reduces[r], axes, &values)) return 0;
+  switch (qn_row_values(&t->values, &call, outputs)) {
+    case QN_ROW_MADE: break;
+    case QN_ROW_MADE_NO_CAST: return FAIL_AS(t, QUERN_E_UNSUPPORTED, "this build has no kernel for a cast that %.64s needs", info->name);
+    default: no_room(t); return 0;
   }
   const uint8_t fixed = t->at->v.op->builtin->results[t->at->what], result = fixed != QN_DTYPE_NONE ? fixed : row->results[dtype];
-  const int32_t output = values.output[t->at->what], value = converted(t, output, compute_of(result));
-  if (!gives(value, result, made)) return 0;
-  if (value != output && kind_of(type_of(t, output)) == QN_KIND_FLOAT) made->finer = output + 1;
+  const int32_t output = outputs[t->at->what];
+  call.result = converted(t, output, compute_of(result));
+  if (call.result >= 0 && !qn_row_note(&t->row_calls, &call)) {
+    no_room(t);
+    return 0;
+  }
+  if (!gives(call.result, result, made)) return 0;
+  if (call.result != output && kind_of(type_of(t, output)) == QN_KIND_FLOAT) made->finer = output + 1;
   return 1;
 }
 
@@ -617,7 +573,7 @@ static int type_grad(typing *t, const operand *x, operand *made) {
   const uint8_t type = type_of(t, x[1].value);
   int32_t value = -1;
   const char *name;
-  switch (qn_derive(&t->values, e->ops, e->n_ops, x[0].value, x[1].value, &value, &name)) {
+  switch (qn_derive(&t->values, e->ops, e->n_ops, &t->row_calls, x[0].value, x[1].value, &value, &name)) {
     case QN_DERIVED: value = converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
     case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
@@ -689,6 +645,7 @@ quern_status qn_typing_run(const qn_expression *expression, const uint8_t *in_dt
   qn_float_env_leave(was);
   qn_values_free(&t.values);
   free(t.stack);
+  free(t.row_calls.list);
   return status;
 }
 

@@ -19,7 +19,7 @@ typedef enum qn_value_kind {
   QN_VALUE_KERNEL, /* `kernel` of a stage of an op that reduces */
   QN_VALUE_REDUCE, /* part `bits` of its arguments, the parts of a state, reduced by `reducer` over the axes number `index` */
   QN_VALUE_INDEX,  /* an i64: the place of an element in its row */
-  QN_VALUE_COUNT   /* an i64: the elements that one result is made of */
+  QN_VALUE_COUNT   /* an i64: the elements that one result is made of, over the axes number `index` */
 } qn_value_kind;
 
 typedef struct qn_value {
@@ -35,6 +35,8 @@ typedef struct qn_value {
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;
+  /* REDUCE of a derivative, COUNT: the inputs, as bits, whose dimensions its axes count; else 0: those that its arguments depend on. */
+  uint32_t inputs;
   /* Values args[first_arg ...]: the inputs; then the parameters of an OP or KERNEL: CONSTANT, PARAM, COUNT,
    * or computed from those. */
   int32_t n_args, n_params, first_arg;

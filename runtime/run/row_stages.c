@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
+#define MAX_AXES (2 * QN_ROW_MAX_REDUCES)
 #define STAGE_BYTES 16 /* the most bytes of one accumulator of each reduction of a stage, together */
 
 /* A stage's code and the memory that it points to. */
@@ -25,7 +26,7 @@ typedef struct stage_memory {
 struct qn_row_stages {
   qn_row_program program;
   int32_t n_reductions;
-  qn_row_reduction reduction[QN_ROW_MAX_REDUCES];
+  qn_row_reduction reduction[MAX_AXES]; /* reductions; and numbers of elements, which remain where a derivative reduces nothing */
   uint8_t row_types[QN_ROW_MAX_VALUES];
   qn_row_stage stage[QN_ROW_MAX_STAGES];
   stage_memory memory[QN_ROW_MAX_STAGES];
@@ -36,6 +37,7 @@ typedef struct builder {
   const qn_typed *typed;
   const qn_stage_maker *by;
   qn_row_stages *made;
+  int32_t n_reductions;
   uint8_t *level, *is_row; /* [n_values] */
   int16_t *row_of;         /* the number of a reduction's result, or -1 */
   int16_t *temp_of;        /* the temporary with a value, or -1 */
@@ -56,6 +58,7 @@ static quern_status too_many(const builder *b) {
 /* Whether two values are parts of one reduction. */
 static int are_one_reduction(const builder *b, const qn_value *x, const qn_value *y) {
   if (y->kind != QN_VALUE_REDUCE || x->reducer != y->reducer || x->index != y->index || x->takes_none != y->takes_none) return 0;
+  if (x->inputs != y->inputs) return 0;
   for (int32_t k = 0; k < x->n_args; k++)
     if (arg_at(b, x, k) != arg_at(b, y, k)) return 0;
   return 1;
@@ -68,6 +71,18 @@ static int32_t first_of_reduction(const builder *b, int32_t i) {
   return first;
 }
 
+/* Notes axes, for the check that all are the same dimensions. */
+static quern_status note_axes(builder *b, int32_t axes, uint32_t inputs, uint32_t elements) {
+  qn_row_stages *made = b->made;
+  for (int32_t k = 0; k < made->n_reductions; k++) {
+    const qn_row_reduction *known = &made->reduction[k];
+    if (known->axes == axes && known->inputs == inputs && (known->elements == elements || elements == ~0u)) return QUERN_OK;
+  }
+  if (made->n_reductions == MAX_AXES) return too_many(b);
+  made->reduction[made->n_reductions++] = (qn_row_reduction){axes, inputs, elements};
+  return QUERN_OK;
+}
+
 /* Numbers the results of a reduction, all parts of it at its first value. */
 static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uint32_t elements) {
   const qn_value *value = value_at(b, i);
@@ -78,11 +93,10 @@ static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uin
     b->row_of[i] = (int16_t)(base + (int32_t)value->bits);
     return QUERN_OK;
   }
-  if (made->n_reductions == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
+  if (b->n_reductions++ == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
   b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
   for (int32_t p = 0; p < n; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
-  made->reduction[made->n_reductions++] = (qn_row_reduction){value->index, inputs, elements};
-  return QUERN_OK;
+  return note_axes(b, value->index, inputs, elements);
 }
 
 static quern_status find_levels(builder *b) {
@@ -104,6 +118,7 @@ static quern_status find_levels(builder *b) {
       elements[i] |= elements[arg];
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
+    if (value->inputs) inputs[i] = value->inputs, elements[i] = ~0u; /* what is broadcast is added as often as it is used */
     status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
                                            b->expression->name, value->reducer->name)
                           : number_reduction(b, i, inputs[i], elements[i]);
@@ -111,6 +126,8 @@ static quern_status find_levels(builder *b) {
     b->is_row[i] = 1;
     elements[i] = 0;
   }
+  for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
+    if (value_at(b, i)->kind == QN_VALUE_COUNT) status = note_axes(b, value_at(b, i)->index, value_at(b, i)->inputs, ~0u);
   free(inputs);
   return status;
 }
@@ -137,9 +154,15 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
   if (!typed) return NULL;
   *typed = (qn_typed){.n_out = n, .values = (qn_value *)(typed + 1)};
   typed->args = (int32_t *)(typed->values + n_values);
+  int32_t count = -1; /* all axes are the same dimensions: there is one */
   for (int32_t i = 0; i < n_values; i++) {
     const qn_value *value = value_at(b, i);
     if (!b->number[i]) continue;
+    if (value->kind == QN_VALUE_COUNT && count >= 0) {
+      b->number[i] = count;
+      continue;
+    }
+    if (value->kind == QN_VALUE_COUNT) count = typed->n_values;
     qn_value *copy = &typed->values[typed->n_values];
     *copy = *value;
     b->number[i] = typed->n_values++;

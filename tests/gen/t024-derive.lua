@@ -189,12 +189,11 @@ reduction "acme.squares" { doc = "d", dtypes = floating, lift = "x * x", combine
   grad = "grad * x / out" }
 row "acme.derived" { doc = "d", dtypes = floating, params = { c = 0.5 }, body = [[
   T m = mean(x * x);
-  T e = exp(x - m) * softmax(c * x);
-  T s = acme.squares(e);
-  return e / s + log(sum(e) + m) * var(x) - x / count;
+  T e = exp(x - m);
+  return e / acme.squares(e) + log(c + m) * x / count;
 ]] }
 row "acme.reduced" { doc = "d", inputs = "x, w", dtypes = floating, body = [[
-  T a = sum(w * softmax(x));
+  T a = sum(w * x);
   T b = logsumexp(a * x - w);
   return a > 0 ? b * sqrt(a) : b;
 ]] }

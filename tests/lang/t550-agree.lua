@@ -269,6 +269,9 @@ for _, text in ipairs {
   "axis = x", "keepdims = sum(x, keepdims = 1); t = keepdims + 1", "sum(x, axis = - 2)", "sum(x, axis=0x1, keepdims=-0)", "sum(x, axis=32)",
   "mean(i) + mean(j)", "mean(m)", "logsumexp(i)", "any(x > 0, axis=0) ? x : y", "count_nonzero(x)", "prod(m)", "all((u8)i)",
   "max(max(x)) + min(sum(x))", "grad(x * x + sum(y), x)", "grad(sum(y) * x, x)", "grad(sum((f32)(i32)x) * x, x)", "grad(sum(x), y) + y",
+  "grad(sum(x), x)", "grad(softmax(x), x)", "grad(sum(x * y) * y, x)", "grad(exp(x - max(x)) / sum(exp(x)), x)", "grad(argmax(x) * x, x)",
+  "grad(layer_norm(x, axis=-1) * y - mean(x, axis=-1), x) * var(y, 1, axis=-1)", "grad(cross_entropy(x, i, axis=0), x)",
+  "grad(vector_norm(y * x, 3, axis=0) + logsumexp(x, axis=0), y)", "grad(sum((f64)x * softmax(x)), x)", "grad(sum((f16)x), x)",
   "softmax(x - logsumexp(x, axis=0), axis=0)", "mean((f16)x) * (f16)x", "softmax((bf16)x)", "sum((f16)x, axis=0) + max((f16)x, axis=0)",
 } do add_reducing(text, true) end
 for _, text in ipairs {
@@ -280,7 +283,8 @@ for _, text in ipairs {
   "sum(axis=0)", "sum()", "sum(x, 1)", "sum(x, axis == 1)", "sum(x,)", "sum(x, axis=0,)", "max(x, y)", "min(x, 0)", "max(x, y, axis=0)",
   "softmax(x, keepdims=1)", "exp(x, axis=0)", "x, axis=0", "sum(x, axis=(" .. ("0,"):rep(32) .. "0))", "sum(x, " .. ("a"):rep(64) .. "=1)",
   "sum(x, axis=" .. ("1"):rep(30) .. ")", ("sum("):rep(5), ("sum("):rep(50), ("sum("):rep(200), ("sum("):rep(201), ("max(axis="):rep(7), "sum(axis",
-  "grad(sum(x), x)", "grad(softmax(x), x)", "grad(sum(x * y) * y, x)", "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
+  "grad(argmax(x), x)", "grad(max_backward(x, y, y), x)", "grad(max_with_indices.values(x), x)", "grad(sum(i), i)",
+  "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
   "cumulative_sum(x)", "y = cumulative_sum(x, axis=-1) / 2", "1 + cumulative_max(x, axis", "logcumsumexp()",
 } do add_reducing(text, false) end
 
