@@ -181,7 +181,7 @@ static void write_exact(FILE *f) {
     quern_op *op;
     if (quern_op_at(NULL, i, &op) != QUERN_OK) bail("%s", quern_last_error());
     const quern_op_info *info = quern_op_describe(op);
-    if (info->n_out > 1 && !is_backward(info->name)) {
+    if (info->n_out > 1 && !is_backward(info->name) && !has_axes(info)) {
       fprintf(f, "- `%s`: it has %d outputs, each exact.\n", info->name, (int)info->n_out);
     }
     quern_op_release(op);
