@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: threads
  *
  * t244-row-ops: ops that reduce and have several inputs, outputs or parameters: bit for bit what expressions of simpler ones give, over any
- * layout; class indices against plain loops; what is refused. */
+ * layout; class indices against plain loops; what is refused; the same bits on one thread and on several. */
 #include "expressions.h"
 
 #define NO_VALUE -12345.0
