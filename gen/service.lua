@@ -143,7 +143,7 @@ local function twin_of(model, op, A)
   if not model.combines[A] then
     local of_text = {}
     for _, other in ipairs(model.ops) do
-      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts then
+      if other.builtin and kinds.of(other).calls_itself and not other.reducer.parts and not other.reducer.absorbs then
         local ok, dag = pcall(expr.combine, model, other, A)
         local text = ok and program_lines(model.types, dag)
         if text and not of_text[text] then of_text[text] = other.name end
@@ -162,8 +162,9 @@ local function packed_program(types, op, K, dag)
   local function put(...) parts[#parts + 1] = string.pack(...) end
   local slots, row_types = {}, {}
   for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
+  local slot_type = kinds.of(op).param_type and kinds.of(op).param_type(types, op, K) or K
   for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
-  put("<I4I4d", index(K), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
+  put("<I4I4d", index(slot_type), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
   parts[#parts + 1] = packed_numbers(slots) .. packed_numbers(row_types) .. string.pack("<I4", #program.stages)
   for number_of, stage in ipairs(program.stages) do
     local values, dtypes = {}, {}

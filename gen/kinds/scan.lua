@@ -24,6 +24,12 @@ local COMPARED = { max = ">", min = "<" }
 
 local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts" }
 
+-- Whether an element of an op that finds takes the place of the one found before.
+function M.is_found(op, before, x)
+  if x ~= x or before ~= before then return before == before end
+  return op.finds == "max" and x > before or op.finds == "min" and x < before
+end
+
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end

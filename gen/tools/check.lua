@@ -30,9 +30,7 @@ local function scanned(plan, op, K)
     for k, x in ipairs(values[op.inputs[1].name]) do
       state = state == nil and x or evaluate.run(plan.model.types, combine, { a = state, b = x })
       results[k] = state
-      local is_better = x ~= x and found == found
-      if op.finds then is_better = is_better or found ~= nil and (op.finds == "max" and x > found or op.finds == "min" and x < found) end
-      if found == nil or is_better then found, place = x, k - 1 end
+      if found == nil or kinds.of(op).is_found(op, found, x) then found, place = x, k - 1 end
       places[k] = place
     end
     return results, places

@@ -104,7 +104,7 @@ local function op_rows(plan, op, D, K, prefix, functions)
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
   end
-  for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
+  for k, param in ipairs(op.params) do params[k] = double((param.value or 0) + 0.0) end
   for k, output in ipairs(op.outputs) do given[k] = "REF_" .. (output.type or D):upper() end
   local dag, why = expr.op_dag(plan.model, op, K, M.exact(plan.model))
   for k, output in ipairs(op.outputs) do
@@ -146,7 +146,7 @@ local function slope_rows(plan, backward, functions)
     if input.type == "bool" then conditions = conditions | 1 << (k - 1) end
   end
   for k, input in ipairs(backward.inputs) do given[k] = operand_of[input.name] end
-  for k, param in ipairs(op.params) do params[k] = double(param.value + 0.0) end
+  for k, param in ipairs(op.params) do params[k] = double((param.value or 0) + 0.0) end
   for k in ipairs(backward.outputs) do
     local name, by = string.format("reference_%s_%s_%d", backward.c_name, K, k), op.inputs[backward.by[k] + 1].name
     local text = reference(plan.model.types, of_backward.outputs[k], name)

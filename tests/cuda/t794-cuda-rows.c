@@ -6,6 +6,7 @@
  * every way, or cut into pieces for several launches; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
  * picked by it. Each day has other cases, and a third of the ops; QUERN_TEST_SEED repeats a run. */
 #include "runtime/core/simt/row_pieces.h"
+#include "runtime/core/simt/rows.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -319,6 +319,14 @@ static void note_row_names(const char *text) {
     }
 }
 
+/* Whether a word begins a field that only the library's own ops may have. */
+static int is_own_field(const char *p, size_t n) {
+  static const char *const fields[] = {"finds = \"", "initial = \"", "last = \"", "absorbs = ", "repeats = ", "special = {"};
+  for (int i = 0; i < 6 && n; i++)
+    if (strncmp(p, fields[i], strlen(fields[i])) == 0) return 1;
+  return 0;
+}
+
 /* One spec: the library's files of reductions, all that they declare and call renamed; NULL: they are not there. */
 static char *spec_of_rows(void) {
   const char *source = getenv("QUERN_SOURCE_DIR");
@@ -327,6 +335,8 @@ static char *spec_of_rows(void) {
   for (int f = 0; f < N_ROW_FILES; f++) {
     snprintf(path, sizeof path, "%s/dsl/%s.lua", source ? source : ".", row_files[f]);
     if (!(texts[f] = read_file(path))) bail("no %s", path);
+    char *places = strstr(texts[f], "\nscan \"cummax\""); /* from here on they find places, as the library's own may */
+    if (places) *places = 0;
     note_row_names(texts[f]);
   }
   for (int f = 0; f < N_ROW_FILES; f++) {
@@ -337,7 +347,8 @@ static char *spec_of_rows(void) {
         p += 17;
         continue;
       }
-      if (n == 5 && strncmp(p, "finds", n) == 0) { /* finds = "max", */
+      if (is_own_field(p, n)) { /* finds = "max", */
+        p += strncmp(p, "special", 7) == 0 ? strcspn(p, "}") + 1 : 0;
         p += strcspn(p, "\n,") + 1;
         continue;
       }

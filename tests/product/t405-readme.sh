@@ -106,7 +106,7 @@ try "README's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
 grep -q 'acme.softsign takes' said; ok $? '  and defines acme.softsign'
 block lua >acme.lua
 try 'the spec of docs/reductions.md passes check' lua5.4 "$source/build.lua" check acme.lua
-[ "$(grep -c ': ok: ' said)" = 2 ]; ok $? '  and defines two ops'
+grep -q 'acme.hypot_sum takes' said && grep -q 'acme.center takes' said; ok $? '  and defines its ops'
 sed -n 's/^| `\([a-z0-9_]*\)` |.*/\1/p' "$source/OPS.md" >ops
 python3 -c '
 import json

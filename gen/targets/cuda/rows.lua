@@ -16,10 +16,10 @@ local target_cuda = require "gen.targets.cuda.emit"
 local M = {}
 
 M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
-M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_pieces.h
+M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_share.h
 local SHARED_BYTES = 47 * 1024 -- of a block: 48 KB need no leave
-local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_pieces.h
-local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/simt/row_pieces.h
+local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_share.h
+local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/row/row_program.h
 
 -- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record
 function M.record(types, fields, dag, make)

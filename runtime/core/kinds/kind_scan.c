@@ -138,7 +138,13 @@ static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, i
 
 static quern_status check_apart(const quern_op_info *info, const scan_call *call, qn_decision *decision) {
   qn_nest in, out;
-  if (!is_shifted(call)) return qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);
+  if (!is_shifted(call)) {
+    const uint8_t n_reduced = decision->nest.n_reduced;
+    decision->nest.n_reduced = 0; /* every element of the axis has a result of its own */
+    quern_status status = qn_tensor_check_overlap(info->name, info->args, &decision->nest, info->n_out, decision->sizes);
+    decision->nest.n_reduced = n_reduced;
+    return status;
+  }
   /* Each output beside what comes before it. */
   for (int32_t k = 1; k <= info->n_out; k++) {
     const qn_tensor *tensor = &call->tensor[k];

@@ -29,7 +29,7 @@ typedef struct qn_decision {
   uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
-  uint64_t initial[3]; /* of a scan on a device: is_stored, bits, offset of core/simt/scans.h */
+  uint64_t initial[3]; /* of a scan on a device, its result of no elements: whether it is stored, its bits, its offset */
   int64_t count, shape_params[3]; /* the elements along the axes; the parameters that give the shape */
 } qn_decision;
 

@@ -17,7 +17,7 @@ typedef struct qn_kind {
   uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
   uint8_t has_rows;      /* its nests are those of core/row */
-  uint8_t is_scan;       /* with has_rows: core/simt/scans.h launches its kernels, not rows.h */
+  uint8_t is_scan;       /* with has_rows: its kernels for devices are launched as scans, not as reductions */
   const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 
   /* Checks the dtypes of a kernel's operands (positions, inputs, outputs) and finds the kernels for them. */

@@ -7,6 +7,7 @@
 
 #include "core/op/backend.h"
 #include "core/simt/launch.h"
+#include "core/simt/rows.h"
 #include "core/simt/scans.h"
 
 /* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */

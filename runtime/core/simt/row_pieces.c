@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "core/base/status.h"
 
 #define WANTED 1024       /* blocks that keep a large device busy */
 #define MOST_TILES 256    /* of more tiles of whole rows a device is busy */
@@ -15,48 +14,6 @@
 #define ALIGNMENT 256
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-/* An axis whose units groups take. */
-typedef struct axis {
-  int64_t n, leaves, outers; /* units; leaves of one; indices of the axes after it */
-  int32_t end_dim, inside;   /* nodes inside a unit that can wait */
-} axis;
-
-/* Axis 0 is the chunks, axis j the j-th further one. */
-static axis axis_of(const qn_nest *nest, const qn_row_cut *c, int32_t j) {
-  axis a = {c->chunks, 1, 1, nest->n_joined, 0};
-  for (int32_t i = 0; i < j; i++) {
-    a.leaves *= a.n;
-    a.inside += qn_log2_down(a.n);
-    a.n = nest->n[a.end_dim++];
-  }
-  for (int32_t d = a.end_dim; d < nest->n_reduced; d++) a.outers *= nest->n[d];
-  return a;
-}
-
-static void set_axis(const axis *a, int is_wide, int64_t unit_pieces, int32_t unit_bits, uint64_t *fields) {
-  fields[QN_ROW_UNIT_BITS] = (uint64_t)unit_bits;
-  fields[QN_ROW_UNITS] = (uint64_t)a->n;
-  fields[QN_ROW_UNIT_LEAVES] = (uint64_t)a->leaves;
-  fields[QN_ROW_END_DIM] = (uint64_t)a->end_dim;
-  fields[QN_ROW_OUTER_LEAVES] = (uint64_t)(a->n * a->leaves);
-  fields[QN_ROW_ROW_PIECES] = (uint64_t)(a->outers * unit_pieces);
-  fields[QN_ROW_UNIT_PIECES] = (uint64_t)unit_pieces;
-  qn_launch_divisor((uint64_t)(a->outers * unit_pieces), is_wide, fields + QN_ROW_PIECE_DIVISOR);
-  qn_launch_divisor((uint64_t)unit_pieces, is_wide, fields + QN_ROW_UNIT_DIVISOR);
-}
-
-void qn_rows_share(const qn_nest *nest, const qn_row_cut *c, int is_wide, int32_t groups, int32_t spread_bits, uint64_t *fields) {
-  const int32_t n_further = nest->n_reduced - nest->n_joined, spread = 1 << spread_bits;
-  const axis a = axis_of(nest, c, c->leaves ? n_further : 0);
-  const int32_t unit_bits = qn_log2_up(up(a.n ? a.n : 1, spread));
-  /* Ranges of an axis with fewer indices than groups leave some of these idle. */
-  const int is_even = n_further == 0 || a.n >= spread;
-  set_axis(&a, is_wide, 1, unit_bits, fields);
-  fields[QN_ROW_SPAN] = a.end_dim == nest->n_joined ? QN_ROW_CHUNK : 0;
-  fields[QN_ROW_FLAGS] &= ~(uint64_t)QN_ROW_OWN;
-  if (is_even && a.inside + unit_bits <= QN_ROW_SLOTS / groups) fields[QN_ROW_FLAGS] |= QN_ROW_OWN;
-}
 
 /* ---- Pieces ---- */
 
@@ -92,7 +49,7 @@ static int64_t nodes_after(const qn_row_pieces *pieces, int32_t j) {
 int qn_rows_set_pieces(const qn_nest *nest, const qn_row_work *work, int64_t count, const qn_launch *launch,
                        const qn_row_share *share, qn_row_pieces *pieces) {
   const qn_row_cut c = qn_rows_cut(nest, count);
-  const axis a = axis_of(nest, &c, share->axis);
+  const qn_row_axis a = qn_rows_axis(nest, &c, share->axis);
   const int64_t parts = work->parts, units_bits = share->spread_bits + share->unit_bits;
   memset(pieces, 0, sizeof *pieces);
   if (a.inside + share->unit_bits > QN_ROW_SLOTS / QN_ROW_GROUPS) return 0;
@@ -132,8 +89,8 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t co
   for (int64_t n = c.rows; share.is_turned && bits > 0 && n > 1; n = up(n, 2)) bits--;
   const int64_t wanted = up(WANTED, up(c.rows, QN_ROW_GROUPS >> bits)); /* pieces of a row */
   int32_t j = nest->n_reduced - nest->n_joined;
-  axis a = axis_of(nest, &c, j);
-  while (j > 0 && (a.outers * a.n < wanted << bits || a.inside > slots)) a = axis_of(nest, &c, --j);
+  qn_row_axis a = qn_rows_axis(nest, &c, j);
+  while (j > 0 && (a.outers * a.n < wanted << bits || a.inside > slots)) a = qn_rows_axis(nest, &c, --j);
   while (a.inside + share.unit_bits < slots && up(a.n, (int64_t)1 << bits << share.unit_bits) > up(wanted, a.outers)) share.unit_bits++;
   share.axis = j;
   share.spread_bits = (uint8_t)bits;
@@ -142,9 +99,9 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t co
 
 /* The launch that makes the nodes of the pieces. */
 static void set_fold(const qn_row_pieces *pieces, uint64_t *fields) {
-  const axis a = {pieces->units, pieces->unit_leaves, pieces->outers, pieces->end_dim, 0};
+  const qn_row_axis a = {pieces->units, pieces->unit_leaves, pieces->outers, pieces->end_dim, 0};
   const int64_t tiles = up(pieces->rows, QN_ROW_GROUPS >> pieces->spread_bits);
-  set_axis(&a, pieces->is_wide, pieces->unit_pieces, pieces->unit_bits, fields);
+  qn_rows_set_axis(&a, pieces->is_wide, pieces->unit_pieces, pieces->unit_bits, fields);
   fields[QN_ROW_ITEMS] = (uint64_t)(tiles * pieces->outers * pieces->unit_pieces);
   fields[QN_ROW_ROWS] = (uint64_t)pieces->rows;
   fields[QN_ROW_SPREAD_BITS] = pieces->spread_bits;
@@ -155,11 +112,11 @@ static void set_fold(const qn_row_pieces *pieces, uint64_t *fields) {
 /* The launch of join j. */
 static void set_join(const qn_row_pieces *pieces, int32_t j, uint64_t *fields) {
   const qn_row_join *join = &pieces->joins[j];
-  const axis a = {join->n, 0, 1, pieces->end_dim, 0};
+  const qn_row_axis a = {join->n, 0, 1, pieces->end_dim, 0};
   const int64_t rows = pieces->rows * nodes_after(pieces, j);
   int32_t bits = 0;
   while (1 << bits < QN_ROW_GROUPS && join->n > (int64_t)1 << BATCH_BITS << bits) bits++;
-  set_axis(&a, pieces->is_wide, 1, qn_log2_up(up(join->n, (int64_t)1 << bits)), fields);
+  qn_rows_set_axis(&a, pieces->is_wide, 1, qn_log2_up(up(join->n, (int64_t)1 << bits)), fields);
   fields[QN_ROW_ITEMS] = (uint64_t)up(rows, QN_ROW_GROUPS >> bits);
   fields[QN_ROW_ROWS] = (uint64_t)rows;
   fields[QN_ROW_SPREAD_BITS] = (uint64_t)bits;

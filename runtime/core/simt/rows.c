@@ -3,41 +3,17 @@
  * rows.c: see rows.h. A block of 16 groups of 16 threads takes tiles of 16, 8, 4, 2 or 1 rows: a row has 1, 2, ... 16 groups (its
  * spread). A group takes a range of the row's chunks, or each time the next chunk that no group has. Where rows are next to each other
  * in memory and their own elements are not, the threads are turned: neighbouring threads take neighbouring rows. */
-#include "core/simt/row_pieces.h"
+#include "core/simt/rows.h"
 
 #include <string.h>
 
-#include "core/base/status.h"
+#include "core/simt/row_share.h"
 
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8
 #define STREAMED_BYTES ((int64_t)32 << 20) /* see launch.c */
 #define SECTOR 32       /* bytes of memory that are read at once */
 #define ENOUGH_TILES 512 /* blocks that keep a large device busy: fewer tiles are cut smaller */
-
-static int64_t product(const qn_nest *nest, int32_t first, int32_t last) {
-  int64_t n = 1;
-  for (int32_t d = first; d < last; d++) n *= nest->n[d];
-  return n;
-}
-
-/* The most dimensions that there is room for. ORDER max_rank of gen/targets/cuda/rows.lua */
-static int32_t max_rank(int32_t n_operands) {
-  const int32_t room = QN_ROW_STRIDES / n_operands;
-  return room < QUERN_MAX_NDIM ? room : QUERN_MAX_NDIM;
-}
-
-qn_row_cut qn_rows_cut(const qn_nest *nest, int64_t count) {
-  qn_row_cut c = {.room = max_rank(nest->n_operands)};
-  qn_assert(nest->n_reduced <= c.room);
-  c.rank = nest->rank < c.room ? nest->rank : c.room;
-  c.rows = product(nest, nest->n_reduced, c.rank);
-  if (count == 0) return c;
-  c.joined = product(nest, 0, nest->n_joined);
-  c.chunks = (c.joined + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK;
-  c.leaves = c.chunks * product(nest, nest->n_joined, nest->n_reduced);
-  return c;
-}
 
 /* Whether 32-bit indices suffice: rows and elements of a row are below 2^31, strides fit an i32. */
 static int is_narrow(const qn_nest *nest, const qn_row_cut *c) {

@@ -153,10 +153,10 @@ static void run_time() {
   check(quern::Expression::try_compile("y = x +").error().code() == QUERN_E_SYNTAX, "a syntax error");
   const quern::Context ctx(quern::Options());
   const quern::Status loaded =
-      ctx.try_load_spec_text("client", "unary \"client.half\" { doc = \"x / 2.\", dtypes = floating, body = \"x * 0.5\" }");
+      ctx.try_load_spec_text("client", "unary \"client.halved\" { doc = \"x / 2.\", dtypes = floating, body = \"x * 0.5\" }");
   if (loaded.code() == QUERN_E_UNSUPPORTED) return; // no generator here
   check(static_cast<bool>(loaded), "a spec");
-  quern::Op("client.half", ctx)({x}, {z});
+  quern::Op("client.halved", ctx)({x}, {z});
   check(z[2] == 1.5, "its op");
 }
 
@@ -167,6 +167,7 @@ static void numbers() {
 }
 
 int main() {
+  std::setvbuf(stdout, nullptr, _IONBF, 0); // what is wrong is seen also if an exception ends it
   views();
   errors();
   handles();
