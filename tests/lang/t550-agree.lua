@@ -270,7 +270,7 @@ for _, text in ipairs {
   "mean(i) + mean(j)", "mean(m)", "logsumexp(i)", "any(x > 0, axis=0) ? x : y", "count_nonzero(x)", "prod(m)", "all((u8)i)",
   "max(max(x)) + min(sum(x))", "grad(x * x + sum(y), x)", "grad(sum(y) * x, x)", "grad(sum((f32)(i32)x) * x, x)", "grad(sum(x), y) + y",
   "grad(sum(x), x)", "grad(softmax(x), x)", "grad(sum(x * y) * y, x)", "grad(exp(x - max(x)) / sum(exp(x)), x)", "grad(argmax(x) * x, x)",
-  "grad(layer_norm(x, axis=-1) * y - mean(x, axis=-1), x) * var(y, 1, axis=-1)", "grad(cross_entropy(x, i, axis=0), x)",
+  "grad(rms_norm(x, axis=-1) * y - max(x, axis=-1), x) * var(y, 1, axis=-1)", "grad(cross_entropy(x, i, axis=0), x)",
   "grad(vector_norm(y * x, 3, axis=0) + logsumexp(x, axis=0), y)", "grad(sum((f64)x * softmax(x)), x)", "grad(sum((f16)x), x)",
   "softmax(x - logsumexp(x, axis=0), axis=0)", "mean((f16)x) * (f16)x", "softmax((bf16)x)", "sum((f16)x, axis=0) + max((f16)x, axis=0)",
 } do add_reducing(text, true) end
