@@ -284,7 +284,8 @@ static void test_threads(rng *r) {
   static const char *const ops[] = {"softmax", "layer_norm", "log_softmax"};
   static const int64_t shapes[][2] = {{11, 5000}, {2, 70001}, {70, 2048}, {5000, 11}, {300, 260}, {1, 90000}};
   quern_ctx *ctx[2];
-  for (int k = 0; k < 2; k++) ctx[k] = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = k ? 3 : 1});
+  ctx[0] = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 1});
+  ctx[1] = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 3});
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     group_begin("%s: one thread and three", ops[i]);
     quern_op *op[2] = {op_named(ctx[0], ops[i]), op_named(ctx[1], ops[i])};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: threads
+ * tags: threads-full
  *
  * t308-row-derivatives: grad(expression, x) through ops that reduce, of any shapes and axes, f32 and f64, beside differences along a random
  * direction, and beside formulas; the same bits interpreted, on one thread and several, and compiled by Clang and by cc. What is refused. */
