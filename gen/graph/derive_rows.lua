@@ -101,6 +101,13 @@ function Rows:through_call(call, adjoint)
       end
     end
   end
+  local is_known = {}
+  for _, input in ipairs(backward.by) do is_known[input + 1] = true end
+  for j, input in ipairs(op.inputs) do
+    if not is_known[j] and self:depends(call.args[j]) then
+      scope:fail(self.at, "an op has no derivative by its argument %s", input.name)
+    end
+  end
   scope.state.axes = call.axes
   local parts = scope:inline(backward, expr.body_of(types, backward, call.T), env, values, call.T, self.at)
   if not backward.assigns then parts = { parts } end

@@ -33,8 +33,11 @@ function Scope:reduction_body(op, field, T, env, node, parts)
   if not body then self:fail(node, "%s%s is missing for %s", (self.owner or op) == op and "" or op.name .. ": ", field, T) end
   local inner = self:of_body(op, body, env, T)
   inner.keeps_dtypes = false
-  if parts then return inner:run_body(parts) end
-  local result = inner:run_body()
+  local count = self.state.count
+  self.state.count = nil -- the body of a reduction does not reduce
+  local result = inner:run_body(parts)
+  self.state.count = count
+  if parts then return result end
   return is_weak(result) and inner:strong(result, T, node) or result
 end
 

@@ -26,7 +26,7 @@ typedef struct walk {
   int32_t *grads; /* the derivative of each value up to the one asked for; -1: none (it is 0) */
   const uint8_t *is_cut; /* of these values: derivatives do not go through it */
   const char *wrong;
-  int failed, is_twice;
+  int failed, is_twice, is_argument;
 } walk;
 
 static const qn_value *value_of(const walk *w, int32_t value) { return &w->values->values[value]; }
@@ -339,6 +339,14 @@ static void through_call(rows *r, qn_row_call call, int32_t adjoint) {
     made.inputs[k] = read == QN_READS_GRAD ? seed_of(r, adjoint, type) : read == QN_READS_OUTPUT ? call.result : call.inputs[read];
     if (made.inputs[k] < 0) return;
   }
+  for (int32_t k = 0; k < info->n_in; k++) {
+    int is_known = !r->depends[call.inputs[k]];
+    for (int32_t out = 0; out < of_backward->n_out; out++) is_known |= traits->by[out] == k;
+    if (is_known) continue;
+    w->is_argument = 1;
+    refuse(w, info->args[k].name);
+    return;
+  }
   if (!make_call(r, &made, outputs)) return;
   for (int32_t k = 0; k < of_backward->n_out && is_fine(r); k++) {
     const int32_t input = call.inputs[traits->by[k]];
@@ -432,6 +440,6 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
   free(w.grads);
   free(r);
   if (w.failed) return QN_DERIVED_FULL;
-  if (w.wrong) return w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
+  if (w.wrong) return w.is_argument ? QN_DERIVED_NOT_BY : w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
   return *derivative < 0 ? QN_DERIVED_ZERO : QN_DERIVED;
 }

@@ -577,6 +577,7 @@ static int type_grad(typing *t, const operand *x, operand *made) {
     case QN_DERIVED: value = converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
     case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
+    case QN_DERIVED_NOT_BY: return FAIL(t, "an op has no derivative by its argument %.64s", name);
     case QN_DERIVED_NOT_TWICE: return FAIL(t, "%.64s has no derivative" NO_SECOND, name);
     default: no_room(t);
   }

@@ -384,6 +384,10 @@ accepts(functions(60, "F(x)", "x"), "sixty calls deep")
 refuses('func "f" { body = [[ f(x) ]] }\n' .. unary "f(x)", "f calls itself", "a function that calls itself")
 refuses('func "f" { body = [[ g(x) ]] }\nfunc "g" { body = [[ f(x) ]] }\n' .. unary "f(x)", "calls itself", "two that call each other")
 refuses('unary "swish" { doc = "d", dtypes = floating, body = [[ swish(x) ]] }', "calls itself", "an op that calls itself")
+for _, part in ipairs { "lift = [[ total(x) ]], combine = [[ a + b ]]", "combine = [[ a + total(b) ]]", "combine = [[ a + b ]], finish = [[ total(a) ]]" } do
+  refuses('reduction "total" { doc = "d", dtypes = floating, ' .. part .. ", empty = 0 }", "total reduces, which only the body of a row does",
+          "a reduction that reduces: " .. part)
+end
 refuses('unary "left" { doc = "d", dtypes = floating, body = [[ right(x) ]] }\n'
         .. 'unary "right" { doc = "d", dtypes = floating, body = [[ left(x) ]] }', "calls itself", "two ops that call each other")
 

@@ -194,6 +194,8 @@ static void test_shapes(rng *r) {
       {"grad(max_backward(max(x), x, max(x)), x)", {4, 3}, {0, 0}, QUERN_E_DTYPE, "second derivatives go through operators"},
       {"grad(grad(sum(x * x * x, axis=1), x), x)", {4, 3}, {0, 0}, QUERN_E_DTYPE, "sum_backward has no derivative"},
       {"grad(grad(softmax(x) * y, x), x)", {4, 3}, {4, 3}, QUERN_E_DTYPE, "softmax_backward has no derivative"},
+      {"grad(rms_norm_affine(x, y, axis=1), y)", {4, 3}, {4, 3}, QUERN_E_DTYPE, "no derivative by its argument weight"},
+      {"grad(layer_norm_affine(y, y, exp(x), axis=1), x)", {4, 3}, {4, 3}, QUERN_E_DTYPE, "no derivative by its argument bias"},
       {"grad(grad(exp(mean(x)), x), x)", {4, 3}, {0, 0}, QUERN_E_DTYPE, "mean_backward has no derivative"},
   };
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
