@@ -72,6 +72,12 @@ local function count_of(body, what)
   return count
 end
 
+-- Whether a kernel keeps nodes in an array of each thread's own: many reductions in one stage (rows.cu.in). That is its stack.
+local function waits_locally(text, name)
+  local first = text:find(name .. "(", 1, true)
+  return first ~= nil and text:sub(first, text:find("\n}\n", first, true)):find("shared memory does not hold those", 1, true) ~= nil
+end
+
 -- name -> { registers, spill bytes, stack bytes } of ptxas' words.
 local function resources_of(log)
   local resources, name = {}, nil
@@ -118,7 +124,7 @@ for k, file in ipairs(files) do
         end
         if not used or not used.stack then
           unknown = unknown + 1
-        elseif used.spills > 0 or used.stack > 0 then
+        elseif used.spills > 0 or (used.stack > 0) ~= waits_locally(file.text, record.name) then
           spilled[#spilled + 1] = string.format("%s %s: %d registers, %d bytes spilled, stack of %d", architecture, record.name,
                                                 used.registers, used.spills, used.stack)
         end
@@ -136,7 +142,7 @@ else
   for _, said in ipairs(failures) do tap.diag("%s", said) end
   tap.ok(#narrow == 0 and n_wide > (part and 4 or 20), "%d kernels of rows load and store 16 bytes at a time", n_wide)
   for _, name in ipairs(narrow) do tap.diag("narrow: %s", name) end
-  tap.ok(#spilled == 0 and unknown == 0, "none spills, none has a stack")
+  tap.ok(#spilled == 0 and unknown == 0, "none spills, none has a stack but of nodes that wait in it")
   for _, line in ipairs(spilled) do tap.diag("%s", line) end
   local _, listed = run(string.format("QUERN_SOURCE_DIR=%s lua5.4 %s/tests/support/cuda/texts.lua %s", root, root,
                                       part and table.concat(part, " ") or ""))
