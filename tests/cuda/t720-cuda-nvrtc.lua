@@ -73,9 +73,9 @@ local function count_of(body, what)
 end
 
 -- Whether a kernel keeps nodes in an array of each thread's own: many reductions in one stage (rows.cu.in). That is its stack.
-local function waits_locally(text, name)
-  local first = text:find(name .. "(", 1, true)
-  return first ~= nil and text:sub(first, text:find("\n}\n", first, true)):find("shared memory does not hold those", 1, true) ~= nil
+local function waits_locally(source, name)
+  local first = source:find(name .. "(", 1, true)
+  return first ~= nil and source:sub(first, source:find("\n}\n", first, true)):find("shared memory does not hold those", 1, true) ~= nil
 end
 
 -- name -> { registers, spill bytes, stack bytes } of ptxas' words.
