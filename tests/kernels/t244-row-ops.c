@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: threads
+ * tags: threads-full
  *
  * t244-row-ops: ops that reduce and have several inputs, outputs or parameters: bit for bit what expressions of simpler ones give, over any
  * layout; class indices against plain loops; what is refused; the same bits on one thread and on several. */
