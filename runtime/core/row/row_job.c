@@ -336,7 +336,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   if (has_columns) {
     job->is_kept = 0;
   } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
-    bytes = 0; /* all is planned */
+    /* all is planned */
   } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
     const int64_t wanted = (bytes ? tile : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
