@@ -267,9 +267,8 @@ function M.table.text(packs_of, upper, bits_of)
   local is_unbuilt = packs[1] and not packs[1].name
   local backend = is_unbuilt and "const qn_backend *const qn_row_backend = NULL;\n"
     or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
-  if #rows == 0 then return backend end
-  return backend .. "const qn_reducer qn_reducers[] = {\n" .. table.concat(rows, "\n") .. "\n};\n"
-    .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
+  return backend .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
+    .. "\n};\n" .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
 end
 
 ---------------------------------------------------------------------------------------------------- what reduces

@@ -36,6 +36,7 @@ for spec in readme.lua acme_start.lua "$source"/examples/*/*.lua; do
   try "what $(basename "$spec") declares holds" lua5.4 "$source/build.lua" check --measure "$spec"
 done
 [ $n_shown -ge 5 ]; ok $? 'specs that documents show: some on each day'
+rm -f readme.lua acme_start.lua
 
 # One file for all that holds, and one for each way not to hold: a program is built for each.
 measure 0 'what holds' <<'END'
