@@ -185,23 +185,23 @@ class View {
   // Row-major, of this shape.
   template <class T>
   View(T *data, std::initializer_list<std::int64_t> shape) {
-    describe(data, DType<T>::value, shape, std::is_const_v<T>);
+    take(data, shape);
   }
   // Strides count elements; they may be 0 or negative.
   template <class T>
   View(T *data, std::initializer_list<std::int64_t> shape, std::initializer_list<std::int64_t> strides) {
-    describe(data, DType<T>::value, shape, std::is_const_v<T>);
+    take(data, shape);
     set_strides(strides);
   }
   // Shapes and strides from any containers of whole numbers.
   template <class T, class Shape, class = decltype(std::begin(std::declval<const Shape &>()))>
   View(T *data, const Shape &shape) {
-    describe(data, DType<T>::value, shape, std::is_const_v<T>);
+    take(data, shape);
   }
   template <class T, class Shape, class Strides, class = decltype(std::begin(std::declval<const Shape &>())),
             class = decltype(std::begin(std::declval<const Strides &>()))>
   View(T *data, const Shape &shape, const Strides &strides) {
-    describe(data, DType<T>::value, shape, std::is_const_v<T>);
+    take(data, shape);
     set_strides(strides);
   }
   // Memory whose dtype or device C++ does not know.
@@ -410,7 +410,7 @@ inline quern_options Options() {
 class Context {
  public:
   Context() = default;
-  explicit Context(const quern_options &options) { Status::of(quern_ctx_create(&options, &ctx_)).value(); }
+  explicit Context(const quern_options &options) : Context(try_make(options).value()) {}
   Context(Context &&other) noexcept : ctx_(std::exchange(other.ctx_, nullptr)) {}
   Context &operator=(Context &&other) noexcept { return std::swap(ctx_, other.ctx_), *this; }
   ~Context() { quern_ctx_release(ctx_); }

@@ -367,6 +367,16 @@ static void through_elements(rows *r, int32_t value, int32_t adjoint) {
   }
 }
 
+/* What a value is made of: the inputs of the call that it is the result of, or its own arguments. Returns their number. */
+static int32_t sources(const rows *r, int32_t value, const qn_row_call **call) {
+  *call = r->call_of[value] < 0 ? NULL : &r->calls->list[r->call_of[value]];
+  return *call ? (*call)->op->builtin->info.n_in : value_of(r->w, value)->n_args;
+}
+
+static int32_t source(const rows *r, const qn_row_call *call, int32_t value, int32_t k) {
+  return call ? call->inputs[k] : argument(r->w, value, k);
+}
+
 /* Finds which values depend on `by`, the calls between, and the row values that elements read. Returns whether there are calls. */
 static int find_targets(rows *r) {
   const walk *w = r->w;
@@ -376,18 +386,18 @@ static int find_targets(rows *r) {
   for (int32_t k = r->n_calls - 1; k >= 0; k--)
     if (r->calls->list[k].result <= r->of) r->call_of[r->calls->list[k].result] = (int16_t)k;
   for (int32_t i = 0; i <= r->of; i++) {
-    const qn_row_call *call = r->call_of[i] < 0 ? NULL : &r->calls->list[r->call_of[i]];
-    const int32_t n = call ? call->op->builtin->info.n_in : value_of(w, i)->n_args;
+    const qn_row_call *call;
+    const int32_t n = sources(r, i, &call);
     r->depends[i] = i == r->by;
-    for (int32_t k = 0; k < n && is_float(w, i); k++) r->depends[i] |= r->depends[call ? call->inputs[k] : argument(w, i, k)];
+    for (int32_t k = 0; k < n && is_float(w, i); k++) r->depends[i] |= r->depends[source(r, call, i, k)];
   }
   is_reached[r->of] = 1;
   for (int32_t i = r->of; i >= 0; i--) {
     if (!is_reached[i] || !r->depends[i] || i == r->by) continue;
-    const qn_row_call *call = r->call_of[i] < 0 ? NULL : &r->calls->list[r->call_of[i]];
-    const int32_t n = call ? call->op->builtin->info.n_in : value_of(w, i)->n_args;
+    const qn_row_call *call;
+    const int32_t n = sources(r, i, &call);
     for (int32_t k = 0; k < n; k++) {
-      const int32_t arg = call ? call->inputs[k] : argument(w, i, k);
+      const int32_t arg = source(r, call, i, k);
       is_reached[arg] = 1;
       if (r->depends[arg] && is_row(r, arg) && (call || !is_row(r, i))) r->is_target[arg] = 1;
     }

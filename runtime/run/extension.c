@@ -176,6 +176,12 @@ static quern_status add_ops(quern_ctx *ctx, int32_t n, quern_op *const *ops) {
   }
 }
 
+static const quern_op *find_made(quern_op *const *ops, int32_t n, const char *name) {
+  for (int32_t i = 0; i < n; i++)
+    if (strcmp(ops[i]->info->name, name) == 0) return ops[i];
+  return NULL;
+}
+
 /* Finds the reducers of an op's programs. The reductions are in the context, or among the `n` ops made so far. */
 static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_spec_op *spec, quern_op *const *ops, int32_t n) {
   const qn_stage_maker by = {extension->generator, extension->jit, qn_specs_of_ops};
@@ -183,9 +189,7 @@ static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_sp
     qn_spec_program *program = &spec->programs[k];
     for (int32_t r = 0; r < program->n_reduces; r++) {
       const char *name = program->reducers[r].op;
-      const quern_op *op = qn_registry_find(ctx, name);
-      for (int32_t i = 0; i < n; i++)
-        if (strcmp(ops[i]->info->name, name) == 0) op = ops[i];
+      const quern_op *made = find_made(ops, n, name), *op = made ? made : qn_registry_find(ctx, name);
       qn_assert(op); /* the generator knows it */
       quern_status status = qn_row_reducers_find(&extension->reducers, &program->reducers[r], op, &by, &program->reduces[r].by);
       if (status) return status;
@@ -194,9 +198,7 @@ static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_sp
   for (int32_t dtype = 0; dtype < QN_DTYPE_COUNT; dtype++) {
     qn_scan *scan = &spec->scan.scans[dtype];
     if (!spec->scans[dtype].combine) continue;
-    const quern_op *op = NULL;
-    for (int32_t i = 0; i < n && !op; i++)
-      if (strcmp(ops[i]->info->name, spec->rule.info.name) == 0) op = ops[i];
+    const quern_op *op = find_made(ops, n, spec->rule.info.name);
     quern_status status = qn_row_reducers_find(&extension->reducers, &spec->scans[dtype], op, &by, &scan->by);
     if (status) return status;
     scan->rows = qn_row_reducers_scan(scan->by);

@@ -16,9 +16,7 @@ trap 'rm -rf "$work"' EXIT
 said=$work/log
 echo "TAP version 13"
 [ -e "$library" ] || bail "$library is not there"
-if nm -D "$library" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  skip_all "the library is built with a sanitizer: plain clients cannot load it"
-fi
+skip_sanitised "$library"
 headers="-I$QUERN_SOURCE_DIR/include -I$QUERN_BUILD_DIR/generated"
 strict="-Wall -Wextra -Werror -pedantic"
 link="-L$QUERN_BUILD_DIR -Wl,-rpath,$QUERN_BUILD_DIR -lquern"

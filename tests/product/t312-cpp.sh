@@ -9,9 +9,7 @@ work=$(mktemp -d) || bail "no temporary folder"
 trap 'rm -rf "$work"' EXIT
 said=$work/log
 echo "TAP version 13"
-if nm -D "$QUERN_BUILD_DIR/libquern.so" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-  skip_all "the library is built with a sanitizer: plain clients cannot load it"
-fi
+skip_sanitised "$QUERN_BUILD_DIR/libquern.so"
 headers="-I$QUERN_SOURCE_DIR/include -I$QUERN_BUILD_DIR/generated"
 strict="-Wall -Wextra -Wpedantic -Wold-style-cast -Wshadow -Wconversion -Wsign-conversion -Werror"
 link="-L$QUERN_BUILD_DIR -Wl,-rpath,$QUERN_BUILD_DIR -lquern"

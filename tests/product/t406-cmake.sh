@@ -13,7 +13,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/quern t406.XXXXXX") || bail 'no temporary fold
 trap 'rm -rf "$work"' EXIT
 cd "$work" || bail "no $work"
 echo 'TAP version 13'
-nm -D "$build/libquern.so" | grep -q '__asan_\|__tsan_\|__ubsan_' && skip_all 'the library is built with a sanitizer: plain clients cannot load it'
+skip_sanitised "$build/libquern.so"
 cmake --install "$build" --prefix "$work/installed" >said 2>&1 || bail 'it is not installed'
 
 # ---- The installed package

@@ -21,9 +21,7 @@ plain_host() { # plain_host MODULE
   if [ ! -f "$module" ]; then
     skip_all "the module $1 is not built"
   fi
-  if nm -D "$module" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
-    skip_all "the module is built with a sanitizer: plain hosts cannot load it"
-  fi
+  skip_sanitised "$module"
 }
 compile() { # compile OUT SOURCE FLAGS...: a host with the library in it, all of its names exported
   out=$1

@@ -48,6 +48,11 @@ skip_all() {
   echo "1..0 # SKIP $*"
   exit 0
 }
+skip_sanitised() { # skip_sanitised FILE: skips all tests where the library, or a module, is built with a sanitizer
+  if nm -D "$1" | grep -q '__asan_\|__tsan_\|__ubsan_'; then
+    skip_all "$(basename "$1") is built with a sanitizer: plain programs cannot load it"
+  fi
+}
 bail() {
   echo "Bail out! $*"
   exit 255
