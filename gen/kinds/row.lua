@@ -220,7 +220,8 @@ function M.own_rows(types, op, records, context)
         stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
-                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0, stage.record and stage.record.fused and 1 or 0)
+                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0,
+                                  stage.record and stage.record.fused and 1 or 0)
       end
       out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
                                     table.concat(stages, "\n"))
@@ -363,7 +364,8 @@ function M.reducer_values(c, types, record, name)
                                 onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
     end
   end
-  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false, fused = false,
+  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           fused = false, light = false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 
@@ -411,7 +413,8 @@ function M.packs(kit, add, _, ops, records_of)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
     local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
                      is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = M.reducer_values, finds = op.reducer.finds,
-                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable, fuses = M.fused(kit.types, op, A, combine) ~= nil }
+                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
+                     fuses = M.fused(kit.types, op, A, combine) ~= nil }
     local inner = op.reducer.is_repeatable and "reduce_free" or "reduce_inner"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }

@@ -343,7 +343,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   local fused = record.fused
   if not fused then return text end
   values = fused.values(kit, types, fused, own_name)
-  values.name, values.comment, values.fused = own_name, {}, #record.dtypes
+  values.name, values.comment, values.fused, values.light = own_name, {}, #record.dtypes, name == "elementwise"
   return text .. "\n" .. template.render(templates[fused.template], template.chosen(templates[fused.template], values))
 end
 
