@@ -9,27 +9,27 @@
 set -eu
 cd "$(dirname "$0")"
 
-# The one list of what the build, the tests and the demo need.
-packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev libmpfr-dev libgmp-dev clang-19 llvm-19-dev libclang-19-dev
-  gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales
-  python3 python3-dev python3-numpy python3-pip python3-venv lua-check'
+# What the library, its modules and the demo need; and what the tests need beside that.
+packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev clang-19 llvm-19-dev libclang-19-dev
+  python3 python3-dev python3-numpy'
+test_packages='libmpfr-dev libgmp-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales python3-pip python3-venv lua-check'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'
-subset=$subset,sin,log,nonzero,compress,modf,frexp,sum,mean,max,any,softmax,cumulative_sum,cummax
+subset=$subset,sin,log,nonzero,compress,modf,frexp,sum,mean,max,any,softmax,cumulative_sum,sum_initial,max_initial,cummax
 
 usage() {
   sed -n '4,7s/^# \{0,1\}//p' bootstrap.sh >&2
   exit 2
 }
 
-install_packages() {
+install_packages() { # install_packages PACKAGE...: those that are missing
   if ! command -v dpkg-query >/dev/null; then
-    echo "bootstrap.sh: no dpkg here. The build needs, by their Debian names: $(echo $packages)" >&2
+    echo "bootstrap.sh: no dpkg here. The build needs, by their Debian names: $*" >&2
     return
   fi
   missing=
-  for package in $packages; do
+  for package in "$@"; do
     case $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || :) in
       ii*) ;;
       *) missing="$missing $package" ;;
@@ -72,8 +72,8 @@ build() {
 
 case "${1-} ${2-}" in
   'demo ')
-    install_packages
-    build release build "quern-demo quern-static"
+    install_packages $packages
+    build release build all -DQUERN_BUILD_TESTS=OFF
     echo
     echo 'The kernel that examples/demo/filmic.lua becomes (lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua):'
     echo
@@ -82,8 +82,8 @@ case "${1-} ${2-}" in
     exec build/examples/demo/quern-demo examples/data build/demo
     ;;
   'test ')
-    install_packages
-    build release build all -DQUERN_KEEP_REMARKS=OFF
+    install_packages $packages $test_packages
+    build release build all -DQUERN_KEEP_REMARKS=OFF -DQUERN_BUILD_TESTS=ON
     for tag in memory threads; do
       preset=$([ $tag = memory ] && echo asan-ubsan || echo tsan)
       build $preset build-$preset all -DQUERN_OPS="$subset" -DQUERN_LEVELS="$(one_level)" -DQUERN_CLANG_MODULE="$(clang_module)" \
@@ -92,8 +92,8 @@ case "${1-} ${2-}" in
     exec sh tests/run.sh build build-asan-ubsan build-tsan
     ;;
   'test full')
-    install_packages
-    build release build all -DQUERN_KEEP_REMARKS=ON
+    install_packages $packages $test_packages
+    build release build all -DQUERN_KEEP_REMARKS=ON -DQUERN_BUILD_TESTS=ON
     build asan-ubsan build-asan-ubsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
     build tsan build-tsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
     QUERN_TEST_EXHAUSTIVE=1

@@ -93,7 +93,7 @@ row "lp_normalize" {
 
 row "cosine_similarity" {
   doc = "The cosine of the angle between x and y: the sum of x * y, divided by their Euclidean norms, or by eps where one is smaller.",
-  inputs = "x, y", dtypes = floating, params = { eps = 1e-8 },
+  inputs = "x, y", dtypes = floating, params = { eps = 1e-8 }, empty = "identity",
   body = {
     floating = [[
       f64 a = sum((f64)x * (f64)x);

@@ -42,7 +42,8 @@ void NAME(gain)(const float *x, const float gain[3], float *y, size_t n) {
 }
 
 static float filmic(float x, float exposure) {
-  const float v = exposure * x;
+  float v = exposure * x;
+  v = v < 0.0f ? 0.0f : v > 100.0f ? 100.0f : v;
   const float y = v * (2.51f * v + 0.03f) / (v * (2.43f * v + 0.59f) + 0.14f);
   return y < 0.0f ? 0.0f : y > 1.0f ? 1.0f : y;
 }

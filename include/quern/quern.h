@@ -391,8 +391,9 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * is negative; without axis= all of them. Within the expression the result keeps the reduced dimensions, as 1, so that it
  * broadcasts in place: `e = exp(x - max(x, axis=-1)); y = e / sum(e, axis=-1)`. An output that is reduced has them only if a call
  * in it has keepdims=1. All reductions of an expression are over the same dimensions, and each argument has all elements along
- * them; for others write an expression each (UNSUPPORTED). There is no derivative through a reduction. max(x, y) of two operands
- * is written maximum(x, y). axis and keepdims remain names that variables may have.
+ * them; for others write an expression each (UNSUPPORTED). The derivative through a reduction, grad(sum(x * x, axis=-1), x), is
+ * that of the sum of all results, for each element. max(x, y) of two operands is written maximum(x, y). axis and keepdims remain
+ * names that variables may have.
  * Integers divide to a float, and become one beside 0.5: f32 those of 8 and 16 bits, f64 wider ones. quot(x, y) is the
  * truncated integer quotient, rem(x, y) its remainder; both are 0 if y is 0. rem of floats is C's fmod; gcd is of integers.
  * Comparisons do not chain. f16 and bf16 are computed in f32: numbers, params and intermediate values are not rounded to them;

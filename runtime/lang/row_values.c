@@ -38,8 +38,11 @@ qn_row_made qn_row_cast(qn_values *all, int32_t *value, uint8_t type) {
   return *value < 0 ? QN_ROW_MADE_NOT : QN_ROW_MADE;
 }
 
-/* The inputs that values depend on, as bits. */
-static uint32_t inputs_of(const qn_values *all, int32_t n, const int32_t *roots) {
+enum { HAS_INDEX = 1, BEHIND_NO_REDUCTION = 2 };
+
+/* The inputs that values depend on, as bits; flags BEHIND_NO_REDUCTION: other than by a reduction. HAS_INDEX is set where they depend
+ * on the place of the element. */
+static uint32_t inputs_of(const qn_values *all, int32_t n, const int32_t *roots, int *flags) {
   uint8_t is_needed[QN_MAX_VALUES];
   uint32_t inputs = 0;
   memset(is_needed, 0, (size_t)all->n_values);
@@ -48,6 +51,8 @@ static uint32_t inputs_of(const qn_values *all, int32_t n, const int32_t *roots)
     const qn_value *value = &all->values[i];
     if (!is_needed[i]) continue;
     if (value->kind == QN_VALUE_INPUT) inputs |= 1u << value->index;
+    if (value->kind == QN_VALUE_REDUCE && *flags & BEHIND_NO_REDUCTION) continue;
+    if (value->kind == QN_VALUE_INDEX) *flags |= HAS_INDEX;
     for (int32_t k = 0; k < value->n_args; k++) is_needed[all->args[value->first_arg + k]] = 1;
   }
   return inputs;
@@ -73,18 +78,26 @@ static int make_stage(qn_values *all, const quern_op *op, const qn_row_stage *st
 }
 
 /* The results of a reduction, one for each part of its state. */
-static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, qn_row_call *call, int is_derived, row_values *values) {
+static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, qn_row_call *call, int is_derived, uint32_t inputs,
+                                  row_values *values) {
   const int32_t n = reduce->by->n_parts;
   int32_t args[QN_ROW_MAX_PARTS];
+  int flags = 0;
   for (int32_t p = 0; p < n; p++) {
     args[p] = *row_value(values, qn_row_from(reduce, p));
     const qn_row_made made = qn_row_cast(all, &args[p], qn_reducer_dtype(reduce->by, p));
     if (made != QN_ROW_MADE) return made;
   }
-  if (!call->argument) call->argument = inputs_of(all, n, args);
+  /* What places are compared with may have extent 1: there are as many places as the call has elements. */
+  const uint32_t read = inputs_of(all, n, args, &flags);
+  uint32_t elements = is_derived ? ~0u : 0;
+  if (!is_derived && flags & HAS_INDEX && inputs & ~read)
+    elements = inputs_of(all, call->op->builtin->info.n_in, call->inputs, &(int){BEHIND_NO_REDUCTION});
+  if (!call->argument) call->argument = elements ? inputs : read;
   for (int32_t p = 0; p < n; p++) {
     const qn_value result = {.kind = QN_VALUE_REDUCE, .type = qn_reducer_dtype(reduce->by, p), .index = call->axes, .bits = (uint64_t)p,
-                             .takes_none = reduce->takes_none, .reducer = reduce->by, .n_args = n, .inputs = is_derived ? call->argument : 0};
+                             .takes_none = reduce->takes_none, .reducer = reduce->by, .n_args = n,
+                             .inputs = elements ? call->argument : 0, .elements = elements};
     if ((values->row[reduce->to + p] = qn_values_add(all, &result, args)) < 0) return QN_ROW_MADE_NOT;
   }
   return QN_ROW_MADE;
@@ -106,7 +119,7 @@ static qn_row_made make_all(qn_values *all, qn_row_call *call, int is_derived, u
     if (stage->is_again) continue; /* the stage before has its results */
     if (!make_stage(all, call->op, stage, program->n_slots + 1, call->params, &values)) return QN_ROW_MADE_NOT;
     for (int32_t r = 0; r < stage->n_reduces; r++) {
-      const qn_row_made made = make_reduction(all, &stage->reduces[r], call, is_derived, &values);
+      const qn_row_made made = make_reduction(all, &stage->reduces[r], call, is_derived, inputs, &values);
       if (made != QN_ROW_MADE) return made;
     }
   }
@@ -116,7 +129,7 @@ static qn_row_made make_all(qn_values *all, qn_row_call *call, int is_derived, u
 
 qn_row_made qn_row_values(qn_values *all, qn_row_call *call, int32_t *outputs) {
   const int is_derived = call->argument != 0;
-  const uint32_t inputs = is_derived ? call->argument : inputs_of(all, call->op->builtin->info.n_in, call->inputs);
+  const uint32_t inputs = is_derived ? call->argument : inputs_of(all, call->op->builtin->info.n_in, call->inputs, &(int){0});
   qn_row_made made = make_all(all, call, is_derived, inputs, outputs);
   if (!call->argument) call->argument = inputs;
   if (made == QN_ROW_MADE && call->argument != inputs) made = make_all(all, call, 0, call->argument, outputs);

@@ -25,7 +25,7 @@ static uint32_t hash_of(const qn_value *value, const int32_t *args) {
 static int is_same(const qn_values *all, const qn_value *a, const qn_value *b, const int32_t *b_args) {
   return a->kind == b->kind && a->type == b->type && a->dtype == b->dtype && a->kernel_dtype == b->kernel_dtype &&
          a->takes_none == b->takes_none && a->index == b->index && a->bits == b->bits && a->op == b->op && a->primitive == b->primitive &&
-         a->kernel == b->kernel && a->reducer == b->reducer && a->inputs == b->inputs &&
+         a->kernel == b->kernel && a->reducer == b->reducer && a->inputs == b->inputs && a->elements == b->elements &&
          a->n_args == b->n_args && a->n_params == b->n_params &&
          (a->n_args + a->n_params == 0 ||
           memcmp(all->args + a->first_arg, b_args, (size_t)(a->n_args + a->n_params) * sizeof *b_args) == 0);

@@ -35,8 +35,9 @@ typedef struct qn_value {
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;
-  /* REDUCE of a derivative, COUNT: the inputs, as bits, whose dimensions its axes count; else 0: those that its arguments depend on. */
-  uint32_t inputs;
+  /* COUNT, REDUCE of a derivative or of places: the inputs, as bits, whose dimensions its axes count; else 0: those that its
+   * arguments depend on. elements: of such a REDUCE, those of which one must have all elements along the axes. */
+  uint32_t inputs, elements;
   /* Values args[first_arg ...]: the inputs; then the parameters of an OP or KERNEL: CONSTANT, PARAM, COUNT,
    * or computed from those. */
   int32_t n_args, n_params, first_arg;

@@ -119,7 +119,7 @@ static quern_status find_levels(builder *b) {
       elements[i] |= elements[arg];
     }
     if (value->kind != QN_VALUE_REDUCE) continue;
-    if (value->inputs) inputs[i] = value->inputs, elements[i] = ~0u; /* what is broadcast is added as often as it is used */
+    if (value->inputs) inputs[i] = value->inputs, elements[i] = value->elements; /* what is broadcast is added as often as it is used */
     status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
                                            b->expression->name, value->reducer->name)
                           : number_reduction(b, i, inputs[i], elements[i]);

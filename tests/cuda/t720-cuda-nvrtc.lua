@@ -4,7 +4,7 @@
 -- t720-cuda-nvrtc: NVRTC compiles CUDA text, as t710 runs it on the CPU, without headers, for compute capability 7.5, 8.0, 9.0 and
 -- 10.0; kernels of rows reach their operands 16 bytes at a time; nothing spills. nvcc compiles a file of a generated tree under
 -- its defaults. No GPU is needed; where CUDA is not, its part is skipped. QUERN_CUDA_PATH says where it is. Each day NVRTC has every
--- sixteenth op, every third day nvcc has one.
+-- sixteenth op, those over axes for one dtype in four; every third day nvcc has one.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path

@@ -99,6 +99,10 @@ local function compiled(compiler, level, file)
   return object, lines, ok
 end
 
+local function is_packed(instruction)
+  return instruction:find "%sv%w+p[sd]%s" ~= nil or instruction:find "%sv%w+[%s].*[yz]mm" ~= nil
+end
+
 -- "name: { instructions }" of an object
 local function functions_of(path)
   local functions, name = {}, nil
@@ -141,15 +145,18 @@ for number, compiler in ipairs(COMPILERS) do
             end
           end
         end
-        for name, instructions in pairs(functions_of(path)) do
-          local packed = false
+        local functions = functions_of(path)
+        for name, instructions in pairs(functions) do
+          local packed, walk = false, nil
           for _, instruction in ipairs(instructions) do
+            walk = walk or functions[instruction:match "%scall.*<(q_tree_[%w_]+)>$"]
             -- (q_tree_: the walk over a row's blocks, one call a row, in the kernel's own file)
             if (instruction:find "%scall" and not instruction:find "<q_tree_[%w_]+>$") or instruction:find "R_X86_64_PLT32" then
               calls[#calls + 1] = name .. ": " .. instruction
             end
-            packed = packed or instruction:find "%sv%w+p[sd]%s" ~= nil or instruction:find "%sv%w+[%s].*[yz]mm" ~= nil
+            packed = packed or is_packed(instruction)
           end
+          for _, instruction in ipairs(walk or {}) do packed = packed or is_packed(instruction) end
           local kernel = name:gsub("_v%d$", "")
           if kernel:find "^qk_" and is_float(kernel) and not is_strided(kernel) then
             n_float = n_float + 1

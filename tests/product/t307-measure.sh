@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t307-measure.sh: `build.lua check --measure` builds a spec's ops, holds them to the bounds they declare against their
-# bodies in 113 bits, and sees bounds that do not hold, wrong special cases and what it cannot measure.
+# bodies in 113 bits, and sees bounds that do not hold, wrong special cases and what it cannot measure. The specs of the documents hold.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -25,6 +25,17 @@ measure() {
   ok $status "$2"
 }
 says() { grep -qE -- "$1" said; ok $? "  and says: $1"; }
+
+# Specs that documents show: README's, the one to start from, those of the examples.
+awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >readme.lua
+lua5.4 "$source/build.lua" new acme.start >said 2>&1 || bail "no spec to start from"
+n_shown=0
+for spec in readme.lua acme_start.lua "$source"/examples/*/*.lua; do
+  n_shown=$((n_shown + 1))
+  in_part $n_shown 3 || continue
+  try "what $(basename "$spec") declares holds" lua5.4 "$source/build.lua" check --measure "$spec"
+done
+[ $n_shown -ge 5 ]; ok $? 'specs that documents show: some on each day'
 
 # One file for all that holds, and one for each way not to hold: a program is built for each.
 measure 0 'what holds' <<'END'

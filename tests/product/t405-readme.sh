@@ -58,6 +58,9 @@ for compiler in gcc clang-19; do
   LD_LIBRARY_PATH=$lib ./x >got 2>said && diff want got >said
   ok $? '  runs, and is right'
 done
+command=$(grep '^cc x\.c ' "$source/README.md")
+PKG_CONFIG_PATH="$link/${lib#"$work/stage/"}/pkgconfig" try "README's command: $command" sh -c "$command"
+./x >got 2>said && diff want got >said; ok $? '  the program finds its library'
 try 'the static library' gcc -Wall -Wextra -Werror x.c -I"$root/include" "$lib/libquern.a" -pthread -o x-static
 ./x-static >got 2>said && diff want got >said
 ok $? '  gives the same'

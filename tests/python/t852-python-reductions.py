@@ -221,6 +221,28 @@ if hasattr(quern, "softmax"):
     raises(TypeError, lambda: quern.softmax(equal, keepdims=True), "  it has no keepdims", "keepdims")
 else:
     skip(9, "this build has no softmax")
+if hasattr(quern, "mean_backward"):
+    is_((quern.mean_backward.params["axis"], quern.softmax_backward.params["axis"]), (None, -1), "derivatives: the axes of what they are of")
+    is_(quern.mean_backward(quern.asarray([[8.0]]), y).tolist(), [[2.0] * 2] * 2, "  of mean: all")
+    is_(quern.mean_backward(quern.asarray([[8.0], [4.0]]), y, axis=1).tolist(), [[4.0] * 2, [2.0] * 2], "  or one")
+else:
+    skip(3, "this build has no mean_backward")
+if hasattr(quern, "nll_loss_backward"):
+    # of t alone, of extent 1, a row has as many places as x has elements
+    x2, t2, g2 = quern.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]), quern.asarray([[2], [0]], dtype="i32"), quern.asarray([[2.0], [3.0]])
+    for name in ("nll_loss_backward", "cross_entropy_backward"):
+        text = name + "(g, x, t, axis=-1)"
+        is_(quern.compile(text)(g2, x2, t2).tolist(), quern.op(name)(g2, x2, t2, axis=-1).tolist(), "in an expression: " + text)
+    is_(quern.compile("nll_loss_backward(g, x, t)")(quern.asarray(2.0), x2, quern.asarray(4)).tolist(), [[0, 0, 0], [0, -2, 0]],
+        "  of fewer dimensions")
+else:
+    skip(3, "this build has no nll_loss_backward")
+if hasattr(quern, "cosine_similarity"):
+    for dtype in ("f32", "f64"):
+        none = quern.empty((2, 0), dtype=dtype)
+        is_(quern.cosine_similarity(none, none, axis=1).tolist(), [0.0, 0.0], "cosine_similarity of nothing, " + dtype)
+else:
+    skip(2, "this build has no cosine_similarity")
 if hasattr(quern, "cumulative_sum"):
     steps = quern.asarray([[1, 2], [3, 4]])
     is_(quern.cumulative_sum(steps).tolist(), [[1, 3], [3, 7]], "cumulative_sum")

@@ -128,13 +128,13 @@ static int32_t broadcast_ndim(const call *call) {
 }
 
 /* Sets the parameter of a reducing op's axes. Those that are not given are all axes, the library's default, if the op has
- * keepdims, else the last one. */
+ * keepdims or is the derivative of such an op, else the last one. */
 static int set_axes(call *call) {
   arguments *given = call->given;
   const int32_t ndim = broadcast_ndim(call), k = call->op->axes;
   int64_t mask;
   if (given->axis.kind == AXIS_DEFAULT) {
-    if (call->op->keepdims >= 0 || ndim == 0) return 0;
+    if (call->op->reduces_all || ndim == 0) return 0;
     mask = INT64_C(1) << (ndim - 1);
   } else if (axes_mask(&given->axis, call->info->name, ndim, &mask)) {
     return -1;

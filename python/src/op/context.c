@@ -125,6 +125,24 @@ static int is_built_in(const char *name) {
   return 1;
 }
 
+/* Whether the name is that of the derivative of an op with the parameter keepdims: its axes have the same default. */
+static int is_of_reduced(const context_object *self, const char *name) {
+  static const char end[] = "_backward";
+  char of[256];
+  const size_t n = strlen(name);
+  quern_op *op;
+  int is_reduced = 0;
+  if (n < sizeof end || n >= sizeof of || strcmp(name + n - (sizeof end - 1), end) != 0) return 0;
+  memcpy(of, name, n - (sizeof end - 1));
+  of[n - (sizeof end - 1)] = 0;
+  if (find(self, of, &op)) return 0;
+  const quern_op_info *info = quern_op_describe(op);
+  for (int32_t k = 0; info->backward && strcmp(info->backward, name) == 0 && k < info->n_params; k++)
+    is_reduced |= strcmp(info->params[k].name, "keepdims") == 0;
+  quern_op_release(op);
+  return is_reduced;
+}
+
 /* The quern.Op of that name, the same object as long as the library finds the same op: a new reference. */
 static PyObject *op_of(context_object *self, PyObject *name) {
   quern_op *op;
@@ -148,7 +166,7 @@ static PyObject *op_of(context_object *self, PyObject *name) {
     return known;
   }
   Py_XDECREF(known);
-  PyObject *found = status ? raise_status(status) : op_new(op, !is_built_in(PyBytes_AsString(text)));
+  PyObject *found = status ? raise_status(status) : op_new(op, !is_built_in(PyBytes_AsString(text)), is_of_reduced(self, PyBytes_AsString(text)));
   Py_DECREF(text);
   if (found && PyDict_SetItem(self->ops, name, found)) Py_CLEAR(found);
   return found;
@@ -217,7 +235,7 @@ static PyObject *context_compile(PyObject *object, PyObject *expression) {
     quern_set_last_error("compile: the expression has a character of value 0");
   }
   Py_DECREF(text);
-  return status ? raise_compile(status) : op_new(op, 1);
+  return status ? raise_compile(status) : op_new(op, 1, 0);
 }
 
 /* The ops of these names, without backward ops of others among them. Releases `added`. */

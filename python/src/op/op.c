@@ -62,7 +62,7 @@ static number_rules rules_of(const quern_op_info *info) {
   return rules;
 }
 
-PyObject *op_new(quern_op *op, int may_compile) {
+PyObject *op_new(quern_op *op, int may_compile, int reduces_all) {
   op_object *self = PyObject_New(op_object, op_type);
   if (!self) {
     quern_op_release(op);
@@ -75,6 +75,7 @@ PyObject *op_new(quern_op *op, int may_compile) {
   self->may_compile = (uint8_t)may_compile;
   self->numbers = rules_of(self->info);
   find_axes(self);
+  self->reduces_all = self->keepdims >= 0 || reduces_all;
   self->names = make_names(self);
   if (!self->names) Py_CLEAR(self);
   return (PyObject *)self;
@@ -160,7 +161,7 @@ static PyObject *get_outputs(PyObject *self, void *unused) {
 /* The default of parameter k; None: it has none, or all axes. */
 static PyObject *default_of(const op_object *op, int32_t k) {
   const quern_scalar *value = &op->info->params[k].value;
-  if (k == op->axes) return op->keepdims < 0 ? PyLong_FromLong(-1) : new_ref(Py_None);
+  if (k == op->axes) return op->reduces_all ? new_ref(Py_None) : PyLong_FromLong(-1);
   return k == op->keepdims ? PyBool_FromLong(value->v.i != 0) : scalar_object(value);
 }
 

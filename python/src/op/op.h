@@ -8,8 +8,9 @@
 
 #include "base/limited.h"
 
-/* A new quern.Op, which takes over the op. NULL: an exception, and the op has been released. */
-PyObject *op_new(quern_op *op, int may_compile);
+/* A new quern.Op, which takes over the op. reduces_all: its axes are by default all, though it has no keepdims. NULL: an exception, and
+ * the op has been released. */
+PyObject *op_new(quern_op *op, int may_compile, int reduces_all);
 int op_check(PyObject *object);
 
 /* Makes the type and adds it to the module. -1: an exception. */

@@ -73,8 +73,8 @@ static void grid_enter(int fiber) {
 
 /* 0: it has parted. */
 static int grid_block(void) {
-  unsigned n_fibers = 0, n_waiting = 0;
-  volatile int is_whole = 1; /* swapcontext returns like setjmp */
+  volatile unsigned n_fibers = 0, n_waiting = 0; /* getcontext and swapcontext return like setjmp */
+  volatile int is_whole = 1;
   grid.n_started = 0;
   while (grid.n_started < grid.n) {
     ucontext_t *fiber = &grid.fibers[n_fibers];
@@ -84,7 +84,8 @@ static int grid_block(void) {
     fiber->uc_link = 0;
     makecontext(fiber, grid_fiber, 0);
     grid_enter((int)n_fibers);
-    n_waiting += (unsigned)grid.is_parked[n_fibers++];
+    n_waiting += (unsigned)grid.is_parked[n_fibers];
+    n_fibers++;
   }
   while (n_waiting) {
     if (n_waiting != grid.n) is_whole = 0;
