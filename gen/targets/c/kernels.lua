@@ -337,7 +337,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   end
   local comment = description(record, dag, M.FOLDER .. name .. ".c.in")
   local own_name = names.kernel(record.name, prefix or names.LIBRARY)
-  values.name = own_name .. (record.fused and "_elements" or "")
+  values.name = (record.fused and "q_elements_" or "") .. own_name
   values.comment = record.op and c.comment_lines(comment) or { comment }
   local text = template.render(templates[name], template.chosen(templates[name], values))
   local fused = record.fused
