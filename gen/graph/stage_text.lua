@@ -5,6 +5,7 @@
 
 local dag_of = require "gen.graph.dag"
 local expr = require "gen.graph.expr"
+local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local rows = require "gen.graph.rows"
@@ -119,6 +120,13 @@ local function check(types, nodes, dtypes, what)
   end
 end
 
+-- What the kernel does with its one value, NAME and the accumulators' dtype.
+function items.reduce(self, words)
+  local op, A = self.model.op_of_name[words[2] or ""], self:type(words[3])
+  if not (op and op.reducer) then fail("no reduction %s", tostring(words[2])) end
+  self.fused = kinds.of(op).fused(self.types, op, A, expr.combine(self.model, op, A)) or fail("%s of %s", op.name, A)
+end
+
 local function read(self, text)
   local outputs, n = {}, 0
   for item in (text:sub(#M.MARK + 1) .. "; "):gmatch "(.-); " do
@@ -146,7 +154,7 @@ function M.read(model, text, src, in_dtypes, out_dtypes)
   end
   check(self.types, self.inputs, in_dtypes, "input")
   check(self.types, outputs, out_dtypes, "output")
-  return { dag = state.dag, files = state.files, inputs = self.inputs, outputs = outputs, order = dag_of.order(outputs) }
+  return { dag = state.dag, files = state.files, inputs = self.inputs, outputs = outputs, order = dag_of.order(outputs), fused = self.fused }
 end
 
 return M

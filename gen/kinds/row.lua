@@ -113,9 +113,22 @@ function M.want(types, op, wanted, asked)
   end
 end
 
+-- How a kernel of elements combines them itself, for accumulators A, as a record's `fused`; nil: it does not.
+function M.fused(types, op, A, combine)
+  if types.by_name[A].kind ~= "float" or combine.parts or op.reducer.is_repeatable then return nil end
+  return { template = "reduce_inner", values = M.reducer_values, combine = combine, K = A, dtypes = { A, A }, is_free = op.reducer.is_free }
+end
+
+-- That of a stage: its one value is all that it reduces.
+local function fused_in(types, program, stage, combine_for)
+  local reduce = stage.reduces[1]
+  if #stage.reduces ~= 1 or #stage.outs ~= 1 or reduce.from ~= stage.outs[1] or stage.outs[1] == program.kept then return nil end
+  return M.fused(types, reduce.op, reduce.type, combine_for(reduce.op, reduce.type))
+end
+
 -- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/rows.lua), with
 -- `record` in each stage that has a kernel.
-function M.blocks(kit, types, op, wanted, dag_for)
+function M.blocks(kit, types, op, wanted, dag_for, combine_for)
   local records = { programs = {} }
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local program = kit.stages(types, dag_for(op, K))
@@ -130,7 +143,7 @@ function M.blocks(kit, types, op, wanted, dag_for)
         local rank, shape = stage.is_row and "1" or "2", table.concat(classes)
         stage.record = { name = kit.name_of(string.format("%s_%s_stage%d", op.c_name, K, number), dtypes, rank, shape), op = op, K = K, D = K,
                          dtypes = dtypes, rank = rank, classes = shape, weight = kit.weight(stage.dag), heavy = false,
-                         template = "elementwise", dag = stage.dag }
+                         template = "elementwise", dag = stage.dag, fused = fused_in(types, program, stage, combine_for) }
         records[#records + 1] = stage.record
       end
     end
@@ -204,10 +217,11 @@ function M.own_rows(types, op, records, context)
                                      context.reducer_of[reduce.op.name .. " " .. reduce.type],
                                      #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
         end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
+        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, %d, NULL},", stage.record and variant_of[stage.record] or "NULL",
                                   numbers(stage.ins, stage.outs),
                                   #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
-                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0)
+                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0,
+                                  stage.record and stage.record.fused and 1 or 0)
       end
       out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
                                     table.concat(stages, "\n"))
@@ -258,10 +272,10 @@ function M.table.text(packs_of, upper, bits_of)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL},", row.head.op_name, row.inner, row.columns or "NULL",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d},", row.head.op_name, row.inner, row.columns or "NULL",
                             row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
-                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0)
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0)
   end
   local packs = packs_of "reduce"
   local is_unbuilt = packs[1] and not packs[1].name
@@ -326,7 +340,7 @@ local function is_narrow(types, combine, K, A, is_free)
   return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
 end
 
-local function reducer_values(c, types, record, name)
+function M.reducer_values(c, types, record, name)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
   local from = types.by_name[record.dtypes[1]]
@@ -350,6 +364,7 @@ local function reducer_values(c, types, record, name)
     end
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           fused = false, light = false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 
@@ -396,8 +411,9 @@ function M.packs(kit, add, _, ops, records_of)
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
     local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
-                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = reducer_values, finds = op.reducer.finds,
-                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable }
+                     is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = M.reducer_values, finds = op.reducer.finds,
+                     absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
+                     fuses = M.fused(kit.types, op, A, combine) ~= nil }
     local inner = op.reducer.is_repeatable and "reduce_free" or "reduce_inner"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }

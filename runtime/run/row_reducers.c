@@ -339,6 +339,7 @@ static const qn_reducer *built_reducer(const char *name, uint8_t dtype) {
 static void make_twin(const qn_spec_reducer *wanted, const qn_reducer *built, spec_reducer *made) {
   made->reducer = *built;
   made->reducer.name = wanted->op;
+  made->reducer.fuses = 0;
   made->reducer.empty = wanted->empty;
   made->reducer.has_empty = wanted->has_empty;
   made->combine = wanted->combine;

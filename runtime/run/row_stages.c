@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "run/stage_text.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
 #define MAX_AXES (2 * QN_ROW_MAX_REDUCES)
@@ -270,7 +271,12 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
       *(k ? &reduce->others[k - 1] : &reduce->from) = from;
     }
   }
-  return QUERN_OK;
+  const qn_reducer *by = reduces[0].by;
+  stage_memory *memory = &b->made->memory[b->made->program.n_stages - 1];
+  if (n != 1 || stage->n_reduces != 1 || !by->fuses || memory->code.dtypes[stage->n_in] != by->dtype) return QUERN_OK;
+  stage->fuses = 1;
+  memory->code.text = qn_stage_text_reduce(memory->code.text, by);
+  return memory->code.text ? QUERN_OK : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
 }
 
 /* The stage of the outputs that are values of a row, or of those that are elements. */

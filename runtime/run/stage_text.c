@@ -4,6 +4,7 @@
 #include "run/stage_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,4 +43,12 @@ char *qn_stage_text(const qn_typed *typed) {
   qn_strbuf buf = {text, counted.length + 1, 0};
   if (text) write_all(&buf, typed);
   return text;
+}
+
+char *qn_stage_text_reduce(char *text, const qn_reducer *by) {
+  const size_t length = strlen(text), most = length + strlen(by->name) + 32;
+  char *grown = realloc(text, most);
+  if (!grown) free(text);
+  if (grown) snprintf(grown + length, most - length, "; reduce %s %s", by->name, dtype_name(by->dtype));
+  return grown;
 }

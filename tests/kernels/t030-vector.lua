@@ -36,7 +36,7 @@ local function loops_of(file)
   local loops, name, number, place = {}, nil, 0, 0
   for line in io.lines(file) do
     number = number + 1
-    local begins = line:match "Q_NAME%((qk_[%w_]+)%)"
+    local begins = line:match "Q_NAME%((qk_[%w_]+)%)" or line:match "Q_NAME%(q_elements_(qk_[%w_]+)%)%(char"
     begins = begins or line:match "^Q_FN .-[%s%*](q_[%w_]+)%(" -- what kernels call, inlined
     if begins then name, place = begins, 0 end
     if line:find "^%s*Q_IVDEP" then

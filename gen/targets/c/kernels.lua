@@ -20,6 +20,7 @@ local M = {}
 M.FOLDER = "templates/c/"
 -- Templates of kernels computed by a DAG; an expression's kernels need no others.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
+M.FUSED = { "reduce_inner" } -- follows one of them
 -- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
 for _, kind in ipairs(kinds.list) do
@@ -213,7 +214,7 @@ local function elementwise_values(types, record, dag, templates, tables)
   local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
   local apart = apart_text(operands, outputs)
   local values = {
-    rank = record.rank, params = params, strides = kept(strides, operands),
+    rank = record.rank, linkage = record.fused and "Q_FN " or "", params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
     outputs = values_of(types, outputs, dag, emitter, apart), search = {}, ivdep = ivdep, ivdep_main = ivdep_main,
   }
@@ -258,7 +259,7 @@ local function pack_values(types, record)
   end
   local ivdep, ivdep_main = loop_pragmas(record, {})
   return {
-    rank = record.rank, params = {}, strides = strides, operands = operands, n_operands = #operands,
+    rank = record.rank, linkage = "", params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
     outputs = { { index = 0, element = output.element, lvalue = access.lvalue(output), value = value } },
     role = record.role, from = record.from or "", to = record.to or "", size = types.by_name[record.dtypes[1]].size,
@@ -335,9 +336,15 @@ function M.kernel(types, record, dag, templates, tables, prefix)
     values = pack_values(types, record)
   end
   local comment = description(record, dag, M.FOLDER .. name .. ".c.in")
-  values.name = names.kernel(record.name, prefix or names.LIBRARY)
+  local own_name = names.kernel(record.name, prefix or names.LIBRARY)
+  values.name = (record.fused and "q_elements_" or "") .. own_name
   values.comment = record.op and c.comment_lines(comment) or { comment }
-  return template.render(templates[name], template.chosen(templates[name], values))
+  local text = template.render(templates[name], template.chosen(templates[name], values))
+  local fused = record.fused
+  if not fused then return text end
+  values = fused.values(kit, types, fused, own_name)
+  values.name, values.comment, values.fused, values.light = own_name, {}, #record.dtypes, name == "elementwise"
+  return text .. "\n" .. template.render(templates[fused.template], template.chosen(templates[fused.template], values))
 end
 
 -- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil

@@ -22,7 +22,7 @@ M.build = build
 M.is_basic = true   -- the library has it in any case
 M.in_single = true
 M.core_folder = "cpu"
-M.sources = function(read) return kernels.sources(read, kernels.FORMS) end
+M.sources = function(read) return kernels.sources(read, kernels.FORMS, kernels.FUSED) end
 
 function M.refusal() return nil end
 

@@ -167,6 +167,27 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
+/* Runs a stage whose kernel combines its elements. form: 1, the node of each row is stored at `to`; 2: its result. */
+static void run_fused(row_frame *frame, int32_t at, const stage_part *part, int64_t form, char *to) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  const int64_t extent[3] = {part->count, frame->rows, form}, out_size = qn_dtype_infos[stage->variant->dtypes[stage->n_in]].size;
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t stride[QN_MAX_OPERANDS][2];
+  for (int32_t i = 0; i < stage->n_in; i++) {
+    const uint8_t value = stage->values[i], size = qn_dtype_infos[stage->variant->dtypes[i]].size;
+    const int is_element = value < QN_ROW_OUTPUT;
+    const qn_row_part rows = is_element ? part_of(frame, value, part) : (qn_row_part){.at = frame->row_value[value - QN_ROW_VALUE], .step = size};
+    ptr[i] = moved(rows.at, rows.first * size);
+    stride[i][0] = is_element ? size : 0;
+    stride[i][1] = rows.step;
+  }
+  ptr[stage->n_in] = to;
+  stride[stage->n_in][0] = out_size;
+  stride[stage->n_in][1] = form == 1 ? QN_ROW_LANES * out_size : out_size;
+  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+}
+
 /* Where a reduction reads its elements, after the stage's kernel has run: a place for each part of the state. */
 static void reduced_places(row_frame *frame, int32_t reduction, const qn_row_reduce *reduce, const stage_part *part, value_place *from) {
   if (frame->job->narrow[reduction]) {
@@ -255,6 +276,11 @@ static void run_whole(row_frame *frame) {
       compute_rows(frame, s);
       continue;
     }
+    if (job->fused[s]) {
+      run_fused(frame, s, &part, 2, frame->row_value[stage->reduces[0].to]);
+      reduction++;
+      continue;
+    }
     if (stage->variant) compute_part(frame, s, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++, reduction++) {
       const qn_row_reduce *reduce = &stage->reduces[r];
@@ -303,14 +329,18 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
     char *const before = frame->top;
     stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > range.end) part.count = range.end - part.first;
-    if (stage->variant) compute_part(frame, at, &part);
+    if (stage->variant && !job->fused[at]) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
       value_place from[QN_ROW_MAX_PARTS];
       char *node[QN_ROW_MAX_PARTS];
       qn_row_node_parts(stack->by, stack->nodes + stack->n++ * stack->bytes, node);
-      reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
-      run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, frame->rows, node, 0);
+      if (job->fused[at]) {
+        run_fused(frame, at, &part, 1, node[0]);
+      } else {
+        reduced_places(frame, first_reduction + r, &stage->reduces[r], &part, from);
+        run_inner(elements_kernel(job, first_reduction + r), stack->by, from, part.count, frame->rows, node, 0);
+      }
       if (frame->rows == 1 && is_decided(stage, stack, lanes_of(part.count))) {
         frame->top = before;
         return 1;

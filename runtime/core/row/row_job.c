@@ -78,6 +78,10 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (stage->is_row || !runs(program, job, s)) continue;
+    if (job->fused[s]) {
+      reduction += stage->n_reduces;
+      continue;
+    }
     if (is_each) bytes = 0;
     int32_t reduced = 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
@@ -108,12 +112,31 @@ static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_redu
   return reduce->by->narrow[job->dtype[reduce->from]];
 }
 
+/* Whether a stage's kernel combines its elements: it takes inputs as they lie. */
+static int is_fused(const qn_row_job *job, int32_t at) {
+  const qn_row_stage *stage = &job->program->stages[at];
+  if (!stage->fuses || !job->kernel[at] || job->row < QN_ROW_LANES) return 0;
+  for (int32_t i = 0; i < stage->n_in; i++) {
+    const uint8_t value = stage->values[i];
+    if (value < QN_ROW_OUTPUT && (value == QN_ROW_INDEX || !qn_row_is_direct(job, value, stage->variant->dtypes[i]))) return 0;
+  }
+  return 1;
+}
+
+/* Whether several stages read elements. */
+static int reads_again(const qn_row_program *program, const qn_row_job *job) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < program->n_stages; i++) n += !program->stages[i].is_row && runs(program, job, i);
+  return n > 1;
+}
+
 static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
   int32_t at = 0;
   qn_assert(program->n_stages <= QN_ROW_MAX_STAGES);
   for (int32_t i = 0; i < program->n_stages; i++) {
     const qn_row_stage *stage = &program->stages[i];
     job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
+    job->fused[i] = (uint8_t)is_fused(job, i);
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
       const qn_row_steps *steps = stage->reduces[r].by->steps;
       qn_assert(at < QN_ROW_MAX_REDUCES);
@@ -338,7 +361,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
     /* all is planned */
   } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
-    const int64_t wanted = (bytes ? tile : TILE_DIRECT) / (job->row ? job->row : 1);
+    const int64_t wanted = (bytes ? tile : reads_again(program, job) ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;

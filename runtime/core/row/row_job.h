@@ -36,6 +36,7 @@ typedef struct qn_row_job {
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
+  uint8_t fused[QN_ROW_MAX_STAGES]; /* the kernel combines its elements: they need no block */
   qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES]; /* in the order of the stages' reductions */
   qn_kernel *narrow[QN_ROW_MAX_REDUCES]; /* reads the tensor's elements in place of converted ones; NULL: there is none */
   qn_kernel *columns; /* of the first */

@@ -40,6 +40,7 @@ typedef struct qn_reducer {
   uint8_t has_absorbing;  /* accumulators of a byte: one with the value `absorbing` is the result, whatever else there is */
   uint8_t absorbing;
   const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
+  uint8_t fuses; /* kernels of elements combine them themselves */
 } qn_reducer;
 
 /* The parameters of `inner` and `both`. Built kernels read no more than the first. */
@@ -77,6 +78,7 @@ typedef struct qn_row_stage {
   uint8_t n_in, n_out, n_reduces;
   uint8_t is_row;   /* it computes row values */
   uint8_t is_again; /* the last stage once more, without the value that is kept */
+  uint8_t fuses;    /* where the kernel's n[2] is 1, it gives the node of each row's elements in place of these, where it is 2 the result */
   /* Of an interpreted expression: what runs in place of the variant's kernel, whose dtypes hold. Else NULL. */
   const struct qn_row_steps *steps;
 } qn_row_stage;
