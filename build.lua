@@ -10,6 +10,7 @@ local emit = require "gen.base.files"
 local objects = require "gen.tools.objects"
 local order = require "gen.base.order"
 local primitives_page = require "gen.tools.primitives_page"
+local python_facts = require "gen.tools.python_facts"
 local report = require "gen.tools.report"
 
 local USAGE = [[
@@ -26,8 +27,9 @@ usage: lua5.4 build.lua COMMAND
   check [--measure] FILE
                      read a spec and say what is wrong with it; --measure: build its ops, by $CC or cc, and hold them to
                      their ULP bounds, against their bodies in 113 bits, and derivatives to differences of these
-  list [--json|--markdown] [--spec FILE]...
-                     the ops and the dtypes they take; OPS.md is what --markdown prints
+  list [--json|--markdown|--python] [--spec FILE]...
+                     the ops and the dtypes they take; OPS.md is what --markdown prints, python/quern/_facts.py what
+                     --python does
   list --primitives  the operations that bodies are made of; docs/primitives.md is what it prints
   show KERNEL [--spec FILE]...
                      the text of one kernel, or of all kernels of an op
@@ -172,16 +174,18 @@ function commands.check()
 end
 
 function commands.list()
-  local options = parse({ json = "flag", markdown = "flag", primitives = "flag", spec = "list" }, 0)
+  local options = parse({ json = "flag", markdown = "flag", primitives = "flag", python = "flag", spec = "list" }, 0)
   if options.primitives then
     if next(options, next(options)) then usage "--primitives goes with no other option" end
     io.write(primitives_page.text())
     return
   end
-  if options.json and options.markdown then usage "--json does not go with --markdown" end
+  local forms = (options.json and 1 or 0) + (options.markdown and 1 or 0) + (options.python and 1 or 0)
+  if forms > 1 then usage "--json, --markdown and --python do not go together" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end
-  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown or report.list
+  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown
+    or options.python and python_facts.text or report.list
   io.write(write_rows(rows, model.types))
 end
 
