@@ -136,7 +136,7 @@ row "nll_loss" {
 
 row "cross_entropy" {
   doc = "-log_softmax(x) at the class t: an integer, constant along the axes. NaN where there is no such class.",
-  inputs = "x, row i64 t", dtypes = floating,
+  inputs = "x, row i64 t", dtypes = floating, empty = "identity",
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
   bound = [[
     u * (depth + 3 + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) +
@@ -147,7 +147,7 @@ row "cross_entropy" {
     T slope = index == t ? p - 1 : p;
     return sum((i64)(index == t)) == 1 ? grad * slope : NAN;
   ]] },
-  examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
+  examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN }, { x = {}, t = 0, out = NAN } },
 }
 
 row "max_with_indices" {
