@@ -147,7 +147,7 @@ row "cross_entropy" {
     T slope = index == t ? p - 1 : p;
     return sum((i64)(index == t)) == 1 ? grad * slope : NAN;
   ]] },
-  examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN }, { x = {}, t = 0, out = NAN } },
+  examples = { { x = { 5 }, t = 0, out = 0.0 }, { x = { 5 }, t = -1, out = NAN } },
 }
 
 row "max_with_indices" {

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kind adjoint (declared by `adjoint`): the derivative of a scan, which carries states from the end of the scan to its beginning.
--- of: the scan. Its inputs: grad, and what is read of the scan's inputs and outputs; reads: its one output, after them. `lift` makes the state of a place from these, `combine`
--- one state of two, a (of later places of the scan) and b, and need only be associative; `finish` makes the result from the combination a
--- of all states from the end up to the place, the inputs, and `index`, the place. `state` is as in gen/kinds/reduction.lua.
+-- of: the scan. Its inputs: grad, and what is read of the scan's inputs and outputs; reads: its one output, after them. `lift` makes the
+-- state of a place from these, `combine` one state of two, a (of later places of the scan) and b, and need only be associative; `finish`
+-- makes the result from the combination a of all states from the end up to the place, the inputs, and `index`, the place. `state` is as in
+-- gen/kinds/reduction.lua.
 -- before: an input that is read one place earlier in the scan; at the first place it is what the scan gives of no elements.
 -- A call has the scan's parameters; these are no parameters of kernels. The order is that of docs/internals/reductions.md.
 
