@@ -34,6 +34,7 @@ end
 
 -- The first example whose inputs are numbers, or lists of them: "x, y" and what comes out, as Python writes both; nil: there is none.
 local function example_of(op)
+  if op.kind == "cast" then return end -- they want dtype=
   for _, example in ipairs(op.examples or {}) do
     local words, results, is_whole = {}, {}, #op.inputs > 0
     for _, input in ipairs(op.inputs) do

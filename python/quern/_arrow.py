@@ -44,16 +44,10 @@ def take(x, where):
         x = x.combine_chunks()
     if str(x.type) == "bool":
         from .array_api import asarray
-        return asarray(x.to_pylist(), dtype="bool") if len(x) else _quern._empty((0,), "bool")
-    code = {"halffloat": "e", "float": "f", "double": "d"}.get(str(x.type))
-    if code is None:
-        code = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I",
-                "uint64": "Q"}[str(x.type)]
+        return asarray(x.to_pylist(), dtype="bool") if len(x) else _quern._empty((0,), "bool", None)
     if not len(x):
-        return _quern._empty((0,), _dtype_of(x.type))
-    memory = memoryview(x.buffers()[1])
-    size = x.type.bit_width // 8
-    return _quern.from_dlpack(memory[x.offset * size:(x.offset + len(x)) * size].cast("B").cast(code))
+        return _quern._empty((0,), _dtype_of(x.type), None)
+    return _quern.from_dlpack(x)
 
 
 def _dtype_of(kind):

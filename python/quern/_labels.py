@@ -245,7 +245,7 @@ class _Dims(_Frame):
             for name, coord in x.coords.items():
                 if not set(coord.dims) <= set(dims):
                     continue
-                if name in found and not found[name].equals(coord):
+                if name in found and not found[name].variable.equals(coord.variable):
                     conflicts.add(name)
                 found.setdefault(name, coord)
         return {name: coord for name, coord in found.items() if name not in conflicts}

@@ -247,8 +247,10 @@ class Traced:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        known = FOREIGN.get(name, name)
-        function = _function(known)
+        function = _function(name)
+        if self._is_argument and not _is_operand(self._of):
+            raise _refuse(self._trace, "an argument of type {}".format(type(self._of).__name__), "give what it has as arguments, or, where that "
+                          "never changes, fuse(static_argnames={!r})".format(self._node.text), FuseAttributeError)
         if function is None:
             raise _refuse(self._trace, "arrays have no .{} in a function that is traced".format(name),
                           "use operators and quern's ops, and make views before the call", FuseAttributeError)
@@ -325,6 +327,17 @@ class Traced:
         return self
 
 
+def _is_operand(x):
+    """Whether it may be an operand of a call: an array, a number, a list."""
+    if isinstance(x, (int, float, list, tuple)) or any(hasattr(x, name) for name in ("__dlpack__", "__array__", "shape")):
+        return True
+    try:
+        memoryview(x)
+    except (TypeError, BufferError):
+        return False
+    return True
+
+
 def _operand(trace, x):
     """The node of an operand."""
     if isinstance(x, Traced):
@@ -382,10 +395,14 @@ Traced.__hash__ = None
 
 # ---- Calls ----
 
+# PyTorch's functions over axes that mean what Quern's do.
+_TORCH = frozenset("sum mean prod amax amin all any softmax log_softmax logsumexp".split())
+
 
 def _function(name):
-    """quern.NAME where that is an op, or a function that is made of ops."""
+    """quern.NAME, of that name or of what other libraries call it, where that is an op or a function that is made of ops; None."""
     quern = sys.modules["quern"]
+    name = name if name in quern.__dict__ else FOREIGN.get(name, name)
     found = quern.__dict__.get(name)
     return found if isinstance(found, _quern.Op) or name in ("clip", "astype") else None
 
@@ -400,7 +417,9 @@ def _called(trace, function, args, kwargs):
 
 
 def _foreign_function(trace, name, shown, args, kwargs, is_call=True):
-    function = _function(FOREIGN.get(name, name)) if is_call else None
+    function = _function(name) if is_call else None
+    if shown.startswith("torch") and getattr(function, "_has_axis", False) and name not in _TORCH:
+        function = None  # var, max and others have other defaults or results there
     kwargs = {key: value for key, value in kwargs.items() if value is not None and "NoValue" not in type(value).__name__}
     if "dim" in kwargs:
         kwargs["axis"] = kwargs.pop("dim")

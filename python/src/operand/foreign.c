@@ -22,7 +22,7 @@ int foreign_is_traced(PyObject *const *objects, Py_ssize_t n) {
 /* A function of quern._foreign, called with the object. */
 static PyObject *ask(const char *function, PyObject *object) {
   PyObject *module = PyImport_ImportModule("quern._foreign");
-  PyObject *answer = module ? PyObject_CallMethod(module, function, "O", object) : NULL;
+  PyObject *answer = module ? PyObject_CallMethod(module, function, "(O)", object) : NULL;
   Py_XDECREF(module);
   return answer;
 }
