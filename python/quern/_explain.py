@@ -2,7 +2,6 @@
 """quern.Explanation: how a call runs. Made by the extension from the library's lines `key: value`."""
 
 import re
-from html import escape
 from typing import NamedTuple, Optional
 
 
@@ -111,5 +110,6 @@ class Explanation(dict):
                     box=self.box)
 
     def _repr_html_(self):
+        from html import escape
         rows = "".join("<tr><td>{}</td><td>{}</td></tr>".format(escape(key), escape(value)) for key, value in self.lines)
         return "<table><caption>{}</caption>{}</table>".format(escape(self.formula or self.name), rows)

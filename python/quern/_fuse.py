@@ -3,7 +3,6 @@
 is done to them (_traced.py); what comes back is compiled, and called for all later arguments of the same kinds."""
 
 import functools
-import inspect
 
 from . import _quern
 from ._traced import FuseError, Trace, Traced
@@ -33,6 +32,7 @@ class Fused:
     the op for such arguments; explain(...): how such a call runs."""
 
     def __init__(self, function, static_argnames=()):
+        import inspect
         functools.update_wrapper(self, function)
         self._signature = inspect.signature(function)
         parameters = self._signature.parameters
@@ -106,11 +106,12 @@ class Fused:
         bound.apply_defaults()
         flat, names = [], []
         for name, value in bound.arguments.items():
-            kind = self._signature.parameters[name].kind
-            if kind is inspect.Parameter.VAR_POSITIONAL:
+            parameter = self._signature.parameters[name]
+            kind = parameter.kind
+            if kind is parameter.VAR_POSITIONAL:
                 flat.extend(value)
                 names.extend("{}_{}".format(name, k) for k in range(len(value)))
-            elif kind is inspect.Parameter.VAR_KEYWORD:
+            elif kind is parameter.VAR_KEYWORD:
                 flat.extend(value.values())
                 names.extend(value)
             else:

@@ -2,7 +2,6 @@
 """Stand-ins for arrays that note what is done to them, and the expression that is made of the notes."""
 
 import keyword
-import linecache
 import os
 import re
 import sys
@@ -37,6 +36,7 @@ def _place():
         frame = frame.f_back
     if frame is None:
         return "?", 0, ""
+    import linecache
     name, line = frame.f_code.co_filename, frame.f_lineno
     return name, line, linecache.getline(name, line, frame.f_globals).strip()
 

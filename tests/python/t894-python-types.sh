@@ -59,6 +59,20 @@ result: Any = f(x, x, 0.5, out=y)
 shape: tuple[int, ...] = a.shape
 context = quern.Context(threads=1)
 names: tuple[str, ...] = context.ops()
+listed: list[float] = quern.exp([0.0, 1.0])
+total: float = quern.add(1, 2)
+c: Any = quern.evaluate("x*2", {"x": x}, out=y)
+explained: quern.Explanation = f.explain(x, x)
+steps: tuple[str, ...] = explained.steps
+threads: int = explained.threads
+
+
+@quern.fuse
+def swish(x: npt.NDArray[np.float32], beta: float) -> npt.NDArray[np.float32]:
+    return quern.multiply(x, quern.sigmoid(quern.multiply(x, beta)))
+
+
+y = swish(x, 0.5)
 PY
 mypy right.py; ok $? 'calls that are right'
 cat >wrong.py <<'PY'
@@ -69,7 +83,7 @@ x = np.zeros(8, np.float32)
 quern.gelu()
 quern.gelu("x")
 quern.add(x)
-quern.add(1, 2)
+quern.add("1", 2)
 quern.leaky_relu(x, incline=0.1)
 quern.sum(x, axis="0")
 quern.gelu(x).nothing

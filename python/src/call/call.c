@@ -78,17 +78,15 @@ static int hold_tensors(call *call) {
   return 0;
 }
 
-static int take_one(call *call, PyObject *object, int32_t k) {
-  const int taken = operand_take(object, call->info, k, call->how.stream, &call->operands[k]);
-  call->given->is_foreign |= taken > 0;
-  return taken;
-}
-
 static int take_all(call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
     call->n_taken = k + 1;
-    if (object && take_one(call, object, k)) return -1;
+    const int failed = object ? operand_take(object, call->info, k, call->how.stream, &call->operands[k]) : 0;
+    if (failed) {
+      call->given->is_foreign = failed > 0;
+      return -1;
+    }
     if (object && !call->like && call->operands[k].kind != OPERAND_NUMBER) call->like = &call->operands[k];
   }
   return 0;
@@ -416,9 +414,9 @@ static int run(call *call) {
                          ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
                                       call->tensors + info->n_in, &call->how)
                          : NULL;
-  if (plan || call->op->memo.n_seen)
+  if (small)
     call->op->last.n = 0;
-  if (!small)
+  else
     memo_note(&call->op->last, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
   if (plan) {
     status = run_plan(call, plan);

@@ -9,7 +9,7 @@
 #define WORTHWHILE 4
 
 /* Appends a tensor's layout. Returns the number of words, or -1: not to be remembered. */
-static int32_t append_layout(const DLTensor *tensor, int64_t *words, int32_t n) {
+static inline __attribute__((always_inline)) int32_t append_layout(const DLTensor *tensor, int64_t *words, int32_t n) {
   int32_t ndim = tensor->ndim;
   if (n < 0 || ndim < 0 || n + 1 + 2 * ndim > MEMO_WORDS || (ndim && !tensor->strides)) return -1;
   DLDataType type = tensor->dtype;
