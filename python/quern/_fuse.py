@@ -18,13 +18,22 @@ def _is_static(value):
     return isinstance(value, _STATIC) or isinstance(value, _quern.dtype) or callable(value) and not hasattr(value, "__dlpack__")
 
 
+def _mark(value):
+    """What stands for a value in a key: 1, 1.0 and True, 0.0 and -0.0 are different ones."""
+    if isinstance(value, tuple):
+        return tuple(map(_mark, value))
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
 class _Entry:
-    """One trace: its op, which of the flat arguments are the op's, and what makes the function's result of the op's."""
+    """One trace: its op, which of the flat arguments are the op's, and what makes the function's result of the op's. outside: the
+    numbers from outside the function that it has."""
 
-    __slots__ = ("op", "picks", "rebuild")
+    __slots__ = ("op", "picks", "rebuild", "outside", "is_straight")
 
-    def __init__(self, op, picks, rebuild):
-        self.op, self.picks, self.rebuild = op, picks, rebuild
+    def __init__(self, op, picks, rebuild, outside, n):
+        self.op, self.picks, self.rebuild, self.outside = op, picks, rebuild, outside
+        self.is_straight = picks == tuple(range(n))
 
 
 class Fused:
@@ -41,16 +50,23 @@ class Fused:
             if name not in parameters:
                 raise ValueError("fuse: {} has no argument {!r}, which static_argnames names".format(self._name(), name))
         self._names = tuple(parameters)
-        self._is_plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
+        self._is_plain = not self._static and all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
         self._options = tuple(name for name in _OPTIONS if name not in parameters)
         self._entries = {}
+        self._quick = {}        # types of arguments, which are all arrays and numbers, by position -> the last entry for these
         self._asks = False      # a trace has read shapes or dtypes: they are part of the key
         self._outside = ()      # global names whose numbers the traces have
+        self._cells = getattr(function, "__closure__", None) or ()
 
     def _name(self):
         return getattr(self.__wrapped__, "__name__", "function")
 
     def __call__(self, *args, **kwargs):
+        if not kwargs:
+            entry = self._quick.get(tuple(map(type, args)))
+            if entry is not None and (entry.outside == () or entry.outside == self._outside_values()):
+                result = entry.op(*args) if entry.is_straight else entry.op(*[args[k] for k in entry.picks])
+                return result if entry.rebuild is None else entry.rebuild(result)
         entry, flat, options = self._find(args, kwargs)
         if entry is None:
             return self.__wrapped__(*args, **kwargs)
@@ -98,7 +114,12 @@ class Fused:
             entry = self._trace(flat, names)
             if len(self._entries) >= MOST_TRACES:
                 self._entries.pop(next(iter(self._entries), None), None)
-            self._entries[self._key(flat, names)] = entry
+            key = self._key(flat, names)
+            self._entries[key] = entry
+        if flat is args and not self._asks and all(mark in ("a", "n") for mark in key[1:1 + len(flat)]):
+            if len(self._quick) >= MOST_TRACES:
+                self._quick.clear()
+            self._quick[tuple(map(type, flat))] = entry
         return entry, flat, options
 
     def _flatten(self, args, kwargs):
@@ -127,28 +148,34 @@ class Fused:
             if kind is Traced:
                 return None
             if name in self._static:
-                key.append((kind, value))
+                key.append(_mark(value))
             elif kind is int or kind is float:
                 key.append("n")
             elif _is_static(value):
-                key.append((kind, value))
+                key.append(_mark(value))
             elif self._asks:
                 key.append((str(getattr(value, "dtype", None)), tuple(getattr(value, "shape", ()))))
             else:
                 key.append("a")
-        for name in self._outside:
-            key.append(self.__wrapped__.__globals__.get(name))
-        for cell in getattr(self.__wrapped__, "__closure__", None) or ():
-            try:
-                value = cell.cell_contents
-            except ValueError: # not set yet
-                continue
-            key.append(value if isinstance(value, (int, float, str, bool)) else id(value))
+        key.append(self._outside_values())
         try:
             hash(key := tuple(key))
         except TypeError as error:
             raise TypeError("fuse: {}: a static argument must be hashable: {}".format(self._name(), error)) from None
         return key
+
+    def _outside_values(self):
+        """Marks of the numbers from outside that the function reads."""
+        if not self._outside and not self._cells:
+            return ()
+        values = [_mark(self.__wrapped__.__globals__.get(name)) for name in self._outside]
+        for cell in self._cells:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not set yet
+                continue
+            values.append(_mark(value) if isinstance(value, (int, float, str, bool)) else id(value))
+        return tuple(values)
 
     def _note_outside(self):
         """Numbers among the globals that the function reads become part of the key: a trace has their values."""
@@ -163,10 +190,12 @@ class Fused:
         result = self._run(standing, names)
         text, rebuild = trace.finish(result)
         op = trace.compile(text)
-        self._asks = self._asks or trace.asks
+        if trace.asks:
+            self._asks = True
+            self._quick.clear()
         self._note_outside()
         places = {place.text: k for k, place in enumerate(standing_nodes(standing))}
-        return _Entry(op, tuple(places[name] for name in op.inputs + tuple(op.params)), rebuild)
+        return _Entry(op, tuple(places[name] for name in op.inputs + tuple(op.params)), rebuild, self._outside_values(), len(flat))
 
     def _run(self, standing, names):
         """Calls the function, the flat arguments in their places again."""

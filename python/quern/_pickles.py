@@ -6,7 +6,7 @@ import sys
 
 from . import _quern
 
-_contexts = {}  # options -> the context for ops of a context that had these
+_contexts: dict = {}  # options -> the context for ops of a context that had these
 
 
 def reduce(op):

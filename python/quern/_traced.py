@@ -211,11 +211,31 @@ _INDEX = ("indexing is no part of an expression", "index the argument before the
 _WRITE = ("writing into elements is no part of an expression", "write x = quern.where(mask, a, b), and return it")
 
 
+def _binary(text):
+    """x + y, y + x and x += y of an operator."""
+    def forward(self, other):
+        return _operation(self._trace, text, (self, other))
+
+    def backward(self, other):
+        return _operation(self._trace, text, (other, self))
+
+    def in_place(self, other):
+        return self._in_place(_operation(self._trace, text, (self, other)))
+    return forward, backward, in_place
+
+
+def _comparison(text):
+    return _binary(text)[0]
+
+
+def _unary(text):
+    return lambda self: _operation(self._trace, text, (self,))
+
+
 class Traced:
     """A stand-in for an array, or for a number, of a function that is traced."""
 
     __slots__ = ("_trace", "_node", "_of", "_is_argument", "_reduced")
-    __hash__ = None
     __array_priority__ = 1000
 
     def __init__(self, trace, node, of=None, reduced=None):
@@ -236,10 +256,21 @@ class Traced:
         self._trace.asks = True
         return getattr(self._of, name)
 
-    shape = property(lambda self: tuple(self._fact("shape")))
-    ndim = property(lambda self: len(self._fact("shape")))
-    dtype = property(lambda self: self._fact("dtype"))
-    size = property(lambda self: self._fact("size"))
+    @property
+    def shape(self):
+        return tuple(self._fact("shape"))
+
+    @property
+    def ndim(self):
+        return len(self._fact("shape"))
+
+    @property
+    def dtype(self):
+        return self._fact("dtype")
+
+    @property
+    def size(self):
+        return self._fact("size")
 
     def __len__(self):
         return self.shape[0]
@@ -305,6 +336,25 @@ class Traced:
         name = getattr(function, "__name__", "?").strip("_")
         return _foreign_function(trace, name, "torch." + name, args, kwargs or {})
 
+    # Operators.
+
+    __add__, __radd__, __iadd__ = _binary("({0} + {1})")
+    __sub__, __rsub__, __isub__ = _binary("({0} - {1})")
+    __mul__, __rmul__, __imul__ = _binary("({0} * {1})")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("({0} / {1})")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide({0}, {1})")
+    __mod__, __rmod__, __imod__ = _binary("remainder({0}, {1})")
+    __pow__, __rpow__, __ipow__ = _binary("pow({0}, {1})")
+    __and__, __rand__, __iand__ = _binary("bitwise_and({0}, {1})")
+    __or__, __ror__, __ior__ = _binary("bitwise_or({0}, {1})")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor({0}, {1})")
+    __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift({0}, {1})")
+    __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift({0}, {1})")
+    __lt__, __le__ = _comparison("({0} < {1})"), _comparison("({0} <= {1})")
+    __gt__, __ge__ = _comparison("({0} > {1})"), _comparison("({0} >= {1})")
+    __eq__, __ne__ = _comparison("({0} == {1})"), _comparison("({0} != {1})")
+    __neg__, __abs__, __invert__ = _unary("(-{0})"), _unary("abs({0})"), _unary("bitwise_invert({0})")
+
     def __divmod__(self, other):
         return self // other, self % other
 
@@ -314,7 +364,7 @@ class Traced:
     def __round__(self, digits=None):
         if digits:
             raise _refuse(self._trace, "rounding to digits", "write quern.round(x * 10**n) / 10**n")
-        return _operation(self._trace, "round({0})", (self,))
+        return _called(self._trace, _function("round"), (self,), {})
 
     def __pos__(self):
         return self
@@ -360,37 +410,6 @@ def _operation(trace, text, operands):
                       "write keepdims=True in the reduction, so that its shape fits whatever the rank")
     common = reduced.pop() if reduced else "all" if known else None
     return Traced(trace, Node(text, *[_operand(trace, x) for x in operands]), reduced=common)
-
-
-def _define(name, text, is_binary=True):
-    def forward(self, other):
-        return _operation(self._trace, text, (self, other))
-
-    def backward(self, other):
-        return _operation(self._trace, text, (other, self))
-
-    def in_place(self, other):
-        return self._in_place(_operation(self._trace, text, (self, other)))
-
-    if not is_binary:
-        setattr(Traced, "__{}__".format(name), lambda self: _operation(self._trace, text, (self,)))
-        return
-    setattr(Traced, "__{}__".format(name), forward)
-    if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Traced, "__r{}__".format(name), backward)
-        setattr(Traced, "__i{}__".format(name), in_place)
-
-
-for _name, _text in (("add", "({0} + {1})"), ("sub", "({0} - {1})"), ("mul", "({0} * {1})"), ("truediv", "({0} / {1})"),
-                     ("floordiv", "floor_divide({0}, {1})"), ("mod", "remainder({0}, {1})"), ("pow", "pow({0}, {1})"),
-                     ("and", "bitwise_and({0}, {1})"), ("or", "bitwise_or({0}, {1})"), ("xor", "bitwise_xor({0}, {1})"),
-                     ("lshift", "bitwise_left_shift({0}, {1})"), ("rshift", "bitwise_right_shift({0}, {1})"),
-                     ("lt", "({0} < {1})"), ("le", "({0} <= {1})"), ("gt", "({0} > {1})"), ("ge", "({0} >= {1})"),
-                     ("eq", "({0} == {1})"), ("ne", "({0} != {1})")):
-    _define(_name, _text)
-for _name, _text in (("neg", "(-{0})"), ("abs", "abs({0})"), ("invert", "bitwise_invert({0})")):
-    _define(_name, _text, False)
-Traced.__hash__ = None
 
 
 # ---- Calls ----

@@ -220,6 +220,8 @@ noted(a), noted(b), noted(counts), noted(a, True), noted(a, True), noted(a, Fals
 is_(runs, [(False, None), (True, None), (False, "s")], "once for each bool, text, None")
 LEVEL = 4.0
 is_(noted(a, True).tolist(), [2.0, -6.0, 8.0, 12.0], "a number among the globals that has changed")
+LEVEL = 4
+is_(str(noted(counts, True).dtype), "int64", "  to an int of the same value")
 factor = 3.0
 closed = fuse((lambda: (lambda x: x * factor))())
 closed(a)

@@ -60,7 +60,7 @@ static int call_begin(call *call, op_object *op, arguments *given) {
 
 static void call_end(call *call) {
   for (int32_t k = 0; k < call->n_taken; k++)
-    if (!is_made(call, k)) operand_release(&call->operands[k]);
+    if (call->operands[k].managed && !is_made(call, k)) operand_release(&call->operands[k]);
   if (call->operands != call->room) PyMem_Free(call->operands);
 }
 
@@ -171,17 +171,21 @@ static int read_all(call *call) {
   int is_settled = 1, n_numbers = 0;
   for (int32_t k = 0; k < n_operands(call); k++) {
     operand *operand = &call->operands[k];
+    call->tensors[k] = NULL;
     if (is_made(call, k)) continue;
     if (operand_read(operand)) return -1;
-    if (operand->kind == OPERAND_NUMBER)
+    if (operand->kind == OPERAND_NUMBER) {
       n_numbers++;
-    else
-      is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
+      continue;
+    }
+    call->tensors[k] = operand->tensor;
+    is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
   }
   if (!is_settled && settle_all(call)) return -1;
   if (n_numbers && n_numbers == call->info->n_in) return refuse_numbers(call);
   if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
-  for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  if (n_numbers || !is_settled)
+    for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
   if (call->op->axes >= 0 && set_axes(call)) return -1;
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }
@@ -409,10 +413,11 @@ static int run(call *call) {
   const quern_op_info *info = call->info;
   quern_status status;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  int small = is_small(call);
+  const int is_known = memo_knows(&call->op->memo, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
+  const int small = is_known || is_small(call); /* only small calls are remembered */
   quern_plan *plan = small && is_writable(call)
                          ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
-                                      call->tensors + info->n_in, &call->how)
+                                      call->tensors + info->n_in, &call->how, is_known)
                          : NULL;
   if (small)
     call->op->last.n = 0;

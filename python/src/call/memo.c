@@ -8,12 +8,16 @@
 /* Calls of a layout before a plan is made: making one costs about as much as a few calls. */
 #define WORTHWHILE 4
 
+static int64_t type_word(const DLTensor *tensor) {
+  DLDataType type = tensor->dtype;
+  return (int64_t)tensor->ndim << 32 | (int64_t)type.lanes << 16 | type.bits << 8 | type.code;
+}
+
 /* Appends a tensor's layout. Returns the number of words, or -1: not to be remembered. */
-static inline __attribute__((always_inline)) int32_t append_layout(const DLTensor *tensor, int64_t *words, int32_t n) {
+static int32_t append_layout(const DLTensor *tensor, int64_t *words, int32_t n) {
   int32_t ndim = tensor->ndim;
   if (n < 0 || ndim < 0 || n + 1 + 2 * ndim > MEMO_WORDS || (ndim && !tensor->strides)) return -1;
-  DLDataType type = tensor->dtype;
-  words[n++] = (int64_t)ndim << 32 | (int64_t)type.lanes << 16 | type.bits << 8 | type.code;
+  words[n++] = type_word(tensor);
   for (int32_t d = 0; d < ndim; d++) words[n++] = tensor->shape[d];
   for (int32_t d = 0; d < ndim; d++) words[n++] = tensor->strides[d];
   return n;
@@ -33,10 +37,31 @@ static int32_t append_param(const quern_scalar *param, int64_t *words, int32_t n
   return n + n_values;
 }
 
-static int is_same(const int64_t *a, const int64_t *b, int32_t n) {
-  for (int32_t i = 0; i < n; i++)
-    if (a[i] != b[i]) return 0;
-  return 1;
+/* The words behind those that are the tensor's layout; NULL: they are another's. */
+static inline const int64_t *skip(const DLTensor *tensor, const int64_t *words) {
+  const int32_t ndim = tensor->ndim;
+  int64_t different = *words ^ type_word(tensor);
+  if (different || tensor->device.device_type != kDLCPU || (ndim && !tensor->strides)) return NULL;
+  for (int32_t d = 0; d < ndim; d++) different |= (tensor->shape[d] ^ words[1 + d]) | (tensor->strides[d] ^ words[1 + ndim + d]);
+  return different ? NULL : words + 1 + 2 * ndim;
+}
+
+static const int64_t *skip_param(const quern_scalar *param, const int64_t *words) {
+  const int32_t n_values = param->kind == QUERN_C128 ? 2 : 1;
+  return *words == param->kind && memcmp(words + 1, &param->v, (size_t)n_values * sizeof *words) == 0 ? words + 1 + n_values : NULL;
+}
+
+/* As many words follow as the ones before say. */
+int memo_knows(const memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how) {
+  const int64_t *words = memo->words, *end = words + memo->n_words;
+  if (words == end) return 0;
+  for (int32_t k = 0; k < n_in; k++)
+    if (!(words = skip(in[k], words))) return 0;
+  for (int32_t k = 0; k < n_out; k++)
+    if (!(words = skip(out[k], words))) return 0;
+  for (int32_t k = 0; k < how->n_params; k++)
+    if (words == end || !(words = skip_param(&how->params[k], words))) return 0;
+  return words == end;
 }
 
 void memo_clear(memo *memo) {
@@ -46,20 +71,25 @@ void memo_clear(memo *memo) {
   quern_plan_release(plan);
 }
 
-quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                       const quern_call *how) {
+/* 0: there are too many words; what is remembered stays. */
+static __attribute__((noinline)) int remember(memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                                              const quern_call *how) {
   int64_t words[MEMO_WORDS];
   int32_t n = 0;
-  if (memo->is_running) return NULL;
   for (int32_t k = 0; k < n_in; k++) n = append(in[k], words, n);
   for (int32_t k = 0; k < n_out; k++) n = append(out[k], words, n);
   for (int32_t k = 0; k < how->n_params; k++) n = append_param(&how->params[k], words, n);
-  if (n <= 0) return NULL;
-  if (n != memo->n_words || !is_same(words, memo->words, n)) {
-    memo_clear(memo);
-    memcpy(memo->words, words, (size_t)n * sizeof *words);
-    memo->n_words = n;
-  }
+  if (n <= 0) return 0;
+  memo_clear(memo);
+  memcpy(memo->words, words, (size_t)n * sizeof *words);
+  memo->n_words = n;
+  return 1;
+}
+
+quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                       const quern_call *how, int is_known) {
+  if (memo->is_running) return NULL;
+  if (!is_known && !remember(memo, n_in, in, n_out, out, how)) return NULL;
   if (!memo->plan && memo->n_seen < WORTHWHILE && ++memo->n_seen == WORTHWHILE) {
     const quern_call with = {.size = sizeof with, .params = how->params, .n_params = how->n_params};
     memo->is_running = 1;

@@ -31,10 +31,13 @@ void memo_note(memo_words *last, int32_t n_in, DLTensor *const *in, int32_t n_ou
  * 2 * MEMO_WORDS shapes and strides. */
 int32_t memo_call(const memo_words *last, const memo *memo, int32_t n, DLTensor *tensors, int64_t *room, quern_scalar *params);
 
-/* Borrows the plan for these operands and the parameters of `how`, until memo_end; it is run without parameters. NULL: there is
- * none, call the op. */
+/* Whether the last call that memo_begin has seen had these operands and the parameters of `how`. */
+int memo_knows(const memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how);
+
+/* Borrows the plan for such a call, until memo_end; it is run without parameters. NULL: there is none, call the op. is_known: what
+ * memo_knows has said. */
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                       const quern_call *how);
+                       const quern_call *how, int is_known);
 static inline void memo_end(memo *memo) { memo->is_running = 0; }
 
 void memo_clear(memo *memo);

@@ -185,7 +185,8 @@ static int ask_for_bits(operand *operand, const operand_type *type) {
   return negates > 0 ? refuse_lazy(operand) : negates;
 }
 
-int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+/* Kinds that foreign code may be asked about: the place in the cache may change meanwhile. */
+static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
   const operand_type *place = place_of(Py_TYPE(object));
   const operand_type type = place->type == Py_TYPE(object) ? *place : learn(object);
   operand->kind = type.kind;
@@ -207,6 +208,23 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
       return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
     default: return 0;
   }
+}
+
+int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+  const operand_type *place = place_of(Py_TYPE(object));
+  const int is_quick = place->kind == OPERAND_NUMPY || place->kind == OPERAND_ARRAY || (place->kind == OPERAND_NUMBER && index < info->n_in);
+  if (place->type != Py_TYPE(object) || !is_quick)
+    return take_slowly(object, info, index, stream, operand);
+  operand->kind = place->kind;
+  operand->doubt = OPERAND_SURE;
+  operand->makes_numpy = place->numpy != NUMPY_NONE;
+  operand->info = info;
+  operand->index = index;
+  operand->object = object;
+  operand->api = place->api;
+  operand->stream = stream;
+  operand->managed = NULL;
+  return 0;
 }
 
 /* ---- Reading ---- */
