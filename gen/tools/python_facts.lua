@@ -32,9 +32,9 @@ local function python_value(value, dtype)
   return text:find "[.e]" and text or text .. ".0"
 end
 
--- The first example whose inputs are numbers, or lists of them: "x, y" and what comes out, as Python writes both; nil: there is none.
+-- The first example that has all inputs: "x, y" and what comes out, as Python writes both; nil: there is none.
 local function example_of(op)
-  if op.kind == "cast" then return end -- they want dtype=
+  if kinds.of(op).dtypes_words then return end -- they want dtype=
   for _, example in ipairs(op.examples or {}) do
     local words, results, is_whole = {}, {}, #op.inputs > 0
     for _, input in ipairs(op.inputs) do
@@ -82,7 +82,8 @@ local function bound_of(types, op)
   end
   if formula then return "|error| <= " .. formula .. ", u the unit roundoff of the dtype" end
   if #parts > 0 then return table.concat(parts, ", ") .. " ULP; f16 and bf16 are computed in f32 and rounded" end
-  return op.kind == "elementwise" and gives_float(types, op) and "correctly rounded (0.5 ULP)" or ""
+  local is_elementwise = kinds.is_formula(op) and kinds.of(op).computes and not kinds.of(op).has_stages
+  return is_elementwise and gives_float(types, op) and "correctly rounded (0.5 ULP)" or ""
 end
 
 local function python_string(text) return '"' .. text:gsub('[\\"]', "\\%0"):gsub("%s+", " ") .. '"' end

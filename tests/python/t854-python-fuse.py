@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tags: memory
+# tags: memory threads
 """quern.fuse: what a traced function computes is what it computes by itself, on random compositions too; what cannot be traced says
 where, and what to write; when a function is traced again."""
 
