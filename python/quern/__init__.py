@@ -18,6 +18,7 @@ from ._quern import __version__
 from . import _functions, array_api
 from ._explain import Explanation
 from ._fuse import FuseError, fuse
+from ._names import missing as __getattr__  # a function made here would keep the module in a cycle, and so alive to the very end
 from .array_api import asarray, astype, empty, full
 
 # Where the array API has an op of that name in another form, it is the array API's; quern.op(name) is the op itself. (A build
@@ -30,12 +31,3 @@ for _name, _op in (("diff", "subtract"), ("vecdot", "vecdot"), ("group_norm", "l
     if _op in _known:
         globals()[_name] = getattr(_functions, _name)
 del _known, _name, _op
-
-
-def __getattr__(name):
-    """Names the nearest name."""
-    message = "module 'quern' has no attribute {!r}".format(name)
-    if not name.startswith("_"):
-        from ._names import advice
-        message += advice(name, [known for known in globals() if not known.startswith("_")])
-    raise AttributeError(message)

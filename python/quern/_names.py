@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that are not there: the nearest one that is, and NumPy's and PyTorch's names of ops."""
 
-import difflib
+import sys
+
+from . import _quern
 
 # Another library's name: ours.
 FOREIGN = {"absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
@@ -19,7 +21,16 @@ def advice(name, known):
     ours = FOREIGN.get(name)
     if ours in known:
         return "; it is called {!r} here".format(ours)
+    import difflib
     near = difflib.get_close_matches(name, known, 3, 0.6)
     if not near:
         return "; quern.ops() names the ops"
     return "; did you mean {}?".format(" or ".join(map(repr, near)))
+
+
+def missing(name):
+    """For the package's __getattr__: names the nearest name."""
+    message = "module 'quern' has no attribute {!r}".format(name)
+    if not name.startswith("_"):
+        message += advice(name, [known for known in vars(sys.modules.get("quern", _quern)) if not known.startswith("_")])
+    raise AttributeError(message)
