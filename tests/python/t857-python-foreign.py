@@ -51,7 +51,7 @@ except ImportError:
 try:
     import pandas as pd
 except ImportError:
-    skip(33, "there is no pandas here")
+    skip(34, "there is no pandas here")
 else:
     diag("pandas " + pd.__version__)
     s = pd.Series([1.0, 4.0, 9.0], index=list("abc"), name="area")
@@ -82,6 +82,7 @@ else:
     same(quern.add(pd.Index([1, 2]), 1), pd.Index([2, 3]), "an Index")
     is_(quern.sqrt(s.iloc[:0]).shape, (0,), "nothing")
     same(quern.sqrt(s[::2]), np.sqrt(s[::2]), "a view")
+    is_((quern.asarray(s).tolist(), quern.diff(s).tolist()), ([1.0, 4.0, 9.0], [3.0, 5.0]), "asarray, and a function of views")
     named = s.copy()
     named.attrs["unit"] = "m2"
     is_(quern.sqrt(named).attrs, {"unit": "m2"}, "attrs")
@@ -151,5 +152,5 @@ else:
     raises(TypeError, lambda: quern.sqrt(pa.array(["a"])), "texts", "x.cast('float64')")
     raises(TypeError, lambda: quern.sqrt(pa.table({"a": [1.0]})), "a table", "give a column")
     raises(TypeError, lambda: quern.sqrt(v, out=v), "out", "cannot be written into")
-    ok(type(quern.from_dlpack(v)) is quern.Array, "from_dlpack is as it was")
+    ok(type(quern.from_dlpack(v)) is type(quern.asarray(v)) is quern.Array, "from_dlpack and asarray give Arrays")
 done_testing()

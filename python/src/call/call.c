@@ -60,7 +60,7 @@ static int call_begin(call *call, op_object *op, arguments *given) {
 
 static void call_end(call *call) {
   for (int32_t k = 0; k < call->n_taken; k++)
-    if (call->operands[k].managed && !is_made(call, k)) operand_release(&call->operands[k]);
+    if (!is_made(call, k)) operand_release(&call->operands[k]);
   if (call->operands != call->room) PyMem_Free(call->operands);
 }
 
@@ -184,8 +184,9 @@ static int read_all(call *call) {
   if (!is_settled && settle_all(call)) return -1;
   if (n_numbers && n_numbers == call->info->n_in) return refuse_numbers(call);
   if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
-  if (n_numbers || !is_settled)
+  if (!is_settled)
     for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  for (int32_t k = 0; n_numbers && k < call->info->n_in; k++) call->tensors[k] = call->operands[k].tensor;
   if (call->op->axes >= 0 && set_axes(call)) return -1;
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }

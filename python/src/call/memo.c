@@ -46,9 +46,12 @@ static inline const int64_t *skip(const DLTensor *tensor, const int64_t *words) 
   return different ? NULL : words + 1 + 2 * ndim;
 }
 
-static const int64_t *skip_param(const quern_scalar *param, const int64_t *words) {
-  const int32_t n_values = param->kind == QUERN_C128 ? 2 : 1;
-  return *words == param->kind && memcmp(words + 1, &param->v, (size_t)n_values * sizeof *words) == 0 ? words + 1 + n_values : NULL;
+static inline const int64_t *skip_param(const quern_scalar *param, const int64_t *words) {
+  int64_t values[2];
+  memcpy(values, &param->v, sizeof values);
+  if (*words != param->kind || words[1] != values[0]) return NULL;
+  if (param->kind != QUERN_C128) return words + 2;
+  return words[2] == values[1] ? words + 3 : NULL;
 }
 
 /* As many words follow as the ones before say. */

@@ -103,9 +103,11 @@ static void name_change(context_object *self, PyObject *path) {
   Py_ssize_t place = 0;
   while (PyDict_Next(self->specs, &place, &text, &known)) {
     char sentence[1024];
+    const char *said = quern_last_error();
+    const int n = (int)strcspn(said, "\n"); /* behind it are the line and a caret */
     if (PyUnicode_Compare(PyTuple_GetItem(known, 0), path) != 0) continue;
-    snprintf(sentence, sizeof sentence, "%s; the file has changed since it was loaded, and ops do not change: load it into a new "
-             "quern.Context()", quern_last_error());
+    snprintf(sentence, sizeof sentence, "%.*s; the file has changed since it was loaded, and ops do not change: load it into a new "
+             "quern.Context()%s", n, said, said + n);
     quern_set_last_error(sentence);
     return;
   }
