@@ -3,7 +3,6 @@
 """What ops show of themselves: explain as an object, repr and _repr_html_, docstrings with dtypes, errors and examples that hold, and
 pickles, also in processes that are spawned."""
 
-import array
 import copy
 import inspect
 import json
@@ -17,7 +16,7 @@ import sys
 import tempfile
 
 import quern
-from tap import diag, done_testing, is_, ok, raises, skip
+from tap import done_testing, is_, ok, raises, skip
 
 a = quern.asarray([0.5, -1.5, 2.0, 3.0])
 
