@@ -37,6 +37,7 @@ void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, con
   while (is_turned && SLOTS >> bits > c.rows && 1 << bits < c.chunks && 1 << bits < SLOTS) bits++;
   launch->form = *form;
   launch->is_tiled = 1; /* a block takes an item at a time */
+  launch->shared_bytes = 0;
   launch->item_elements = (uint32_t)(SLOTS >> bits);
   launch->repeat_rank = nest->rank - c.rank;
   for (int32_t j = 0; j < launch->repeat_rank; j++) {
