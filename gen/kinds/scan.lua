@@ -104,12 +104,11 @@ end
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
   local records, is_made = {}, {}
-  if op.finds then return records, true end -- places are found on the CPU only
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     if K and is_made[K] then
-      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name) }
+      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name), op.finds and "i64" or nil }
       for _, is_wide in ipairs { false, true } do
         local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
         records[#records + 1] = kit.scan_record(fields, A, combine_for(op, A), function(given) return kit.record(op.c_name, given) end)

@@ -135,7 +135,7 @@ static const quern_op *stand_in_of(const quern_op *op) {
 }
 
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
-  decision->op = stand_in_of(op);
+  decision->op = op->fused ? op : stand_in_of(op); /* an op of a spec stands for itself */
   if (!decision->op) return no_memory(op->info->name);
   return qn_fused_ops_specialise(decision->op, dtypes, decision);
 }

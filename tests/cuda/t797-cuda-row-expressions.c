@@ -105,7 +105,7 @@ static void compare_on_device(subject *s, quern_op *on_cpu, quern_op *on_gpu, qu
   if (*what) report(s, what);
 }
 
-/* long_row: not 0: the elements of one, of a few rows. */
+/* long_row: not 0: the elements of one, of a few rows; below 0: of many rows. */
 static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtype d, int64_t most, int64_t long_row, rng *r) {
   static subject s;
   quern_scalar p = real(0.75);
@@ -120,6 +120,7 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
     s.shape[0] = 1 + (int64_t)rng_below(r, 3), s.shape[1] = long_row;
     s.axes = 2;
   }
+  if (long_row < 0) s.shape[0] = 8192 + (int64_t)rng_below(r, 99), s.shape[1] = -long_row;
   write_text(&s, form);
   quern_op *on_cpu = op_from(cpu, s.text), *on_gpu = op_from(gpu, s.text);
   const quern_op_info *info = quern_op_describe(on_cpu);
@@ -176,6 +177,8 @@ int main(void) {
       const int64_t large = is_on_gpu() ? 3000000 : 9500;
       draw_case(cpu, gpu, texts[i], d, k % 10 == 9 ? large : 9500, 0, &r);
       if (k % 10 == 1) draw_case(cpu, gpu, texts[i], d, 9500, is_on_gpu() ? 1000000 + k : 40000 + 997 * k, &r);
+      if (k % 10 == 2) draw_case(cpu, gpu, texts[i], d, 9500, 4097 + (int64_t)rng_below(&r, 8000), &r);
+      if (k % 10 == 3) draw_case(cpu, gpu, texts[i], d, 9500, -1 - (int64_t)rng_below(&r, is_on_gpu() ? 64 : 9), &r);
     }
     group_end();
   }

@@ -73,10 +73,11 @@ end
 -- The entry of an op that scans for kernels_cuda.file, or nil, message, kind.
 local function entry_of_scan(model, op, request)
   local types, kind = model.types, kinds.of(op)
-  local K = #request.dtypes == 2 and expr.compute_type(types, op, request.dtypes[1])
+  local n = 1 + #op.outputs
+  local K = #request.dtypes == n and expr.compute_type(types, op, request.dtypes[1])
   if not K then return nil, string.format("%s: no dtype '%s'", op.name, request.dtypes[1]), "dtype" end
   local A = kind.accumulator(types, op, K)
-  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, 2, 1, {}) }
+  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, n, 1, {}) }
   local record = scans_cuda.record(fields, A, expr.combine(model, op, A), function(given) return given end)
   return { record = record, dag = record.dag }
 end

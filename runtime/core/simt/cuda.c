@@ -41,9 +41,10 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  const qn_scan_initial initial = {(int32_t)decision->initial[0], (uint64_t)decision->initial[1], decision->initial[2]};
+  const qn_scan_initial initial = {(int32_t)decision->initial[0], (uint64_t)decision->initial[1], decision->initial[2],
+                                   decision->initial[3]};
   if (kind->is_scan)
-    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, form, launch);
+    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, decision->shape_params[2], form, launch);
   else if (kind->has_rows)
     qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
   else
