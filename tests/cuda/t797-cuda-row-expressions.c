@@ -2,7 +2,7 @@
  * tags: long
  *
  * t797-cuda-row-expressions: expressions with reductions in them on CUDA tensors, over any axes, with outputs of rows and of elements,
- * called or planned, with and without a workspace: one kernel each, and the bytes that the interpreter gives on the CPU, those around the
+ * called or planned, with and without a workspace, and ops of a spec at run time: one kernel each, and the bytes that the interpreter gives on the CPU, those around the
  * outputs included; what is refused. Without a GPU, by the fake driver, a third of them each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th expression. */
 #include "cuda/on_device.h"
@@ -158,6 +158,57 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
   quern_op_release(on_cpu), quern_op_release(on_gpu);
 }
 
+/* Ops of a spec that is loaded at run time, by themselves. */
+static void test_spec(void) {
+  static const char spec[] =
+      "reduction \"acme.hypot_sum\" { doc = \"The length.\", dtypes = floating, lift = \"x * x\", combine = \"a + b\",\n"
+      "  finish = \"sqrt(a)\", empty = 0 }\n"
+      "reduction \"acme.odd\" { doc = \"A combination of its own.\", dtypes = floating, lift = \"x / 4\", combine = \"a + b - a * b\", empty = 0 }\n"
+      "row \"acme.center\" { doc = \"x less its mean.\", dtypes = floating, params = { by = 1 }, body = \"x - mean(x) * by\" }\n";
+  static const char *const names[] = {"acme.hypot_sum", "acme.odd", "acme.center"};
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
+  if (quern_spec_load_text(ctx, "acme.lua", spec, sizeof spec - 1)) bail("%s", quern_last_error());
+  for (int i = 0; i < 3; i++) {
+    quern_op *op;
+    rng r;
+    if (quern_op_find(ctx, names[i], &op)) bail("%s", quern_last_error());
+    const quern_op_info *info = quern_op_describe(op);
+    rng_seed(&r, 79790 + (uint64_t)i);
+    group_begin("%s, of a spec, on CUDA tensors: the bytes of the CPU", names[i]);
+    for (int k = 0; k < (is_on_gpu() ? 60 : 12); k++) {
+      operand x = {0}, y = {0};
+      mirror on_x, on_y;
+      int64_t shape[QUERN_MAX_NDIM];
+      int ndim;
+      named_params p;
+      quern_shape measured = {.size = sizeof measured};
+      char what[700] = "";
+      row_shape(&r, 9500, shape, &ndim);
+      params_begin(&p);
+      params_set(&p, info, "axes", whole(row_axes(&r, 150, ndim, shape)));
+      row_layout(&x, k % 4 ? REF_F32 : REF_F16, ndim, shape, 0, &r);
+      row_fill(&x, &r);
+      DLTensor *in = &x.t, *out = &y.t, *there_in = &on_x.t, *there_out = &on_y.t;
+      if (quern_op_measure(op, 1, &in, 1, &measured, &p.call)) bail("%s: %s", names[i], quern_last_error());
+      row_layout(&y, ref_dtype_of(measured.dtype), measured.ndim, measured.shape, 1, &r);
+      operand_fill(&y, &r);
+      mirror_make(&on_x, &x, 0);
+      mirror_make(&on_y, &y, 0);
+      group_count(1);
+      if (quern_op_call(op, 1, &in, 1, &out, &p.call)) bail("%s: %s", names[i], quern_last_error());
+      if (quern_op_call(op, 1, &there_in, 1, &there_out, &p.call))
+        group_fail("%s", quern_last_error());
+      else if (!mirror_same(&on_y, what, sizeof what))
+        group_fail("%s; seed 0x%" PRIx64, what, test_seed());
+      mirror_free(&on_x), mirror_free(&on_y);
+      operand_free(&x), operand_free(&y);
+    }
+    group_end();
+    quern_op_release(op);
+  }
+  quern_ctx_release(ctx);
+}
+
 int main(void) {
   const char *text = getenv("QUERN_TEST_SHARD");
   int shard = 0, n_shards = 1;
@@ -182,6 +233,7 @@ int main(void) {
     }
     group_end();
   }
+  if (shard == 0) test_spec();
   ok(n_cut > 0 || shard > 0, "workspaces helped %" PRId64 " calls", n_cut);
   quern_ctx_release(cpu), quern_ctx_release(gpu);
   return done_testing();

@@ -243,7 +243,7 @@ function M.values(kit, types, entry, parsed, tables, of_run)
   for _, stage in ipairs(stages_of(program)) do
     if not stage.is_row then position = position + 1 end
     local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
-                   number = position, when = reduced and string.format(" && (!stage || (stage == %d && step == 2))", reduced) or "" }
+                   number = position, when = string.format(" && (!stage || (stage == %d && step == 2))", reduced or 1) }
     local function stored(out, node, value)
       local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
       o.value = stage.is_row and row_output(kit, types, op, o, node, value, of_run ~= "") or kit.output_text(types, o, node, value)

@@ -18,7 +18,6 @@
 #include "core/op/kind.h"
 #include "core/row/row_load.h"
 #include "core/row/row_nest.h"
-#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
