@@ -82,7 +82,8 @@ def row(case, text, form, turn, nvcc, folder):
     elements = 32 * int(tile.group(1)) // BLOCK if tile else slot * turn
     n = math.prod(case.output.shape)
     if case.kind in gpu_cases.REDUCTIONS:  # a thread has 16 elements of a chunk; what it does once a row is counted for these
-        elements, n = 16, math.prod(case.inputs[0].shape)
+        # Where a thread has a row, its loops take 8 elements to load and 16 to compute.
+        elements, n = 8 if "tile_bits" in text else 16, math.prod(case.inputs[0].shape)
     bytes_each = case.bytes / n
     per_element = fast / elements
     resident = min(THREADS // BLOCK, REGISTERS // (BLOCK * -(-registers // 8) * 8)) * BLOCK
