@@ -16,14 +16,14 @@ M.max_rank = rows.max_rank
 -- The struct by which a record's states are combined. Of an op that finds a state is a value and its place.
 local function state_name(record)
   local reduce = record.program.reduces[1]
-  return record.op.finds and string.format("q_found_%s_%s", reduce.op.c_name, reduce.type) or rows.reducer_name(reduce)
+  return record.sought and string.format("q_found_%s_%s", reduce.op.c_name, reduce.type) or rows.reducer_name(reduce)
 end
 
 -- As rows.reducers
 function M.reducers(types, record, dag)
   local list, reduce = rows.reducers(types, record, dag), record.program.reduces[1]
-  if not record.op.finds then return list end
-  local t, above = types.by_name[reduce.type], record.op.finds == "max" and ">" or "<"
+  if not record.sought then return list end
+  local t, above = types.by_name[reduce.type], record.sought == "max" and ">" or "<"
   local is_found = string.format("b.v %s a.v", above)
   if t.kind == "float" then is_found = is_found .. " || (b.v != b.v && a.v == a.v)" end -- the first of NaNs
   list[#list + 1] = { name = state_name(record), text = table.concat({
@@ -33,7 +33,8 @@ function M.reducers(types, record, dag)
   return list
 end
 
--- The fields of a record, beside those of variants.lua. A: the accumulator's dtype; combine: its DAG; make(fields) -> record
+-- The fields of a record, beside those of variants.lua. A: the accumulator's dtype; combine: its DAG; make(fields) -> record.
+-- fields.sought: "max", "min": places are a second output
 function M.record(fields, A, combine, make)
   fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
   local record = make(fields)
@@ -73,7 +74,7 @@ end
 function M.values(kit, types, entry)
   local record = entry.record
   local A = record.program.reduces[1].type
-  local finds = record.op.finds ~= nil
+  local finds = record.sought ~= nil
   local list = operands_of.of_record(types, record, { "x", "out", finds and "places" or nil }, 1, {}, nil)
   local node = { type = A }
   local by, held = state_name(record), types.by_name[A].c

@@ -77,7 +77,7 @@ local function entry_of_scan(model, op, request)
   local K = #request.dtypes == n and expr.compute_type(types, op, request.dtypes[1])
   if not K then return nil, string.format("%s: no dtype '%s'", op.name, request.dtypes[1]), "dtype" end
   local A = kind.accumulator(types, op, K)
-  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, n, 1, {}) }
+  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, n, 1, {}), sought = kind.sought(op) }
   local record = scans_cuda.record(fields, A, expr.combine(model, op, A), function(given) return given end)
   return { record = record, dag = record.dag }
 end

@@ -29,8 +29,7 @@ typedef struct qn_decision {
   uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
-  /* The elements along the axes; the parameters that give the shape; of a scan on a device, whether, what and where it first stores,
-   * and where in the second output. */
+  /* The elements along the axes; the parameters that give the shape; of a scan on a device, whether, what and where its outputs begin. */
   int64_t count, shape_params[3], initial[4];
 } qn_decision;
 
