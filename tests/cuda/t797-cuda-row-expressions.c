@@ -158,51 +158,69 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
   quern_op_release(on_cpu), quern_op_release(on_gpu);
 }
 
-/* Ops of a spec that is loaded at run time, by themselves. */
+/* Ops of a spec that is loaded at run time, by themselves: with a combine, a state of two parts, a parameter and two outputs of their own. */
+static const char spec[] =
+    "reduction \"acme.hypot_sum\" { doc = \"The length.\", dtypes = floating, lift = \"x * x\", combine = \"a + b\",\n"
+    "  finish = \"sqrt(a)\", empty = 0 }\n"
+    "reduction \"acme.odd\" { doc = \"A combination.\", dtypes = floating, lift = \"x / 4\", combine = \"a + b - a * b\", empty = 0 }\n"
+    "reduction \"acme.place\" { doc = \"The place of the largest.\", dtypes = floating, state = \"T v, i64 i\", result = \"i64\", empty = false,\n"
+    "  lift = \"v = x; i = index;\", finish = \"a.i\", combine = \"bool take = b.v > a.v || b.v == a.v && b.i < a.i; "
+    "v = take ? b.v : a.v; i = take ? b.i : a.i;\" }\n"
+    "row \"acme.center\" { doc = \"x less its mean.\", dtypes = floating, params = { by = 1 }, body = \"x - mean(x) * by\" }\n"
+    "row \"acme.ends\" { doc = \"The ends.\", dtypes = floating, outputs = \"low, spread\", empty = \"identity\",\n"
+    "  body = \"low = min(x); spread = max(x) - min(x);\" }\n";
+
+static void draw_spec_case(quern_op *op, ref_dtype d, rng *r) {
+  const quern_op_info *info = quern_op_describe(op);
+  operand x = {0}, y[MOST_OUT] = {0};
+  mirror on_x, on_y[MOST_OUT];
+  int64_t shape[QUERN_MAX_NDIM];
+  int ndim;
+  named_params p;
+  quern_shape measured[MOST_OUT];
+  DLTensor *in = &x.t, *there_in = &on_x.t, *out[MOST_OUT], *there_out[MOST_OUT];
+  char what[700] = "";
+  row_shape(r, 9500, shape, &ndim);
+  params_begin(&p);
+  params_set(&p, info, "axes", whole(row_axes(r, 150, ndim, shape)));
+  row_layout(&x, d, ndim, shape, 0, r);
+  row_fill(&x, r);
+  mirror_make(&on_x, &x, 0);
+  for (int k = 0; k < info->n_out; k++) measured[k].size = sizeof measured[k];
+  if (quern_op_measure(op, 1, &in, info->n_out, measured, &p.call)) bail("%s: %s", info->name, quern_last_error());
+  for (int k = 0; k < info->n_out; k++) {
+    row_layout(&y[k], ref_dtype_of(measured[k].dtype), measured[k].ndim, measured[k].shape, 1, r);
+    operand_fill(&y[k], r);
+    mirror_make(&on_y[k], &y[k], 0);
+    out[k] = &y[k].t, there_out[k] = &on_y[k].t;
+  }
+  group_count(1);
+  const quern_status wanted = quern_op_call(op, 1, &in, info->n_out, out, &p.call);
+  if (quern_op_call(op, 1, &there_in, info->n_out, there_out, &p.call) != wanted) /* of no elements */
+    snprintf(what, sizeof what, "%s on the CPU: %s", status_name(wanted), quern_last_error());
+  for (int k = 0; k < info->n_out; k++) {
+    if (!*what && !mirror_same(&on_y[k], what, sizeof what) && !*what) snprintf(what, sizeof what, "output %d: other bytes", k);
+    mirror_free(&on_y[k]);
+  }
+  char text[1500];
+  text_operand(text, sizeof text, "in", &x);
+  if (*what) group_fail("%s; seed 0x%" PRIx64 "\n%s", what, test_seed(), text);
+  mirror_free(&on_x);
+  operand_free(&x);
+  for (int k = 0; k < info->n_out; k++) operand_free(&y[k]);
+}
+
 static void test_spec(void) {
-  static const char spec[] =
-      "reduction \"acme.hypot_sum\" { doc = \"The length.\", dtypes = floating, lift = \"x * x\", combine = \"a + b\",\n"
-      "  finish = \"sqrt(a)\", empty = 0 }\n"
-      "reduction \"acme.odd\" { doc = \"A combination of its own.\", dtypes = floating, lift = \"x / 4\", combine = \"a + b - a * b\", empty = 0 }\n"
-      "row \"acme.center\" { doc = \"x less its mean.\", dtypes = floating, params = { by = 1 }, body = \"x - mean(x) * by\" }\n";
-  static const char *const names[] = {"acme.hypot_sum", "acme.odd", "acme.center"};
+  static const char *const names[] = {"acme.hypot_sum", "acme.odd", "acme.place", "acme.center", "acme.ends"};
   quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
   if (quern_spec_load_text(ctx, "acme.lua", spec, sizeof spec - 1)) bail("%s", quern_last_error());
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
     quern_op *op;
     rng r;
     if (quern_op_find(ctx, names[i], &op)) bail("%s", quern_last_error());
-    const quern_op_info *info = quern_op_describe(op);
     rng_seed(&r, 79790 + (uint64_t)i);
     group_begin("%s, of a spec, on CUDA tensors: the bytes of the CPU", names[i]);
-    for (int k = 0; k < (is_on_gpu() ? 60 : 12); k++) {
-      operand x = {0}, y = {0};
-      mirror on_x, on_y;
-      int64_t shape[QUERN_MAX_NDIM];
-      int ndim;
-      named_params p;
-      quern_shape measured = {.size = sizeof measured};
-      char what[700] = "";
-      row_shape(&r, 9500, shape, &ndim);
-      params_begin(&p);
-      params_set(&p, info, "axes", whole(row_axes(&r, 150, ndim, shape)));
-      row_layout(&x, k % 4 ? REF_F32 : REF_F16, ndim, shape, 0, &r);
-      row_fill(&x, &r);
-      DLTensor *in = &x.t, *out = &y.t, *there_in = &on_x.t, *there_out = &on_y.t;
-      if (quern_op_measure(op, 1, &in, 1, &measured, &p.call)) bail("%s: %s", names[i], quern_last_error());
-      row_layout(&y, ref_dtype_of(measured.dtype), measured.ndim, measured.shape, 1, &r);
-      operand_fill(&y, &r);
-      mirror_make(&on_x, &x, 0);
-      mirror_make(&on_y, &y, 0);
-      group_count(1);
-      if (quern_op_call(op, 1, &in, 1, &out, &p.call)) bail("%s: %s", names[i], quern_last_error());
-      if (quern_op_call(op, 1, &there_in, 1, &there_out, &p.call))
-        group_fail("%s", quern_last_error());
-      else if (!mirror_same(&on_y, what, sizeof what))
-        group_fail("%s; seed 0x%" PRIx64, what, test_seed());
-      mirror_free(&on_x), mirror_free(&on_y);
-      operand_free(&x), operand_free(&y);
-    }
+    for (int k = 0; k < (is_on_gpu() ? 60 : 12); k++) draw_spec_case(op, k % 4 ? REF_F32 : REF_F16, &r);
     group_end();
     quern_op_release(op);
   }
