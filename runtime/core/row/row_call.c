@@ -6,7 +6,6 @@
 #include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/row/row_nest.h"
-#include "core/tensor/device.h"
 
 quern_status qn_row_read_inputs(const quern_op_info *info, DLTensor *const *in, int needs_data, qn_row_operands *operands) {
   operands->has_data = 1;
@@ -77,11 +76,6 @@ static quern_status check_row_device(const quern_op_info *info, const qn_row_ope
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;
-  if (decision->device.device_type != kDLCPU && op->builtin && op->fused) {
-    char text[QN_DEVICE_CHARS];
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but an op of a spec that reduces runs on the cpu only by itself; call it in an "
-                          "expression", info->name, qn_device_text(decision->device, text));
-  }
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (decision->device.device_type == kDLCPU) decision->backend = qn_row_backend;
