@@ -31,6 +31,9 @@ int finish_output(void);
 /* Begins. A thread prints, so that work which says nothing for long is shown too. */
 void progress_begin(void);
 
+/* Before it begins: "auto" as above; "always": at once, and where there is no terminal a line each second; "never". 0: none of these. */
+int progress_choose(const char *when);
+
 /* What is being done from now on: two static texts, "reading" "x.npy"; `done` of `total` when total is not 0. */
 void progress_set(const char *verb, const char *name, int64_t done, int64_t total);
 
