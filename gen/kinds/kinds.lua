@@ -10,6 +10,7 @@
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
 --   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
+--   converts_back         operands are converted to dtypes of an earlier kind too: floats to integers, numbers to bool
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   pack_role(op)         the role of the packing kernels that compute the op over contiguous elements; nil: there are none
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
@@ -71,6 +72,14 @@ function M.is_formula(op) return M.of(op).has_body and not M.of(op).names end
 -- The fields of an op that mark its kind.
 M.marks = {}
 for _, kind in ipairs(M.list) do M.marks[#M.marks + 1] = kind.mark end
+
+-- Whether the kind of an op in the list has this field.
+function M.any(ops, field)
+  for _, op in ipairs(ops) do
+    if M.of(op)[field] then return true end
+  end
+  return false
+end
 
 -- Whether a cast changes anything.
 M.changes = require "gen.kinds.cast".changes
