@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The commands and options of build.lua, as data: tools/quern/commands.lua tells its form. It parses its arguments by this table.
+local targets = require("gen.targets.all").names()
+
 local SPEC = { "--spec", "FILE", "ops of one's own, generated in any case", many = true, complete = "spec" }
 local KNOWN = { "--spec", "FILE", "ops of a spec are known too", many = true, complete = "spec" }
 local OUT = { "--out", "DIR", "the folder to write; made if it is missing", complete = "file" }
@@ -24,7 +26,7 @@ Writes kernels, their runtime and a header. A LIST is separated by commas.
         { "--ops", "LIST", "of the library's ops only these; default: all", complete = "op" },
         { "--dtypes", "LIST", "only what is needed for these; default: all" },
         PREFIX,
-        { "--target", "LIST", "c, cuda or both; default: c", values = { "c", "cuda", "c,cuda" } },
+        { "--target", "LIST", "of " .. table.concat(targets, ", ") .. " some or all; default: " .. targets[1], values = targets },
         { "--variants", "lean|full", "full: a kernel for every layout, of rank 1, 2, 3 and n. The runtime uses those of rank 1 and 2",
           values = { "lean", "full" } },
         { "--rank", "LIST", "only kernels of rank 1, 2, 3 or n" },

@@ -205,11 +205,13 @@ static int open_operands(run *run, const run_request *request) {
   run->tensors = calloc(n, sizeof run->tensors[0]);
   if (!run->arrays || !run->tensors) status = complain("out of memory");
   for (size_t k = 0; k < n && !status; k++) run->tensors[k] = &run->arrays[k].tensor;
+  for (int32_t k = 0, n = 0; k < run->n_in + run->n_out && !status; k++) {
+    if (k == run->n_in) n = 0;
+    if (run->words[k]->path && strcmp(run->words[k]->path, "-") == 0 && ++n > 1)
+      status = complain("standard %s is one %s only", k < run->n_in ? "input" : "output", k < run->n_in ? "input" : "output");
+  }
   for (int32_t k = 0; k < run->n_in && !status; k++)
     if (!ndarray_open(&run->arrays[k], run->words[k], run->ctx)) status = STATUS_FAILED;
-  for (int32_t k = 1, n = 0; k < run->n_in && !status; k++)
-    if (strcmp(run->words[k]->path, "-") == 0 && ++n + (strcmp(run->words[0]->path, "-") == 0) > 1)
-      status = complain("standard input is one input only");
   if (!status && run->given.axes) status = bind_params(run);
   if (!status && is_dynamic(run) && request->device.device_type != kDLCPU)
     status = complain("%s runs on the cpu only: its output's shape depends on values", run->info->name);
@@ -235,11 +237,21 @@ static int begin_outputs(run *run, const run_request *request) {
   return STATUS_GOOD;
 }
 
-static int read_inputs(run *run) {
-  for (int32_t k = 0; k < run->n_in; k++)
-    if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
-  return STATUS_GOOD;
+/* Calls each(array) for the files of [from, to), whose progress is told together. */
+static int go_through(run *run, int32_t from, int32_t to, int (*each)(ndarray *array)) {
+  int64_t before = 0, all = 0;
+  int status = STATUS_GOOD;
+  for (int32_t k = from; k < to; k++) all += run->arrays[k].bytes;
+  for (int32_t k = from; k < to && !status; k++) {
+    progress_part(before, all);
+    if (!each(&run->arrays[k])) status = STATUS_FAILED;
+    before += run->arrays[k].bytes;
+  }
+  progress_part(0, 0);
+  return status;
 }
+
+static int read_inputs(run *run) { return go_through(run, 0, run->n_in, ndarray_read); }
 
 /* ---- Computing ---- */
 
@@ -363,8 +375,7 @@ static int compute(run *run, const run_request *request) {
 }
 
 static int write_outputs(run *run) {
-  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
-    if (!ndarray_write(&run->arrays[k])) return STATUS_FAILED;
+  if (go_through(run, run->n_in, run->n_in + run->n_out, ndarray_write)) return STATUS_FAILED;
   for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
     if (!ndarray_publish(&run->arrays[k])) return STATUS_FAILED;
   return STATUS_GOOD;

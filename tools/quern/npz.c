@@ -86,7 +86,8 @@ static int find_directory(int fd, int64_t file_bytes, int64_t *at, int64_t *byte
   unsigned char *tail = malloc((size_t)size + 1), wide[END64_BYTES];
   int64_t k = size - END_BYTES;
   if (!tail) return refuse(why, "out of memory");
-  if (!read_at(fd, file_bytes - size, tail, (size_t)size, why)) k = -2;
+  const int is_read = read_at(fd, file_bytes - size, tail, (size_t)size, why);
+  if (!is_read) k = -1;
   while (k >= 0 && number(tail + k, 4) != END) k--;
   const int64_t end_at = file_bytes - size + k;
   *bytes = k >= 0 ? (int64_t)number(tail + k + 12, 4) : 0;
@@ -95,7 +96,7 @@ static int find_directory(int fd, int64_t file_bytes, int64_t *at, int64_t *byte
   if (k >= LOCATOR64_BYTES && number(tail + k - LOCATOR64_BYTES, 4) == LOCATOR64)
     wide_at = (int64_t)(number(tail + k - LOCATOR64_BYTES + 8, 8) & INT64_MAX);
   free(tail);
-  if (k < -1) return 0;
+  if (!is_read) return 0;
   if (k < 0) return refuse(why, "this is no whole .npz archive: its directory is missing; is it truncated?");
   int64_t limit = end_at;
   if (wide_at >= 0) {

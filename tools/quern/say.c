@@ -64,7 +64,7 @@ static struct {
   int is_terminal;
   struct timespec start;
   const char *verb, *name;
-  int64_t done, total;
+  int64_t done, total, before, all;
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t ms_since(const struct timespec *start, const struct timespec *now) {
@@ -135,13 +135,20 @@ void progress_set(const char *verb, const char *name, int64_t done, int64_t tota
   const int is_new = progress.is_on && !progress.is_terminal && (verb != progress.verb || name != progress.name);
   progress.verb = verb;
   progress.name = name;
-  progress.done = done;
-  progress.total = total;
+  progress.done = progress.before + done;
+  progress.total = progress.all ? progress.all : total;
   if (is_new) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     show_line(ms_since(&progress.start, &now));
   }
+  pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_part(int64_t before, int64_t all) {
+  pthread_mutex_lock(&progress.lock);
+  progress.before = before;
+  progress.all = all;
   pthread_mutex_unlock(&progress.lock);
 }
 

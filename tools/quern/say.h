@@ -37,6 +37,9 @@ int progress_choose(const char *when);
 /* What is being done from now on: two static texts, "reading" "x.npy"; `done` of `total` when total is not 0. */
 void progress_set(const char *verb, const char *name, int64_t done, int64_t total);
 
+/* What is done from now on is a part of more: `before` of `all` is done already. all 0: it is not. */
+void progress_part(int64_t before, int64_t all);
+
 /* Ends; the line is wiped. Complaints end it by themselves. */
 void progress_end(void);
 
