@@ -509,7 +509,7 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- What the library has above the core: the fields of qn_above_table.
-local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy" }
+local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy", "qn_extension_define" }
 
 -- op_table.c.
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
@@ -562,7 +562,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
     .. string.format("const qn_above_table qn_above = {%s};\n\n",
-                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

@@ -107,6 +107,9 @@ typedef struct quern_options {
    * 0 = 64 MiB. */
   size_t kernel_memory_limit;
   const char *cc;             /* name or path of a C compiler to use instead of Clang in process; NULL = QUERN_CC, if set */
+  /* The library only: a line for each call of the context's ops, and totals by op at exit. "1": on standard error; "0": none; else
+   * a file's path, to be appended to (docs/profile.md). NULL = QUERN_PROFILE, if set. A file that cannot be opened is logged. */
+  const char *profile;
 } quern_options;
 
 /* Makes a context with the built-in ops. `options` may be NULL; it is read during the call, strings are copied.
@@ -265,7 +268,7 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */
-  const quern_scalar *params; /* declared order; NULL = the defaults */
+  const quern_scalar *params; /* declared order; NULL = the defaults, whatever n_params is (then logged once) */
   int32_t n_params;           /* number of params; the rest keep their defaults */
   void *stream;               /* the device stream; the CPU ignores it */
   void *workspace;            /* scratch memory of the caller, or NULL */

@@ -110,8 +110,9 @@ extern const qn_pack_table qn_packs;
 typedef struct qn_above_table {
   quern_allocator allocator; /* of outputs where the caller of quern_op_call_alloc gives none */
   /* Data that these layers keep with each context: qn_registry_extension. create: NULL for lack of memory. */
-  void *(*create)(const quern_options *options);
+  void *(*create)(quern_ctx *ctx, const quern_options *options); /* ctx: it has its built-in ops */
   void (*destroy)(void *extension);
+  quern_status (*define)(quern_ctx *ctx, const quern_op_def *def); /* before qn_registry_register */
 } qn_above_table;
 
 extern const qn_above_table qn_above;

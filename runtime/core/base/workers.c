@@ -163,8 +163,7 @@ static int help(shared_work *j, int32_t who) {
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
     if (atomic_load_explicit(&j->left, memory_order_relaxed) <= 0) return 0;
-  } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire,
-                                                  memory_order_acquire));
+  } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire, memory_order_acquire));
   wake_some(j);
   run_claimed(j, who);
   gate = atomic_fetch_sub_explicit(&j->gate, 1, memory_order_acq_rel);

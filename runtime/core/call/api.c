@@ -23,8 +23,7 @@ static quern_status check_size(const char *what, const char *type, size_t size, 
 }
 
 /* Copies the given struct to `own`, a zeroed struct of own_size bytes. */
-static quern_status take_struct(const char *what, const char *type, const void *given, size_t least, void *own,
-                                size_t own_size) {
+static quern_status take_struct(const char *what, const char *type, const void *given, size_t least, void *own, size_t own_size) {
   size_t size;
   memcpy(&size, given, sizeof size);
   quern_status status = check_size(what, type, size, least);
@@ -35,11 +34,15 @@ static quern_status take_struct(const char *what, const char *type, const void *
 }
 
 /* Sets *call: the caller's struct itself if it is of this version, else its copy in *own. */
-static quern_status take_call(const char *op, const quern_call **call, quern_call *own) {
-  if (!*call || (*call)->size == sizeof(quern_call)) return QUERN_OK;
+static quern_status take_call(const quern_op *op, const quern_call **call, quern_call *own) {
+  static atomic_int is_said;
+  if (!*call || ((*call)->size == sizeof(quern_call) && ((*call)->params || !(*call)->n_params))) return QUERN_OK;
   memset(own, 0, sizeof *own);
-  quern_status status = take_struct(op, QN_SPELLED(quern_call), *call, sizeof(size_t), own, sizeof *own);
+  quern_status status = take_struct(op->info->name, QN_SPELLED(quern_call), *call, sizeof(size_t), own, sizeof *own);
   *call = own;
+  if (status == QUERN_OK && !own->params && own->n_params && !atomic_exchange(&is_said, 1))
+    qn_log_say(qn_slices_log(qn_registry_slices(op)), QN_LOG_WARNING, "%s: call.n_params is %d, but call.params is NULL: all have "
+               "their defaults (said once)", op->info->name, own->n_params);
   return status;
 }
 
@@ -144,7 +147,7 @@ static inline quern_status check_operands(const quern_op *op, int32_t n_in, cons
 static inline quern_status check_call(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out,
                                       const quern_call **call, quern_call *own) {
   quern_status status = check_operands(op, n_in, in, n_out, out);
-  return status ? status : take_call(op->info->name, call, own);
+  return status ? status : take_call(op, call, own);
 }
 
 /* Elements are shapes[0].size bytes apart; each must have room for our struct. */
@@ -212,7 +215,7 @@ quern_status quern_plan_run(quern_plan *plan, void *const *in, void *const *out,
   const quern_op_info *info = qn_plan_op(plan)->info;
   if (info->n_in && !in) return refuse_null(info->name, "the array of inputs");
   if (info->n_out && !out) return refuse_null(info->name, "the array of outputs");
-  quern_status status = take_call(info->name, &call, &own);
+  quern_status status = take_call(qn_plan_op(plan), &call, &own);
   return status ? status : qn_plan_run(plan, in, out, call);
 }
 
@@ -248,8 +251,7 @@ static quern_status check_def(const quern_op_def *def) {
   if (!def->name) return refuse_null("op_register", "the name");
   if (!is_op_name(def->name))
     return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace "
-                          "and a dot before it or not, 128 at most",
-                          def->name);
+                          "and a dot before it or not, 128 at most", def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "*", def->name, def->op_class);
@@ -273,5 +275,5 @@ quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def) {
   if (status == QUERN_OK) status = check_def(&own);
   if (status) return status;
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
-  return qn_registry_register(ctx, &own);
+  return (qn_above.define ? qn_above.define : qn_registry_register)(ctx, &own);
 }

@@ -51,12 +51,7 @@ typedef struct qn_fused {
   quern_status (*infer)(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
 } qn_fused;
 
-/* Also the kind of ops without a row of their own: expressions and ops registered by the host. */
-extern const qn_kind qn_kind_elementwise;
-
-static inline const qn_kind *qn_kind_of(const quern_op *op) {
-  return op->builtin ? op->builtin->kind : op->own_kind ? op->own_kind : &qn_kind_elementwise;
-}
+static inline const qn_kind *qn_kind_of(const quern_op *op) { return op->own_kind; }
 
 /* Whether the library itself implements the op, apart from a registered implementation. */
 static inline int qn_kind_is_there(const quern_op *op) { return op->builtin || op->fused; }
