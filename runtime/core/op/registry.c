@@ -50,9 +50,7 @@ static void ctx_destroy(quern_ctx *ctx) {
   free(ctx);
 }
 
-static quern_status no_memory(const char *what) {
-  return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
-}
+static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
 static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   size_t n = (size_t)qn_n_builtins;
@@ -203,13 +201,8 @@ static size_t text_bytes(const char *text) { return (text ? strlen(text) : 0) + 
 
 /* Copies a text (NULL: "") to *at and moves *at behind it. */
 static const char *text_copy(const char *text, char **at) {
-  char *copy = *at;
-  size_t bytes = text_bytes(text);
-  if (text)
-    memcpy(copy, text, bytes);
-  else
-    *copy = 0;
-  *at += bytes;
+  char *copy = memcpy(*at, text ? text : "", text_bytes(text));
+  *at += text_bytes(text);
   return copy;
 }
 
