@@ -154,9 +154,10 @@ int numpy_read(operand *operand) {
   return 0;
 }
 
-PyObject *numpy_new(const dtype_row *dtype, int32_t ndim, const int64_t *shape) {
-  intptr_t dimensions[QUERN_MAX_NDIM];
+PyObject *numpy_new(const dtype_row *dtype, int32_t ndim, const int64_t *shape, const int64_t *strides) {
+  intptr_t dimensions[QUERN_MAX_NDIM], steps[QUERN_MAX_NDIM];
   for (int32_t d = 0; d < ndim; d++) dimensions[d] = (intptr_t)shape[d];
+  for (int32_t d = 0; strides && d < ndim; d++) steps[d] = (intptr_t)(strides[d] * (dtype->bits / 8));
   array_new_fn make = (array_new_fn)numpy.api[API_ARRAY_NEW];
-  return make(numpy.array, ndim, dimensions, dtype->numpy, NULL, NULL, 0, 0, NULL);
+  return make(numpy.array, ndim, dimensions, dtype->numpy, strides ? steps : NULL, NULL, 0, 0, NULL);
 }
