@@ -17,15 +17,6 @@ static int is_row_major(const quern_shape *shape) {
   return 1;
 }
 
-static int make_numpy(const dtype_row *dtype, const quern_shape *shape, operand *result) {
-  result->kind = OPERAND_NUMPY;
-  result->object = numpy_new(dtype, shape->ndim, shape->shape, is_row_major(shape) ? NULL : shape->strides);
-  if (!result->object) return -1;
-  if (numpy_read(result) == 0) return 0;
-  Py_DECREF(result->object);
-  return -1;
-}
-
 /* A row-major tensor of these extents. */
 static struct DLManagedTensorVersioned *allocate_dense(DLPackManagedTensorAllocator allocate, const quern_shape *shape,
                                                        int64_t *extents) {
@@ -88,8 +79,10 @@ int operand_result(const operand *like, const quern_shape *shape, operand *resul
   const dtype_row *dtype = dtype_of(shape->dtype);
   result->managed = NULL;
   result->object = NULL;
-  if (like && like->makes_numpy && dtype && dtype->numpy >= 0 && shape->device.device_type == kDLCPU)
-    return make_numpy(dtype, shape, result);
+  if (like && like->makes_numpy && dtype && dtype->numpy >= 0 && shape->device.device_type == kDLCPU) {
+    result->kind = OPERAND_NUMPY;
+    return numpy_make(dtype, shape, result);
+  }
   int is_exchange = like && like->kind == OPERAND_EXCHANGE;
   result->kind = is_exchange ? OPERAND_EXCHANGE : OPERAND_ARRAY;
   return make_managed(is_exchange ? like->api->managed_tensor_allocator : quern_managed_alloc, shape, result);

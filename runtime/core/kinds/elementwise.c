@@ -33,12 +33,14 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
   uint8_t in_dtypes[QN_MAX_OPERANDS], dtypes[QN_MAX_OPERANDS];
   int64_t shape[QUERN_MAX_NDIM];
   int32_t ndim, room[QUERN_MAX_NDIM];
+  int has_other = 0; /* an input that is not row-major */
   DLDevice device;
   quern_status status;
   for (int32_t k = 0; k < info->n_in; k++) {
     status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]);
     if (status) return status;
     in_dtypes[k] = tensors[k].dtype;
+    has_other |= !tensors[k].compact;
   }
   if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
   for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
@@ -49,7 +51,7 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
   if (status) return status;
   status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
   if (status) return status;
-  const int keeps = qn_kind_is_there(op) || op->registered->keeps_layout;
+  const int keeps = has_other && (qn_kind_is_there(op) || op->registered->keeps_layout);
   const int32_t *order = keeps ? qn_tensor_order(ndim, shape, info->n_in, tensors, room) : NULL;
   for (int32_t k = 0; k < info->n_out; k++) {
     quern_shape *result = qn_shape_at(out, k);
