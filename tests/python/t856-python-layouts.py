@@ -122,6 +122,17 @@ is_((m.strides, n.strides), (x.strides, x.strides), "both outputs")
 frame = np.ones((6, 3)).T  # DataFrame.to_numpy() of columns of one dtype
 is_(quern.multiply(frame, 2).strides, frame.strides, "a table's columns")
 
+# Functions that split and join dimensions, on arrays whose results are permuted.
+if hasattr(quern, "layer_norm"):
+    x = permuted((2, 6, 4, 5), (0, 2, 3, 1))
+    flat = quern.from_dlpack(x)
+    for groups in (1, 2, 6):
+        parts = x.reshape(2, groups, -1).astype("f8")
+        wanted = ((parts - parts.mean(-1, keepdims=True)) / np.sqrt(parts.var(-1, keepdims=True) + 1e-5)).reshape(x.shape)
+        got = np.from_dlpack(quern.group_norm(flat, groups))
+        ok(got.shape == x.shape and np.allclose(got, wanted, atol=1e-5), "group_norm of {} groups, channels last".format(groups))
+        is_(got.strides, x.strides, "  stays so")
+
 # ---- PyTorch ----
 
 if torch is None:
