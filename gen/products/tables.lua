@@ -486,8 +486,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
-  out[#out + 1] = kind_rows(types, kind_names, by_role)
-  return table.concat(out, "\n")
+  return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role)
 end
 
 -- What a table of kernels begins with: a kernel's declaration, and its functions in a qn_variant.

@@ -237,6 +237,60 @@ static void test_rows(void) {
   operand_free(&x);
 }
 
+/* Each op of the registry writes strides: dense, in any order. */
+static void test_all(void) {
+  const int64_t shape[2] = {3, 3}, columns[2] = {1, 3};
+  int n_kept = 0;
+  operand x, b, i;
+  operand_describe(&x, REF_F32, 2, shape, columns);
+  operand_describe(&b, REF_BOOL, 2, shape, columns);
+  operand_describe(&i, REF_I32, 2, shape, columns);
+  group_begin("every op: dense strides");
+  for (int32_t at = 0; at < quern_op_count(NULL); at++) {
+    quern_op *op = NULL;
+    if (quern_op_at(NULL, at, &op)) bail("%s", quern_last_error());
+    const quern_op_info *info = quern_op_describe(op);
+    quern_shape shapes[8];
+    DLTensor *in[8] = {NULL};
+    quern_status status = QUERN_E_DTYPE;
+    for (int how = 0; how < 3 && status == QUERN_E_DTYPE; how++) { /* dtypes that it takes: as listed, or integers, or bools */
+      memset(shapes, 0x5a, sizeof shapes);
+      for (int k = 0; k < info->n_out; k++) {
+        shapes[k].size = sizeof *shapes;
+        shapes[k].ndim = 2;
+        shapes[k].dtype = ref_dtype_dl(REF_F32);
+        memcpy(shapes[k].shape, shape, sizeof shape);
+      }
+      for (int k = 0; k < info->n_in; k++) {
+        const char *dtypes = info->args[k].dtypes;
+        in[k] = !strcmp(dtypes, "bool") ? &b.t : how == 0 && strstr(dtypes, "f32") ? &x.t : how == 2 ? &b.t : &i.t;
+      }
+      status = quern_op_infer(op, info->n_in, in, info->n_out, shapes);
+    }
+    if (status) {
+      group_fail("%s: %s", info->name, quern_last_error());
+    } else {
+      group_count(1);
+      for (int k = 0; k < info->n_out; k++) {
+        int64_t step = 1;
+        for (int m = 0; m < shapes[k].ndim; m++) {
+          int found = -1;
+          for (int d = 0; d < shapes[k].ndim; d++)
+            if (shapes[k].strides[d] == step && (found < 0 || shapes[k].shape[d] > 1)) found = d;
+          if (found >= 0 && shapes[k].shape[found] > 1) step *= shapes[k].shape[found];
+        }
+        int64_t n = 1;
+        for (int d = 0; d < shapes[k].ndim; d++) n *= shapes[k].shape[d] > 1 ? shapes[k].shape[d] : 1;
+        if (step != n) complain(at, info->name, &shapes[k], NULL, 0);
+        n_kept += shapes[k].ndim == 2 && shapes[k].strides[0] == 1 && shapes[k].strides[1] == 3;
+      }
+    }
+    quern_op_release(op);
+  }
+  group_end();
+  ok(n_kept > quern_op_count(NULL) / 2, "of most the operands' layout: %d", n_kept);
+}
+
 /* ---- Allocated ---- */
 
 static struct {
@@ -462,6 +516,7 @@ static void test_versions(void) {
 int main(void) {
   test_elementwise();
   test_rows();
+  test_all();
   test_allocated();
   test_versions();
   return done_testing();
