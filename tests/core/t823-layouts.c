@@ -240,11 +240,14 @@ static void test_rows(void) {
 /* Each op of the registry writes strides: dense, in any order. */
 static void test_all(void) {
   const int64_t shape[2] = {3, 3}, columns[2] = {1, 3};
+  static double data[9];
   int n_kept = 0;
-  operand x, b, i;
+  operand x, b, i, row;
   operand_describe(&x, REF_F32, 2, shape, columns);
   operand_describe(&b, REF_BOOL, 2, shape, columns);
   operand_describe(&i, REF_I32, 2, shape, columns);
+  operand_describe(&row, REF_I32, 2, (int64_t[]){3, 1}, columns);
+  x.t.data = b.t.data = i.t.data = row.t.data = data;
   group_begin("every op: dense strides");
   for (int32_t at = 0; at < quern_op_count(NULL); at++) {
     quern_op *op = NULL;
@@ -252,8 +255,16 @@ static void test_all(void) {
     const quern_op_info *info = quern_op_describe(op);
     quern_shape shapes[8];
     DLTensor *in[8] = {NULL};
+    quern_scalar params[16];
+    quern_call call = {.size = sizeof call, .params = params};
+    for (int k = 0; k < info->n_params && !call.n_params; k++) {
+      params[k] = info->params[k].value;
+      if (strcmp(info->params[k].name, "axes")) continue;
+      params[k] = (quern_scalar){QUERN_I64, {.i = 1}};
+      call.n_params = k + 1;
+    }
     quern_status status = QUERN_E_DTYPE;
-    for (int how = 0; how < 3 && status == QUERN_E_DTYPE; how++) { /* dtypes that it takes: as listed, or integers, or bools */
+    for (int how = 0; how < 4 && (status == QUERN_E_DTYPE || status == QUERN_E_SHAPE); how++) { /* what its inputs may be */
       memset(shapes, 0x5a, sizeof shapes);
       for (int k = 0; k < info->n_out; k++) {
         shapes[k].size = sizeof *shapes;
@@ -263,9 +274,11 @@ static void test_all(void) {
       }
       for (int k = 0; k < info->n_in; k++) {
         const char *dtypes = info->args[k].dtypes;
-        in[k] = !strcmp(dtypes, "bool") ? &b.t : how == 0 && strstr(dtypes, "f32") ? &x.t : how == 2 ? &b.t : &i.t;
+        in[k] = !strcmp(dtypes, "bool") ? &b.t : how % 3 == 0 && strstr(dtypes, "f32") ? &x.t : how == 2 ? &b.t : &i.t;
+        if (how == 3 && k == 1) in[k] = &row.t; /* one index for each row */
       }
       status = quern_op_infer(op, info->n_in, in, info->n_out, shapes);
+      if (status == QUERN_E_ARGUMENT) status = quern_op_measure(op, info->n_in, in, info->n_out, shapes, &call); /* one axis */
     }
     if (status) {
       group_fail("%s: %s", info->name, quern_last_error());
