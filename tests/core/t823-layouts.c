@@ -38,8 +38,8 @@ static int side_of(const whole *w, int n, const operand *o, int a, int b) {
   return 0;
 }
 
-/* The dimensions, innermost first. A new one goes just inside the innermost that it is inside of, unless it is outside of that one's
- * neighbour or of another further out; such ones keep it out, and it looks beyond them. */
+/* The dimensions, innermost first. The place of a new one is before the innermost that it is inside of, where it is outside of none from
+ * that one on; if there is no such place, it is the outermost. */
 static void order_plainly(const whole *w, int n, const operand *o, int *order) {
   int is_empty = 0, m = 0;
   for (int d = 0; d < w->ndim; d++) is_empty |= w->shape[d] == 0;
@@ -246,7 +246,7 @@ static void test_all(void) {
   operand_describe(&x, REF_F32, 2, shape, columns);
   operand_describe(&b, REF_BOOL, 2, shape, columns);
   operand_describe(&i, REF_I32, 2, shape, columns);
-  operand_describe(&row, REF_I32, 2, (int64_t[]){3, 1}, columns);
+  operand_describe(&row, REF_I32, 2, (int64_t[]){1, 3}, columns);
   x.t.data = b.t.data = i.t.data = row.t.data = data;
   group_begin("every op: dense strides");
   for (int32_t at = 0; at < quern_op_count(NULL); at++) {
@@ -278,7 +278,8 @@ static void test_all(void) {
         if (how == 3 && k == 1) in[k] = &row.t; /* one index for each row */
       }
       status = quern_op_infer(op, info->n_in, in, info->n_out, shapes);
-      if (status == QUERN_E_ARGUMENT) status = quern_op_measure(op, info->n_in, in, info->n_out, shapes, &call); /* one axis */
+      if (status == QUERN_E_ARGUMENT || status == QUERN_E_SHAPE) /* one axis */
+        status = quern_op_measure(op, info->n_in, in, info->n_out, shapes, &call);
     }
     if (status) {
       group_fail("%s: %s", info->name, quern_last_error());
@@ -387,7 +388,8 @@ static void test_allocated(void) {
         if (w.shape[d] > 1) is_permuted |= inferred.strides[d] > lower, lower = inferred.strides[d];
       for (int d = 0; d < w.ndim && good; d++) {
         good &= got->shape[d] == w.shape[d];
-        if (w.shape[d] > 1 && n && got->strides && !(asked.without_strides && i % 5)) good &= got->strides[d] == inferred.strides[d];
+        if (w.shape[d] > 1 && n && got->strides && !(asked.without_strides && i % 5))
+          good &= got->strides[d] == inferred.strides[d];
         if (i % 2) good &= shapes.strides[d] == inferred.strides[d];
       }
       if (i % 5) { /* the request is dense in its own order */
@@ -478,7 +480,8 @@ static void test_versions(void) {
   memset(longer, 0x5a, sizeof longer);
   longer[0].shape.size = longer[1].shape.size = sizeof *longer;
   is_int(quern_op_infer(frexp, 1, in, 2, &longer[0].shape), QUERN_OK, "shapes of a later version");
-  ok(longer[1].shape.strides[1] == 3 && longer[0].more[0] == 0x5a5a5a5a5a5a5a5a && longer[1].shape.size == sizeof *longer, "  likewise");
+  ok(longer[1].shape.strides[1] == 3 && longer[0].more[0] == 0x5a5a5a5a5a5a5a5a && longer[1].shape.size == sizeof *longer,
+     "  likewise");
   old[0].size = old[1].size = sizeof *old - sizeof(size_t);
   is_int(quern_op_infer(frexp, 1, in, 2, (quern_shape *)(void *)old), QUERN_E_VERSION, "a size that never was");
   quern_op_release(frexp);
@@ -497,7 +500,8 @@ static void test_versions(void) {
     for (int k = 0; k < 2; k++) { /* callers of both versions */
       quern_shape now[2] = {{.size = sizeof *now}, {.size = sizeof *now}};
       old[0].size = old[1].size = sizeof *old;
-      is_int(quern_op_infer(op, 1, in, 2, k ? now : (quern_shape *)(void *)old), QUERN_OK, "  inferred, %s", k ? "with strides" : "without");
+      is_int(quern_op_infer(op, 1, in, 2, k ? now : (quern_shape *)(void *)old), QUERN_OK, "  inferred, %s",
+             k ? "with strides" : "without");
       is_int(seen_size, turn == 0 ? sizeof *old : sizeof *now, "  its function sees the struct of its version");
       if (k)
         ok(now[0].strides[0] == 5 && now[0].strides[1] == 1 && now[1].strides[writes] == (writes ? 3 : 5) && now[1].shape[1] == 5,
