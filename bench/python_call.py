@@ -36,6 +36,14 @@ TORCH = [
     ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "torch.sum(s, dim=0, out=r)"),
     ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "torch.addcmul(c, a, b, out=d)"),
 ]
+# Texts over the caller's variables: NumExpr's own habit. t: the same expression as a traced function.
+NUMEXPR = [
+    ("evaluate('a * b + c')", "quern.evaluate('a * b + c')", "numexpr.evaluate('a * b + c')"),
+    ("  out", "quern.evaluate('a * b + c', out=d)", "numexpr.evaluate('a * b + c', out=d)"),
+    ("  local_dict", "quern.evaluate('a * b + c', names)", "numexpr.evaluate('a * b + c', names)"),
+    ("  repeated: compiled, re_evaluate", "fused(a, b, c)", "numexpr.re_evaluate()"),
+    ("  repeated: fuse, re_evaluate", "traced(a, b, c)", "numexpr.re_evaluate()"),
+]
 ARRAY = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", None),
     ("add(a, b)", "quern.add(a, b)", None),
@@ -56,6 +64,14 @@ def peers():
         arrays = dict(zip("abcd", numpy.float32(memory)), s=numpy.ones((2, 2), "f4").T, z=numpy.empty((2, 2), "f4"),
                       r=numpy.empty(2, "f4"))
         yield "NumPy " + numpy.__version__, NUMPY, dict(names, numpy=numpy, **arrays)
+        try:
+            import numexpr
+        except ImportError:
+            pass
+        else:
+            numexpr.set_num_threads(1)
+            yield "NumExpr " + numexpr.__version__, NUMEXPR, dict(names, numexpr=numexpr, names=arrays, **arrays,
+                                                                  traced=quern.fuse(lambda a, b, c: a * b + c))
     try:
         import torch
     except ImportError:

@@ -9,7 +9,10 @@ from ._quern import from_dlpack
 
 def _tensor(x):
     """x, or a quern.Array of its memory: something with a shape."""
-    return x if hasattr(x, "shape") and hasattr(x, "__getitem__") and hasattr(x, "reshape") else from_dlpack(x)
+    if hasattr(x, "shape") and hasattr(x, "__getitem__") and hasattr(x, "reshape"):
+        return x
+    from .array_api import asarray
+    return asarray(x)
 
 
 def _axis_of(name, axis, ndim):
