@@ -20,6 +20,7 @@ import quern  # noqa: E402
 NUMPY = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "numpy.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "numpy.add(a, b)"),
+    ("add(s, s), transposed", "quern.add(s, s)", "numpy.add(s, s)"),
     ("add(a, 2.0, out=c)", "quern.add(a, 2.0, out=c)", "numpy.add(a, 2.0, out=c)"),
     ("exp(s, out=z), transposed", "quern.exp(s, out=z)", "numpy.exp(s, out=z)"),
     ("sum(a)", "quern.sum(a)", "numpy.sum(a)"),
@@ -29,6 +30,7 @@ NUMPY = [
 TORCH = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "torch.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "torch.add(a, b)"),
+    ("add(s, s), transposed", "quern.add(s, s)", "torch.add(s, s)"),
     ("gelu(a)", "quern.gelu(a)", "gelu(a)"),
     ("sum(a)", "quern.sum(a)", "torch.sum(a)"),
     ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "torch.sum(s, dim=0, out=r)"),

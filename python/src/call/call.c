@@ -270,13 +270,6 @@ static int gives_other(const call *call, const quern_shape *shapes) {
   return 0;
 }
 
-/* An input of the wanted dtype, row-major, without memory: for explain. */
-static void imagine_cast(operand *operand, const dtype_row *dtype) {
-  const DLTensor *from = operand->tensor;
-  operand->own = (DLTensor){.device = from->device, .ndim = from->ndim, .dtype = dtype_dlpack(dtype), .shape = from->shape};
-  operand->tensor = &operand->own;
-}
-
 static int cast_each(call *call, int is_imagined) {
   const dtype_row *dtype = call->given->dtype;
   const int small = is_small(call);
@@ -284,10 +277,7 @@ static int cast_each(call *call, int is_imagined) {
     operand *operand = &call->operands[k];
     if (operand->kind == OPERAND_NUMBER || dtype_of(operand->tensor->dtype) == dtype) continue;
     if (!has_name(call->info->args[k].dtypes, dtype->name)) continue; /* an index, a condition */
-    if (is_imagined)
-      imagine_cast(operand, dtype);
-    else if (operand_cast(operand, dtype, call->how.stream, small))
-      return -1;
+    if (is_imagined ? operand_imagine_cast(operand, dtype) : operand_cast(operand, dtype, call->how.stream, small)) return -1;
     call->tensors[k] = operand->tensor;
   }
   return 0;
@@ -398,7 +388,7 @@ static int give_workspace(call *call, operand *made) {
     return 0;
   }
   const quern_shape shape = {.size = sizeof shape, .device = device, .dtype = {.code = kDLUInt, .bits = 8, .lanes = 1}, .ndim = 1,
-                             .shape = {(int64_t)bytes}};
+                             .shape = {(int64_t)bytes}, .strides = {1}};
   made->info = info;
   made->index = 0;
   if (operand_result(like, &shape, made)) {
@@ -459,7 +449,7 @@ PyObject *call_run(op_object *op, arguments *given) {
 
 /* ---- Explaining ---- */
 
-/* Outputs that are not given are described as compact memory. */
+/* Outputs that are not given are described as the memory that they would have. */
 static int imagine_results(call *call, quern_shape *shapes) {
   if (!call->given->n_made) return 0;
   if (find_shapes(call, shapes)) return -1;
@@ -467,7 +457,7 @@ static int imagine_results(call *call, quern_shape *shapes) {
     quern_shape *shape = &shapes[k - call->info->n_in];
     if (!is_made(call, k)) continue;
     call->operands[k].own =
-        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
+        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape, .strides = shape->strides};
     call->tensors[k] = &call->operands[k].own;
     call->operands[k].flags = 0;
   }
