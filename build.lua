@@ -13,6 +13,7 @@ local source = require "gen.base.source"
 local table_of_commands = require "gen.tools.commands"
 local texts = require "gen.tools.command_texts"
 local primitives_page = require "gen.tools.primitives_page"
+local python_facts = require "gen.tools.python_facts"
 local report = require "gen.tools.report"
 
 local NAME = os.getenv "QUERN_GEN_NAME" or "lua5.4 build.lua"
@@ -154,10 +155,12 @@ function commands.list()
     io.write(primitives_page.text())
     return
   end
-  if options.json and options.markdown then misuse "--json does not go with --markdown" end
+  local forms = (options.json and 1 or 0) + (options.markdown and 1 or 0) + (options.python and 1 or 0)
+  if forms > 1 then misuse "--json, --markdown and --python do not go together" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end
-  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown or report.list
+  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown
+    or options.python and python_facts.text or report.list
   io.write(write_rows(rows, model.types))
 end
 

@@ -59,9 +59,10 @@ Writes kernels, their runtime and a header. A LIST is separated by commas.
     },
     {
       name = "list", words = "", about = "list the ops and the dtypes they take",
-      text = "Lists the ops and the dtypes they take. OPS.md is what --markdown prints, docs/primitives.md what --primitives prints.",
+      text = "Lists the ops and the dtypes they take. OPS.md is what --markdown prints, docs/primitives.md what --primitives prints, "
+        .. "python/quern/_facts.py what --python prints.",
       options = {
-        { "--json", nil, "as JSON" }, { "--markdown", nil, "as Markdown" },
+        { "--json", nil, "as JSON" }, { "--markdown", nil, "as Markdown" }, { "--python", nil, "as the facts of Python's docstrings" },
         { "--primitives", nil, "the operations that bodies are made of" }, KNOWN,
       },
     },

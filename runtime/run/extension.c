@@ -13,6 +13,7 @@
 #include "run/fused_ops.h"
 #include "run/profile.h"
 #include "run/row_reducers.h"
+#include "run/row_stages.h"
 #include "run/specialise.h"
 
 /* The ops of one spec. */
@@ -142,7 +143,24 @@ static const quern_op *stand_in_of(const quern_op *op) {
   return known;
 }
 
+/* An op of a spec. Where it reduces, its kernel is that of the expression that calls it: the parameters must be the same ones. */
+static quern_status stand_for_itself(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  const qn_slot *slots = decision->slots;
+  const int32_t n = decision->n_slots;
+  decision->op = op;
+  quern_status status = qn_fused_ops_specialise(op, dtypes, decision);
+  if (status || !qn_specialisation_of(decision->specialised)->rows) return status;
+  const qn_row_program *program = qn_row_stages_program(qn_specialisation_of(decision->specialised)->rows);
+  int is_same = program->n_slots == n;
+  for (int32_t k = 0; k < n && is_same; k++) is_same = program->slots[k].dtype == slots[k].dtype;
+  decision->slots = slots;
+  decision->n_slots = n;
+  if (is_same) return QUERN_OK;
+  return qn_status_fail(QUERN_E_DEVICE, "%s: on a device it takes parameters only in an expression; call it in one", op->info->name);
+}
+
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  if (op->fused) return stand_for_itself(op, dtypes, decision);
   decision->op = stand_in_of(op);
   if (!decision->op) return no_memory(op->info->name);
   return qn_fused_ops_specialise(decision->op, dtypes, decision);

@@ -6,9 +6,7 @@
 #include "core/call/calls.h"
 #include "core/op/kind.h"
 
-uint32_t quern_version(void) {
-  return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUERN_VERSION_MINOR << 8 | QUERN_VERSION_PATCH;
-}
+uint32_t quern_version(void) { return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUERN_VERSION_MINOR << 8 | QUERN_VERSION_PATCH; }
 
 /* ---- Structs of other versions ----
  * A struct's first field is its size in the caller's version of the header. Fields missing from a shorter struct are 0; fields
@@ -71,9 +69,7 @@ quern_status quern_ctx_create(const quern_options *options, quern_ctx **ctx) {
   return status ? status : qn_registry_ctx_create(options, ctx);
 }
 
-void quern_ctx_release(quern_ctx *ctx) {
-  if (ctx) qn_registry_ctx_release(ctx);
-}
+void quern_ctx_release(quern_ctx *ctx) { if (ctx) qn_registry_ctx_release(ctx); }
 
 quern_status quern_ctx_configure_default(const quern_options *options) {
   quern_options own;
@@ -122,9 +118,7 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   return QUERN_OK;
 }
 
-void quern_op_release(quern_op *op) {
-  if (op) qn_registry_release(op);
-}
+void quern_op_release(quern_op *op) { if (op) qn_registry_release(op); }
 
 const quern_op_info *quern_op_describe(const quern_op *op) { return op ? op->info : NULL; }
 
@@ -150,12 +144,12 @@ static inline quern_status check_call(const quern_op *op, int32_t n_in, const vo
   return status ? status : take_call(op, call, own);
 }
 
-/* Elements are shapes[0].size bytes apart; each must have room for our struct. */
+/* Elements are shapes[0].size bytes apart; each must have room for the fields before the strides. */
 static quern_status check_shape_sizes(const quern_op_info *info, const char *name, quern_shape *shapes) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
     const quern_shape *element = qn_shape_at(shapes, k);
-    status = check_size(info->name, QN_SPELLED(quern_shape), element->size, sizeof(quern_shape));
+    status = check_size(info->name, QN_SPELLED(quern_shape), element->size, QN_SHAPE_LEAST);
     if (status == QUERN_OK && element->size != shapes->size)
       status = qn_status_fail(QUERN_E_VERSION, "%s: %s[%d].size differs from %s[0].size", info->name, name, k, name);
   }
@@ -219,9 +213,7 @@ quern_status quern_plan_run(quern_plan *plan, void *const *in, void *const *out,
   return status ? status : qn_plan_run(plan, in, out, call);
 }
 
-void quern_plan_release(quern_plan *plan) {
-  if (plan) qn_plan_destroy(plan);
-}
+void quern_plan_release(quern_plan *plan) { if (plan) qn_plan_destroy(plan); }
 
 quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                               const quern_call *call, char *text, size_t size) {
@@ -272,6 +264,7 @@ quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def) {
   if (!def) return refuse_null("op_register", "the definition");
   /* The fields up to `call` are required; later ones may be missing. */
   quern_status status = take_struct("op_register", QN_SPELLED(quern_op_def), def, offsetof(quern_op_def, infer), &own, sizeof own);
+  own.size = def->size; /* tells what its functions know */
   if (status == QUERN_OK) status = check_def(&own);
   if (status) return status;
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;

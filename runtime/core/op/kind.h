@@ -56,6 +56,9 @@ static inline const qn_kind *qn_kind_of(const quern_op *op) { return op->own_kin
 /* Whether the library itself implements the op, apart from a registered implementation. */
 static inline int qn_kind_is_there(const quern_op *op) { return op->builtin || op->fused; }
 
+/* The size of a shape before it had strides. */
+#define QN_SHAPE_LEAST offsetof(quern_shape, strides)
+
 /* Element k of a caller's array of shapes. The caller's structs may be longer than ours. */
 static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) {
   return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);

@@ -202,13 +202,8 @@ static size_t text_bytes(const char *text) { return (text ? strlen(text) : 0) + 
 
 /* Copies a text (NULL: "") to *at and moves *at behind it. */
 static const char *text_copy(const char *text, char **at) {
-  char *copy = *at;
-  size_t bytes = text_bytes(text);
-  if (text)
-    memcpy(copy, text, bytes);
-  else
-    *copy = 0;
-  *at += bytes;
+  char *copy = memcpy(*at, text ? text : "", text_bytes(text));
+  *at += text_bytes(text);
   return copy;
 }
 
