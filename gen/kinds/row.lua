@@ -22,7 +22,8 @@ M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
-M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
+-- of its folder, what goes with kernels for the CPU
+M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_split", "row_stage" }
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.

@@ -64,8 +64,10 @@ static uint8_t result_dtype(const qn_builtin *builtin, uint8_t dtype, int32_t k)
 
 static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *given) {
   scan_call call;
+  int32_t room[QUERN_MAX_NDIM];
   quern_status status = read_input(op, in, given, 0, &call);
   if (status) return status;
+  const int32_t *order = qn_tensor_order(call.tensor[0].ndim, call.tensor[0].shape, 1, call.tensor, room);
   for (int32_t k = 0; k < op->builtin->info.n_out; k++) {
     quern_shape *result = qn_shape_at(out, k);
     const qn_dtype_info *dtype = &qn_dtype_infos[result_dtype(op->builtin, call.tensor[0].dtype, k)];
@@ -73,6 +75,7 @@ static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_
     result->device = call.tensor[0].device;
     result->ndim = call.tensor[0].ndim;
     memcpy(result->shape, call.shape, (size_t)result->ndim * sizeof result->shape[0]);
+    qn_tensor_lay_out(result, order);
   }
   return QUERN_OK;
 }

@@ -160,7 +160,7 @@ quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *c
                             qn_decision *decision) {
   const qn_kind *kind = qn_kind_of(op);
   decision->nest.n_elements = 0;
-  return kind->call && !kind->has_rows ? QUERN_OK : kind->decide(op, in, out, call, 0, decision);
+  return kind->decide ? kind->decide(op, in, out, call, 0, decision) : QUERN_OK;
 }
 
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf) {
