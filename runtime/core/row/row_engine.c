@@ -9,6 +9,7 @@
 #include "core/cpu/tiles.h"
 #include "core/row/row_columns.h"
 #include "core/row/row_load.h"
+#include "core/row/scan_op.h"
 
 static char *moved(char *at, int64_t bytes) { return qn_row_moved(at, bytes); }
 
@@ -167,6 +168,69 @@ static void compute_part(row_frame *frame, int32_t at, const stage_part *part) {
   }
 }
 
+/* ---- Scans before a stage ---- */
+
+#define CARRIES 32 /* bytes of a scan for each row */
+
+/* Turns the items of a row around. */
+static void turn_row(char *row, int64_t count, int64_t size) {
+  char item[8];
+  for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
+    memcpy(item, row + i * size, (size_t)size);
+    memcpy(row + i * size, row + j * size, (size_t)size);
+    memcpy(row + j * size, item, (size_t)size);
+  }
+}
+
+/* Moves results one place on; `last` has the one before the first, and is set to the one behind the last. */
+static void shift_row(char *row, int64_t count, int64_t size, char *last) {
+  char next[8];
+  memcpy(next, row + (count - 1) * size, (size_t)size);
+  memmove(row + size, row, (size_t)((count - 1) * size));
+  memcpy(row, last, (size_t)size);
+  memcpy(last, next, (size_t)size);
+}
+
+/* Runs a stage that scans over a part, the next one of its walk: `place` is that of its first element there. */
+static void scan_part(row_frame *frame, int32_t at, const stage_part *part, int64_t place, int is_reverse) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  const qn_row_scan *scan = stage->scan;
+  const uint8_t dtype = scan->scan->dtype;
+  const int64_t size = qn_dtype_infos[dtype].size;
+  if (stage->variant) compute_part(frame, at, part);
+  value_place from = stage->variant ? frame->temp[scan->from - QN_ROW_TEMP] : load(frame, scan->from, dtype, part);
+  value_place *to = &frame->temp[scan->to - QN_ROW_TEMP];
+  if (!stage->variant) *to = (value_place){qn_row_take(frame, part->count * frame->rows * size), part->count * size};
+  for (int64_t j = 0; j < frame->rows && is_reverse; j++) {
+    char *row = to->ptr + j * to->step;
+    if (row != from.ptr + j * from.step) memcpy(row, from.ptr + j * from.step, (size_t)(part->count * size));
+    turn_row(row, part->count, size);
+  }
+  if (is_reverse) from = *to;
+  char *const ptr[3] = {from.ptr, frame->carries[at], to->ptr};
+  const int64_t stride[3][2] = {{size, from.step}, {size, CARRIES}, {size, to->step}}, extent[3] = {part->count, frame->rows, 0};
+  const qn_scan_place params = {place, scan->scan->by};
+  job->scan[at](ptr, stride, extent, &params);
+  for (int64_t j = 0; j < frame->rows; j++) {
+    char *row = to->ptr + j * to->step, *last = frame->carries[at] + j * CARRIES + 24;
+    if (scan->is_exclusive && place == 0) memcpy(last, &scan->initial, (size_t)size);
+    if (scan->is_exclusive) shift_row(row, part->count, size, last);
+    if (is_reverse) turn_row(row, part->count, size);
+  }
+}
+
+/* Takes room for the carries of the scans before a stage. */
+static void begin_scans(row_frame *frame, const qn_row_stage *stage) {
+  for (int32_t s = 0; stage->feeders >> s; s++)
+    if (stage->feeders >> s & 1) frame->carries[s] = qn_row_take(frame, frame->rows * CARRIES);
+}
+
+static void run_scans(row_frame *frame, const qn_row_stage *stage, const stage_part *part, int64_t place) {
+  for (int32_t s = 0; stage->feeders >> s; s++)
+    if (stage->feeders >> s & 1) scan_part(frame, s, part, place, stage->is_reverse);
+}
+
 /* Runs a stage whose kernel combines its elements. form: 1, the node of each row is stored at `to`; 2: its result. */
 static void run_fused(row_frame *frame, int32_t at, const stage_part *part, int64_t form, char *to) {
   const qn_row_job *job = frame->job;
@@ -271,11 +335,14 @@ static void run_whole(row_frame *frame) {
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
     const qn_row_stage *stage = &job->program->stages[s];
-    if (is_skipped(job, s)) continue;
+    if (is_skipped(job, s) || stage->scan) continue;
     if (stage->is_row) {
       compute_rows(frame, s);
       continue;
     }
+    if (job->program->n_scans) frame->top = before;
+    begin_scans(frame, stage);
+    run_scans(frame, stage, &part, 0);
     if (job->fused[s]) {
       run_fused(frame, s, &part, 2, frame->row_value[stage->reduces[0].to]);
       reduction++;
@@ -329,6 +396,8 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
     char *const before = frame->top;
     stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > range.end) part.count = range.end - part.first;
+    if (stage->is_reverse) part.first = range.end - part.first - part.count;
+    run_scans(frame, stage, &part, b * job->block);
     if (stage->variant && !job->fused[at]) compute_part(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
@@ -414,6 +483,7 @@ static void run_row_stage(row_frame *frame, int32_t at, int32_t first_reduction,
                              .width = QN_ROW_LANES * frame->rows, .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
+  begin_scans(frame, stage);
   const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
   for (int64_t segment = 0, count; segment < n_segments; segment += count) {
     const int64_t place = last >= 0 ? (range.begin * inner + segment) * job->row : 0;
@@ -454,7 +524,7 @@ static void run_stages(row_frame *frame) {
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
     const qn_row_stage *stage = &job->program->stages[s];
-    if (is_skipped(job, s)) continue;
+    if (is_skipped(job, s) || stage->scan) continue;
     if (stage->is_row)
       compute_rows(frame, s);
     else if (job->path == QN_ROW_COLUMNS)
