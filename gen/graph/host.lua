@@ -232,7 +232,10 @@ function Host:derivative(node)
   local seed = x.node or x
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
   local root = value.node or value
-  local found = derive.by(plain, root, nil, seed, node) or self.state.dag:constant(seed.type, 0.0)
+  self.state.spreads = true
+  local derivative = derive.by(plain, root, nil, seed, node)
+  self.state.spreads = nil
+  local found = derivative or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
 
