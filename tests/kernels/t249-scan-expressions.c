@@ -207,6 +207,23 @@ static void test_same(const composed *c) {
   group_end();
 }
 
+/* A scan of a spec that is loaded at run time. */
+static void test_spec(void) {
+  static const composed c = {"y = acme.grow(x * w, axis=A, exclusive=1) + x", {"p = x * w", "g = @acme.grow x p", "y = g + x"}, 0};
+  static const char spec[] = "format(1)\nscan \"acme.grow\" { doc = \"x\", dtypes = floating, combine = \"a + b + a * b\", initial = 0 }\n";
+  static const int64_t shapes[][3] = {{3, 40, 1}, {2, 3000, 1}, {700, 5, 1}};
+  rng r;
+  rng_seed(&r, 2487);
+  group_begin("a scan of a spec");
+  for (int k = 0; k < 3; k++) {
+    const int way = k == 0 ? 1 : k == 1 ? 3 : BY_CLANG;
+    if (!ways[way]) continue;
+    if (load_spec(ways[way], "acme.lua", spec)) bail("%s", quern_last_error());
+    for (int i = 0; i < 3; i++) run_case(&c, i ? REF_F64 : REF_F32, 2, shapes[i], i == 2 ? 0 : 1, way, i == 1, &r);
+  }
+  group_end();
+}
+
 /* ---- Refused ------------------------------------------------------------------------------------------------------ */
 
 static void test_refused(void) {
@@ -273,6 +290,7 @@ int main(void) {
   if (compiles_with(NULL, "clang")) ways[BY_CLANG] = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 2});
   if (compiles_with("cc", "cc")) ways[BY_CC] = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 2, .cc = "cc"});
   for (int k = 0; k < N_CASES; k++) test_same(&cases[k]);
+  test_spec();
   test_refused();
   test_explained();
   for (int k = 1; k < N_WAYS; k++) quern_ctx_release(ways[k]);
