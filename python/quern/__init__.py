@@ -9,8 +9,12 @@
 Operands are objects that speak DLPack (NumPy's arrays, PyTorch's tensors, quern.Array, ...) or have a buffer. Nothing is copied
 on the way in or out, and without `out` the result is of the first operand's kind."""
 
-from ._quern import *
-from ._quern import __version__
+try:
+    from ._quern import *
+    from ._quern import __version__
+except ImportError as trouble:
+    raise ImportError(f"{trouble} (quern's extension does not load here. Its distribution is called pyquern: "
+                      "pip install pyquern; quern on the index is another project.)") from trouble
 
 from . import _functions, array_api
 from .array_api import asarray, astype, empty, full
