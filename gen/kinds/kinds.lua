@@ -18,6 +18,7 @@
 --   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
+--   declared(model, op)   what follows from it for other ops; is_adjoint   its bodies are those of gen/graph/adjoints.lua
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
@@ -41,7 +42,8 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.scan", require "gen.kinds.index",
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.scan", require "gen.kinds.adjoint",
+           require "gen.kinds.index",
            require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
 
 local of_name = {}
