@@ -12,7 +12,7 @@ on the way in or out, and without `out` the result is of the first operand's kin
 try:
     from ._quern import *
     from ._quern import __version__
-except ImportError as trouble:
+except (ImportError, SystemError) as trouble: # SystemError: of a free-threaded interpreter
     raise ImportError(f"{trouble} (quern's extension does not load here. Its distribution is called pyquern: "
                       "pip install pyquern; quern on the index is another project.)") from trouble
 
