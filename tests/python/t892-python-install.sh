@@ -18,6 +18,7 @@ base=${QUERN_TEST_PYTHON:-$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || 
 work=$(mktemp -d "${TMPDIR:-/tmp}/quern t892.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+pyenv=$HOME/.pyenv
 # Nobody's settings.
 unset QUERN_PREFIX CMAKE_PREFIX_PATH PKG_CONFIG_PATH PYTHONPATH VIRTUAL_ENV CC CPPFLAGS CFLAGS LDFLAGS
 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
@@ -209,6 +210,14 @@ assert y.tolist() == [0, 0, 1, 2], y
 assert memoryview(quern.add(x, 1.0)).tolist() == [0, 1, 2, 3]
 print(quern.__version__)
 PY
+for minor in 9 10 11 12 13 14 15; do
+  for other in "$(command -v python3.$minor)" "${PYENV_ROOT:-$pyenv}/versions/3.$minor".*[0-9]/bin/python; do
+    [ "$("$other" -c 'import sys; print(sys.version_info[1])' 2>/dev/null)" = $minor ] || continue
+    PYTHONPATH=$work/unpacked "$other" -B program.py >said 2>&1 && [ "$(cat said)" = "$version" ]
+    ok $? "the wheel in Python 3.$minor"
+    break
+  done
+done
 works() { (cd / && env -i "$new" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
 # install [SETTING=VALUE]... WHAT...: by the back end of the tools, into the new environment
 install() { env "PYTHONPATH=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" "PATH=$tools/bin:$PATH" "$@"; }
