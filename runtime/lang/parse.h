@@ -7,6 +7,8 @@
 
 #include "lang/instruction.h"
 
+typedef struct qn_opening qn_opening;
+
 /* A parsed text. Names are indices of tokens. */
 typedef struct qn_parsed {
   qn_source source;
@@ -22,7 +24,9 @@ typedef struct qn_parsed {
   int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
   qn_axes *axes;        /* of each call that reduces */
   int32_t n_axes;
-  void *scratch;        /* memory of code, ops and axes */
+  qn_opening *openings; /* canonical.h */
+  int32_t n_openings;
+  void *scratch;        /* memory of code, ops, axes and openings */
 } qn_parsed;
 
 /* Fills in all but `source`, `tokens` and `n_tokens`, which come from qn_syntax_scan. To be freed on failure too. Ops are looked
