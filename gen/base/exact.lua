@@ -97,7 +97,7 @@ local function rounded(sum, last, sign)
     end
   end
   if bit(lowest - 1) == 1 and (is_more or kept & 1 == 1) then kept = kept + 1 end
-  return sign * kept * 2.0 ^ (lowest - ORIGIN)
+  return (sign + 0.0) * kept * 2.0 ^ (lowest - ORIGIN)
 end
 
 -- x * y + z in whole numbers, of finite numbers that are not 0.
@@ -130,10 +130,8 @@ end
 -- x * y + z, rounded once.
 function M.fma(x, y, z)
   local p = x * y
-  if x == 0 or y == 0 or x ~= x or y ~= y or z ~= z or math.abs(x) == math.huge or math.abs(y) == math.huge
-    or math.abs(z) == math.huge then
-    return p + z
-  end
+  if x == 0 or y == 0 or x ~= x or y ~= y or z ~= z or math.abs(x) == math.huge or math.abs(y) == math.huge then return p + z end
+  if math.abs(z) == math.huge then return z end
   if z == 0 then return p end
   if is_within(x, 0x1p-450, 0x1p450) and is_within(y, 0x1p-450, 0x1p450) and is_within(z, 0x1p-800, 0x1p1000) then
     -- Boldo and Melquiond: the sum of three numbers by a rounding to odd

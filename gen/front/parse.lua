@@ -347,7 +347,8 @@ end
 
 -- [ type | "auto" ] name "=" expression ";"
 function Parser:assignment(last_may_end)
-  local is_auto = self:is_auto() and self:take() ~= nil
+  local is_auto = self:is_auto()
+  if is_auto then self:take().is_keyword = true end
   local type_name = not is_auto and self:is_type(self:peek().text) and self:type_name() or nil
   local name = self:new_name()
   self:expect("=", "after " .. name.text)

@@ -21,6 +21,8 @@ function Scope:primitive(name, values, node)
                  func.arguments == 1 and "" or "s", #values)
   end
   local takes = func.takes
+  local literal = self:literal_primitive(name, values, node)
+  if literal then return literal end
   if takes then
     local meet
     values, meet = self:unify_all(values, node, function(dtype)
@@ -165,6 +167,10 @@ function Scope:call_op(op, values, node, which)
   end
   local kind = kinds.of(op)
   if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  if #op.outputs == 1 or which then
+    local literal = self:literal_op(op, values, which or 1, node)
+    if literal then return literal end
+  end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
