@@ -163,11 +163,18 @@ local function canonical_of(body, names)
   return table.concat(words, " ")
 end
 
+local C_SPELLING = { ["**"] = "pow(x, y)", ["//"] = "floor_divide(x, y)", ["and"] = "&&", ["or"] = "||", ["not"] = "!" }
+
 -- An expression without dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
--- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source
-function M.canonical(model, text)
+-- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source. is_c: it stands in C
+-- source: spellings of Python are refused
+function M.canonical(model, text, is_c)
   local result, message, kind = guarded(source_of(text), function(src)
     local body, names = read(src, model)
+    for _, token in ipairs(is_c and body.tokens or {}) do
+      local word = token.written or token.text
+      if token.kind == "op" and C_SPELLING[word] then fail("syntax", token.at, "'%s' is no operator of C: write %s", word, C_SPELLING[word]) end
+    end
     return { text = canonical_of(body, names), names = names }
   end)
   if not result then return nil, nil, message, kind end

@@ -8,11 +8,20 @@
 /* ORDER qn_written */
 static const char *const written[] = {NULL, "||", "&&", "!", ",", "PI", "INFINITY", "NAN"};
 
-void qn_canonical_enclose(qn_parsed *p, const quern_op *op, int32_t first, int32_t last) {
-  qn_assert(p->n_openings < p->n_tokens);
-  p->openings[p->n_openings++] = (qn_opening){.op = op, .inner = p->tokens[first].opens};
-  p->tokens[first].opens = p->n_openings;
+void qn_canonical_enclose(qn_parsed *p, qn_lowered lowered, int32_t first, int32_t last) {
+  qn_assert(p->n_openings < UINT16_MAX && p->tokens[last].closes < UINT8_MAX); /* of 64 KB; by the most levels of nesting */
+  p->openings[p->n_openings++] = (qn_opening){.lowered = (uint8_t)lowered, .inner = p->tokens[first].opens};
+  p->tokens[first].opens = (uint16_t)p->n_openings;
   p->tokens[last].closes++;
+}
+
+size_t qn_canonical_most_openings(const qn_token *tokens, int32_t n) {
+  size_t most = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const uint8_t sign = tokens[i].kind == QN_TOKEN_SIGN ? tokens[i].sign : QN_SIGN_OTHER;
+    most += sign == QN_SIGN_POWER || sign == QN_SIGN_FLOOR_DIVIDE || sign == QN_SIGN_NOT_WORD;
+  }
+  return most;
 }
 
 static size_t put(char *out, size_t at, const char *text, size_t size) {
@@ -43,7 +52,8 @@ size_t qn_canonical_write(const qn_parsed *p, char *out) {
     const qn_token *token = &p->tokens[i];
     for (int32_t k = token->opens; k; k = p->openings[k - 1].inner) {
       const qn_opening *opening = &p->openings[k - 1];
-      if (opening->op) size = put_word(out, size, opening->op->info->name, strlen(opening->op->info->name));
+      const quern_op *op = opening->lowered == QN_LOWERED_NONE ? NULL : p->lowered_ops[opening->lowered];
+      if (op) size = put_word(out, size, op->info->name, strlen(op->info->name));
       size = put_word(out, size, "(", 1);
     }
     if (token->renamed)
@@ -72,7 +82,7 @@ void qn_canonical_sort_ops(qn_parsed *p, const quern_op **room) {
   for (int32_t i = 0; i < p->n_tokens; i++) {
     const qn_token *token = &p->tokens[i];
     for (int32_t k = token->opens; k; k = p->openings[k - 1].inner)
-      if (p->openings[k - 1].op) n = note(room, n, p->openings[k - 1].op);
+      if (p->openings[k - 1].lowered != QN_LOWERED_NONE) n = note(room, n, p->lowered_ops[p->openings[k - 1].lowered]);
     if (token->kind == QN_TOKEN_NAME && !token->renamed && token->variable) n = note(room, n, p->ops[token->variable - 1]);
   }
   qn_assert(n == p->n_ops);

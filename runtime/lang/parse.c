@@ -60,24 +60,28 @@ int32_t qn_parser_note_op(qn_parser *p, const quern_op *op) {
 }
 
 /* Finds the op that a spelling of Python calls with two arguments; `token` is its operator. */
-static int find_lowered(qn_parser *p, const char *name, const qn_token *token, qn_instruction *call) {
-  p->status = qn_callee_find_name(p->ctx, &p->parsed.source, token, name, call);
+static int find_lowered(qn_parser *p, qn_lowered lowered, qn_token *token) {
+  static const char *const names[] = {"pow", "floor_divide"};
+  qn_instruction call;
+  p->status = qn_callee_find_name(p->ctx, &p->parsed.source, token, names[lowered], &call);
   if (p->status) return 0;
-  if (call->kind != QN_CODE_OP || qn_callee_reduces(call))
-    return QN_PARSER_WRONG(p, token->at, "%s is no op of two operands here", name);
-  p->status = qn_callee_check(&p->parsed.source, token, call, 2);
+  if (call.kind != QN_CODE_OP || qn_callee_reduces(&call))
+    return QN_PARSER_WRONG(p, token->at, "%s is no op of two operands here", names[lowered]);
+  p->status = qn_callee_check(&p->parsed.source, token, &call, 2);
   if (p->status) return 0;
-  qn_parser_note_op(p, call->v.op);
+  p->parsed.lowered_ops[lowered] = call.v.op;
+  qn_parser_note_op(p, call.v.op);
+  token->written = QN_WRITTEN_COMMA;
   return 1;
 }
 
 /* Calls that op on the last two operands: `left`, and that of p->form, which ends with the last token taken. */
-static int end_lowered(qn_parser *p, const qn_instruction *call, const qn_form *left) {
-  const int32_t height = 1 + (left->height > p->form.height ? left->height : p->form.height);
+static int end_lowered(qn_parser *p, qn_lowered lowered, uint32_t at, const qn_form *left) {
+  const int16_t height = (int16_t)(1 + (left->height > p->form.height ? left->height : p->form.height));
   if (p->depth + height > QN_PARSER_MAX_DEPTH)
-    return QN_PARSER_FAIL(p, QUERN_E_LIMIT, call->at, "nested deeper than %d", QN_PARSER_MAX_DEPTH);
-  qn_parser_emit(p, QN_CODE_OP, call->what, call->at, 2, 1)->v = call->v;
-  qn_canonical_enclose(&p->parsed, call->v.op, left->start, p->next - 1);
+    return QN_PARSER_FAIL(p, QUERN_E_LIMIT, at, "nested deeper than %d", QN_PARSER_MAX_DEPTH);
+  qn_parser_emit(p, QN_CODE_OP, 0, at, 2, 1)->v.op = p->parsed.lowered_ops[lowered];
+  qn_canonical_enclose(&p->parsed, lowered, left->start, p->next - 1);
   p->form = (qn_form){.start = left->start, .height = height};
   return 1;
 }
@@ -118,7 +122,7 @@ static parse_state end_call(qn_parser *p) {
       return QN_PARSER_WRONG(p, nest->call.at, "grad(expression, x): x must be an input");
     p->has_grad = 1;
   }
-  p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = 1 + nest->height};
+  p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = (int16_t)(1 + nest->height)};
   qn_instruction *made = qn_parser_emit(p, nest->call.kind, nest->call.what, nest->call.at, nest->n_args, 1);
   made->v = nest->call.v;
   made->axes = nest->call.axes;
@@ -258,10 +262,7 @@ static parse_state begin_operand(qn_parser *p) {
 static parse_state begin_power(qn_parser *p) {
   const qn_form left = p->form;
   qn_token *token = qn_parser_take(p);
-  qn_instruction call;
-  if (!find_lowered(p, "pow", token, &call) || !begin_nest(p, QN_IN_POWER, token)) return FAILED;
-  token->written = QN_WRITTEN_COMMA;
-  innermost(p)->call = call;
+  if (!find_lowered(p, QN_LOWERED_POW, token) || !begin_nest(p, QN_IN_POWER, token)) return FAILED;
   innermost(p)->left = left;
   return WANTS_OPERAND;
 }
@@ -271,14 +272,14 @@ static int end_prefixes(qn_parser *p) {
   for (const qn_nest *nest; (nest = innermost(p)) && nest->kind <= QN_IN_POWER;) {
     p->depth--;
     if (nest->kind == QN_IN_POWER) {
-      if (!end_lowered(p, &nest->call, &nest->left)) return 0;
+      if (!end_lowered(p, QN_LOWERED_POW, nest->token->at, &nest->left)) return 0;
       continue;
     }
     if (nest->kind == QN_IN_CAST)
       qn_parser_emit(p, QN_CODE_CAST, nest->token[1].dtype, nest->token->at, 1, 1);
     else
       qn_parser_emit(p, QN_CODE_UNARY, nest->token->sign, nest->token->at, 1, 1);
-    p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = 1 + p->form.height};
+    p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = (int16_t)(1 + p->form.height)};
   }
   p->comparison = QN_NOWHERE;
   return 1;
@@ -301,8 +302,7 @@ static int end_operator(qn_parser *p) {
   if (is_comparison(op.sign) && p->comparison != QN_NOWHERE)
     return QN_PARSER_WRONG(p, p->comparison, "chained comparison: write a < b && b < c");
   if (op.sign == QN_SIGN_FLOOR_DIVIDE) {
-    const qn_instruction call = {.what = op.call_what, .at = op.at, .v.op = op.call};
-    if (!end_lowered(p, &call, &op.left)) return 0;
+    if (!end_lowered(p, QN_LOWERED_FLOOR_DIVIDE, op.at, &op.left)) return 0;
   } else {
     qn_parser_emit(p, QN_CODE_BINARY, op.sign, op.at, 2, 1);
     if (op.left.height > p->form.height) p->form.height = op.left.height;
@@ -317,10 +317,10 @@ static int end_operator(qn_parser *p) {
 /* Ends the innermost nest, a "not": its operand has been read. That is put in parentheses if it has operators of its own. */
 static int end_not(qn_parser *p) {
   const qn_nest *nest = &p->nests[--p->depth];
-  const int32_t height = p->form.height + 1 + p->form.is_binary;
+  const int16_t height = (int16_t)(p->form.height + 1 + p->form.is_binary);
   if (p->depth + height > QN_PARSER_MAX_DEPTH)
     return QN_PARSER_FAIL(p, QUERN_E_LIMIT, nest->token->at, "nested deeper than %d", QN_PARSER_MAX_DEPTH);
-  if (p->form.is_binary) qn_canonical_enclose(&p->parsed, NULL, p->form.start, p->next - 1);
+  if (p->form.is_binary) qn_canonical_enclose(&p->parsed, QN_LOWERED_NONE, p->form.start, p->next - 1);
   qn_parser_emit(p, QN_CODE_UNARY, QN_SIGN_NOT, nest->token->at, 1, 1);
   p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = height};
   p->comparison = QN_NOWHERE;
@@ -329,15 +329,10 @@ static int end_not(qn_parser *p) {
 
 /* Makes the operator just read wait for its right operand. */
 static parse_state wait(qn_parser *p, qn_token *token, int level, int chain) {
-  qn_waiting *made = &p->waiting[p->n_waiting++];
-  *made = (qn_waiting){.sign = token->sign, .level = (uint8_t)level, .chain = (uint16_t)chain, .at = token->at, .left = p->form};
+  p->waiting[p->n_waiting++] =
+      (qn_waiting){.sign = token->sign, .level = (uint8_t)level, .chain = (uint16_t)chain, .at = token->at, .left = p->form};
   if (token->sign != QN_SIGN_FLOOR_DIVIDE) return WANTS_OPERAND;
-  qn_instruction call;
-  if (!find_lowered(p, "floor_divide", token, &call)) return FAILED;
-  made->call = call.v.op;
-  made->call_what = call.what;
-  token->written = QN_WRITTEN_COMMA;
-  return WANTS_OPERAND;
+  return find_lowered(p, QN_LOWERED_FLOOR_DIVIDE, token) ? WANTS_OPERAND : FAILED;
 }
 
 /* Reads the operator after an operand. First emits this nest's waiting operators of the same or higher precedence.
@@ -376,7 +371,7 @@ static parse_state end_part(qn_parser *p) {
   }
   if (nest->kind == QN_IN_PARENTHESES) {
     p->depth--;
-    p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = 1 + nest->height};
+    p->form = (qn_form){.start = (int32_t)(nest->token - p->parsed.tokens), .height = (int16_t)(1 + nest->height)};
     return qn_parser_expect(p, QN_SIGN_CLOSE, " to close '('", NULL) ? HAS_OPERAND : FAILED;
   }
   nest->n_args++;
@@ -395,7 +390,7 @@ static parse_state begin_branches(qn_parser *p, qn_token *question) {
 /* Ends the "? :" that the operand just read is the last branch of. */
 static void end_branches(qn_parser *p) {
   for (const qn_nest *nest; (nest = innermost(p)) && nest->kind == QN_IN_SECOND_BRANCH; p->depth--) {
-    const int32_t inside = 1 + (nest->height > p->form.height ? nest->height : p->form.height);
+    const int16_t inside = (int16_t)(1 + (nest->height > p->form.height ? nest->height : p->form.height));
     qn_parser_emit(p, QN_CODE_SELECT, 0, nest->token->at, 3, 1);
     p->form = (qn_form){.start = nest->left.start, .height = nest->left.height > inside ? nest->left.height : inside};
   }

@@ -26,6 +26,7 @@ typedef struct qn_parsed {
   int32_t n_axes;
   qn_opening *openings; /* canonical.h */
   int32_t n_openings;
+  const quern_op *lowered_ops[2]; /* by qn_lowered; NULL: not called */
   void *scratch;        /* memory of code, ops, axes and openings */
 } qn_parsed;
 

@@ -110,25 +110,24 @@ static void find_types(qn_parser *p) {
 }
 
 /* Scratch memory for everything: sizes follow from the number of tokens. 0: out of memory. */
-static int make_room(qn_parser *p, const quern_op ***ops_room) {
+static int make_room(qn_parser *p) {
   const size_t n = (size_t)p->parsed.n_tokens;
   size_t n_entries = 4;
   while (n_entries < n + n / 2) n_entries *= 2; /* every second token at most is a variable */
   const size_t code_bytes = n * sizeof(qn_instruction), ops_bytes = n * sizeof(quern_op *), waiting_bytes = n * sizeof(qn_waiting);
   const size_t nests_bytes = QN_PARSER_MAX_DEPTH * sizeof(qn_nest), names_bytes = n_entries * sizeof(int32_t);
   const size_t axes_bytes = (n / 2 + 1) * sizeof(qn_axes); /* a call that has begun has two tokens */
-  const size_t openings_bytes = n * sizeof(qn_opening); /* each belongs to an operator */
+  const size_t openings_bytes = qn_canonical_most_openings(p->parsed.tokens, p->parsed.n_tokens) * sizeof(qn_opening);
   char *at = p->parsed.scratch =
-      malloc(nests_bytes + code_bytes + 2 * ops_bytes + waiting_bytes + openings_bytes + names_bytes + axes_bytes);
+      malloc(nests_bytes + code_bytes + ops_bytes + waiting_bytes + openings_bytes + names_bytes + axes_bytes);
   if (!at) return 0;
   p->nests = (qn_nest *)at;
   p->parsed.code = (qn_instruction *)(at += nests_bytes);
   p->parsed.ops = (const quern_op **)(at += code_bytes);
-  *ops_room = (const quern_op **)(at += ops_bytes);
   p->waiting = (qn_waiting *)(at += ops_bytes);
-  p->parsed.openings = (qn_opening *)(at += waiting_bytes);
-  p->names = (int32_t *)(at += openings_bytes);
-  p->parsed.axes = (qn_axes *)(at + names_bytes);
+  p->names = (int32_t *)(at += waiting_bytes);
+  p->parsed.openings = (qn_opening *)(void *)(at += names_bytes);
+  p->parsed.axes = (qn_axes *)(void *)(at + openings_bytes);
   p->names_mask = (uint32_t)n_entries - 1;
   memset(p->names, 0, names_bytes);
   return 1;
@@ -137,9 +136,8 @@ static int make_room(qn_parser *p, const quern_op ***ops_room) {
 quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed) {
   qn_parser p = {.ctx = ctx, .comparison = QN_NOWHERE,
               .parsed = {.source = parsed->source, .tokens = parsed->tokens, .n_tokens = parsed->n_tokens}};
-  const quern_op **ops_room;
   int is_read = 0;
-  if (make_room(&p, &ops_room)) {
+  if (make_room(&p)) {
     p.next = qn_syntax_begins_with_name(p.parsed.source.text, p.parsed.tokens) ? 2 : 0;
     find_types(&p);
     qn_parser_find_own_names(&p);
@@ -148,7 +146,7 @@ quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed) {
     p.status = qn_status_fail(QUERN_E_MEMORY, "%.*s: out of memory", (int)parsed->source.name_size, parsed->source.name);
   }
   if (is_read) {
-    qn_canonical_sort_ops(&p.parsed, ops_room);
+    qn_canonical_sort_ops(&p.parsed, (const quern_op **)(void *)p.waiting); /* none waits any more */
     note_backward_ops(&p);
   }
   *parsed = p.parsed;

@@ -14,7 +14,7 @@
 /* Where an operand begins, and how its text is built. */
 typedef struct qn_form {
   int32_t start;     /* a token */
-  int32_t height;    /* levels of nesting in its canonical text */
+  int16_t height;    /* levels of nesting in its canonical text */
   uint8_t is_binary; /* it is an operator with two operands, without parentheses */
 } qn_form;
 
@@ -23,8 +23,6 @@ typedef struct qn_waiting {
   uint8_t sign, level;
   uint16_t chain; /* operators of its precedence in a row, including it */
   uint32_t at;
-  uint8_t call_what;    /* of floor_divide: its output, */
-  const quern_op *call; /* and it */
   qn_form left;
 } qn_waiting;
 
@@ -36,9 +34,9 @@ typedef struct qn_nest {
   qn_nest_kind kind;
   int32_t n_outside; /* operators that were waiting when it began; they belong to outer nests */
   qn_token *token;   /* the name of a call, else the token that begins it */
-  qn_instruction call; /* also that of a power */
+  qn_instruction call;
   qn_form left;      /* of a power, the left operand; of branches, the condition */
-  int32_t height;    /* of what was read in it so far */
+  int16_t height;    /* of what was read in it so far */
   int32_t n_args;    /* likewise */
   int has_keepdims;  /* of a call that reduces */
 } qn_nest;

@@ -74,8 +74,9 @@ typedef struct qn_token {
   uint8_t dtype;    /* set by the parser: the name is a dtype's */
   uint8_t renamed;  /* set by the parser: a variable's letter in the canonical text, or 0 */
   uint8_t written;  /* a qn_written */
+  uint8_t closes;   /* set by the parser: the ')' that were added behind it; */
+  uint16_t opens;   /* the last qn_opening before it, plus 1 */
   int32_t variable; /* set by the parser: the variable's number; of a called op: its number in qn_parsed.ops, plus 1 */
-  int32_t opens, closes; /* set by the parser: the last qn_opening before this token, plus 1; the ')' that were added behind it */
 } qn_token;
 
 static inline int qn_token_is_sign(const qn_token *token, qn_sign sign) {

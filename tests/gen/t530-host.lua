@@ -29,7 +29,9 @@ for _, row in ipairs {
   { "y = gelu(x * w + b); z = y > 0", "v0 = gelu ( x0 * x1 + x2 ) ; v1 = v0 > 0", "x w b", "y z", "" },
   { "f32 t = x; t*t", "f32 v0 = x0 ; v0 * v0", "x", "out", "" },
   { "param a; param b; y = b*x + a;", "param p0 ; param p1 ; v0 = p1 * x0 + p0", "x", "y", "a b" },
-  { "k : x+1 // one\n /* two */ + PI", "x0 + 1 + PI", "x", "out", "", "k" },
+  { "k : // none\n x+1 # one\n /* two */ + PI; // three", "x0 + 1 + PI", "x", "out", "", "k" },
+  { "-x ** 2 // w", "floor_divide ( - pow ( x0 , 2 ) , x1 )", "x w", "out", "" },
+  { "auto t = not a < b and pi > 3; t or c", "auto v0 = ! ( x0 < x1 ) && PI > 3 ; v0 || x2", "a b c", "out", "" },
   { "exp = x; y = exp(exp)", "v0 = x0 ; v1 = exp ( v0 )", "x", "exp y", "" },
   { "x1 + x0", "x0 + x1", "x1 x0", "out", "" },
   { "v0 = p0; x0 = v0", "v0 = x0 ; v1 = v0", "p0", "v0 x0", "" },
@@ -57,6 +59,7 @@ end
 tap.diag "the ops that are called"
 for text, wanted in pairs {
   ["y = gelu(exp(x)) + gelu(x) * PI"] = "gelu exp", ["y = frexp.mantissa(x); z = frexp.exponent(x)"] = "frexp",
+  ["exp(x) * tanh(y) // gelu(x) ** exp(y)"] = "floor_divide exp tanh pow gelu", ["not x ** 2 // exp(y) < 1"] = "floor_divide pow exp",
   ["exp = x; y = where(exp > 0, as_i32(x), 2)"] = "where", ["y = grad(exp(x) * tanh(x), x) + floor(x)"] =
     "exp tanh floor exp_backward tanh_backward floor_backward", ["y = ("] = "", ["x + 1"] = "",
 } do

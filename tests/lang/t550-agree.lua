@@ -495,7 +495,8 @@ local function list_text(list) return table.concat(list, " ") end
 
 -- What differs, or nil; and whether both took it.
 local function differs(case, c)
-  local result, message, kind = host.host_dag(model, case.text, case.dtypes)
+  local fine, result, message, kind = pcall(host.host_dag, model, case.text, case.dtypes)
+  if not fine then return "Lua: " .. tostring(result) end
   local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
   if (result == nil) ~= (c_kind ~= nil) then
     return string.format("Lua: %s\nC: %s", result and "taken" or kind .. ": " .. message, c_kind and c_kind .. ": " .. c.message or "taken")
@@ -528,8 +529,8 @@ local function differs(case, c)
   if list_text(slots) ~= list_text(c_slots) then return "slots: C " .. list_text(c_slots) .. ", Lua " .. list_text(slots) end
   local wrong
   for _, folds in ipairs { false, true } do
-    local fine, out = pcall(rebuild, c, result.dag, result, folds)
-    if not fine then return type(out) == "table" and out.message or out end
+    local is_built, out = pcall(rebuild, c, result.dag, result, folds)
+    if not is_built then return type(out) == "table" and out.message or out end
     wrong = nil
     for k, node in ipairs(result.outputs) do
       if out[k] ~= node then wrong = string.format("output %d is another node: C %s of %s, Lua %s of %s", k, out[k].op, out[k].type, node.op, node.type) end
