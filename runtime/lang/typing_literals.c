@@ -8,6 +8,7 @@
 #include "core/cpu/job.h"
 #include "core/op/backend.h"
 #include "core/op/kind.h"
+#include "core/op/params.h"
 #include "core/row/row_program.h"
 #include "lang/weak.h"
 
@@ -98,14 +99,61 @@ static DLTensor tensor_of(uint64_t *bits, uint8_t dtype) {
   return (DLTensor){.data = bits, .device = {kDLCPU, 0}, .dtype = {info->code, info->bits, 1}};
 }
 
-static quern_scalar scalar_of(const quern_op_info *info, int32_t k, const qn_typing_operand *x) {
-  if (!x) return info->params[k].value;
-  if (x->number.is_float) return (quern_scalar){.kind = QUERN_F64, .v.f[0] = x->number.v.f};
-  return (quern_scalar){.kind = x->number.is_pattern ? QUERN_U64 : QUERN_I64, .v.i = x->number.v.i};
+/* The parameter k of the call: given, or its default. */
+static quern_scalar scalar_of(const qn_typing *t, int32_t k, const qn_typing_operand *x) {
+  const quern_op_info *info = &t->at->v.op->builtin->info;
+  if (info->n_in + k >= t->at->n_args) return info->params[k].value;
+  const qn_number number = x[info->n_in + k].number;
+  if (number.is_float) return (quern_scalar){.kind = QUERN_F64, .v.f[0] = number.v.f};
+  return (quern_scalar){.kind = number.is_pattern ? QUERN_U64 : QUERN_I64, .v.i = number.v.i};
 }
 
-/* Calls the library's own kernels on single elements computed in `dtype`. Not inlined, for its stack. */
-__attribute__((noinline)) static quern_status compute(const qn_typing *t, const qn_typing_operand *x, uint8_t dtype, uint64_t *result) {
+static int check_params(qn_typing *t, const qn_typing_operand *x, uint8_t dtype) {
+  const quern_op_info *info = &t->at->v.op->builtin->info;
+  for (int32_t k = 0; k < info->n_params; k++) {
+    const quern_scalar scalar = scalar_of(t, k, x);
+    uint64_t bits;
+    const char *wrong = qn_params_number(&scalar, dtype, &bits);
+    if (wrong)
+      return QN_TYPING_FAIL(t, "%.64s: parameter %d (%.64s): %s, but it computes in %s here", info->name, k + 1, info->params[k].name, wrong,
+                            qn_typing_dtype_name(dtype));
+  }
+  return 1;
+}
+
+/* The input k as bits, of `dtype` or of a condition. */
+static uint64_t input_bits(const qn_typing *t, const qn_typing_operand *x, int32_t k, uint8_t dtype) {
+  uint64_t bits = 0;
+  int holds = 0;
+  if (is_condition(t, &x[k], &holds)) return (uint64_t)holds;
+  if (t->at->v.op->builtin->bool_in >> k & 1) return (uint64_t)qn_weak_is_true(x[k].number);
+  qn_weak_constant(x[k].number, dtype, &bits);
+  return bits;
+}
+
+/* Runs the built kernel of an op; 0: there is none. */
+static int compute_built(const qn_typing *t, const qn_typing_operand *x, uint8_t dtype, uint64_t *result) {
+  static const int64_t stride[QN_MAX_OPERANDS][2], extent[2] = {1, 1};
+  const qn_builtin *builtin = t->at->v.op->builtin;
+  const quern_op_info *info = &builtin->info;
+  uint64_t bits[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
+  char *ptr[QN_MAX_OPERANDS];
+  if (t->at->v.op->fused || !builtin->n_variants || builtin->first[dtype] == builtin->first[dtype + 1]) return 0;
+  for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
+    bits[k] = k < info->n_in ? input_bits(t, x, k, dtype) : 0;
+    ptr[k] = (char *)&bits[k];
+  }
+  for (int32_t k = 0; k < info->n_params; k++) {
+    const quern_scalar scalar = scalar_of(t, k, x);
+    qn_params_number(&scalar, dtype, &params[k]); /* check_params */
+  }
+  qn_job_kernel(&builtin->variants[builtin->first[dtype]], NULL)(ptr, stride, extent, params);
+  *result = bits[info->n_in + t->at->what];
+  return 1;
+}
+
+/* Calls an op on single elements of `dtype`, by the library's own implementation. Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status call_own(const qn_typing *t, const qn_typing_operand *x, uint8_t dtype, uint64_t *result) {
   const quern_op *op = t->at->v.op;
   const qn_builtin *builtin = op->builtin;
   const quern_op_info *info = &builtin->info;
@@ -121,18 +169,18 @@ __attribute__((noinline)) static quern_status compute(const qn_typing *t, const 
     if (is_in) in[k] = &tensors[k];
     else out[k - info->n_in] = &tensors[k];
     if (!is_in) continue;
-    int holds = 0;
-    if (is_condition(t, &x[k], &holds) || is_bool)
-      bits[k] = (uint64_t)(x[k].kind == QN_NUMBER ? qn_weak_is_true(x[k].number) : holds);
-    else
-      qn_weak_constant(x[k].number, dtype, &bits[k]);
+    bits[k] = input_bits(t, x, k, dtype);
   }
-  for (int32_t k = 0; k < info->n_params; k++) params[k] = scalar_of(info, k, info->n_in + k < t->at->n_args ? &x[info->n_in + k] : NULL);
+  for (int32_t k = 0; k < info->n_params; k++) params[k] = scalar_of(t, k, x);
   const quern_call call = {.size = sizeof call, .params = params, .n_params = info->n_params};
   quern_status status = qn_kind_of(op)->decide(op, in, out, &call, 1, &decision);
   if (status == QUERN_OK) status = decision.backend->call(&decision, &call);
   *result = bits[info->n_in + t->at->what];
   return status;
+}
+
+static quern_status compute(const qn_typing *t, const qn_typing_operand *x, uint8_t dtype, uint64_t *result) {
+  return compute_built(t, x, dtype, result) ? QUERN_OK : call_own(t, x, dtype, result);
 }
 
 /* Whether it is an integer beyond 64 bits, which wrapped. */
@@ -159,6 +207,7 @@ int qn_typing_literal_op(qn_typing *t, const qn_typing_operand *x, qn_typing_ope
   const uint8_t dtype = dtype_of(builtin, info->n_in, n, x), fixed = builtin->results[t->at->what];
   if (dtype == QN_DTYPE_NONE)
     return QN_TYPING_FAIL(t, "%.64s does not take f64: cast to one of %.100s", info->name, info->args[info->n_in - 1].dtypes) - 1;
+  if (!check_params(t, x, dtype)) return -1;
   t->status = compute(t, x, dtype, &bits);
   if (t->status) return -1;
   if (dtype == QN_I64 && fixed == QN_DTYPE_NONE) {
