@@ -88,7 +88,7 @@ functions {
 aliases {
   clamp = "clip", div = "divide", eq = "equal", ge = "greater_equal", gt = "greater", hardsigmoid = "hard_sigmoid",
   hardswish = "hard_swish", le = "less_equal", logsigmoid = "log_sigmoid", lt = "less", mul = "multiply", ne = "not_equal",
-  neg = "negative", norm = "vector_norm", sub = "subtract", swish = "silu", expit = "sigmoid", cumsum = "cumulative_sum",
+  neg = "negative", norm = "vector_norm", sub = "subtract", swish = "silu", cumsum = "cumulative_sum",
   cumprod = "cumulative_prod",
 }
 functions {

@@ -137,11 +137,15 @@ local function closing_of(text, at)
   end
 end
 
--- The position of a "//" from `at` to `stop`, or nil.
+-- The position of a "//" from `at` to `stop` that would divide if C left it: behind a value; or nil.
 local function comment_in(text, at, stop)
+  local follows_value = false
   while at < stop do
-    if text:sub(at, at + 1) == "//" then return at end
-    at = next_token(text, at)
+    local behind, kind = next_token(text, at)
+    if follows_value and text:sub(at, at + 1) == "//" then return at end
+    local token = text:sub(at, behind - 1)
+    if kind ~= "comment" and token:find "%S" then follows_value = kind == "word" or token == ")" or token:find "^%.?%d" ~= nil end
+    at = behind
   end
 end
 

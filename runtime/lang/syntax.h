@@ -20,7 +20,7 @@ typedef struct qn_source {
   int32_t n_tokens;
 } qn_source;
 
-/* Records "name:line:col: message" with a hint (hint.h), the line and a caret under the place, and returns `status`. `at`: 0-based. */
+/* Records "name:line:col: message" with a hint, the line and a caret under the place, and returns `status`. `at`: 0-based. */
 quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

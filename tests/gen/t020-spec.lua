@@ -287,7 +287,7 @@ for _, row in ipairs {
   { "x > 0 and x < 1", "found 'and': write &&", "a word of Python" },
   { "arcsin(x)", "unknown function 'arcsin': write asin", "a name of NumPy" },
   { "x # y", "'#' does not belong", "a comment of Python" },
-  { "gcd(1.5, 2) * x", "gcd does not take f64", "literals alone that an op does not take" },
+  { "gcd(1.5, 2) * x", "gcd of f64: it takes integers", "literals alone that an op does not take" },
   { "add(9223372036854775807, 1) * x", "the number does not fit 64 bits", "literals alone that do not fit" },
   { "x += 1", "", "an assignment in an expression" },
   { "while (1) { } x", "", "a loop of C" },
