@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "lang/parse.h"
+#include "lang/parsed.h"
 
 /* The ops that spellings call. */
 typedef enum qn_lowered { QN_LOWERED_POW, QN_LOWERED_FLOOR_DIVIDE, QN_LOWERED_NONE } qn_lowered;
