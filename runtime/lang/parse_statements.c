@@ -5,6 +5,7 @@
 
 #include "lang/canonical.h"
 #include "lang/dtype_name.h"
+#include "lang/parse.h"
 #include "lang/parser.h"
 
 /* Assigns the value on the stack to a variable, which is an output unless it has a declared type or auto. name -1: the result */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lang/parse.h"
+#include "lang/parsed.h"
 
 #define QN_NOWHERE UINT32_MAX
 #define QN_PARSER_MAX_DEPTH 200
