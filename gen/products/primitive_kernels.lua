@@ -188,7 +188,7 @@ local function constant_text(value)
   return c.literal("f64", number.f64_bits(value))
 end
 
--- The tables of gen/front/foreign.lua, as lang/foreign.h declares them.
+-- The tables of gen/front/foreign.lua, as lang/foreign_names.h declares them.
 local function foreign_text()
   local parts = {}
   local function add(which, rows)
@@ -289,7 +289,7 @@ function M.table(list, banner)
 
 #include <string.h>
 
-#include "lang/foreign.h"
+#include "lang/foreign_names.h"
 
 ]] .. tables.KERNEL_MACROS .. "\n" .. table.concat(order.sort(names), "\n") .. "\n\n"
     .. table.concat(arrays, "\n") .. [[

@@ -9,7 +9,7 @@
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
 #include "core/row/row_program.h"
-#include "lang/foreign.h"
+#include "lang/foreign_names.h"
 
 #define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* namespace.name.output and a 0 */
 

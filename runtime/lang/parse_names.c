@@ -3,7 +3,7 @@
  * parse_names.c: the names of a text: inputs, params, variables, constants. See parser.h. */
 #include "lang/parser.h"
 
-#include "lang/foreign.h"
+#include "lang/foreign_names.h"
 
 /* The hash table's entry for a token's name: its own, or the free one for it. */
 static int32_t *name_entry(qn_parser *p, const qn_token *token) {

@@ -18,7 +18,7 @@
 
 #include "core/base/float_env.h"
 #include "lang/dtype_name.h"
-#include "lang/foreign.h"
+#include "lang/foreign_names.h"
 
 /* ---- Places ---- */
 

@@ -350,13 +350,13 @@ local function add_nested(depth, text)
   cases[#cases + 1] = { text = text, dtypes = { "f32" }, canonical = canonical, known = known }
 end
 local NESTS = { { "(", ")" }, { "sqrt(", ")" }, { "fma(x, x, ", ")" }, { "-", "" }, { "(f32)", "" }, -- these nest in each other
-                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" }, { "x ** ", "" }, { "not ", "" },
-                { "", " // x" } }
+                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" }, { "not ", "" }, { "", " // x" } }
 for depth = 199, 202 do
   for _, nest in ipairs(NESTS) do add_nested(depth, nest[1]:rep(depth) .. "x" .. nest[2]:rep(depth)) end
   add_nested(depth, ("("):rep(depth - 1) .. "x // x" .. (")"):rep(depth - 1))
   add_nested(depth, "x // " .. ("("):rep(depth - 1) .. "x" .. (")"):rep(depth - 1))
-  add_nested(depth, "not " .. ("x ** "):rep(depth - 2) .. "x < x")
+  add_nested(depth, "x + " .. ("1 ** "):rep(depth) .. "1")
+  add_nested(depth, "not " .. ("1 ** "):rep(depth - 2) .. "1 < x")
   for _ = 1, 10 do
     local open, close = {}, {}
     for k = 1, depth do

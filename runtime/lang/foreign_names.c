@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign.c: see foreign.h. */
-#include "lang/foreign.h"
+ * foreign_names.c: see foreign_names.h. */
+#include "lang/foreign_names.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign.h: names of other languages and libraries that people type, and what is said of each. The tables are generated
+ * foreign_names.h: names of other languages and libraries that people type, and what is said of each. The tables are generated
  * (primitive_table.c) from gen/front/foreign.lua. */
-#ifndef QN_FOREIGN_H
-#define QN_FOREIGN_H
+#ifndef QN_FOREIGN_NAMES_H
+#define QN_FOREIGN_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
