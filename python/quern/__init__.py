@@ -12,8 +12,12 @@ Operands are objects that speak DLPack (NumPy's arrays, PyTorch's tensors, quern
 on the way in or out, and without `out` the result is of the first operand's kind. pandas', xarray's and pyarrow's objects,
 lists and numbers alone are taken, too, and given back as their kind."""
 
-from ._quern import *
-from ._quern import __version__
+try:
+    from ._quern import *
+    from ._quern import __version__
+except (ImportError, SystemError) as trouble: # SystemError: of a free-threaded interpreter
+    raise ImportError(f"{trouble} (quern's extension does not load here. Its distribution is called pyquern: "
+                      "pip install pyquern; quern on the index is another project.)") from trouble
 
 from . import _functions, array_api
 from ._explain import Explanation

@@ -65,7 +65,7 @@ static int find_lowered(qn_parser *p, qn_lowered lowered, qn_token *token) {
   qn_instruction call;
   p->status = qn_callee_find_name(p->ctx, &p->parsed.source, token, names[lowered], &call);
   if (p->status) return 0;
-  if (call.kind != QN_CODE_OP || qn_callee_reduces(&call))
+  if (call.kind != QN_CODE_OP || qn_callee_has_axes(&call))
     return QN_PARSER_WRONG(p, token->at, "%s is no op of two operands here", names[lowered]);
   p->status = qn_callee_check(&p->parsed.source, token, &call, 2);
   if (p->status) return 0;
@@ -153,6 +153,19 @@ static int one_axis(qn_parser *p, qn_axes *axes) {
   return 1;
 }
 
+/* reverse = 0 or 1, exclusive = 0 or 1 of a call that scans. */
+static int scan_keyword(qn_parser *p, const qn_token *name, qn_axes *axes) {
+  uint8_t *flag = qn_parser_is_word(p, name, "reverse") ? &axes->reverse : qn_parser_is_word(p, name, "exclusive") ? &axes->exclusive : NULL;
+  int64_t value;
+  if (qn_parser_is_word(p, name, "include_initial"))
+    return QN_PARSER_FAIL(p, QUERN_E_UNSUPPORTED, name->at, "include_initial gives one element more than the others have; call the op by itself");
+  if (!flag) return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive", QN_PARSER_SHOWN(p, name));
+  if (!axis_number(p, 1, "0 or 1", &value)) return 0;
+  if (value < 0) return QN_PARSER_WRONG(p, name->at, "%.*s: expected 0 or 1", QN_PARSER_SHOWN(p, name));
+  *flag = (uint8_t)value;
+  return 1;
+}
+
 /* axis = N or axis = (N, ...), keepdims = 0 or 1; behind '(' or ',' of a call that reduces. */
 static int keyword(qn_parser *p, qn_nest *nest) {
   qn_axes *axes = &p->parsed.axes[nest->call.axes];
@@ -160,6 +173,7 @@ static int keyword(qn_parser *p, qn_nest *nest) {
   const int is_axis = qn_parser_is_word(p, name, "axis");
   int64_t value;
   qn_parser_take(p);
+  if (!is_axis && qn_callee_scans(&nest->call)) return scan_keyword(p, name, axes);
   if (!is_axis && !qn_parser_is_word(p, name, "keepdims"))
     return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", QN_PARSER_SHOWN(p, name));
   if (!is_axis) {
@@ -190,14 +204,14 @@ static int is_keyword(qn_parser *p) {
 static parse_state end_keywords(qn_parser *p) {
   qn_nest *nest = innermost(p);
   do {
-    if (!is_keyword(p)) return QN_PARSER_WRONG(p, qn_parser_peek(p, 0)->at, "an argument after axis or keepdims");
+    if (!is_keyword(p)) return QN_PARSER_WRONG(p, qn_parser_peek(p, 0)->at, qn_callee_scans(&nest->call) ? "an argument after a keyword" : "an argument after axis or keepdims");
     if (!keyword(p, nest)) return FAILED;
   } while (qn_parser_accept(p, QN_SIGN_COMMA));
   return qn_parser_expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
 /* Whether a keyword comes next in a call that takes keywords. */
-static int takes_keyword(qn_parser *p) { return qn_callee_reduces(&innermost(p)->call) && is_keyword(p); }
+static int takes_keyword(qn_parser *p) { return qn_callee_has_axes(&innermost(p)->call) && is_keyword(p); }
 
 /* `token` is the name; its '(' comes next. */
 static parse_state begin_call(qn_parser *p, qn_token *token) {
@@ -206,7 +220,7 @@ static parse_state begin_call(qn_parser *p, qn_token *token) {
   if (p->status) return FAILED;
   if (call.kind == QN_CODE_OP) token->variable = 1 + qn_parser_note_op(p, call.v.op);
   if (!begin_nest(p, QN_IN_CALL, token)) return FAILED;
-  if (qn_callee_reduces(&call)) {
+  if (qn_callee_has_axes(&call)) {
     call.axes = (uint16_t)p->parsed.n_axes;
     p->parsed.axes[p->parsed.n_axes++] = (qn_axes){.is_all = 1};
   }

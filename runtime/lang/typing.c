@@ -10,6 +10,8 @@
 
 #include "core/base/float_env.h"
 #include "core/op/params.h"
+#include "core/row/scan_op.h"
+#include "lang/callee.h"
 #include "lang/derive.h"
 #include "lang/typing_literals.h"
 #include "lang/weak.h"
@@ -135,6 +137,18 @@ static int type_row(qn_typing *t, const qn_row_op *row, uint8_t dtype, const qn_
   return 1;
 }
 
+/* A call of an op that scans, for an input of the promoted dtype. */
+static int type_scan(qn_typing *t, uint8_t dtype, const qn_typing_operand *x, qn_typing_operand *made) {
+  const qn_scan_op *scans = t->at->v.op->builtin->of_kind;
+  const qn_axes *axes = &t->expression->axes[t->at->axes];
+  const uint8_t type = scans->scans[dtype].dtype, result = scans->results[dtype];
+  const int32_t arg = qn_typing_converted(t, qn_typing_promoted(t, x, dtype), type);
+  if (arg < 0) return 0;
+  const qn_value scan = {.kind = QN_VALUE_SCAN, .type = type, .kernel_dtype = dtype, .index = first_axes(t), .op = t->at->v.op, .n_args = 1,
+                         .bits = (axes->reverse ? QN_SCAN_REVERSE : 0) | (axes->exclusive ? QN_SCAN_EXCLUSIVE : 0)};
+  return qn_typing_gives(qn_typing_converted(t, qn_typing_add(t, scan, &arg), qn_typing_compute_of(result)), result, made);
+}
+
 static int type_op(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *made) {
   const quern_op *op = t->at->v.op;
   const qn_builtin *builtin = op->builtin;
@@ -148,6 +162,7 @@ static int type_op(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *
   if (!(builtin->dtypes >> dtype & 1))
     return QN_TYPING_FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, qn_typing_dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
+  if (qn_callee_scans(t->at)) return type_scan(t, dtype, x, made);
   const qn_row_op *row = qn_row_op_of(builtin);
   if (row) return type_row(t, row, dtype, x, made);
   const uint8_t type = qn_typing_compute_of(dtype);
@@ -214,6 +229,8 @@ static int type_grad(qn_typing *t, const qn_typing_operand *x, qn_typing_operand
     case QN_DERIVED: value = qn_typing_converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = qn_typing_constant(t, type, 0); break;
     case QN_DERIVED_NOT: return QN_TYPING_FAIL(t, "%.64s has no derivative", name);
+    case QN_DERIVED_NOT_HERE:
+      return QN_TYPING_FAIL(t, "%.64s has no derivative in an expression; call %.64s_backward by itself", name, name);
     case QN_DERIVED_NOT_BY: return QN_TYPING_FAIL(t, "an op has no derivative by its argument %.64s", name);
     case QN_DERIVED_NOT_TWICE: return QN_TYPING_FAIL(t, "%.64s has no derivative" NO_SECOND, name);
     default: qn_typing_no_room(t);

@@ -9,7 +9,7 @@
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 #include "core/op/params.h"
-#include "core/row/row_program.h"
+#include "lang/callee.h"
 #include "lang/weak.h"
 
 #define MOST_ARGS 3 /* of a primitive */
@@ -199,7 +199,7 @@ int qn_typing_literal_op(qn_typing *t, const qn_typing_operand *x, qn_typing_ope
   const int32_t n = t->at->n_args;
   uint64_t bits;
   int holds;
-  if (info->n_in == 0 || qn_row_op_of(builtin) || qn_kind_of(t->at->v.op)->call) return 0;
+  if (info->n_in == 0 || qn_callee_has_axes(t->at) || qn_kind_of(t->at->v.op)->call) return 0;
   for (int32_t k = 0; k < n; k++) {
     const int takes_condition = k < info->n_in && builtin->bool_in >> k & 1;
     if (x[k].kind != QN_NUMBER && !(takes_condition && is_condition(t, &x[k], &holds))) return 0;

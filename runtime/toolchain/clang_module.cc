@@ -426,6 +426,13 @@ Library libraries[64];
 size_t n_libraries;
 bool are_libraries_known;
 
+// Whether LLVM is linked into this module itself, not into libraries of its own.
+bool is_llvm_inside() {
+  Dl_info ours, llvms;
+  return dladdr(reinterpret_cast<void *>(is_llvm_inside), &ours) &&
+         dladdr(reinterpret_cast<void *>(llvm::remove_fatal_error_handler), &llvms) && ours.dli_fbase == llvms.dli_fbase;
+}
+
 bool is_of_llvm(void *handle) {
   Dl_info info;
   for (size_t i = 0; i < n_libraries; i++) {
@@ -433,7 +440,8 @@ bool is_of_llvm(void *handle) {
   }
   if (are_libraries_known || n_libraries == 64 || !handle || !dladdr(handle, &info) || !info.dli_fname) return false;
   const char *slash = std::strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
-  const bool is_llvm = !std::strncmp(name, "libLLVM", 7) || !std::strncmp(name, "libclang", 8);
+  const bool is_llvm = !std::strncmp(name, "libLLVM", 7) || !std::strncmp(name, "libclang", 8) ||
+                       (!std::strncmp(name, "quern-clang", 11) && is_llvm_inside());
   libraries[n_libraries++] = {handle, is_llvm};
   return is_llvm;
 }
@@ -520,8 +528,9 @@ int enter(const quern_clang_host *host) {
   const int is_in = replace(nullptr, host);
   if (!is_started) start();
   is_started = true;
-  if (!host->is_shared && !has_handlers) set_handlers();
-  has_handlers |= !host->is_shared;
+  const bool is_shared = host->is_shared && !is_llvm_inside();
+  if (!is_shared && !has_handlers) set_handlers();
+  has_handlers |= !is_shared;
   pthread_mutex_unlock(&listing);
   return is_in;
 }
@@ -565,7 +574,8 @@ extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destru
   using Function = int(void (*)(void *), void *, void *);
   static Function *next;
   if (!next) next = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, "__cxa_atexit"));
-  if (is_of_llvm(library)) return 0;
+  const bool is_ours = reinterpret_cast<void *>(destructor) == reinterpret_cast<void *>(at_exit);
+  if (!is_ours && is_of_llvm(library)) return 0;
   return next ? next(destructor, object, library) : -1;
 }
 

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from an installed prefix that was moved
-# elsewhere, without the source tree. What it writes is what the source tree's generator writes.
+# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from
+# an installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes.
+# No run path of what is built or installed has an entry that is empty or relative: libraries of the working directory would be
+# loaded.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -17,6 +19,21 @@ unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
 
 try 'cmake --install with --prefix' cmake --install "$build" --prefix "$work/installed"
 mv installed moved
+# run_paths FOLDER: those of all programs and libraries below it, a line each: path, file. (Others' are in python-peers.)
+run_paths() {
+  find "$1" \( -name python-peers -o -name CMakeFiles \) -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print | while read -r file; do
+    readelf -d "$file" 2>/dev/null | sed -n "s|.*R\(UN\)\{0,1\}PATH).*\[\(.*\)\]|\2 $file|p"
+  done
+}
+is_open() { grep -E '^:|::|:( |$)|^ |(^|:)[^/$:]'; } # an empty entry, or one that is neither absolute nor of $ORIGIN
+echo '/a::/b f' | is_open >said && echo '$ORIGIN/../:: f' | is_open >said && echo 'lib:/a f' | is_open >said && ! echo '$ORIGIN:/a f' | is_open >said
+ok $? 'a run path that loads from the working directory is seen'
+for place in "$build" moved; do
+  run_paths "$place" >paths
+  ! is_open <paths >said
+  ok $? "none is in what is $([ $place = moved ] && echo installed || echo built): $(wc -l <paths) run paths"
+done
+grep -q '/bin/quern$' paths && grep -q '/quern-gen.so$' paths; ok $? '  the program is among them, and the generator'
 generator=moved/share/quern
 [ -e "$generator/build.lua" ]; ok $? 'the generator is there'
 ! grep -rlF "$source" "$generator" >said; ok $? '  without a path of the source tree'

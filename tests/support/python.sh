@@ -4,12 +4,14 @@
 # python.sh: one test in Python, on the package of a build.
 #   sh tests/support/python.sh BUILD FILE
 # QUERN_TEST_PYTHON: the interpreter. Else Debian's python3, which has Debian's NumPy, or the first in PATH.
+# QUERN_TEST_PACKAGE: the folder of a package for that interpreter on the build's library. Else the build's package.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 QUERN_SOURCE_DIR=$(cd "$here/../.." && pwd)
 QUERN_BUILD_DIR=$(cd "$1" && pwd)
 QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
-PYTHONPATH=$QUERN_BUILD_DIR/python:$here # the package, and tap.py
+package=${QUERN_TEST_PACKAGE:-$QUERN_BUILD_DIR/python}
+PYTHONPATH=$package:$here # tap.py
 PYTHONDONTWRITEBYTECODE=1
 export QUERN_SOURCE_DIR QUERN_BUILD_DIR QUERN_MODULE_DIR PYTHONPATH PYTHONDONTWRITEBYTECODE
 skip() {
@@ -17,7 +19,7 @@ skip() {
   exit 0
 }
 
-[ -e "$QUERN_BUILD_DIR/python/quern/_quern.abi3.so" ] || skip 'this build has no Python package'
+ls "$package"/quern/_quern.*.so >/dev/null 2>&1 || skip 'this build has no Python package'
 if [ -n "${QUERN_TEST_PYTHON-}" ]; then
   python=$QUERN_TEST_PYTHON
 elif [ -x /usr/bin/python3 ]; then

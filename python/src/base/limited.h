@@ -2,12 +2,14 @@
  *
  * limited.h: Python.h under the stable ABI of CPython 3.9, with declarations of functions that every CPython since 3.9 exports,
  * but that joined the limited API later: the buffer protocol (3.11) and the calling conventions FASTCALL (3.10) and vectorcall
- * (3.12). Their binary forms have not changed since 3.9. */
+ * (3.12). Their binary forms have not changed since 3.9. Free-threaded CPythons have no stable ABI: there it is all of Python.h,
+ * for the version that it is compiled for. */
 #ifndef QUERN_PYTHON_LIMITED_H
 #define QUERN_PYTHON_LIMITED_H
 
 #define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
+#include <pyconfig.h> /* Py_GIL_DISABLED */
+#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
 #define Py_LIMITED_API 0x03090000
 #endif
 #include <Python.h>
@@ -59,7 +61,7 @@ PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *view);
 #define METH_FASTCALL 0x0080
 #endif
 
-#if Py_LIMITED_API + 0 < 0x030c0000
+#if defined(Py_LIMITED_API) && Py_LIMITED_API + 0 < 0x030c0000
 typedef PyObject *(*vectorcallfunc)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 #define PY_VECTORCALL_ARGUMENTS_OFFSET ((size_t)1 << (8 * sizeof(size_t) - 1))
