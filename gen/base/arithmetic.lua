@@ -3,6 +3,7 @@
 -- Arithmetic of dtypes on Lua's numbers: one rounding per operation, integers modulo 2^bits, conversions that saturate. The
 -- numbers of a float dtype are f64 here; its row says its exponent and significand bits. Knows dtypes as rows, no ops and no C.
 
+local exact = require "gen.base.exact"
 local number = require "gen.base.number"
 
 local M = {}
@@ -25,7 +26,7 @@ function M.floor(x) return (x ~= x or math.abs(x) >= 0x1p52) and x or sign_kept(
 function M.ceil(x) return (x ~= x or math.abs(x) >= 0x1p52) and x or sign_kept(x, math.ceil(x)) end
 function M.trunc(x) return is_negative(x) and M.ceil(x) or M.floor(x) end
 
-function M.sqrt(x) return x < 0 and 0 / 0 or x == 0 and x or x ^ 0.5 end
+M.sqrt = exact.sqrt
 
 function M.remainder(x, y)
   if x ~= x or y ~= y or math.abs(x) == math.huge or y == 0 then return 0 / 0 end
@@ -50,45 +51,10 @@ function M.smaller(x, y)
   return x < y and x or y
 end
 
--- Knuth's sum: s + e is x + y exactly.
-local function two_sum(x, y)
-  local s = x + y
-  local v = s - x
-  return s, (x - (s - v)) + (y - v)
-end
-
--- Dekker's product: p + e is x * y exactly, away from overflow and underflow.
-local function two_product(x, y)
-  local function split(a)
-    local t = 0x1p27 * a + a
-    local high = t - (t - a)
-    return high, a - high
-  end
-  local p = x * y
-  local a, b = split(x)
-  local c, d = split(y)
-  return p, ((a * c - p) + a * d + b * c) + b * d
-end
-
--- x * y + z, to be rounded to t. Of f64 it may miss its one rounding by the last bit.
+-- x * y + z, to be rounded to t; rounded once.
 function M.fma(x, y, z, t)
-  if 2 * t.digits < 53 then
-    -- the product is exact in f64; the sum is rounded to odd, so that its rounding to t is the only one
-    local s, e = two_sum(x * y, z)
-    if e == e and e ~= 0 then
-      local bits = number.f64_bits(s)
-      if bits & 1 == 0 then
-        bits = ((e > 0) == (s > 0)) and bits + 1 or bits - 1
-        s = number.f64_value(bits)
-      end
-    end
-    return s
-  end
-  local p, e = two_product(x, y)
-  if e ~= e then return x * y + z end
-  local s, lost = two_sum(p, z)
-  local rest = lost + e
-  return rest == 0 and s or s + rest -- -0 + 0 would lose the sign
+  if 2 * t.digits < 53 then return exact.odd_sum(x * y, z) end -- the product is exact in f64
+  return exact.fma(x, y, z)
 end
 
 ---------------------------------------------------------------------------------------------------- integers

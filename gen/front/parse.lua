@@ -3,21 +3,24 @@
 -- The grammar of the expression language: text -> syntax tree. Knows no types and no ops.
 --
 --   body       := { statement } [ "return" expression ";" | expression [ ";" ] ]
---   statement  := type name "=" expression ";" | name "=" expression ";" | "param" name ";"
---               | "rare" "(" expression ")" "{" { [ type ] name "=" expression ";" } "}"
+--   statement  := type name "=" expression ";" | "auto" name "=" expression ";" | name "=" expression ";" | "param" name ";"
+--               | "rare" "(" expression ")" "{" { [ type | "auto" ] name "=" expression ";" } "}"
 --   expression := C's, from "?:" down to unary operators, casts, calls, names and numbers
 --
--- A host's expression has no rare and no T, and may begin with a name of its own: name ":". In it a call of an op that reduces takes
+-- In a host's expression "and" and "or" are && and ||, "not" binds between these and comparisons, "//" binds as "*", and "**" as in
+-- Python. A host's expression has no rare and no T, and may begin with a name of its own: name ":". In it a call of an op that reduces takes
 -- keywords behind its arguments: "axis" "=" (axis | "(" [ axis { "," axis } [ "," ] ] ")"), "keepdims" "=" ("0" | "1"); an axis is a
 -- whole number with or without "-".
 --
 -- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message, [kind] } and caught in
 -- expr.lua and host.lua; kind is "limit" where a text is too much, not wrong.
 
+local hint = require "gen.front.hint"
+local tokens_of = require "gen.front.tokens"
+
 local M = {}
 
-M.MAX_BYTES = 64 << 10
-M.MAX_NAME = 64 -- of each part of a name with dots
+M.MAX_BYTES, M.MAX_NAME = tokens_of.MAX_BYTES, tokens_of.MAX_NAME
 M.MAX_DEPTH = 200
 M.MAX_CHAIN = 2000
 M.MAX_AXES = 32
@@ -27,8 +30,9 @@ M.MAX_SHOWN = 40 -- letters of a word in a message
 local LEVELS = {
   { ["||"] = true }, { ["&&"] = true }, { ["|"] = true }, { ["^"] = true }, { ["&"] = true },
   { ["=="] = true, ["!="] = true }, { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true },
-  { ["<<"] = true, [">>"] = true }, { ["+"] = true, ["-"] = true }, { ["*"] = true, ["/"] = true, ["%"] = true },
+  { ["<<"] = true, [">>"] = true }, { ["+"] = true, ["-"] = true }, { ["*"] = true, ["/"] = true, ["%"] = true, ["//"] = true },
 }
+local LEVEL_NOT = 3 -- of the operands of "and"
 local COMPARISON = { ["<"] = true, ["<="] = true, [">"] = true, [">="] = true, ["=="] = true, ["!="] = true }
 
 -- Words with a meaning of their own in a host's expression: no names of variables.
@@ -36,72 +40,6 @@ M.WORDS = { ["return"] = true, param = true, rare = true, lookup = true, T = tru
 
 local function fail(at, ...) error({ at = at, message = string.format(...) }, 0) end
 local function exceed(at, ...) error({ at = at, message = string.format(...), kind = "limit" }, 0) end
-
--- Tokens: { kind = "name" | "number" | "op" | "end", text, at }. An op's name may have its namespace before it and an output
--- behind it, and dots between.
-local function scan(text, max_bytes)
-  if #text > max_bytes then exceed(1, "longer than %d bytes", max_bytes) end
-  local tokens, at = {}, 1
-  while true do
-    at = text:find("[^ \t\n\r]", at)
-    if not at then break end
-    local two, c = text:sub(at, at + 1), text:sub(at, at)
-    if two == "//" then
-      at = text:find("\n", at, true) or #text + 1
-    elseif two == "/*" then
-      local _, stop = text:find("*/", at + 2, true)
-      if not stop then fail(at, "unfinished comment") end
-      at = stop + 1
-    else
-      local kind, word
-      if c:find "[A-Za-z_]" then
-        kind, word = "name", text:match("^[A-Za-z_][A-Za-z0-9_]*", at)
-        local longest = #word
-        for _ = 1, 2 do
-          local after = text:match("^%.[A-Za-z_][A-Za-z0-9_]*", at + #word) or ""
-          word, longest = word .. after, math.max(longest, #after - 1)
-        end
-        if longest > M.MAX_NAME then fail(at, "a name may have %d letters", M.MAX_NAME) end
-      elseif c:find "[0-9]" or text:find("^%.[0-9]", at) then
-        kind = "number"
-        word = text:match("^0[xX][%x%.]*[pP][+-]?%d+", at) or text:match("^0[xX][%x%.]+", at)
-          or text:match("^[%d%.]+[eE][+-]?%d+", at) or text:match("^[%d%.]+", at)
-        local after = text:match("^[%w_.]+", at + #word)
-        if after then fail(at + #word, "'%s' after a number: literals have no suffix", after:sub(1, 20)) end
-      else
-        kind = "op"
-        word = text:match("^<<=?", at) or text:match("^>>=?", at) or text:match("^[<>=!]=", at) or text:match("^&&", at)
-          or text:match("^||", at) or text:match("^[-+*/%%&|^<>=!~?:;,(){}]", at)
-        if not word then
-          local shown = c:find "[%c\127-\255]" and string.format("the byte 0x%02x", c:byte()) or "'" .. c .. "'"
-          fail(at, "%s does not belong to the expression language", shown)
-        end
-      end
-      tokens[#tokens + 1] = { kind = kind, text = word, at = at }
-      at = at + #word
-    end
-  end
-  tokens[#tokens + 1] = { kind = "end", text = "the end", at = #text + 1 }
-  return tokens
-end
-
--- A number's value: an integer (64 bits, two's complement for hex) or a float.
-local function number_value(token)
-  local text = token.text
-  if text:find "^0%d" and not text:find "[%.eE]" then
-    fail(token.at, "'%s': octal numbers are not meant here; drop the leading 0", text)
-  end
-  local value = tonumber(text)
-  if not value then fail(token.at, "'%s' is no number", text) end
-  if math.type(value) == "float" and not text:find "[%.eEpP]" then
-    fail(token.at, "'%s' does not fit 64 bits with a sign: write it in hex, or as a float", text)
-  end
-  if text:find "^0[xX]" and math.type(value) == "integer" and #text:gsub("^0[xX]0*", "") > 16 then
-    fail(token.at, "'%s' does not fit 64 bits", text)
-  end
-  if value == math.huge then fail(token.at, "'%s' is too large: write INFINITY", text) end
-  return value
-end
 
 local Parser = {}
 Parser.__index = Parser
@@ -114,6 +52,9 @@ function Parser:take()
   return token
 end
 
+-- A token in a message.
+local function shown(token) return token.kind == "end" and "the end" or "'" .. (token.written or token.text) .. "'" end
+
 function Parser:accept(text)
   local token = self:peek()
   if token.kind == "op" and token.text == text then return self:take() end
@@ -122,8 +63,7 @@ end
 function Parser:expect(text, where)
   local token = self:accept(text)
   if not token then
-    fail(self:peek().at, "expected '%s' %s, found %s", text, where,
-         self:peek().kind == "end" and "the end" or "'" .. self:peek().text .. "'")
+    fail(self:peek().at, "expected '%s' %s, found %s", text, where, shown(self:peek()))
   end
   return token
 end
@@ -138,8 +78,7 @@ function Parser:deeper(at, read, ...)
   return node
 end
 
--- T is the type that a body is instantiated for.
-function Parser:is_type(name) return name == "T" or (self.types[name] ~= nil and self.types[name].kind ~= "bits") end
+function Parser:is_type(name) return tokens_of.is_type(self.types, name) end
 
 function Parser:is_cast()
   local open, name, close = self:peek(), self:peek(1), self:peek(2)
@@ -158,7 +97,7 @@ function Parser:new_name()
   local token = self:take()
   local is_word = self.is_host and M.WORDS[token.text]
   if token.kind ~= "name" or self:is_type(token.text) or is_word or token.text:find(".", 1, true) then
-    fail(token.at, "expected a name, found %s", token.kind == "end" and "the end" or "'" .. token.text .. "'")
+    fail(token.at, "expected a name, found %s", shown(token))
   end
   return token
 end
@@ -176,7 +115,7 @@ function Parser:axis_number(most, what)
   local is_negative = self:accept "-"
   local token = self:take()
   local found = token.kind == "end" and "the end" or "'" .. token.text:sub(1, M.MAX_SHOWN) .. "'"
-  local value = token.kind == "number" and number_value(token)
+  local value = token.kind == "number" and tokens_of.number_value(token)
   if math.type(value) ~= "integer" or value < 0 or value > most then fail(token.at, "expected %s, found %s", what, found) end
   return is_negative and -value or value
 end
@@ -258,7 +197,7 @@ end
 
 function Parser:primary()
   local token = self:take()
-  if token.kind == "number" then return { kind = "number", at = token.at, value = number_value(token) } end
+  if token.kind == "number" then return { kind = "number", at = token.at, value = tokens_of.number_value(token) } end
   if token.kind == "name" then
     if self:is_type(token.text) then fail(token.at, "type '%s' where a value is expected", token.text) end
     if self.is_host and M.WORDS[token.text] and not (token.text == "lookup" and self:peek().text == "(") then
@@ -271,8 +210,10 @@ function Parser:primary()
     end
     local axes = self.reduces and self.reduces(token.text, token.at)
     if axes then self.axes[#self.axes + 1] = axes end
-    local call = { kind = "call", at = token.at, name = token.text, axes = axes,
+    local call = { kind = "call", at = token.at, name = token.text, axes = axes, height = 1,
                    args = self:deeper(token.at, self.arguments, token.text, axes) }
+    for _, arg in ipairs(call.args) do call.height = math.max(call.height, 1 + (arg.height or 0)) end
+    token.call = call
     if self.calls then self.calls[#self.calls + 1] = call end
     return call
   end
@@ -280,10 +221,77 @@ function Parser:primary()
     local inside = self:deeper(token.at, self.expression)
     self:expect(")", "to close '('")
     inside.parenthesised = true
+    inside.height = (inside.height or 0) + 1
     return inside
   end
-  fail(token.at, "expected a value, found %s", token.kind == "end" and "the end" or "'" .. token.text .. "'")
+  if token.text == "not" and token.kind == "op" then
+    fail(token.at, "'not' binds looser than what stands before it: write (not ...)")
+  end
+  if not self.is_host and token.text == "*" and self.tokens[self.next - 2] and self.tokens[self.next - 2].at == token.at - 1 then
+    fail(token.at - 1, "'**' is no operator here: write pow(x, y)")
+  end
+  fail(token.at, "expected a value, found %s", shown(token))
 end
+
+---------------------------------------------------------------------------------------------------- spellings of Python
+
+-- These are calls and signs of C in the canonical text. `opens` of a token lists what is written before it, the innermost first: "(", or
+-- an op's name and "("; `closes` counts the ")" behind it. `height` of a node: its levels of nesting in that text.
+
+local function height_of(node) return node.height or 0 end
+
+-- Puts parentheses, behind the name of a called op or (nil) plain ones, around the tokens from `first` to the last one taken.
+function Parser:enclose(name, first)
+  local open, close = self.tokens[first], self.tokens[self.next - 1]
+  open.opens = open.opens or {}
+  table.insert(open.opens, name or false)
+  close.closes = (close.closes or 0) + 1
+end
+
+function Parser:check_height(height, at)
+  if self.depth + height > M.MAX_DEPTH then exceed(at, "nested deeper than %d", M.MAX_DEPTH) end
+end
+
+-- Checks that an op may be called by a spelling.
+function Parser:check_lowered(name, token)
+  if self.reduces(name, token.at) then fail(token.at, "%s is no op of two operands here", name) end
+  token.lowered = ","
+end
+
+-- The call of an op by a spelling. first: the first token of `left`
+function Parser:lowered(name, token, left, right, first)
+  local height = 1 + math.max(height_of(left), height_of(right))
+  self:check_height(height, token.at)
+  local call = { kind = "call", at = token.at, name = name, args = { left, right }, height = height }
+  self.calls[#self.calls + 1] = call
+  self:enclose(name, first)
+  return call
+end
+
+-- "**" behind a value binds tighter than signs before it: -x ** 2 is -(x ** 2).
+function Parser:power()
+  local first = self.next
+  local left, token = self:primary(), self:peek()
+  if token.kind ~= "op" or token.text ~= "**" then return left end
+  self:take()
+  self:check_lowered("pow", token)
+  return self:lowered("pow", token, left, self:deeper(token.at, self.unary), first)
+end
+
+-- "not" binds looser than comparisons.
+function Parser:negation()
+  local token = self:take()
+  local first = self.next
+  local operand = self:deeper(token.at, self.binary, LEVEL_NOT)
+  local has_operators = operand.kind == "binary" and not operand.parenthesised
+  local height = height_of(operand) + 1 + (has_operators and 1 or 0)
+  self:check_height(height, token.at)
+  if has_operators then self:enclose(nil, first) end
+  token.lowered = "!"
+  return { kind = "unary", at = token.at, op = "!", height = height, operand }
+end
+
+---------------------------------------------------------------------------------------------------- operators
 
 function Parser:unary()
   local token = self:peek()
@@ -291,16 +299,20 @@ function Parser:unary()
     self:take()
     local name = self:type_name()
     self:take()
-    return { kind = "cast", at = token.at, type = name, self:deeper(token.at, self.unary) }
+    local operand = self:deeper(token.at, self.unary)
+    return { kind = "cast", at = token.at, type = name, height = 1 + height_of(operand), operand }
   elseif token.kind == "op" and token.text:find "^[-+!~]$" then
     self:take()
-    return { kind = "unary", at = token.at, op = token.text, self:deeper(token.at, self.unary) }
+    local operand = self:deeper(token.at, self.unary)
+    return { kind = "unary", at = token.at, op = token.text, height = 1 + height_of(operand), operand }
   end
-  return self:primary()
+  return self.is_host and self:power() or self:primary()
 end
 
 function Parser:binary(level)
   if level > #LEVELS then return self:unary() end
+  local first = self.next
+  if level == LEVEL_NOT and self.is_host and self:peek().kind == "op" and self:peek().text == "not" then return self:negation() end
   local left = self:binary(level + 1)
   local chain = 0
   while true do
@@ -310,6 +322,7 @@ function Parser:binary(level)
       fail(token.at, "'%%' is no operator: remainder(x, y) has the sign of y, fmod(x, y) that of x")
     end
     self:take()
+    if token.text == "//" then self:check_lowered("floor_divide", token) end
     if COMPARISON[token.text] and left.kind == "binary" and COMPARISON[left.op] and not left.parenthesised then
       fail(token.at, "chained comparison: write a < b && b < c")
     end
@@ -317,7 +330,11 @@ function Parser:binary(level)
     if COMPARISON[token.text] and right.kind == "binary" and COMPARISON[right.op] and not right.parenthesised then
       fail(right.at, "chained comparison: write a < b && b < c")
     end
-    left = { kind = "binary", at = token.at, op = token.text, left, right }
+    if token.text == "//" then
+      left = self:lowered("floor_divide", token, left, right, first)
+    else
+      left = { kind = "binary", at = token.at, op = token.text, height = math.max(height_of(left), height_of(right)), left, right }
+    end
     -- a long chain is a deep tree to the left
     chain = chain + 1
     if chain > M.MAX_CHAIN then exceed(token.at, "more than %d operators in one chain", M.MAX_CHAIN) end
@@ -331,17 +348,27 @@ function Parser:expression()
   if not question then return node end
   local yes = self:deeper(question.at, self.expression)
   self:expect(":", "in '? :'")
-  return { kind = "select", at = question.at, node, yes, self:deeper(question.at, self.expression) }
+  local no = self:deeper(question.at, self.expression)
+  local height = math.max(height_of(node), 1 + height_of(yes), 1 + height_of(no))
+  return { kind = "select", at = question.at, height = height, node, yes, no }
 end
 
--- [ type ] name "=" expression ";"
+-- Whether "auto" declares a name there.
+function Parser:is_auto()
+  local auto, name, sign = self:peek(), self:peek(1), self:peek(2)
+  return auto.kind == "name" and auto.text == "auto" and name.kind == "name" and sign.kind == "op" and sign.text == "="
+end
+
+-- [ type | "auto" ] name "=" expression ";"
 function Parser:assignment(last_may_end)
-  local type_name = self:is_type(self:peek().text) and self:type_name() or nil
+  local is_auto = self:is_auto()
+  if is_auto then self:take().is_keyword = true end
+  local type_name = not is_auto and self:is_type(self:peek().text) and self:type_name() or nil
   local name = self:new_name()
   self:expect("=", "after " .. name.text)
   local value = self:expression()
   if not (last_may_end and self:peek().kind == "end") then self:expect(";", "after the value of " .. name.text) end
-  return { kind = "assign", at = name.at, type = type_name, name = name.text, value = value }
+  return { kind = "assign", at = name.at, type = type_name, is_auto = is_auto, name = name.text, value = value }
 end
 
 function Parser:rare()
@@ -376,7 +403,7 @@ function Parser:statement(body)
     local name = self:new_name()
     if self:peek().kind ~= "end" then self:expect(";", "after param") end
     return { kind = "param", at = name.at, name = name.text }
-  elseif token.kind == "name" and (self:is_type(token.text) or (second.kind == "op" and second.text == "=")) then
+  elseif token.kind == "name" and (self:is_auto() or self:is_type(token.text) or (second.kind == "op" and second.text == "=")) then
     return self:assignment(true)
   end
   body.result = self:expression()
@@ -385,40 +412,56 @@ function Parser:statement(body)
   return nil
 end
 
+-- f(), with the hint at the place of an error that it throws. tokens: those read so far
+local function hinted(text, tokens, f)
+  local ok, result = pcall(f)
+  if ok then return result end
+  if type(result) == "table" and result.at then result.message = result.message .. hint.at(text, tokens, result.at) end
+  error(result, 0)
+end
+
 -- text -> { statements, [result = expression] }. types: by name, the types in casts and before names
 function M.parse(text, types)
-  local self = setmetatable({ tokens = scan(text, M.MAX_BYTES), next = 1, depth = 0, types = types }, Parser)
-  local body = { statements = {} }
-  repeat
-    local statement = self:statement(body)
-    body.statements[#body.statements + 1] = statement
-  until not statement
-  return body
+  local tokens = {}
+  return hinted(text, tokens, function()
+    tokens_of.scan(text, M.MAX_BYTES, tokens)
+    local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types }, Parser)
+    local body = { statements = {} }
+    repeat
+      local statement = self:statement(body)
+      body.statements[#body.statements + 1] = statement
+    until not statement
+    return body
+  end)
 end
 
 -- The same of a host's expression: { [name], statements, [result], tokens, first = index of the token after the name,
 -- calls, axes }. Each statement, and the body for its result, has `reads`: the names that are read in it, in order. A call that
 -- reduces has axes = { is_reduced, [has_axis], [keepdims], axis ... }, those of all calls are in body.axes, as they begin. reduces(name):
--- new axes with is_reduced, whether the op's results are; nil: the call does not reduce. Its second argument is the call's place
+-- new axes with is_reduced, whether the op's results are; nil: the call does not reduce. Its second argument is the call's place.
+-- Tokens say how they are written in the canonical text: `lowered`, `opens`, `closes`; `call`: that of which a token is the name.
 function M.parse_host(text, types, max_bytes, reduces)
-  local tokens = scan(text, max_bytes or M.MAX_BYTES)
-  local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {}, axes = {},
-                              reduces = reduces }, Parser)
-  local body = { statements = {}, tokens = tokens, calls = self.calls, axes = self.axes }
-  if tokens[1].kind == "name" and tokens[2].text == ":" and not tokens[1].text:find(".", 1, true) then
-    body.name = tokens[1].text
-    self.next = 3
-  end
-  body.first = self.next
-  while true do
-    self.reads = {}
-    local statement = self:statement(body)
-    if not statement then break end
-    statement.reads = self.reads
-    body.statements[#body.statements + 1] = statement
-  end
-  body.reads = self.reads
-  return body
+  local tokens = {}
+  return hinted(text, tokens, function()
+    tokens_of.scan(text, max_bytes or M.MAX_BYTES, tokens, types)
+    local self = setmetatable({ tokens = tokens, next = 1, depth = 0, types = types, is_host = true, calls = {}, axes = {},
+                                reduces = reduces or function() end }, Parser)
+    local body = { statements = {}, tokens = tokens, calls = self.calls, axes = self.axes }
+    if tokens[1].kind == "name" and tokens[2].text == ":" and not tokens[1].text:find(".", 1, true) then
+      body.name = tokens[1].text
+      self.next = 3
+    end
+    body.first = self.next
+    while true do
+      self.reads = {}
+      local statement = self:statement(body)
+      if not statement then break end
+      statement.reads = self.reads
+      body.statements[#body.statements + 1] = statement
+    end
+    body.reads = self.reads
+    return body
+  end)
 end
 
 return M

@@ -8,6 +8,8 @@ local source = require "gen.base.source"
 
 local M = {}
 
+local COMMENT = "C removes '//' and what is behind it in the line: write floor_divide(x, y), or a comment /* ... */"
+
 -- The position behind the comment that begins at `at`, or nil. A backslash continues a line's comment in the next line.
 local function skip_comment(text, at)
   local two = text:sub(at, at + 1)
@@ -135,10 +137,22 @@ local function closing_of(text, at)
   end
 end
 
+-- The position of a "//" from `at` to `stop` that would divide if C left it: behind a value; or nil.
+local function comment_in(text, at, stop)
+  local follows_value = false
+  while at < stop do
+    local behind, kind = next_token(text, at)
+    if follows_value and text:sub(at, at + 1) == "//" then return at end
+    local token = text:sub(at, behind - 1)
+    if kind ~= "comment" and token:find "%S" then follows_value = kind == "word" or token == ")" or token:find "^%.?%d" ~= nil end
+    at = behind
+  end
+end
+
 -- The uses of QUERN_KERNEL(name, text) in a C source -> list of { kernel, text, source, at }, and a list of errors. There are
 -- none in comments, in strings, and between #if 0 and its #else or #endif.
 function M.uses(name, text)
-  local src, list, errors, at, begins_line = source.new(name, text), {}, {}, 1, true
+  local src, list, errors, at, begins_line, whole = source.new(name, text), {}, {}, 1, true, text
   text = without_comments(text)
   local take_condition, is_left_out = new_conditions(text)
   while at <= #text do
@@ -154,11 +168,14 @@ function M.uses(name, text)
       local close = kernel and closing_of(text, body)
       if kernel and #kernel > parse.MAX_NAME then
         errors[#errors + 1] = source.message(src, at, string.format("a name may have %d letters", parse.MAX_NAME))
+      elseif close and comment_in(whole, body, close) then
+        errors[#errors + 1] = source.message(src, comment_in(whole, body, close), COMMENT)
       elseif close then
         list[#list + 1] = { kernel = kernel, text = (text:sub(body, close - 1):gsub("\\\r?\n", "  ")), source = src, at = body }
         stop = close
       else
-        errors[#errors + 1] = source.message(src, at, "expected QUERN_KERNEL(name, expression)")
+        local comment = comment_in(whole, at, whole:find("\n", at, true) or #whole)
+        errors[#errors + 1] = source.message(src, comment or at, comment and COMMENT or "expected QUERN_KERNEL(name, expression)")
       end
     end
     at = stop

@@ -81,6 +81,7 @@ end
 -- them
 function Scope:assigned_output(statement, outputs)
   local value, output = self:assigned(statement), outputs[statement.name]
+  if output and statement.is_auto then self:fail(statement, "%s is an output: write %s = ...", statement.name, statement.name) end
   if not output then return value end
   local wanted = output.type or not is_weak(value) and self.T
   if not wanted then return value end
@@ -98,7 +99,8 @@ function Scope:run_rare(statement, outputs)
   local changed = {}
   for _, assign in ipairs(statement.statements) do
     local value = Scope.assigned_output(inner, assign, outputs)
-    if assign.type then
+    local is_local = assign.type or assign.is_auto
+    if is_local then
       if inner.env[assign.name] then self:fail(assign, "'%s' is already defined", assign.name) end
     else
       local old = self.env[assign.name]
@@ -113,7 +115,7 @@ function Scope:run_rare(statement, outputs)
       label(value, assign.name .. "_rare")
       changed[#changed + 1] = { name = assign.name, value = value, old = old, at = assign.at }
     end
-    if assign.type then label(value, assign.name) end
+    if is_local then label(value, assign.name) end
     rawset(inner.env, assign.name, value)
   end
   local last = {}

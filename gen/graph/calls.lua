@@ -2,6 +2,7 @@
 --
 -- Calls: scope.lua's methods for primitives, tables, functions of dsl/math and ops. The bodies of the latter two are inlined.
 
+local foreign = require "gen.front.foreign"
 local number_of = require "gen.base.number"
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.op_types"
@@ -21,6 +22,8 @@ function Scope:primitive(name, values, node)
                  func.arguments == 1 and "" or "s", #values)
   end
   local takes = func.takes
+  local literal = self:literal_primitive(name, values, node)
+  if literal then return literal end
   if takes then
     local meet
     values, meet = self:unify_all(values, node, function(dtype)
@@ -127,7 +130,8 @@ function Scope:param(op, param, value, type_name, node)
   local t = self.state.types.by_name[type_name]
   if not is_weak(value) then
     local given = node_of(value)
-    local is_own = given.op == "param" or (self.state.axes and is_of_params(given)) -- of the calling op; a host may have computed it
+    -- of the calling op; a host may have computed it
+    local is_own = not self.keeps_dtypes and (given.op == "param" or (self.state.axes and is_of_params(given)))
     if is_own and value.type == type_name then return given end
     self:fail(node, "%s: %s is a parameter: a number%s, no operand", op.name, param.name, self.keeps_dtypes and " or a param" or "")
   end
@@ -165,6 +169,10 @@ function Scope:call_op(op, values, node, which)
   end
   local kind = kinds.of(op)
   if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end
+  if #op.outputs == 1 or which then
+    local literal = self:literal_op(op, values, which or 1, node)
+    if literal then return literal end
+  end
   local nodes, operands, where = {}, {}, {}
   for k, input in ipairs(op.inputs) do
     if input.type == "bool" then
@@ -311,8 +319,10 @@ function Scope:eval_call(node)
   if op then self:fail(node, "%s calls itself", node.name) end
   local known = {}
   for name, row in pairs(primitives.functions) do known[name] = self.trusted or not row.is_trusted or name == "lookup" or nil end
+  local word = foreign.words[node.name]
+  local sentence = word and word[1] or foreign.of_function(node.name, function(name) return model.op_of_name[name] or known[name] end)
   self:fail(node, "unknown function '%s'%s", source.shown(node.name),
-            source.suggest(node.name, model.op_of_name, known, model.func_of_name))
+            sentence and ": " .. sentence or source.suggest(node.name, model.op_of_name, known, model.func_of_name))
 end
 
 return Scope

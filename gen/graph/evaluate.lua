@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Evaluates a DAG on numbers, in Lua: for the examples of a spec, which are checked without a compiler. Types narrower than f64
--- are rounded after each operation; fma of f64 may be wrong in the last bit. Not used for computation at run time.
+-- Evaluates a DAG on numbers, in Lua: for the examples of a spec, which are checked without a compiler, and for calls of literals alone.
+-- Each operation is rounded once, to its type: the bits are those of kernels.
 
 local arithmetic = require "gen.base.arithmetic"
 local number = require "gen.base.number"

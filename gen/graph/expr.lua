@@ -17,6 +17,7 @@ local weak_of = require "gen.graph.weak"
 require "gen.graph.operators"
 require "gen.graph.calls"
 require "gen.graph.bodies"
+require "gen.graph.literals"
 
 local M = {}
 
@@ -173,6 +174,8 @@ function M.op_dag(model, op, K, exact)
            index = state.index, first_output = op.outputs[1].name,
            combine_of = kind.has_stages and function(by, A) return M.combine(model, by, A) end }
 end
+
+function Scope:op_dag(op, K) return M.op_dag(self.state.model, op, K) end
 
 -- What is wrong with the combine of an op without a body for a dtype that it takes: a message and its kind, or nil.
 function M.combine_trouble(model, op, K)

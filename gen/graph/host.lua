@@ -5,6 +5,8 @@
 -- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
+local foreign = require "gen.front.foreign"
+local hint = require "gen.front.hint"
 local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
@@ -21,18 +23,47 @@ M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
 M.SCANS = "it scans: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 M.REDUCES = "it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
--- A canonical text is longer than its source: it has other blanks and names.
-M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
+-- A canonical text is longer than its source: it has other blanks and names, and floor_divide for "//".
+M.MAX_CANONICAL_BYTES = 16 * parse.MAX_BYTES
 
 local function fail(kind, at, ...) error({ kind = kind, at = at, message = string.format(...) }, 0) end
 
+-- The same for the text of a body, with a hint.
+local function fail_in(body, kind, at, ...)
+  error({ kind = kind, at = at, message = string.format(...) .. hint.at(body.text, body.tokens, at) }, 0)
+end
+
 ---------------------------------------------------------------------------------------------------- names
+
+-- Constants in lower case, unless the text declares or assigns the name -> the constant.
+local OWN_CONSTANTS = { pi = "PI", inf = "INFINITY", nan = "NAN" }
+
+-- Those of them that are constants in this text: name -> constant.
+local function own_constants(tokens)
+  local found = {}
+  for name, constant in pairs(OWN_CONSTANTS) do found[name] = constant end
+  for k, token in ipairs(tokens) do
+    local before, behind = tokens[k - 1], tokens[k + 1]
+    local is_assigned = behind and behind.kind == "op" and behind.text == "="
+    if token.kind == "name" and (is_assigned or (before and before.kind == "name" and before.text == "param")) then found[token.text] = nil end
+  end
+  return found
+end
+
+-- Refuses a name with dots.
+local function refuse_dots(body, name, at)
+  local base = foreign.behind_module(name)
+  local constant = base and (base == "e" and "E" or (expr.CONSTANTS[base] or OWN_CONSTANTS[base]) and base)
+  fail_in(body, "syntax", at, "unknown name '%s': %s", name:sub(1, parse.MAX_SHOWN),
+          constant and "write " .. constant or "only a function may have a namespace")
+end
 
 -- The variables of a parsed expression: { inputs, outputs, params = lists of names, canonical = name -> its canonical
 -- one }. Throws { at, message, kind }.
 local function names_of(body)
   local names = { inputs = {}, outputs = {}, params = {}, canonical = {} }
-  local kind_of, n_values = {}, 0
+  local kind_of, n_values, own = {}, 0, own_constants(body.tokens)
+  for name, constant in pairs(own) do names.canonical[name] = constant end
   local function check_operands(at)
     if #names.inputs + #names.outputs > M.MAX_OPERANDS then
       fail("limit", at, "more than %d inputs and outputs", M.MAX_OPERANDS)
@@ -41,8 +72,10 @@ local function names_of(body)
   local function read(list)
     for _, node in ipairs(list) do
       local name = node.name
-      if name:find(".", 1, true) then fail("syntax", node.at, "unknown name '%s'", name) end
-      if not kind_of[name] and not expr.CONSTANTS[name] then
+      if name:find(".", 1, true) then refuse_dots(body, name, node.at) end
+      if not kind_of[name] and not expr.CONSTANTS[name] and not own[name] then
+        local word = foreign.words[name]
+        if word and word.is_refused then fail_in(body, "syntax", node.at, "'%s' is no value", name:sub(1, parse.MAX_SHOWN)) end
         kind_of[name] = "an input"
         names.inputs[#names.inputs + 1] = name
         names.canonical[name] = "x" .. #names.inputs - 1
@@ -62,10 +95,11 @@ local function names_of(body)
       names.canonical[name] = "p" .. #names.params - 1
       if #names.params > M.MAX_PARAMS then fail("limit", at, "more than %d params", M.MAX_PARAMS) end
     else
-      kind_of[name] = statement.type and "a local" or "an output"
+      local is_local = statement.type or statement.is_auto
+      kind_of[name] = is_local and "a local" or "an output"
       names.canonical[name] = "v" .. n_values
       n_values = n_values + 1
-      if not statement.type then names.outputs[#names.outputs + 1] = name end
+      if not is_local then names.outputs[#names.outputs + 1] = name end
       check_operands(at)
     end
   end
@@ -112,6 +146,7 @@ end
 
 local function read(src, model, max_bytes)
   local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
+  body.text = src.text
   local names = names_of(body)
   names.name = body.name or "expression"
   return body, names
@@ -125,16 +160,25 @@ local function canonical_of(body, names)
   for k = body.first, last do
     local token = tokens[k]
     local is_variable = token.kind == "name" and tokens[k + 1].text ~= "(" and not token.is_keyword
-    words[#words + 1] = is_variable and names.canonical[token.text] or token.text
+    for j = #(token.opens or {}), 1, -1 do words[#words + 1] = token.opens[j] and token.opens[j] .. " (" or "(" end
+    words[#words + 1] = is_variable and names.canonical[token.text] or token.lowered or token.text
+    for _ = 1, token.closes or 0 do words[#words + 1] = ")" end
   end
   return table.concat(words, " ")
 end
 
+local C_SPELLING = { ["**"] = "pow(x, y)", ["//"] = "floor_divide(x, y)", ["and"] = "&&", ["or"] = "||", ["not"] = "!" }
+
 -- An expression without dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
--- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source
-function M.canonical(model, text)
+-- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source. is_c: it stands in C
+-- source: spellings of Python are refused
+function M.canonical(model, text, is_c)
   local result, message, kind = guarded(source_of(text), function(src)
     local body, names = read(src, model)
+    for _, token in ipairs(is_c and body.tokens or {}) do
+      local word = token.written or token.text
+      if token.kind == "op" and C_SPELLING[word] then fail("syntax", token.at, "'%s' is no operator of C: write %s", word, C_SPELLING[word]) end
+    end
     return { text = canonical_of(body, names), names = names }
   end)
   if not result then return nil, nil, message, kind end
@@ -146,14 +190,16 @@ end
 function M.ops_called(model, text)
   if type(text) == "string" and text:sub(1, #stage_text.MARK) == stage_text.MARK then return stage_text.ops_called(model, text) end
   local body = guarded(source_of(text), function(src) return (read(src, model, M.MAX_CANONICAL_BYTES)) end)
-  local calls, list, seen, has_grad = table.move(body and body.calls or {}, 1, body and #body.calls or 0, 1, {}), {}, {}, false
+  local list, seen, has_grad = {}, {}, false
   local function add(op)
     if op and not seen[op] then list[#list + 1], seen[op] = op, true end
   end
-  table.sort(calls, function(a, b) return a.at < b.at end)
-  for _, call in ipairs(calls) do
-    has_grad = has_grad or call.name == "grad"
-    add((expr.op_called(model, call.name)))
+  for _, token in ipairs(body and body.tokens or {}) do
+    for j = #(token.opens or {}), 1, -1 do add(token.opens[j] and (expr.op_called(model, token.opens[j]))) end
+    if token.call then
+      has_grad = has_grad or token.call.name == "grad"
+      add((expr.op_called(model, token.call.name)))
+    end
   end
   for k = 1, has_grad and #list or 0 do add(list[k].backward and model.op_of_name[list[k].backward]) end
   if has_grad and #body.axes > 0 then add(model.op_of_name.sum) end
@@ -179,13 +225,15 @@ local function check_calls(body, model, names)
         fail("syntax", call.at, "grad(expression, x): x must be an input")
       end
     elseif not expr.op_called(model, name) and not is_callable(name) then
-      if name == "lookup" then fail("syntax", call.at, "lookup is for the library's own math") end
+      if name == "lookup" then fail_in(body, "syntax", call.at, "lookup is for the library's own math") end
       if primitives.functions[name] then
-        fail("syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
+        fail_in(body, "syntax", call.at, "%s is for the library's own math; write %s", name, (name:gsub("^raw", "as")))
       end
       local known = {}
       for other in pairs(primitives.functions) do known[other] = is_callable(other) or nil end
-      fail("notfound", call.at, "unknown function '%s'%s", source.shown(name), source.suggest(name, model.op_of_name, known))
+      local sentence = foreign.of_function(name, function(other) return model.op_of_name[other] or known[other] end)
+      local more = sentence and ": " .. sentence or foreign.words[name] and "" or source.suggest(name, model.op_of_name, known)
+      fail_in(body, "notfound", call.at, "unknown function '%s'%s", source.shown(name), more)
     elseif call.axes and #call.args == 2 then
       local op = expr.op_called(model, name)
       if #op.inputs == 1 and model.op_of_name[op.name .. "imum"] then
@@ -320,6 +368,9 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
   state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
+  for name, constant in pairs(OWN_CONSTANTS) do
+    if names.canonical[name] == constant then env[name] = { weak = expr.CONSTANTS[constant] } end
+  end
   for k, name in ipairs(names.inputs) do
     local t = check_dtype(types, in_dtypes[k], "input " .. name)
     inputs[k] = state.dag:node("input", t.compute, {}, { index = k, name = names.canonical[name] })
@@ -343,7 +394,9 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
       n_params = n_params + 1
     else
       local value = scope:assigned(statement)
-      if not statement.type then
+      if statement.is_auto then
+        if value.tree then scope:settle(value, statement.value) end
+      elseif not statement.type then
         value = scope:settle(value, statement.value)
         give(value, statement.value)
       end

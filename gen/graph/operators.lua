@@ -44,6 +44,8 @@ function Scope:arithmetic(op, a, b, node)
 end
 
 function Scope:compare(op, a, b, node)
+  local literal = self:literal_compare(op, a, b)
+  if literal then return literal end
   if is_weak(a) and is_weak(b) then
     a, b = self:settle(a, node), self:settle(b, node)
   end
@@ -58,7 +60,11 @@ function Scope:bitwise(op, a, b, node)
   end
   a, b = self:unify(a, b, node)
   local kind = self:kind(a)
-  if kind == "float" then self:fail(node, "'%s' of floats: as_u32(x) or as_u64(x) gives the bits", op) end
+  if kind == "float" then
+    self:fail(node, "'%s' of floats: %sas_u32(x) or as_u64(x) gives the bits", op, op == "^" and "a power is pow(x, y); " or "")
+  end
+  local literal = self:literal_logic(primitives.of_operator[op].name, a, b)
+  if literal then return literal end
   return self:make(primitives.of_operator[op].name, dtype_of(a), { a, b })
 end
 
@@ -87,10 +93,17 @@ function Scope:shift_count(count, type_name)
   return dag:make("select", type_name, { is_outside, outside, self:cast(count, type_name) })
 end
 
+-- The opposite of a condition.
+function Scope:opposite(value)
+  local is_constant, holds = self:constant_condition(value)
+  if is_constant then return self:given_condition(not holds) end
+  return self:make("lnot", "bool", { value })
+end
+
 function Scope:eval_unary(node)
   local value = self:eval(node[1])
   if node.op == "!" then
-    return self.state.dag:make("lnot", "bool", { self:condition(value, node) })
+    return self:opposite(self:condition(value, node))
   elseif is_weak(value) then
     if node.op == "+" then return value end
     if node.op == "-" then return weak_of.negative(value) end
@@ -101,7 +114,8 @@ function Scope:eval_unary(node)
   local kind = self:kind(value)
   if node.op == "~" then
     if kind == "float" then self:fail(node, "'~' of a float: as_u32(x) or as_u64(x) gives the bits") end
-    return self:make(kind == "bool" and "lnot" or "not", value.type, { value })
+    if kind == "bool" then return self:opposite(value) end
+    return self:make("not", value.type, { value })
   end
   if kind == "bool" then self:fail(node, "'%s' of a bool: write !x, or cast: (i32)x", node.op) end
   return node.op == "-" and self:make("neg", dtype_of(value), { value }) or value
@@ -127,7 +141,8 @@ function Scope:eval_binary(node)
       value = self[METHOD_OF[row.takes]](self, op, value, right, step)
     else
       local a, b = self:condition(value, step), self:condition(right, step)
-      value = self.state.dag:make(op == "&&" and "and" or "or", "bool", { a, b })
+      local name = op == "&&" and "and" or "or"
+      value = self:literal_logic(name, a, b) or self.state.dag:make(name, "bool", { a, b })
     end
   end
   return value
@@ -135,6 +150,8 @@ end
 
 function Scope:select(condition, yes, no, node)
   condition = self:condition(condition, node)
+  local literal = self:literal_choice(condition, yes, no)
+  if literal then return literal end
   if is_weak(yes) and is_weak(no) then
     if is_float(yes) then no = weak_of.as_float(no) elseif is_float(no) then yes = weak_of.as_float(yes) end
     yes, no = self:settle(yes, node), self:settle(no, node)

@@ -101,6 +101,9 @@ end
 -- Notes a call that reduces, for derivatives: its result, and the nodes of its inputs and parameters. T: what it computes in
 function Scope:note_row_call(op, result, args, T)
   local calls = self.state.row_calls
+  for _, arg in ipairs(args) do
+    if arg == result then return end -- an op that returns its input is none
+  end
   if calls then calls[#calls + 1] = { op = op, result = result, args = args, T = T, axes = self.state.axes } end
 end
 

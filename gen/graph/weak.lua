@@ -14,9 +14,10 @@ function M.is_weak(value) return value.weak ~= nil or value.tree ~= nil end
 -- Whether it makes a float of an integer that it meets.
 function M.is_float(weak) return weak.is_float or math.type(weak.weak) == "float" end
 
--- An integer as a float; any other value unchanged.
+-- An integer as a float, a pattern by its unsigned value; any other value unchanged.
 function M.as_float(value)
-  return math.type(value.weak) == "integer" and { weak = value.weak + 0.0 } or value
+  if math.type(value.weak) ~= "integer" then return value end
+  return { weak = value.is_pattern and (value.weak >> 1 | value.weak & 1) * 2.0 or value.weak + 0.0 }
 end
 
 ---------------------------------------------------------------------------------------------------- numbers to constants

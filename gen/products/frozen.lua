@@ -108,7 +108,7 @@ end
 function M.of_scanned(model, found, dtypes, digests)
   local list, first_message = {}, nil
   local part = source.part(found.source, found.at, found.text)
-  local canonical, found_names, message = host.canonical(model, part)
+  local canonical, found_names, message = host.canonical(model, part, true)
   if not canonical then return nil, message end
   for _, dtype in ipairs(dtypes) do
     local ins = {}

@@ -12,6 +12,7 @@ local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local primitives = require "gen.graph.primitives"
 local kinds = require "gen.kinds.kinds"
+local foreign = require "gen.front.foreign"
 local order = require "gen.base.order"
 local number = require "gen.base.number"
 local c = require "gen.targets.c.text"
@@ -187,6 +188,28 @@ local function constant_text(value)
   return c.literal("f64", number.f64_bits(value))
 end
 
+-- The tables of gen/front/foreign.lua, as lang/foreign_names.h declares them.
+local function foreign_text()
+  local parts = {}
+  local function add(which, rows)
+    parts[#parts + 1] = string.format("const qn_foreign qn_foreign_%s[] = {", which)
+    local n = 0
+    for _, name in ipairs(order.keys(rows)) do
+      local row = rows[name]
+      local sentence, is_refused = row, false
+      if type(row) == "table" then sentence, is_refused = row[1], row.is_refused end
+      parts[#parts + 1] = string.format("  {%s, %s, %d},", c.string(name), c.string(sentence), is_refused and 1 or 0)
+      n = n + 1
+    end
+    parts[#parts + 1] = string.format("};\nconst int32_t qn_n_foreign_%s = %d;\n", which, n)
+  end
+  add("functions", foreign.functions)
+  add("words", foreign.words)
+  local modules = {}
+  for k, name in ipairs(foreign.modules) do modules[k] = c.string(name) .. ", " end
+  return table.concat(parts, "\n") .. "\nconst char *const qn_foreign_modules[] = {" .. table.concat(modules) .. "NULL};\n"
+end
+
 -- The functions that an expression of a host may call: all but those of the library's own math.
 local function function_rows()
   local rows = {}
@@ -266,6 +289,8 @@ function M.table(list, banner)
 
 #include <string.h>
 
+#include "lang/foreign_names.h"
+
 ]] .. tables.KERNEL_MACROS .. "\n" .. table.concat(order.sort(names), "\n") .. "\n\n"
     .. table.concat(arrays, "\n") .. [[
 
@@ -316,7 +341,8 @@ const qn_named_constant qn_named_constants[] = {
 
 };
 const int32_t qn_n_named_constants = %d;
-]], #constants)
+
+]], #constants) .. foreign_text()
 end
 
 -- kernel_headers.c: the kernel headers' texts, for the compilers of run time. headers: list of { name, text }

@@ -394,13 +394,13 @@ typedef struct quern_op_def {
 QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def);
 
 /* ---- Run time: expressions and specs (the library only; a generated tree ends above) -----------------------------
- * An expression is text, `y = gelu(x * w + b); z = y > 0`, in C's spelling and precedence: arithmetic, comparisons, logic,
- * bit operations, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives (quot, rem, as_u32, ...).
- * Names that are not assigned are its inputs, in the order in which they first appear. Assigned names are its outputs, in
- * order; `f32 t = ...;` is a local. `param a;` declares a scalar argument of each call; like a number it is weak: it takes the
- * dtype of the other operand. A last expression without a name is the output `out`. Arguments of an op after its inputs are
- * its parameters: clip(x, 0, 6). An op of several outputs is called by one of them: frexp.mantissa(x). `NAME :` before the
- * expression names the kernel.
+ * An expression is text, `y = gelu(x * w + b); z = y > 0`, in C's spelling and precedence, and x ** y, x // y, and, or, not in
+ * Python's (docs/expressions.md): arithmetic, logic, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives
+ * (quot, rem, as_u32). Names that are not assigned are its inputs, as they first appear; assigned names are its outputs, in
+ * order; `f32 t = ...;` and `auto t = ...;` are locals. `param a;` declares a scalar argument of each call; it is weak as numbers,
+ * and what is made of numbers alone, are: it takes the other operand's dtype. A last expression without a name is the output
+ * `out`. Arguments of an op after its inputs are its parameters: clip(x, 0, 6). An op of several outputs is called by one of
+ * them: frexp.mantissa(x). `NAME :` before the expression names the kernel. '#' begins a comment.
  * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype, without a sum over broadcast
  * elements.
  * A call of an op that reduces, or of one on rows such as softmax, has axes: `sum(x, axis=-1)`, `max(x, axis=(0, 2),

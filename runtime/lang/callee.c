@@ -9,21 +9,12 @@
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
 #include "core/row/row_program.h"
+#include "lang/foreign_names.h"
 
 #define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* namespace.name.output and a 0 */
 
 /* The token in a message. */
 #define SHOWN(source, token) (int)((token)->size > 40 ? 40 : (token)->size), (source)->text + (token)->at
-
-static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
-  qn_guess guess = qn_guess_begin(name);
-  qn_registry_guess(ctx, &guess);
-  for (int32_t k = 0; k < qn_n_functions; k++) qn_guess_offer(&guess, qn_functions[k].name);
-  if (!guess.nearest)
-    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
-  return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s', did you mean '%.64s'?",
-                        SHOWN(source, token), guess.nearest);
-}
 
 static const qn_function *find_function(const char *name) {
   for (int32_t low = 0, high = qn_n_functions; low < high;) {
@@ -36,6 +27,44 @@ static const qn_function *find_function(const char *name) {
       high = middle;
   }
   return NULL;
+}
+
+static int is_known(quern_ctx *ctx, const char *name) { return find_function(name) || qn_registry_find(ctx, name); }
+
+/* What is said of a name of another library: its sentence or, with *write, the name here; NULL: nothing. */
+static const char *foreign_sentence(quern_ctx *ctx, const char *name, char write[NAME_BYTES]) {
+  const size_t size = strlen(name), module = qn_foreign_module(name, size);
+  const char *base = name + module;
+  const qn_foreign *row = qn_foreign_function(base, size - module);
+  *write = 0;
+  if (row) return row->sentence;
+  if (!module && (base[size - 1] == 'f' || base[size - 1] == 'l') && size > 1) { /* math.h's for float and long double */
+    memcpy(write, base, size - 1);
+    write[size - 1] = 0;
+    if (is_known(ctx, write)) return "write ";
+    row = qn_foreign_function(write, size - 1);
+    *write = 0;
+    return row ? row->sentence : NULL;
+  }
+  if (!module || !is_known(ctx, base)) return NULL;
+  memcpy(write, base, size - module + 1);
+  return "write ";
+}
+
+static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
+  char write[NAME_BYTES];
+  if (token->kind == QN_TOKEN_NAME && qn_foreign_word(name, strlen(name))) /* the hint says what it is */
+    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
+  const char *sentence = foreign_sentence(ctx, name, write);
+  if (sentence)
+    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s': %s%.64s", SHOWN(source, token), sentence, write);
+  qn_guess guess = qn_guess_begin(name);
+  qn_registry_guess(ctx, &guess);
+  for (int32_t k = 0; k < qn_n_functions; k++) qn_guess_offer(&guess, qn_functions[k].name);
+  if (!guess.nearest)
+    return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
+  return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s', did you mean '%.64s'?",
+                        SHOWN(source, token), guess.nearest);
 }
 
 /* Whether an op scans, and has one result. */
@@ -80,10 +109,8 @@ static quern_status refuse_all_outputs(const qn_source *source, const qn_token *
                         words);
 }
 
-quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call) {
-  char name[NAME_BYTES];
-  memcpy(name, source->text + token->at, token->size);
-  name[token->size] = 0;
+/* name: is changed */
+static quern_status find_callee(quern_ctx *ctx, const qn_source *source, const qn_token *token, char *name, qn_instruction *call) {
   *call = (qn_instruction){.at = token->at};
   if (strcmp(name, "grad") == 0) {
     call->kind = QN_CODE_GRAD;
@@ -108,6 +135,19 @@ quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_to
   call->kind = QN_CODE_FUNCTION;
   call->v.function = find_function(name);
   return call->v.function ? QUERN_OK : refuse_unknown(ctx, source, token, name);
+}
+
+quern_status qn_callee_find_name(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *given, qn_instruction *call) {
+  char name[NAME_BYTES];
+  memcpy(name, given, strlen(given) + 1);
+  return find_callee(ctx, source, token, name, call);
+}
+
+quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call) {
+  char name[NAME_BYTES];
+  memcpy(name, source->text + token->at, token->size);
+  name[token->size] = 0;
+  return find_callee(ctx, source, token, name, call);
 }
 
 int qn_callee_reduces(const qn_instruction *call) { return call->kind == QN_CODE_OP && qn_row_op_of(call->v.op->builtin) != NULL; }

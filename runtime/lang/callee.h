@@ -10,6 +10,9 @@
  * name, SYNTAX, UNSUPPORTED. */
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
 
+/* The same of a name that the text does not have: `token` is the operator that calls it. */
+quern_status qn_callee_find_name(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name, qn_instruction *call);
+
 /* Whether a call is of an op that reduces or of a row; of one that scans; of either. */
 int qn_callee_reduces(const qn_instruction *call);
 int qn_callee_scans(const qn_instruction *call);

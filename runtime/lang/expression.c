@@ -8,38 +8,8 @@
 
 #include "core/row/row_program.h"
 #include "lang/callee.h"
+#include "lang/canonical.h"
 #include "lang/parse.h"
-
-/* ---- Canonical text ---- */
-
-static size_t put(char *out, size_t at, const char *text, size_t size) {
-  if (out) memcpy(out + at, text, size);
-  return at + size;
-}
-
-/* Writes the canonical text with a 0 to out (NULL: counts only). Returns its bytes without the 0. */
-static size_t write_canonical(const qn_parsed *p, char *out) {
-  size_t size = 0;
-  int32_t first = qn_syntax_begins_with_name(p->source.text, p->tokens) ? 2 : 0, end = p->n_tokens - 1;
-  if (qn_token_is_sign(&p->tokens[end - 1], QN_SIGN_SEMICOLON)) end--;
-  for (int32_t i = first; i < end; i++) {
-    const qn_token *token = &p->tokens[i];
-    if (i > first) size = put(out, size, " ", 1);
-    if (!token->renamed) {
-      size = put(out, size, p->source.text + token->at, token->size);
-      continue;
-    }
-    char name[12];
-    int at = sizeof name;
-    int32_t number = token->variable;
-    do name[--at] = (char)('0' + number % 10);
-    while (number /= 10);
-    name[--at] = (char)token->renamed;
-    size = put(out, size, name + at, sizeof name - (size_t)at);
-  }
-  if (out) out[size] = 0;
-  return size;
-}
 
 /* ---- The whole ---- */
 
@@ -113,7 +83,7 @@ static void find_reduced(const qn_parsed *p, row_flags *flags, qn_expression *e)
 
 /* Makes the expression, in one allocation. */
 static quern_status keep(const qn_parsed *p, qn_expression **expression) {
-  const size_t canonical = write_canonical(p, NULL), n_names = (size_t)(p->n_in + p->n_out + p->n_params);
+  const size_t canonical = qn_canonical_write(p, NULL), n_names = (size_t)(p->n_in + p->n_out + p->n_params);
   const size_t code_bytes = (size_t)p->n_code * sizeof p->code[0], ops_bytes = (size_t)p->n_ops * sizeof p->ops[0];
   const size_t out_bytes = (size_t)p->n_out * sizeof(int32_t), axes_bytes = (size_t)p->n_axes * sizeof(qn_axes);
   row_flags *flags = malloc(((size_t)p->stack + (size_t)p->n_variables) * sizeof *flags + 1);
@@ -146,7 +116,7 @@ static quern_status keep(const qn_parsed *p, qn_expression **expression) {
   e->out_names = keep_names(p, p->n_out, p->out, names + p->n_in, &text);
   e->param_names = keep_names(p, p->n_params, p->params, names + p->n_in + p->n_out, &text);
   e->canonical = text;
-  write_canonical(p, text);
+  qn_canonical_write(p, text);
   *expression = e;
   return QUERN_OK;
 }

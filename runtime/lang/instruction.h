@@ -20,8 +20,10 @@ typedef enum qn_code_kind {
   QN_CODE_OP,       /* n_args: inputs, then parameters; what: which of its outputs */
   QN_CODE_FUNCTION, /* n_args */
   QN_CODE_GRAD,     /* operands: an expression, and the input to differentiate by */
-  QN_CODE_ASSIGN    /* pops the value; index: the variable; what: its declared qn_dtype, or QN_DTYPE_NONE */
+  QN_CODE_ASSIGN    /* pops the value; index: the variable; what: its declared qn_dtype, QN_ASSIGN_AUTO, or QN_DTYPE_NONE: an output */
 } qn_code_kind;
+
+#define QN_ASSIGN_AUTO 0xfe /* a local of the dtype that the value has */
 
 /* The axes of a call that reduces or scans, as it is written. */
 #define QN_MAX_AXES 32

@@ -5,25 +5,7 @@
 #ifndef QN_PARSE_H
 #define QN_PARSE_H
 
-#include "lang/instruction.h"
-
-/* A parsed text. Names are indices of tokens. */
-typedef struct qn_parsed {
-  qn_source source;
-  qn_token *tokens; /* the last one is END; in variables `renamed` is set */
-  int32_t n_tokens;
-  qn_instruction *code;
-  const quern_op **ops; /* called ops, each once; with a grad also their backward ops */
-  int32_t n_code, n_ops;
-  int32_t n_in, n_out, n_params, n_variables;
-  int32_t stack;        /* the greatest depth of the stack */
-  int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
-  int32_t out[QN_MAX_OPERANDS]; /* -1: the result, which has no name */
-  int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
-  qn_axes *axes;        /* of each call that reduces */
-  int32_t n_axes;
-  void *scratch;        /* memory of code, ops and axes */
-} qn_parsed;
+#include "lang/parsed.h"
 
 /* Fills in all but `source`, `tokens` and `n_tokens`, which come from qn_syntax_scan. To be freed on failure too. Ops are looked
  * up in `ctx`. Errors: SYNTAX, LIMIT, NOTFOUND, UNSUPPORTED, MEMORY. */

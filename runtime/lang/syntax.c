@@ -17,13 +17,50 @@
 #endif
 
 #include "core/base/float_env.h"
+#include "lang/dtype_name.h"
+#include "lang/foreign_names.h"
 
 /* ---- Places ---- */
 
 #define SHOWN_COLUMNS 160
 
-/* The longest message; with name, place, line and caret it fits a sentence of QN_STATUS_BYTES. */
-#define MESSAGE_BYTES 512
+/* The longest message; with hint, name, place, line and caret it fits a sentence of QN_STATUS_BYTES. */
+#define MESSAGE_BYTES 400
+#define HINT_BYTES 160
+
+/* Whether a '//' that divides stands before token `index` so that it may have been meant as a comment: it is one of the two tokens
+ * before it or, where the text beyond cannot be read, on the same line. */
+static int may_be_comment(const qn_source *source, int32_t index, uint32_t at) {
+  const int is_unread = index == source->n_tokens;
+  for (int32_t k = index - 1; k >= 0; k--) {
+    const qn_token *token = &source->tokens[k];
+    if (!is_unread && k < index - 2) return 0;
+    if (is_unread && memchr(source->text + token->at, '\n', at - token->at)) return 0;
+    if (qn_token_is_sign(token, QN_SIGN_FLOOR_DIVIDE)) return 1;
+  }
+  return 0;
+}
+
+static const qn_foreign *word_at(const qn_source *source, int32_t index) {
+  const qn_token *token = &source->tokens[index];
+  return token->kind == QN_TOKEN_NAME ? qn_foreign_word(source->text + token->at, token->size) : NULL;
+}
+
+/* What is added to an error at a place, by the tokens there: that '//' divides, or what a word of another language is here. "": there is
+ * nothing to say. gen/front/hint.lua gives the same. */
+static void find_hint(const qn_source *source, uint32_t at, char hint[HINT_BYTES]) {
+  int32_t index = 0;
+  *hint = 0;
+  if (!source->tokens) return;
+  while (index < source->n_tokens && source->tokens[index].at < at) index++;
+  if (may_be_comment(source, index, at)) {
+    snprintf(hint, HINT_BYTES, "; '//' behind a value is floor_divide: a comment begins with '#'");
+    return;
+  }
+  const qn_foreign *word = index < source->n_tokens ? word_at(source, index) : qn_foreign_word(source->text + at, at < source->size);
+  if (!word && index > 0) word = word_at(source, index - 1);
+  if (word) snprintf(hint, HINT_BYTES, ": %s", word->sentence);
+}
 
 quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...) {
   const int kept_errno = errno;
@@ -52,15 +89,17 @@ quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32
     shown[i - first] = c < ' ' || c > '~' ? ' ' : (char)c;
   }
   shown[end - first] = 0;
-  return qn_status_fail(status, "%.*s:%u:%u: %s\n  %s\n  %*s^", (int)source->name_size, source->name, line, column + 1,
-                        message, shown, (int)(at - first), "");
+  char hint[HINT_BYTES];
+  find_hint(source, at, hint);
+  return qn_status_fail(status, "%.*s:%u:%u: %s%s\n  %s\n  %*s^", (int)source->name_size, source->name, line, column + 1,
+                        message, hint, shown, (int)(at - first), "");
 }
 
 /* ---- Tokens ---- */
 
 /* ORDER SIGN */
-const char qn_syntax_signs[QN_SIGN_COUNT][3] = {"||", "&&", "|", "^", "&", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "+",
-                                                "-",  "*",  "/", "%", "!", "~",  "=",  "?", ":",  ";", ",",  "(",  ")",  ""};
+const char qn_syntax_signs[QN_SIGN_COUNT][4] = {"||", "&&", "|",  "^", "&", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "+",  "-",   "*",
+                                                "/",  "%",  "//", "!", "~", "=",  "?",  ":", ";",  ",", "(",  ")",  "**", "not", ""};
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
@@ -119,12 +158,28 @@ static uint32_t name_end(const char *text, uint32_t at, uint32_t *wrong) {
   }
 }
 
-/* The place behind blanks and comments; *wrong: the beginning of an unterminated comment. */
-static uint32_t skip_blank(const char *text, uint32_t at, uint32_t *wrong) {
+/* Whether the last of the tokens ends a value: '//' behind it divides. */
+static int ends_value(const char *text, const qn_token *tokens, int32_t n) {
+  static const char *const words[] = {"T", "param", "rare", "return"};
+  if (n == 0) return 0;
+  const qn_token *last = &tokens[n - 1];
+  if (last->kind == QN_TOKEN_NUMBER) return 1;
+  if (last->kind == QN_TOKEN_NAME) {
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+      if (last->size == strlen(words[k]) && memcmp(text + last->at, words[k], last->size) == 0) return 0;
+    return qn_dtype_of_name(text + last->at, last->size) == QN_DTYPE_NONE;
+  }
+  if (!qn_token_is_sign(last, QN_SIGN_CLOSE)) return 0;
+  const int is_cast = n >= 3 && qn_token_is_sign(&last[-2], QN_SIGN_OPEN) && last[-1].kind == QN_TOKEN_NAME && !ends_value(text, tokens, n - 1);
+  return !is_cast;
+}
+
+/* The place behind blanks and comments; *wrong: the beginning of an unterminated comment. divides: '//' is an operator here */
+static uint32_t skip_blank(const char *text, uint32_t at, int divides, uint32_t *wrong) {
   for (;;) {
     if (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
       at++;
-    } else if (text[at] == '/' && text[at + 1] == '/') {
+    } else if (text[at] == '#' || (text[at] == '/' && text[at + 1] == '/' && !divides)) {
       while (text[at] && text[at] != '\n') at++;
     } else if (text[at] == '/' && text[at + 1] == '*') {
       const char *end = strstr(text + at + 2, "*/");
@@ -134,6 +189,20 @@ static uint32_t skip_blank(const char *text, uint32_t at, uint32_t *wrong) {
     } else {
       return at;
     }
+  }
+}
+
+/* Makes a sign of "and", "or" or "not". */
+static void read_logic_word(const char *text, qn_token *token) {
+  static const struct {
+    char word[4];
+    uint8_t sign, written;
+  } words[] = {{"or", QN_SIGN_OR_ELSE, QN_WRITTEN_OR}, {"and", QN_SIGN_AND_ALSO, QN_WRITTEN_AND}, {"not", QN_SIGN_NOT_WORD, QN_WRITTEN_NOT}};
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+    if (token->size != strlen(words[k].word) || memcmp(text + token->at, words[k].word, token->size) != 0) continue;
+    token->kind = QN_TOKEN_SIGN;
+    token->sign = words[k].sign;
+    token->written = words[k].written;
   }
 }
 
@@ -165,6 +234,7 @@ static quern_status scan_token(const qn_source *source, qn_token *token) {
       return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "'%c' does not belong to the expression language", text[at]);
   }
   token->size = end - at;
+  if (token->kind == QN_TOKEN_NAME) read_logic_word(text, token);
   return QUERN_OK;
 }
 
@@ -178,8 +248,10 @@ quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_toke
   int32_t n = 0;
   if (source->size > QN_SYNTAX_MAX_BYTES)
     return qn_syntax_fail(source, QUERN_E_LIMIT, 0, "longer than %d bytes", QN_SYNTAX_MAX_BYTES);
+  source->tokens = tokens;
   for (;; n++) {
-    at = skip_blank(source->text, at, &unfinished);
+    source->n_tokens = n;
+    at = skip_blank(source->text, at, ends_value(source->text, tokens, n), &unfinished);
     if (unfinished != UINT32_MAX) return qn_syntax_fail(source, QUERN_E_SYNTAX, unfinished, "unfinished comment");
     tokens[n] = (qn_token){.at = at, .sign = QN_SIGN_OTHER};
     if (at == source->size) break;
@@ -191,7 +263,7 @@ quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_toke
       source->name_size = tokens[0].size;
     }
   }
-  *n_tokens = n + 1;
+  *n_tokens = source->n_tokens = n + 1;
   return QUERN_OK;
 }
 

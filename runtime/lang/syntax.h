@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * syntax.h: the text of an expression as tokens, its numbers, and errors at places in it. The same tokens, numbers and words
- * as gen/front/parse.lua and gen/base/source.lua. Knows no grammar, no ops and no dtypes. */
+ * as gen/front/parse.lua and gen/base/source.lua. Knows no grammar and no ops. */
 #ifndef QN_SYNTAX_H
 #define QN_SYNTAX_H
 
@@ -16,9 +16,11 @@ typedef struct qn_source {
   uint32_t size;
   const char *name;
   uint32_t name_size;
+  const struct qn_token *tokens; /* those read so far, for hints; NULL: none */
+  int32_t n_tokens;
 } qn_source;
 
-/* Records "name:line:col: message", the line and a caret under the place, and returns `status`. `at`: 0-based. */
+/* Records "name:line:col: message" with a hint, the line and a caret under the place, and returns `status`. `at`: 0-based. */
 quern_status qn_syntax_fail(const qn_source *source, quern_status status, uint32_t at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -44,6 +46,7 @@ typedef enum qn_sign {
   QN_SIGN_MUL,
   QN_SIGN_DIV,
   QN_SIGN_REMAINDER,
+  QN_SIGN_FLOOR_DIVIDE, /* the last binary operator */
   QN_SIGN_NOT,
   QN_SIGN_INVERT,
   QN_SIGN_ASSIGN,
@@ -53,18 +56,27 @@ typedef enum qn_sign {
   QN_SIGN_COMMA,
   QN_SIGN_OPEN,
   QN_SIGN_CLOSE,
+  QN_SIGN_POWER,    /* binds tighter than the signs of one operand before it */
+  QN_SIGN_NOT_WORD, /* "not": binds looser than comparisons */
   QN_SIGN_OTHER, /* not used in expressions: braces, <<= */
   QN_SIGN_COUNT
 } qn_sign;
 
-extern const char qn_syntax_signs[QN_SIGN_COUNT][3];
+extern const char qn_syntax_signs[QN_SIGN_COUNT][4];
+
+/* How a token is written in the canonical text, where not as in the source. */
+typedef enum qn_written { QN_WRITTEN_AS_IS, QN_WRITTEN_OR, QN_WRITTEN_AND, QN_WRITTEN_NOT, QN_WRITTEN_COMMA, QN_WRITTEN_PI,
+                          QN_WRITTEN_INFINITY, QN_WRITTEN_NAN } qn_written;
 
 typedef struct qn_token {
   uint32_t at, size;
   uint8_t kind, sign;
   uint8_t dtype;    /* set by the parser: the name is a dtype's */
   uint8_t renamed;  /* set by the parser: a variable's letter in the canonical text, or 0 */
-  int32_t variable; /* and the variable's number */
+  uint8_t written;  /* a qn_written */
+  uint8_t closes;   /* set by the parser: the ')' that were added behind it; */
+  uint16_t opens;   /* the last qn_opening before it, plus 1 */
+  int32_t variable; /* set by the parser: the variable's number; of a called op: its number in qn_parsed.ops, plus 1 */
 } qn_token;
 
 static inline int qn_token_is_sign(const qn_token *token, qn_sign sign) {

@@ -64,6 +64,10 @@ const char *qn_weak_unary(qn_sign sign, qn_number a, qn_number *result) {
   return NULL;
 }
 
+qn_number qn_weak_as_float(qn_number number) {
+  return number.is_float ? number : float_number(number.is_pattern ? (double)(uint64_t)number.v.i : (double)number.v.i);
+}
+
 int qn_weak_is_true(qn_number number) { return number.is_float ? number.v.f != 0 : number.v.i != 0; }
 
 /* Its bits, cut to the width of the type. */

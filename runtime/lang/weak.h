@@ -15,6 +15,9 @@ const char *qn_weak_bitwise(qn_sign sign, qn_number a, qn_number b, qn_number *r
 const char *qn_weak_shift(qn_sign sign, qn_number a, qn_number b, qn_number *result);
 const char *qn_weak_unary(qn_sign sign, qn_number a, qn_number *result);                   /* - + ~ */
 
+/* The number as a float; of a pattern, its unsigned value. */
+qn_number qn_weak_as_float(qn_number number);
+
 /* NaN is true. */
 int qn_weak_is_true(qn_number number);
 

@@ -9,6 +9,8 @@ package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.p
 local tap = require "tap"
 local main = require "gen.main"
 local host = require "gen.graph.host"
+local expr = require "gen.graph.expr"
+local foreign = require "gen.front.foreign"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local service = require "gen.service"
@@ -29,7 +31,9 @@ for _, row in ipairs {
   { "y = gelu(x * w + b); z = y > 0", "v0 = gelu ( x0 * x1 + x2 ) ; v1 = v0 > 0", "x w b", "y z", "" },
   { "f32 t = x; t*t", "f32 v0 = x0 ; v0 * v0", "x", "out", "" },
   { "param a; param b; y = b*x + a;", "param p0 ; param p1 ; v0 = p1 * x0 + p0", "x", "y", "a b" },
-  { "k : x+1 // one\n /* two */ + PI", "x0 + 1 + PI", "x", "out", "", "k" },
+  { "k : // none\n x+1 # one\n /* two */ + PI; // three", "x0 + 1 + PI", "x", "out", "", "k" },
+  { "-x ** 2 // w", "floor_divide ( - pow ( x0 , 2 ) , x1 )", "x w", "out", "" },
+  { "auto t = not a < b and pi > 3; t or c", "auto v0 = ! ( x0 < x1 ) && PI > 3 ; v0 || x2", "a b c", "out", "" },
   { "exp = x; y = exp(exp)", "v0 = x0 ; v1 = exp ( v0 )", "x", "exp y", "" },
   { "x1 + x0", "x0 + x1", "x1 x0", "out", "" },
   { "v0 = p0; x0 = v0", "v0 = x0 ; v1 = v0", "p0", "v0 x0", "" },
@@ -54,9 +58,21 @@ for _, row in ipairs {
   end
 end
 
+tap.group_begin("names of other libraries: what is to be written is there, and what is there is no other library's name")
+for name, sentence in pairs(foreign.functions) do
+  tap.group_count()
+  if model.op_of_name[name] or expr.PRIMITIVES[name] then tap.group_fail("%s is an op", name) end
+  local whole = sentence:match "^write ([%a_][%w_]*)$"
+  for called in (whole and whole .. "(" or sentence):gmatch "([%a_][%w_.]*)%(" do
+    if not expr.op_called(model, called) and not expr.PRIMITIVES[called] then tap.group_fail("%s: %s: no %s", name, sentence, called) end
+  end
+end
+tap.group_end()
+
 tap.diag "the ops that are called"
 for text, wanted in pairs {
   ["y = gelu(exp(x)) + gelu(x) * PI"] = "gelu exp", ["y = frexp.mantissa(x); z = frexp.exponent(x)"] = "frexp",
+  ["exp(x) * tanh(y) // gelu(x) ** exp(y)"] = "floor_divide exp tanh pow gelu", ["not x ** 2 // exp(y) < 1"] = "floor_divide pow exp",
   ["exp = x; y = where(exp > 0, as_i32(x), 2)"] = "where", ["y = grad(exp(x) * tanh(x), x) + floor(x)"] =
     "exp tanh floor exp_backward tanh_backward floor_backward", ["y = ("] = "", ["x + 1"] = "",
 } do
@@ -167,6 +183,10 @@ means {
   { "c ? x : y", "bool f16 i32", "f16 = select:f32(x0 x1 cast:f32(x2))" },
   { "c ? x : 0", "f16 bf16", "bf16 = select:f32(ne:bool(x0 0:f32) x1 0:f32)" },
   { "1 ? x : y", "i32 f64", "f64 = cast:f64(x0)" },
+  { "1 < 2 ? x : y", "f32 f32", "f32 = x0" },
+  { "x * exp(-0.03)", "f64", "f64 = mul:f64(x0 0.97044553354850815:f64)" },
+  { "auto k = 2 * pi; x * k ** 2", "f64", "f64 = mul:f64(x0 39.478417604357432:f64)" },
+  { "x + (7 // 2) * maximum(2, 3)", "i32", "i32 = add:i32(x0 9:i32)" },
   { "2 + 3 * 4 - x", "i32", "i32 = sub:i32(14:i32 x0)" },
   { "PI * x", "f32", "f32 = mul:f32(3.1415927410125732:f32 x0)" },
   { "x * -0.0", "f32", "f32 = mul:f32(x0 -0:f32)" },
@@ -329,7 +349,9 @@ refuses {
   { "y = 1 + 2", "", "dtype", "this has no dtype: literals take the other operand's; write a cast, (f32)1" },
   { "param a; y = a", "", "dtype", "this has no dtype: parameters take the other operand's; write a cast, (f32)a" },
   { "param a; y = a * 2", "", "dtype", "this has no dtype" },
-  { "1 < 2 ? x : y", "f32 f32", "dtype", "this has no dtype" },
+  { "x > y ? 1 : 2", "f32 f32", "dtype", "this has no dtype" },
+  { "x + 2 ** 63", "f32", "dtype", "the number does not fit 64 bits" },
+  { "param a; auto t = a; x * t", "f32", "dtype", "this has no dtype: parameters" },
   { "x > 0 ? 1 : 2", "f32", "dtype", "this has no dtype" },
   { "param a; a ? x : y", "f32 f32", "dtype", "this has no dtype" },
   { "param a; a & 1", "", "dtype", "this has no dtype" },

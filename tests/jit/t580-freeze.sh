@@ -99,6 +99,11 @@ wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x -
 wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
+wrong 'a // that C removes' "$(printf 'const char *k = QUERN_KERNEL(broken, y = x // twice\n;z = y);')" \
+  "^wrong\.c:2:44: C removes '//' and what is behind it in the line: write floor_divide\(x, y\)"
+wrong 'a // that takes the parenthesis' 'const char *k = QUERN_KERNEL(broken, y = x // 2);' "^wrong\.c:2:44: C removes '//'"
+wrong 'a power of Python' 'const char *k = QUERN_KERNEL(broken, y = x ** 2);' "^wrong\.c:2:44: '\*\*' is no operator of C: write pow\(x, y\)"
+wrong 'a word of Python' 'const char *k = QUERN_KERNEL(broken, y = x > 0 and x < 1);' "^wrong\.c:2:48: 'and' is no operator of C: write &&"
 wrong 'no expression' 'const char *k = QUERN_KERNEL(broken);' '^wrong\.c:2:17: expected QUERN_KERNEL\(name, expression\)'
 wrong 'no name' 'const char *k = QUERN_KERNEL(, y = x);' '^wrong\.c:2:17: expected QUERN_KERNEL'
 wrong 'a parenthesis that is not closed' 'const char *k = QUERN_KERNEL(broken, y = (x + 1;' '^wrong\.c:2:17: expected QUERN_KERNEL'

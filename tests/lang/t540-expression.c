@@ -69,7 +69,8 @@ static int print_tree(const qn_expression *e, char *out, size_t size) {
       case QN_CODE_SELECT: snprintf(made, sizeof made, "(%s ? %s : %s)", x[0], x[1], x[2]); break;
       case QN_CODE_CAST: snprintf(made, sizeof made, "((%s)%s)", qn_dtype_infos[at->what].name, x[0]); break;
       case QN_CODE_ASSIGN:
-        snprintf(made, sizeof made, "%s%sv%d = %s; ", at->what == QN_DTYPE_NONE ? "" : qn_dtype_infos[at->what].name,
+        snprintf(made, sizeof made, "%s%sv%d = %s; ",
+                 at->what == QN_DTYPE_NONE ? "" : at->what == QN_ASSIGN_AUTO ? "auto" : qn_dtype_infos[at->what].name,
                  at->what == QN_DTYPE_NONE ? "" : " ", at->v.index, x[0]);
         strncat(out, made, size - strlen(out) - 1);
         n = 0;
@@ -136,8 +137,39 @@ static void test_trees(void) {
       {"exp = a; y = exp(exp)", "v0 = a; v1 = exp(v0);"},
       {"f32 exp = a; exp(exp)", "f32 v0 = a; v1 = exp(v0);"},
       {"f32 out = a; out", "f32 v0 = a; v1 = v0;"},
-      {"a /* b */ + /* c \n */ d // e", "v0 = (a + d);"},
-      {"a//\n+b", "v0 = (a + b);"},
+      {"a /* b */ + /* c \n */ d # e", "v0 = (a + d);"},
+      {"a#\n+b", "v0 = (a + b);"},
+      {"// a\ny = // b\n a; // c\n z = (// d\n b) # e", "v0 = a; v1 = b;"},
+      {"(f32) // a\n b; // c", "v0 = ((f32)b);"},
+      /* spellings of Python */
+      {"a//\n+b", "v0 = floor_divide(a, (+b));"},
+      {"a // b", "v0 = floor_divide(a, b);"},
+      {"a * b // c / d", "v0 = (floor_divide((a * b), c) / d);"},
+      {"(a) // 2 + b", "v0 = (floor_divide(a, 2) + b);"},
+      {"exp(a) // -b // 3", "v0 = floor_divide(floor_divide(exp(a), (-b)), 3);"},
+      {"a ** b", "v0 = pow(a, b);"},
+      {"-a ** b", "v0 = (-pow(a, b));"},
+      {"a ** -b ** c", "v0 = pow(a, (-pow(b, c)));"},
+      {"a ** b ** c", "v0 = pow(a, pow(b, c));"},
+      {"(a ** b) ** c * d", "v0 = (pow(pow(a, b), c) * d);"},
+      {"a * b ** c // d", "v0 = floor_divide((a * pow(b, c)), d);"},
+      {"(f64)a ** 2", "v0 = ((f64)pow(a, 2));"},
+      {"exp(a) ** (b + c) < d", "v0 = (pow(exp(a), (b + c)) < d);"},
+      {"a and b or c", "v0 = ((a && b) || c);"},
+      {"a or b and c | d", "v0 = (a || (b && (c | d)));"},
+      {"not a and not b", "v0 = ((!a) && (!b));"},
+      {"not a < b or c", "v0 = ((!(a < b)) || c);"},
+      {"not a == b ? c : d", "v0 = ((!(a == b)) ? c : d);"},
+      {"not not a | b", "v0 = (!(!(a | b)));"},
+      {"not -a ** 2 > b", "v0 = (!((-pow(a, 2)) > b));"},
+      {"where(not a, not b == c, d)", "v0 = where((!a), (!(b == c)), d);"},
+      {"a * pi", "v0 = (a * 3.1415926535897931f);"},
+      {"a + inf - nan", "v0 = ((a + inff) - nanf);"},
+      {"pi = a; pi * 2", "v0 = a; v1 = (v0 * 2);"},
+      {"param inf; a * inf", "v0 = (a * $inf);"},
+      {"a * e", "v0 = (a * e);"},
+      {"auto t = a * 2; t + b", "auto v0 = (a * 2); v1 = (v0 + b);"},
+      {"auto = a; auto * 2", "v0 = a; v1 = (v0 * 2);"},
       {"a/**/+b", "v0 = (a + b);"},
       {"a<<b>>c", "v0 = ((a << b) >> c);"},
       {"a<=b", "v0 = (a <= b);"},
@@ -208,7 +240,17 @@ static void test_canonical(void) {
       {"y = x; param s", "v0 = x0 ; param p0", "expression", "x", "y", "s"},
       {"f16 t = x; y = t; t * PI", "f16 v0 = x0 ; v1 = v0 ; v0 * PI", "expression", "x", "y out", ""},
       {"return x ;", "return x0", "expression", "x", "out", ""},
-      {"x // no\n + 0x1.80P+3 /* no */", "x0 + 0x1.80P+3", "expression", "x", "out", ""},
+      {"x # no\n + 0x1.80P+3 /* no */", "x0 + 0x1.80P+3", "expression", "x", "out", ""},
+      {"x ** 2", "pow ( x0 , 2 )", "expression", "x", "out", ""},
+      {"-x**2", "- pow ( x0 , 2 )", "expression", "x", "out", ""},
+      {"a * b // c // d", "floor_divide ( floor_divide ( x0 * x1 , x2 ) , x3 )", "expression", "a b c d", "out", ""},
+      {"y = (a // b) ** c ** 2; z = y", "v0 = pow ( ( floor_divide ( x0 , x1 ) ) , pow ( x2 , 2 ) ) ; v1 = v0", "expression", "a b c", "y z", ""},
+      {"not a and not b // c < d or e", "! x0 && ! ( floor_divide ( x1 , x2 ) < x3 ) || x4", "expression", "a b c d e", "out", ""},
+      {"not a // b", "! floor_divide ( x0 , x1 )", "expression", "a b", "out", ""},
+      {"x * pi + inf * nan", "x0 * PI + INFINITY * NAN", "expression", "x", "out", ""},
+      {"f32 pi = x; pi * inf", "f32 v0 = x0 ; v0 * INFINITY", "expression", "x", "out", ""},
+      {"k: auto t = x ** 0.5; t // 1;", "auto v0 = pow ( x0 , 0.5 ) ; floor_divide ( v0 , 1 )", "k", "x", "out", ""},
+      {"auto auto = x; auto", "auto v0 = x0 ; v0", "expression", "x", "out", ""},
       {"exp = x; y = exp(exp)", "v0 = x0 ; v1 = exp ( v0 )", "expression", "x", "exp y", ""},
       {"x0 = x1; x1 + v0", "v0 = x0 ; x0 + x1", "expression", "x1 v0", "x0 out", ""},
       {"y = (f32)1", "v0 = ( f32 ) 1", "expression", "", "y", ""},
@@ -243,6 +285,12 @@ static void test_canonical(void) {
   qn_expression *e = NULL;
   is_int(qn_expression_parse(ctx, "exp(x) + gelu(exp(x)) + rem(gelu(y), 2)", &e), QUERN_OK, "an expression that calls");
   ok(e->n_ops == 2 && !strcmp(e->ops[0]->info->name, "exp") && !strcmp(e->ops[1]->info->name, "gelu"), "lists each op once, and no primitive");
+  qn_expression_free(e);
+  is_int(qn_expression_parse(ctx, "exp(x) * tanh(y) // gelu(x) ** exp(y)", &e), QUERN_OK, "an expression with operators that call");
+  static const char *const called[] = {"floor_divide", "exp", "tanh", "pow", "gelu"};
+  int n_right = 0;
+  for (int k = 0; k < e->n_ops && k < 5; k++) n_right += !strcmp(e->ops[k]->info->name, called[k]);
+  ok(e->n_ops == 5 && n_right == 5, "lists its ops in the order of its canonical text, %s", e->canonical);
   qn_expression_free(e);
 }
 
@@ -294,8 +342,47 @@ static void test_refusals(void) {
       {"x == y != z", QUERN_E_SYNTAX, "1:8", "chained comparison"},
       {"x + 1 < y + 2 < z", QUERN_E_SYNTAX, "1:15", "chained comparison"},
       /* tokens and numbers */
-      {"x # y", QUERN_E_SYNTAX, "1:3", "'#' does not belong to the expression language"},
-      {"x @", QUERN_E_SYNTAX, "1:3", "'@' does not belong"},
+      {"x $ y", QUERN_E_SYNTAX, "1:3", "'$' does not belong to the expression language: names have letters"},
+      {"x @ y", QUERN_E_SYNTAX, "1:3", "'@' does not belong to the expression language: there is no matrix product"},
+      {"x[0]", QUERN_E_SYNTAX, "1:2", "'[' does not belong to the expression language: operands are whole tensors: give a view"},
+      /* a comment that divides */
+      {"x // ", QUERN_E_SYNTAX, "1:6", "expected a value, found the end; '//' behind a value is floor_divide: a comment begins with '#'"},
+      {"y = x // twice it\n", QUERN_E_SYNTAX, "1:16", "found 'it'; '//' behind a value is floor_divide"},
+      {"y = x // twice\nz = y", QUERN_E_SYNTAX, "2:1", "found 'z'; '//' behind a value is floor_divide"},
+      {"y = x // don't", QUERN_E_SYNTAX, "1:13", "does not belong to the expression language; '//' behind a value is floor_divide"},
+      {"y = x // 2nd order", QUERN_E_SYNTAX, "1:11", "literals have no suffix; '//' behind a value is floor_divide"},
+      {"y = x // see(1)", QUERN_E_NOTFOUND, "1:10", "'//' behind a value is floor_divide"},
+      {"y = x // 2; z = y y", QUERN_E_SYNTAX, "1:19", "found 'y'\n"},
+      /* words of other languages */
+      {"x ** ", QUERN_E_SYNTAX, "1:6", "expected a value, found the end"},
+      {"a == not b", QUERN_E_SYNTAX, "1:6", "'not' binds looser than what stands before it: write (not ...)"},
+      {"-not b", QUERN_E_SYNTAX, "1:2", "'not' binds looser"},
+      {"a ** not b", QUERN_E_SYNTAX, "1:6", "'not' binds looser"},
+      {"and = x", QUERN_E_SYNTAX, "1:1", "expected a value, found 'and'"},
+      {"f32 or = x", QUERN_E_SYNTAX, "1:5", "expected a name, found 'or'"},
+      {"auto f32 = x", QUERN_E_SYNTAX, "1:6", "expected a name, found 'f32'"},
+      {"auto t = x", QUERN_E_SYNTAX, "1:11", "no output"},
+      {"pi * x; pi = x", QUERN_E_SYNTAX, "1:9", "nothing may follow the result"},
+      {"y = pi * x; pi = x", QUERN_E_SYNTAX, "1:13", "'pi' is an input: it was read before"},
+      {"x if x > 0 else y", QUERN_E_SYNTAX, "1:3", "found 'if': a choice is condition ? x : y, or where(condition, x, y)"},
+      {"if (x > 0) x", QUERN_E_NOTFOUND, "1:1", "unknown function 'if': a choice is condition ? x : y"},
+      {"for (i = 0", QUERN_E_NOTFOUND, "1:1", "unknown function 'for': there are no loops"},
+      {"for i in x", QUERN_E_SYNTAX, "1:1", "'for' is no value: there are no loops"},
+      {"x > 0 and True", QUERN_E_SYNTAX, "1:11", "'True' is no value: conditions are comparisons"},
+      {"float t = x", QUERN_E_SYNTAX, "1:7", "found 't': the dtypes are f32 and f64"},
+      {"arcsin(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'arcsin': write asin"},
+      {"power(x, 2)", QUERN_E_NOTFOUND, "1:1", "unknown function 'power': write pow"},
+      {"absolute(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'absolute': write abs"},
+      {"mod(x, 2)", QUERN_E_NOTFOUND, "1:1", "unknown function 'mod': write remainder(x, y), with the sign of y, or fmod(x, y)"},
+      {"fabs(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fabs': write abs"},
+      {"fmaxf(x, 0)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fmaxf': write fmax"},
+      {"fabsf(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fabsf': write abs"},
+      {"sinl(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'sinl': write sin"},
+      {"np.sin(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'np.sin': write sin"},
+      {"np.arctan2(x, y)", QUERN_E_NOTFOUND, "1:1", "unknown function 'np.arctan2': write atan2"},
+      {"x * np.pi", QUERN_E_SYNTAX, "1:5", "unknown name 'np.pi': write pi"},
+      {"math.e * x", QUERN_E_SYNTAX, "1:1", "unknown name 'math.e': write E"},
+      {"float(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'float': the dtypes are f32 and f64"},
       {"x \001", QUERN_E_SYNTAX, "1:3", "the byte 0x01 does not belong"},
       {"x \303\244", QUERN_E_SYNTAX, "1:3", "the byte 0xc3 does not belong"},
       {"x . y", QUERN_E_SYNTAX, "1:3", "'.' does not belong"},
@@ -740,7 +827,7 @@ static void try_text(const char *text, rng *r) {
 static void test_hostile(void) {
   static const char *const words[] = {"x", "y", "z", "1", "0.5", "0xff", "PI", "+", "-", "*", "/", "<", "<=", "==", "&&", "||", "&", "^", "~", "!", "?",
                                       ":", ";", ";", ",", "(", ")", "(", ")", "=", "f32", "f16", "i32", "bool", "(f32)", "(u8)", "exp(", "fma(",
-                                      "where(", "clip(", "param", "a", "param a;", "return", "rare", "T", "<<", ">>", "//", "/*", "*/", "\n", "%",
+                                      "where(", "clip(", "param", "a", "param a;", "return", "rare", "T", "<<", ">>", "//", "**", "and", "or", "not", "auto", "pi", "#", "if", "/*", "*/", "\n", "%",
                                       "y =", "f32 t =", "t", "{", "}", "<<=", ".", "acme.f(", "\xff", "\x01", "as_u32(", "1e999", "012"};
   rng r;
   rng_seed(&r, 540);

@@ -38,13 +38,15 @@ local ALL_INTEGERS = { "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64" }
 local FLOATS, INTEGERS = { "f16", "bf16", "f32", "f32", "f64" }, ALL_INTEGERS
 local NUMBERS = { "0", "1", "2", "3", "0.5", "1.5", "2.0", "1e3", ".25", "7", "31", "64", "255", "256", "300", "4294967295", "4294967296",
                   "9007199254740993", "9223372036854775807", "0xff", "0xffffffff", "0xffffffffffffffff", "0x8000000000000401", "0x1.8p3", "1e-320", "1e308",
-                  "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2" }
+                  "0x1p-149", "-0.0", "1e39", "PI", "E", "INFINITY", "NAN", "SQRT1_2", "pi", "inf", "nan", "exp(-0.03)", "2 ** 10", "7 // 2" }
 local SMALL_NUMBERS = { "0", "1", "2", "3", "0x7", "31", "100" }
 local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999", "012", "0x", "1u", "x.y", "@", "f32", "x = 1", "(x", "x)",
                 "x % y", "x < y < z", "param", "copy", "astype(x)", "exp(x, y, z)", "1..2", "0x1p", "a b", "/*", "'",
                 "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
                 "nonzero(x)", "compress(x > 0, x)", "arange()", "linspace(x, y)",
                 "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)",
+                "x // 2", "**", "//", "not", "and", "x ** y", "not x", "(not x)", "x or y", "auto", "pi", "pi = x;", "np.pi", "np.exp(x)", "arcsin(x)", "sinf(x)",
+                "x if y", "for", "# x", "// x", "x // a note", "True", "x[0]", "x ** not y", "x @ y", "-x ** -y",
                 "grad(x)", "grad(x, -x)", "grad(x, 2)", "grad(x, x, x)", "grad", "grad(x * i, i)" }
 
 local ops = {}
@@ -54,7 +56,7 @@ for _, op in ipairs(model.ops) do
     local own, kind = {}, kinds.of(op)
     for _, param in ipairs(op.params) do own[#own + 1] = not param.is_shape and param or nil end
     ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = own,
-                      reduces = kind.has_stages, is_reduced = op.is_reduced }
+                      reduces = kind.has_stages, is_reduced = op.is_reduced, is_condition = output.type == "bool" }
   end
 end
 local primitives = {}
@@ -72,8 +74,34 @@ local function arguments(n, names, depth, kind)
   return table.concat(list, ", ")
 end
 
+-- A call of literals alone, or a number of them.
+local LITERALS = { "0", "1", "-1", "2", "3", "-0.0", "0.5", "-0.75", "1e-300", "-1e300", "0x1p-1074", "INFINITY", "-inf", "nan", "7", "-13", "1e9", "64",
+                   "4611686018427387904", "-9223372036854775807", "pi", "0x1.fffffffffffffp-1", "1 < 2", "not 1" }
+local function literal(depth)
+  if depth <= 0 or chance(50) then
+    if chance(50) then return pick(LITERALS) end
+    local x = (math.random() - 0.5) * 2.0 ^ math.random(-40, 40)
+    return chance(70) and string.format("%.17g", x) or string.format("%d", math.random(-100, 100))
+  end
+  local k = math.random(10)
+  if k == 1 then return "(" .. literal(depth - 1) .. pick { " < ", " == ", " >= ", " and ", " or " } .. literal(depth - 1) .. ")" end
+  if k == 2 then return "(" .. literal(depth - 1) .. " ? " .. literal(depth - 1) .. " : " .. literal(depth - 1) .. ")" end
+  if k <= 5 then return "(" .. literal(depth - 1) .. pick { " + ", " - ", " * ", " / ", " ** ", " // " } .. literal(depth - 1) .. ")" end
+  local list = {}
+  if chance(15) then
+    local primitive = pick(primitives)
+    for j = 1, primitive[2] do list[j] = literal(depth - 1) end
+    return primitive[1] .. "(" .. table.concat(list, ", ") .. ")"
+  end
+  local op = pick(ops)
+  if op.reduces then return literal(depth - 1) end
+  for j = 1, #op.inputs + math.random(0, #op.params) do list[j] = literal(depth - 1) end
+  return op.name .. "(" .. table.concat(list, ", ") .. ")"
+end
+
 -- Something without a dtype.
 local function weak(names, depth)
+  if chance(6) then return literal(2) end
   local k = math.random(8)
   if depth <= 0 or k <= 3 then
     if chance(40) and #names.params > 0 then return pick(names.params) end
@@ -118,12 +146,16 @@ local MAKERS = {
     function(n, d) return call(n, d, "float") end,
     function(n, d) return string.format("grad(%s, %s)", expression(n, d + 1, "float"), pick { "x", "x", "y" }) end,
     function(n, d) return expression(n, d, "integer") .. " / " .. expression(n, d, "integer") end,
+    function(n, d) return expression(n, d, "float") .. pick { "**", " ** ", " ** -", "//", " // " } .. expression(n, d, "float") end,
+    function(n, d) return expression(n, d, "float") .. pick { " ** ", " // " } .. weak(n, 1) end,
+    function(n, d) return pick { "-", "(f32)", "" } .. pick { "x", "(x)", "exp(x)" } .. " ** " .. expression(n, d, "float") end,
   },
   integer = {
     function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. expression(n, d, "integer") .. ")" end,
     function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. pick(SMALL_NUMBERS) .. ")" end,
     function(n, d) return "(" .. expression(n, d, "integer") .. pick { "+", "-", "*", "&", " | ", "^", "<<", ">>" } .. weak(n, 1) .. ")" end,
     function(n, d) return "(" .. expression(n, d, "integer") .. ")" end,
+    function(n, d) return "(" .. expression(n, d, "integer") .. pick { "//", " ** " } .. pick { expression(n, d, "integer"), "2", "-1", "(7 // 2)" } .. ")" end,
     function(n, d) return pick { "-", "~", "+" } .. expression(n, d, "integer") end,
     function(n, d) return "(" .. pick(ALL_INTEGERS) .. ")" .. expression(n, d, pick { "float", "integer", "bool" }) end,
     function(n) return "(" .. pick(ALL_INTEGERS) .. ")(" .. weak(n, 2) .. ")" end,
@@ -140,6 +172,9 @@ local MAKERS = {
     function(n, d) return "(" .. expression(n, d, pick { "float", "integer" }) .. pick { "<", " <= ", ">", ">=", " == ", "!=" } .. weak(n, 2) .. ")" end,
     function(n, d) return "(" .. expression(n, d, "bool") .. pick { " && ", "||", "&", "|", "^" } .. expression(n, d, "bool") .. ")" end,
     function(n, d) return pick { "!", "~", "!" } .. expression(n, d, pick { "bool", "bool", "float" }) end,
+    function(n, d) return expression(n, d, "bool") .. pick { " and ", " or " } .. expression(n, d, "bool") end,
+    function(n, d) return "(" .. pick { "not ", "not not ", "x > 0 and not " } .. expression(n, d, pick { "bool", "bool", "float" }) .. ")" end,
+    function(n, d) return "not " .. expression(n, d, "bool") end,
     function(n, d) return "(bool)" .. expression(n, d, pick { "float", "integer" }) end,
     function(n, d) return "signbit(" .. expression(n, d, "float") .. ")" end,
     function(n, d) return expression(n, d, "integer") .. " == " .. expression(n, d, "integer") end,
@@ -154,7 +189,7 @@ function expression(names, depth, kind)
   return pick(MAKERS[kind])(names, depth - 1)
 end
 
-local COMMENTS = { " ", "\n", " /* a */ ", " // b\n", "\t", "" }
+local COMMENTS = { " ", "\n", " /* a */ ", " // b\n", "\t", "", " # 'c\n" }
 
 -- A text, and how its inputs are to be chosen: a list of kinds by name.
 local function random_text()
@@ -168,10 +203,11 @@ local function random_text()
   local depth = math.random(1, 4)
   for k = 1, math.random(0, 3) do
     local kind = pick { "float", "float", "integer", "bool" }
-    local name = chance(3) and pick { "x", "i", "out", "PI", "exp", "t1" } or "t" .. k
+    local name = chance(4) and pick { "x", "i", "out", "PI", "exp", "t1", "pi", "inf", "auto", "not" } or "t" .. k
     local declared = ""
     if chance(50) then
-      declared = (chance(3) and pick(DTYPES) or kind == "float" and pick(FLOATS) or kind == "bool" and "bool" or pick(ALL_INTEGERS)) .. " "
+      declared = chance(25) and "auto" or (chance(3) and pick(DTYPES) or kind == "float" and pick(FLOATS) or kind == "bool" and "bool" or pick(ALL_INTEGERS))
+      declared = declared .. " "
     end
     out[#out + 1] = declared .. name .. " = " .. (chance(declared ~= "" and 10 or 2) and weak(names, 2) or expression(names, depth, kind)) .. ";"
     table.insert(names[kind], name)
@@ -210,6 +246,24 @@ while #cases < n_cases do
     cases[#cases + 1] = { text = text, dtypes = dtypes, canonical = canonical, known = known }
   end
 end
+
+-- Calls of each op and primitive on literals alone: their bits are compared.
+local n_literals = 0
+local function add_literals(name, n, is_condition)
+  for _ = 1, 6 do
+    local list = {}
+    for k = 1, n do list[k] = literal(0) end
+    local called = name .. "(" .. table.concat(list, ", ") .. ")"
+    local text = is_condition and called .. " ? x : y" or "(f64)x + " .. called
+    local canonical, known = host.canonical(model, text)
+    cases[#cases + 1] = { text = text, dtypes = is_condition and { "f64", "f32" } or { "f64" }, canonical = canonical, known = known }
+    n_literals = n_literals + 1
+  end
+end
+for _, op in ipairs(ops) do
+  if not op.reduces then add_literals(op.name, #op.inputs, op.is_condition) end
+end
+for _, primitive in ipairs(primitives) do add_literals(primitive[1], primitive[2], primitive[1] == "signbit") end
 
 -- Names with letters too many, too few, or other ones: of ops and primitives, which both readers look up, and of constants
 -- and dtypes, which then are inputs, or nothing at all. said: how both refuse it; nil: neither does
@@ -298,9 +352,13 @@ local function add_nested(depth, text)
   cases[#cases + 1] = { text = text, dtypes = { "f32" }, canonical = canonical, known = known }
 end
 local NESTS = { { "(", ")" }, { "sqrt(", ")" }, { "fma(x, x, ", ")" }, { "-", "" }, { "(f32)", "" }, -- these nest in each other
-                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" } }
+                { "!", "" }, { "x ? x : ", "" }, { "x ? ", " : x" }, { "x * x + (", ")" }, { "not ", "" }, { "", " // x" } }
 for depth = 199, 202 do
   for _, nest in ipairs(NESTS) do add_nested(depth, nest[1]:rep(depth) .. "x" .. nest[2]:rep(depth)) end
+  add_nested(depth, ("("):rep(depth - 1) .. "x // x" .. (")"):rep(depth - 1))
+  add_nested(depth, "x // " .. ("("):rep(depth - 1) .. "x" .. (")"):rep(depth - 1))
+  add_nested(depth, "x + " .. ("1 ** "):rep(depth) .. "1")
+  add_nested(depth, "not " .. ("1 ** "):rep(depth - 2) .. "1 < x")
   for _ = 1, 10 do
     local open, close = {}, {}
     for k = 1, depth do
@@ -443,7 +501,8 @@ local function list_text(list) return table.concat(list, " ") end
 
 -- What differs, or nil; and whether both took it.
 local function differs(case, c)
-  local result, message, kind = host.host_dag(model, case.text, case.dtypes)
+  local fine, result, message, kind = pcall(host.host_dag, model, case.text, case.dtypes)
+  if not fine then return "Lua: " .. tostring(result) end
   local c_kind = c.status ~= "OK" and (KIND_OF_STATUS[c.status] or c.status) or nil
   if (result == nil) ~= (c_kind ~= nil) then
     return string.format("Lua: %s\nC: %s", result and "taken" or kind .. ": " .. message, c_kind and c_kind .. ": " .. c.message or "taken")
@@ -476,8 +535,8 @@ local function differs(case, c)
   if list_text(slots) ~= list_text(c_slots) then return "slots: C " .. list_text(c_slots) .. ", Lua " .. list_text(slots) end
   local wrong
   for _, folds in ipairs { false, true } do
-    local fine, out = pcall(rebuild, c, result.dag, result, folds)
-    if not fine then return type(out) == "table" and out.message or out end
+    local is_built, out = pcall(rebuild, c, result.dag, result, folds)
+    if not is_built then return type(out) == "table" and out.message or out end
     wrong = nil
     for k, node in ipairs(result.outputs) do
       if out[k] ~= node then wrong = string.format("output %d is another node: C %s of %s, Lua %s of %s", k, out[k].op, out[k].type, node.op, node.type) end

@@ -1,0 +1,178 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Names of other languages and libraries that people type in expressions, and one sentence for each: what to write here, or that there
+-- is none. Data; runtime/lang/foreign_names.h has the same tables. A name that an op or a primitive has needs no row.
+
+local M = {}
+
+-- Modules that names of functions and constants are written with: np.exp.
+M.modules = { "F", "Math", "cmath", "cp", "jnp", "math", "np", "numpy", "scipy.special", "special", "std", "tf", "torch" }
+
+-- Functions: name -> sentence. Names of math.h with a last f or l, for float and long double, need no row.
+M.functions = {}
+
+local function functions(rows)
+  for name, sentence in pairs(rows) do M.functions[name] = sentence end
+end
+
+-- The same function of another name: "write NAME".
+local function aliases(rows)
+  for name, other in pairs(rows) do M.functions[name] = "write " .. other end
+end
+
+-- NumPy, the array API
+aliases {
+  absolute = "abs", amax = "max", amin = "min", arccos = "acos", arccosh = "acosh", arcsin = "asin", arcsinh = "asinh",
+  arctan = "atan", arctan2 = "atan2", arctanh = "atanh", around = "round", bitwise_not = "bitwise_invert",
+  deg2rad = "radians", greater_or_equal = "greater_equal", invert = "bitwise_invert", left_shift = "bitwise_left_shift",
+  less_or_equal = "less_equal", power = "pow", product = "prod", rad2deg = "degrees", right_shift = "bitwise_right_shift",
+  true_divide = "divide", float_divide = "divide", alltrue = "all", sometrue = "any", bitwise_left = "bitwise_left_shift",
+  count = "count_nonzero", minus = "subtract", plus = "add", times = "multiply",
+}
+functions {
+  mod = "write remainder(x, y), with the sign of y, or fmod(x, y), with that of x",
+  nan_to_num = "write where(isnan(x), 0, x)",
+  isposinf = "write x == inf",
+  isneginf = "write x == -inf",
+  select = "write where(condition, x, y)",
+  choose = "write where(condition, x, y)",
+  piecewise = "write where(condition, x, y)",
+  iif = "write where(condition, x, y)",
+  ifelse = "write where(condition, x, y)",
+  dot = "there is no matrix product; of vectors write vecdot(x, y)",
+  matmul = "there is no matrix product; of vectors write vecdot(x, y)",
+  einsum = "there is no matrix product; of vectors write vecdot(x, y)",
+  inner = "there is no matrix product; of vectors write vecdot(x, y)",
+  real = "numbers are real here",
+  imag = "numbers are real here",
+  conj = "numbers are real here",
+  conjugate = "numbers are real here",
+  angle = "numbers are real here",
+  median = "there is no op that sorts",
+  percentile = "there is no op that sorts",
+  quantile = "there is no op that sorts",
+  sort = "there is no op that sorts",
+  argsort = "there is no op that sorts",
+  topk = "there is no op that sorts",
+  unique = "there is no op that sorts",
+  reshape = "give the operand as a view of that shape",
+  transpose = "give the operand as a view with its dimensions in that order",
+  broadcast_to = "operands are broadcast by themselves",
+  concatenate = "an expression works element by element: give each part by itself",
+  concat = "an expression works element by element: give each part by itself",
+  stack = "an expression works element by element: give each part by itself",
+  zeros_like = "write 0 * x",
+  ones_like = "write 0 * x + 1",
+  exp10 = "write pow(10, x)",
+}
+
+-- math.h
+aliases { fabs = "abs", lrint = "rint", llrint = "rint", nearbyint = "rint", scalbn = "ldexp", scalbln = "ldexp" }
+functions {
+  lround = "write round(x), to even between two, or trunc(x + copysign(0.5, x))",
+  llround = "write round(x), to even between two, or trunc(x + copysign(0.5, x))",
+  fdim = "write maximum(x - y, 0)",
+  tgamma = "there is no gamma function",
+  lgamma = "there is no gamma function",
+  gamma = "there is no gamma function",
+  gammaln = "there is no gamma function",
+  digamma = "there is no gamma function",
+  logb = "write frexp.exponent(x) - 1",
+  ilogb = "write frexp.exponent(x) - 1",
+  isnormal = "write isfinite(x), or compare with the least normal number",
+  remquo = "write x - y * rint(x / y)",
+  drem = "write x - y * rint(x / y)",
+}
+
+-- PyTorch, JAX
+aliases {
+  clamp = "clip", div = "divide", eq = "equal", ge = "greater_equal", gt = "greater", hardsigmoid = "hard_sigmoid",
+  hardswish = "hard_swish", le = "less_equal", logsigmoid = "log_sigmoid", lt = "less", mul = "multiply", ne = "not_equal",
+  neg = "negative", norm = "vector_norm", sub = "subtract", swish = "silu", cumsum = "cumulative_sum",
+  cumprod = "cumulative_prod",
+}
+functions {
+  relu6 = "write clip(x, 0, 6)",
+  hardtanh = "write clip(x, -1, 1)",
+  lerp = "write x + w * (y - x)",
+  mix = "write x + w * (y - x)",
+  frac = "write x - trunc(x)",
+  fract = "write x - floor(x)",
+  rsqrt = "write 1 / sqrt(x)",
+  inversesqrt = "write 1 / sqrt(x)",
+  saturate = "write clip(x, 0, 1)",
+  step = "write heaviside(x, 1)",
+  xlogy = "write where(x == 0, 0, x * log(y))",
+  logit = "write log(x / (1 - x))",
+  masked_fill = "write where(mask, value, x)",
+  addcmul = "write x + value * y * z",
+  addcdiv = "write x + value * y / z",
+  dropout = "there are no random numbers: give a mask as an operand",
+  rand = "there are no random numbers: give them as an operand",
+  randn = "there are no random numbers: give them as an operand",
+  random = "there are no random numbers: give them as an operand",
+}
+
+-- Casts
+functions {
+  char = "write a cast, (i8)x",
+  bool_ = "write a cast, (bool)x",
+  half = "write a cast, (f16)x",
+  bfloat16 = "write a cast, (bf16)x",
+  float16 = "write a cast, (f16)x",
+  float32 = "write a cast, (f32)x",
+  float64 = "write a cast, (f64)x",
+  int8 = "write a cast, (i8)x",
+  int16 = "write a cast, (i16)x",
+  int32 = "write a cast, (i32)x",
+  int64 = "write a cast, (i64)x",
+  uint8 = "write a cast, (u8)x",
+  uint16 = "write a cast, (u16)x",
+  uint32 = "write a cast, (u32)x",
+  uint64 = "write a cast, (u64)x",
+}
+
+-- Words: name -> { sentence, is_refused = no input may have this name }. Said where the text cannot be read on at the word or behind
+-- it, or where it is called.
+M.words = {}
+
+local CHOICE = "a choice is condition ? x : y, or where(condition, x, y)"
+local LOOP = "there are no loops: an expression works on all elements"
+local TRUTH = "conditions are comparisons, such as x == x"
+local FUNCTION = "an expression is a formula of its operands, without functions of its own"
+local INDEX = "operands are whole tensors: give a view"
+local NONE = "there is no such value: leave it out"
+for sentence, names in pairs {
+  [CHOICE] = "if else elif", [LOOP] = "for while", [TRUTH] = "True False true false", [FUNCTION] = "lambda def import", [NONE] = "None",
+} do
+  for name in names:gmatch "%S+" do M.words[name] = { sentence, is_refused = true } end
+end
+for name, sentence in pairs {
+  float = "the dtypes are f32 and f64", double = "the dtype is f64", int = "the dtypes are i32 and i64", long = "the dtype is i64",
+  short = "the dtype is i16", unsigned = "the dtypes are u8 to u64", ["const"] = "a local is declared with its dtype, or auto",
+  var = "a local is declared with its dtype, or auto", let = "a local is declared with its dtype, or auto",
+  ["and"] = "write &&", ["or"] = "write ||", ["not"] = "write !", -- of bodies: in a host's expression they are signs
+  ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, null = NONE, NULL = NONE, nullptr = NONE,
+  ["in"] = LOOP, is = "write ==", xor = "write ^ of integers or conditions", mod = M.functions.mod, div = "write x / y or floor_divide(x, y)",
+  ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
+} do M.words[name] = { sentence } end
+
+-- What follows a module in a name with dots; nil: it does not begin with one.
+function M.behind_module(name)
+  for _, module in ipairs(M.modules) do
+    if #name > #module + 1 and name:sub(1, #module + 1) == module .. "." then return name:sub(#module + 2) end
+  end
+end
+
+-- The sentence for an unknown function, or nil. knows(name): whether there is an op or a primitive of the name
+function M.of_function(name, knows)
+  if M.words[name] then return nil end -- hint.lua says it
+  local base = M.behind_module(name) or name
+  if M.functions[base] then return M.functions[base] end
+  if base ~= name then return knows(base) and "write " .. base or nil end
+  local double = name:match "^(.+)[fl]$"
+  if not double then return nil end
+  return knows(double) and "write " .. double or M.functions[double]
+end
+
+return M
