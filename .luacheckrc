@@ -13,7 +13,7 @@ ignore = {
 -- Specs: their globals are what the sandbox gives them, see the environments in gen/front/spec.lua and the sets of dsl/types.lua.
 local SPEC = {
   std = { read_globals = {
-    "format", "unary", "binary", "op", "reduction", "row", "scan", "func", "constants", "tables", "dtype",
+    "format", "unary", "binary", "op", "reduction", "row", "scan", "adjoint", "func", "constants", "tables", "dtype",
     "all", "floating", "integer", "integral", "numeric", "real", "INFINITY", "NAN", "PI",
   } },
 }

@@ -136,7 +136,7 @@ row "nll_loss" {
 
 row "cross_entropy" {
   doc = "-log_softmax(x) at the class t: an integer, constant along the axes. NaN where there is no such class.",
-  inputs = "x, row i64 t", dtypes = floating,
+  inputs = "x, row i64 t", dtypes = floating, empty = "identity",
   body = "sum((i64)(index == t)) == 1 ? logsumexp(x) - sum(index == t ? x : 0) : NAN",
   bound = [[
     u * (depth + 3 + sum(softmax(x) * (max(x) - x)) + 2 * (logsumexp(x) - max(x)) +

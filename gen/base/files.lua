@@ -23,6 +23,13 @@ function M.read(path, limit)
   return text or "" -- reading a number of bytes gives nil at the end
 end
 
+-- The same of a file that a user names. Regular files only: a FIFO would be waited for, a device may have no end.
+function M.read_regular(path, limit)
+  local name = quoted(path)
+  if not os.execute("[ ! -e " .. name .. " ] || [ -f " .. name .. " ]") then return nil, path .. ": not a regular file" end
+  return M.read(path, limit)
+end
+
 -- Names in a folder that end in `suffix`, sorted by bytes.
 function M.list(folder, suffix)
   local names = {}

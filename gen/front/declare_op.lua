@@ -318,6 +318,7 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   model.ops[#model.ops + 1] = op
   model.op_of_name[name] = op
   model.op_of_c_name[c_name] = op
+  if kind.declared then kind.declared(model, op) end
 end
 
 return M

@@ -10,7 +10,7 @@ local M = {}
 
 M.name, M.mark, M.schema = "cast", "casts", { casts = "boolean string" }
 M.is_bits, M.has_body, M.may_alias, M.has_own_entry = true, true, true, true
-M.is_packed = true
+M.is_packed, M.converts_back = true, true
 M.output_dtype, M.dtypes_words = "output", "any dtype"
 M.no_outputs = true
 M.no_result = copy.no_result

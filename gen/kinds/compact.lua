@@ -14,6 +14,7 @@ M.is_bits = true
 M.has_body, M.may_alias = false, false
 M.only_cpu = true
 M.has_own_nest = true
+M.converts_back = true -- the first input, to bool
 M.needs_runtime = "its kernels search blocks, which the runtime puts together"
 
 local N_INPUTS = { items = 2, places = 1 }

@@ -10,6 +10,7 @@
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
 --   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
+--   converts_back         operands are converted to dtypes of an earlier kind too: floats to integers, numbers to bool
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
 --   pack_role(op)         the role of the packing kernels that compute the op over contiguous elements; nil: there are none
 --   has_own_entry         a kernel for CUDA at run time is asked for by the op's name, not by an expression
@@ -17,6 +18,7 @@
 --   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
+--   declared(model, op)   what follows from it for other ops; is_adjoint   its bodies are those of gen/graph/adjoints.lua
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
@@ -40,7 +42,8 @@ local elementwise = require "gen.kinds.elementwise"
 local M = {}
 
 -- An op's kind is the first with a mark that is in the spec.
-M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.scan", require "gen.kinds.index",
+M.list = { require "gen.kinds.reduction", require "gen.kinds.row", require "gen.kinds.scan", require "gen.kinds.adjoint",
+           require "gen.kinds.index",
            require "gen.kinds.compact", require "gen.kinds.cast", require "gen.kinds.copy", elementwise }
 
 local of_name = {}
@@ -71,6 +74,14 @@ function M.is_formula(op) return M.of(op).has_body and not M.of(op).names end
 -- The fields of an op that mark its kind.
 M.marks = {}
 for _, kind in ipairs(M.list) do M.marks[#M.marks + 1] = kind.mark end
+
+-- Whether the kind of an op in the list has this field.
+function M.any(ops, field)
+  for _, op in ipairs(ops) do
+    if M.of(op)[field] then return true end
+  end
+  return false
+end
 
 -- Whether a cast changes anything.
 M.changes = require "gen.kinds.cast".changes

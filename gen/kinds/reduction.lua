@@ -33,7 +33,7 @@ local EXCLUDED = { "body", "outputs", "params", "counts" }
 local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
 -- "T v, i64 i" -> { { name, type }, ... }, or nil and what is wrong.
-local function parse_state(text, types)
+function M.parse_state(text, types)
   local parts, seen = {}, {}
   for item in (text .. ","):gmatch "([^,]*)," do
     local dtype, name = item:match "^%s*(%w+)%s+([a-z][a-z0-9_]*)%s*$"
@@ -57,7 +57,7 @@ function M.trouble(fields, is_builtin, types)
   end
   if fields.order ~= nil and fields.order ~= "free" then return "order: expected \"free\", or nothing: the tree" end
   if fields.state then
-    local parts, why = parse_state(fields.state, types)
+    local parts, why = M.parse_state(fields.state, types)
     if not parts then return why end
     for _, field in ipairs { "lift", "finish" } do
       if fields[field] == nil then return field .. " is missing, which a reduction with a state needs" end
@@ -86,7 +86,7 @@ function M.declare(op, fields, bodies, types)
   op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  is_free = fields.order == "free", empty = fields.empty, identity = fields.identity, finds = fields.finds,
-                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and parse_state(fields.state, types) }
+                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and M.parse_state(fields.state, types) }
 end
 
 -- The body of the op.

@@ -45,8 +45,7 @@ end
 -- The packing kernels that convert between a stored dtype and its compute dtype; all conversions if an op needs them
 -- (is_packed).
 local function conversions(plan)
-  local list, has_casts = {}, false
-  for _, op in ipairs(plan.ops) do has_casts = has_casts or kinds.of(op).is_packed end
+  local list, has_casts = {}, kinds.any(plan.ops, "is_packed")
   for _, record in ipairs(plan.packs) do
     local role = record.role
     if role == "widen" or role == "narrow" or (has_casts and role == "convert") then list[#list + 1] = record end

@@ -47,7 +47,7 @@ end
 function M.load(root, spec_files, is_preview)
   local model, inputs, errors = M.builtin_model(root, is_preview)
   for _, name in ipairs(spec_files or {}) do
-    local text, why = files.read(name, sandbox.MAX_BYTES + 1)
+    local text, why = files.read_regular(name, sandbox.MAX_BYTES + 1)
     if text then
       inputs[#inputs + 1] = name
       local first = #model.ops + 1

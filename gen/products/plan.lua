@@ -2,6 +2,7 @@
 --
 -- The plan of a run: options -> ops, dtypes, records of kernels. Makes no text.
 
+local adjoints = require "gen.graph.adjoints"
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
@@ -163,7 +164,7 @@ function M.plan(model, options)
   end
   if #dag_errors > 0 then return nil, dag_errors end
   local records_of = {}
-  local function combine_for(op, A) return expr.combine(model, op, A) end
+  local function combine_for(op, A) return (kinds.of(op).is_adjoint and adjoints.of or expr.combine)(model, op, A) end
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end

@@ -208,6 +208,11 @@ function M.of_primitive(op, dtypes, classes, template)
            K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
+-- The kinds of dtype in the order of promotion. An operand is converted to one of its own kind or a later one
+-- (runtime/core/op/resolve.c: inputs are promoted, and outputs take a result of an earlier kind); an op goes back if
+-- its kind says so (converts_back).
+local KIND_ORDER = { bool = 0, integer = 1, float = 2, complex = 3 }
+
 -- The packing kernels: conversions, by [from][to] over the wanted dtypes and their compute dtypes, and copies by the sizes of
 -- these. They serve every op, and compute some ops themselves (pack_role of gen/kinds). `widen` and `narrow` convert a kernel's
 -- inputs and outputs between a storage dtype and its compute dtype, without a check for NaN. Then the kernels that the ops of a
@@ -226,10 +231,12 @@ function M.of_packs(model, wanted, ops, records_of)
     fields.heavy, fields.weight = false, 1
     records[#records + 1] = fields
   end
+  local is_any = kinds.any(ops, "converts_back")
   for _, from in ipairs(types.sets.all) do
     for _, to in ipairs(types.sets.all) do
-      if wanted[from] and wanted[to] and kinds.changes(types, from, to) then
-        local a, b = types.by_name[from], types.by_name[to]
+      local a, b = types.by_name[from], types.by_name[to]
+      local is_needed = is_any or KIND_ORDER[a.kind] <= KIND_ORDER[b.kind]
+      if is_needed and wanted[from] and wanted[to] and kinds.changes(types, from, to) then
         local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
           add(name_of("pack_" .. role, { from, to }, "1", "cc"),

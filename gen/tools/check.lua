@@ -64,7 +64,7 @@ function M.spec(root, file)
   local model, _, errors = load.load(root, {})
   if #errors > 0 then return nil, errors end
   local before = #model.ops
-  local text, why = files.read(file, sandbox.MAX_BYTES + 1)
+  local text, why = files.read_regular(file, sandbox.MAX_BYTES + 1)
   if not text then return nil, { why } end
   errors = spec.load(model, file, text)
   if #errors > 0 then return nil, errors end

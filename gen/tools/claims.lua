@@ -86,7 +86,7 @@ end
 function M.errors(plan)
   local errors, model = {}, plan.model
   for _, op in ipairs(plan.ops) do
-    for _, dtype in ipairs(op.reducer and op.dtypes or {}) do
+    for _, dtype in ipairs(op.reducer and not kinds.of(op).is_adjoint and op.dtypes or {}) do
       local message = plan.wanted[dtype] and model.types.by_name[dtype].compute == dtype and broken(model, op, dtype)
       if message then
         errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)

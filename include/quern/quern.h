@@ -288,8 +288,8 @@ QUERN_API quern_status quern_op_infer(quern_op *op, int32_t n_in, DLTensor *cons
 
 /* The exact shapes and dtypes for these data. For an op of QUERN_CLASS_DYNAMIC it reads the inputs' values; quern_op_infer
  * gives -1 for an extent that depends on values. quern_op_call then fills outputs of these shapes: it counts again, and returns
- * SHAPE, with nothing written, if the values have changed. (Values that change during the call cannot make it write beyond an
- * output; the items are unspecified then.) `call` may be NULL. The library's own ops of this class run on the CPU only,
+ * SHAPE, with nothing written, if the values have changed. If they change during the call, it may find fewer elements than it
+ * counted: SHAPE, and the rest of the output is 0; or write items of either state, but never beyond an output. `call` may be NULL. The library's own ops of this class run on the CPU only,
  * elsewhere: DEVICE. UNSUPPORTED: a registered op without measure and infer. */
 QUERN_API quern_status quern_op_measure(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
                                         const quern_call *call);

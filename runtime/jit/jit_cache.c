@@ -196,6 +196,9 @@ static int make_folder(const char *dir) {
   return is_made;
 }
 
+/* Whether this user has it, and no other may write to it. */
+static int is_ours_alone(const struct stat *st) { return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH)); }
+
 /* Opens the folder; makes it first if it is missing and `make`. On failure errno is set. */
 static int open_or_make(const char *dir, int make) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -222,7 +225,7 @@ static int open_folder(qn_jit_cache *cache, int make) {
     }
   } else if (fstat(fd, &st) || st.st_uid != geteuid()) {
     give_up(cache, "it belongs to another user: %s", cache->dir);
-  } else if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+  } else if (!is_ours_alone(&st)) {
     give_up(cache, "others may write to it: %s", cache->dir);
   } else {
     return fd;
@@ -234,14 +237,15 @@ static int open_folder(qn_jit_cache *cache, int make) {
 
 /* ---- Files ---- */
 
-/* The whole of a file that may be an entry. */
+/* The whole of a file that may be an entry: a regular one that nobody else may write to, also not by another name. (It
+ * has none if it has been replaced since.) */
 static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat *st) {
   size_t n = 0;
   char *data = NULL;
   /* O_NONBLOCK: opening a FIFO must not block. */
   const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return 0;
-  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_size >= HEADER_SIZE &&
+  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && is_ours_alone(st) && st->st_nlink <= 1 && st->st_size >= HEADER_SIZE &&
       (uint64_t)st->st_size <= QN_JIT_CACHE_ENTRY_LIMIT) {
     bytes->size = (size_t)st->st_size;
     data = malloc(bytes->size + 1);

@@ -3,9 +3,12 @@
  * quern.c: the public functions that only the library has, not a generated tree: expressions and specs at run time, and
  * descriptions. Each checks its arguments and calls one function. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/status.h"
 #include "core/op/params.h"
@@ -32,16 +35,30 @@ static quern_status check_spec_ctx(const char *function, quern_ctx *ctx) {
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: not on the process-wide context; make one with quern_ctx_create", function);
 }
 
+/* Opens a regular file for reading; NULL and errno otherwise. Opening waits for nothing, not for a writer of a FIFO either. */
+static FILE *open_regular(const char *path) {
+  struct stat about;
+  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int why = fd < 0 || fstat(fd, &about) ? errno : S_ISREG(about.st_mode) ? 0 : S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
+  FILE *file = why ? NULL : fdopen(fd, "rb");
+  if (!why && !file) why = errno;
+  if (!file && fd >= 0) close(fd);
+  errno = why;
+  return file;
+}
+
 static quern_status read_spec(const char *path, char **text, size_t *size) {
   const int kept_errno = errno;
   quern_status status = QUERN_OK;
-  FILE *file = fopen(path, "rbe");
+  FILE *file = open_regular(path);
   *text = file ? malloc(LARGEST_SPEC + 1) : NULL;
   if (file && !*text) {
     status = no_memory("spec_load");
   } else if (file) {
     *size = fread(*text, 1, LARGEST_SPEC + 1, file);
     if (ferror(file)) status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be read", path);
+  } else if (errno == EINVAL || errno == EISDIR) {
+    status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: not a regular file", path);
   } else {
     status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be opened (error %d)", path, errno);
   }

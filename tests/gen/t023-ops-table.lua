@@ -24,8 +24,8 @@ for _, line in ipairs(printed) do
 end
 local missing, n_ops = {}, 0
 for _, line in ipairs((lines_of(assert(io.popen("cat '" .. root .. "'/dsl/*.lua"))))) do
-  local name = line:match '^%a+ "([%w_.]+)" {$'
-  if name then
+  local word, name = line:match '^(%a+) "([%w_.]+)" {$'
+  if name and word ~= "adjoint" then -- the row of its scan says that there is a derivative
     n_ops = n_ops + 1
     if not of_op[name] then missing[#missing + 1] = name end
   end

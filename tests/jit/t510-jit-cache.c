@@ -570,6 +570,30 @@ static void test_folders(void) {
   is_int(n_files(good, ".qkc"), 1, "  clear has left it alone");
   chmod(good, 0755);
   ok(is_hit(cache, "key"), "a folder that all may read is used");
+  struct dirent *item = NULL;
+  DIR *listed = opendir(good);
+  while (listed && (item = readdir(listed)) && !strstr(item->d_name, ".qkc")) continue;
+  if (!item) bail("no entry");
+  snprintf(path, sizeof path, "%s/%.80s", good, item->d_name);
+  closedir(listed);
+  static const struct { mode_t mode; const char *who; } writers[] = {{0606, "all"}, {0620, "a group"}};
+  for (int i = 0; i < 2; i++) {
+    chmod(path, writers[i].mode);
+    ok(!is_hit(cache, "key"), "an entry that %s may write to is not loaded", writers[i].who);
+  }
+  chmod(path, 0644);
+  ok(is_hit(cache, "key"), "  one that all may read is");
+  char other_name[320];
+  snprintf(other_name, sizeof other_name, "%s.hard", good);
+  if (link(path, other_name)) bail("no hard link");
+  ok(!is_hit(cache, "key"), "an entry with another name elsewhere is not loaded");
+  unlink(other_name);
+  if (geteuid() == 0) {
+    if (chown(path, 65534, 65534)) bail("no chown");
+    ok(!is_hit(cache, "key"), "another user's entry is not loaded");
+    if (chown(path, 0, 0)) bail("no chown");
+  }
+  ok(is_hit(cache, "key"), "  without them it is");
   if (geteuid() == 0) {
     if (chown(good, 65534, 65534)) bail("no chown");
     unusable(good, "another user", "another user's folder");

@@ -5,6 +5,7 @@
  * fails leaves nothing; names that the host has taken; hostile texts; many threads, small stacks; no module. */
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "spec_tiers.h"
 
@@ -167,6 +168,13 @@ static void test_where(void) {
   is_int(quern_spec_load(ctx, "/nonexistent/spec.lua"), QUERN_E_IO, "a file that is not there");
   has_str(quern_last_error(), "/nonexistent/spec.lua", "  named");
   is_int(quern_spec_load(ctx, "/proc"), QUERN_E_IO, "a folder");
+  char fifo[] = "/tmp/quern-t597-XXXXXX";
+  const int unique = mkstemp(fifo);
+  if (unique < 0 || close(unique) || unlink(fifo) || mkfifo(fifo, 0600)) bail("no FIFO");
+  is_int(quern_spec_load(ctx, fifo), QUERN_E_IO, "a FIFO: there is no waiting for a writer");
+  unlink(fifo);
+  is_int(quern_spec_load(ctx, "/dev/zero"), QUERN_E_IO, "a device");
+  has_str(quern_last_error(), "/dev/zero: not a regular file", "  said");
   char path[256];
   const char *tmp = getenv("TMPDIR");
   snprintf(path, sizeof path, "%s/quern-t597.XXXXXX", tmp ? tmp : "/tmp");

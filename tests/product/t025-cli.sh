@@ -43,6 +43,11 @@ run 2 'show without a name' show
 run 2 'check with two files' check a b
 run 2 'new without a name' new
 [ ! -e o ]; ok $? 'none of these has written anything'
+mkfifo fifo
+run 1 'a FIFO as a spec' check fifo
+says 'fifo: not a regular file'
+run 1 '  of generate' generate --out o --spec fifo
+says 'fifo: not a regular file'
 run 1 'an unknown op' generate --out o --ops ad
 says "unknown op 'ad', did you mean 'add'?"
 run 1 'an unknown dtype' generate --out o --dtypes f31

@@ -72,6 +72,43 @@ try '  a single file likewise' bare --single --out "$work/bare1"
 try '  compiles' gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$work/bare1" -o "$work/bare.run" "$work/bare.c" "$work/bare1/bare.c" -lpthread -lm
 try '  a parameter is refused, a call without runs' "$work/bare.run"
 
+# A tree of one op with all dtypes: what a program gains by it, and that it has the conversions of every call.
+cat >"$work/pairs.c" <<'C'
+#include <stdio.h>
+#include "sole.h"
+static const DLDataType dtypes[] = {{kDLBool, 8, 1},  {kDLInt, 8, 1},   {kDLInt, 16, 1},    {kDLInt, 32, 1},  {kDLInt, 64, 1},
+                                    {kDLUInt, 8, 1},  {kDLUInt, 16, 1}, {kDLUInt, 32, 1},   {kDLUInt, 64, 1}, {kDLFloat, 16, 1},
+                                    {kDLBfloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat, 64, 1}};
+enum { N = sizeof dtypes / sizeof *dtypes };
+static int kind(int k) { return k == 0 ? 0 : k < 9 ? 1 : 2; }
+/* Whether two dtypes have a common one: u64 and a signed integer have none. */
+static int has_common(int a, int b) { return !((a == 8 && b > 0 && b < 5) || (b == 8 && a > 0 && a < 5)); }
+static int64_t shape = 37;
+int main(void) {
+  int n_run = 0;
+  for (int i = 0; i < N * N * N; i++) {
+    const int a = i % N, b = i / N % N, c = i / N / N;
+    double x[37] = {0}, y[37] = {0}, out[37];
+    DLTensor in[2] = {{x, {kDLCPU, 0}, 1, dtypes[a], &shape, NULL, 0}, {y, {kDLCPU, 0}, 1, dtypes[b], &shape, NULL, 0}};
+    DLTensor to = {out, {kDLCPU, 0}, 1, dtypes[c], &shape, NULL, 0};
+    for (int k = 0; k < 37; k++) out[k] = 1;
+    const sole_status status = sole_add(&in[0], &in[1], &to, NULL);
+    if (status == SOLE_OK ? out[0] != 0 : status != SOLE_E_DTYPE) return printf("# %d %d %d: %d, %s\n", a, b, c, status, sole_last_error());
+    const int last = a > b ? a : b;
+    if ((status == SOLE_OK) != (has_common(a, b) && kind(last) > 0 && kind(c) >= kind(last)))
+      return printf("# %d %d %d: %d\n", a, b, c, status);
+    n_run += status == SOLE_OK;
+  }
+  return n_run < 900;
+}
+C
+try 'a tree of add' lua5.4 "$source/build.lua" generate --ops add --prefix sole --out "$work/sole"
+try '  compiles' env QUERN_TREE_FLAGS=1 sh "$source/tests/support/build-tree.sh" gcc "$work/sole" "$work/sole.o" -std=gnu11 -O2 -DNDEBUG
+try '  links' gcc -s -I"$work/sole" -o "$work/pairs" "$work/pairs.c" "$work/sole.o"/*.o -lpthread -lm
+bytes=$(wc -c <"$work/pairs")
+[ "$bytes" -lt 500000 ] || { echo "# $bytes bytes"; false; }; ok $? '  a program of less than 500,000 bytes'
+try '  inputs and outputs of any dtypes are added or refused' "$work/pairs"
+
 # Conversions of parameters, in trees of one dtype each, for each of the kinds of op that have them.
 cat >"$work/number.c" <<'C'
 #include <stdio.h>

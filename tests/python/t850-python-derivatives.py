@@ -282,4 +282,49 @@ for name, function in (("cross_entropy", functional.cross_entropy), ("nll_loss",
     function(leaf, t, reduction="none").backward(grad)
     got = quern.op(name + "_backward")(grad[:, None], x, t[:, None], axis=-1)
     ok(torch.allclose(got, leaf.grad, rtol=1e-12, atol=1e-14), name + " by x")
+# Scans.
+SCANS = {"cumulative_sum": torch.cumsum, "cumulative_prod": torch.cumprod, "logcumsumexp": torch.logcumsumexp,
+         "cummax": lambda x, dim: torch.cummax(x, dim)[0], "cummin": lambda x, dim: torch.cummin(x, dim)[0]}
+INITIAL = {"cumulative_sum": 0.0, "cumulative_prod": 1.0, "logcumsumexp": -INF, "cummax": -INF, "cummin": INF}
+
+
+def shifted(name, function, x, dim, exclusive=False, include_initial=False, reverse=False):
+    """Theirs has no such parameters."""
+    x = x.flip(dim) if reverse else x
+    out = function(x, dim)
+    if exclusive or include_initial:
+        first = torch.full_like(out.narrow(dim, 0, 1), INITIAL[name])
+        out = torch.cat([first, out.narrow(dim, 0, out.shape[dim] - (1 if exclusive else 0))], dim)
+    return out.flip(dim) if reverse else out
+
+
+def scan_derivatives(name, function, x, dim, params, grad=None):
+    leaf = x.clone().requires_grad_()
+    theirs = shifted(name, function, leaf, dim, **params)
+    grad = torch.randn_like(theirs) if grad is None else grad
+    theirs.backward(grad)
+    backward, made = quern.op(name + "_backward"), quern.op(name)(x, axis=dim, **params)
+    known = {"grad": grad, "x": x, "out": made}
+    if isinstance(made, tuple):
+        known["indices"] = made[1]
+    return backward(*[known[word] for word in backward.inputs], axis=dim, **params), leaf.grad
+
+
+for name, function in SCANS.items():
+    for dim in (-1, 0, 1):
+        for params in ({}, {"exclusive": True}, {"include_initial": True}, {"reverse": True}, {"exclusive": True, "reverse": True},
+                       {"include_initial": True, "reverse": True}):
+            x = draw(4, 9, 70)
+            ours, theirs = scan_derivatives(name, function, x, dim, params)
+            ok(torch.allclose(ours, theirs, rtol=1e-11, atol=1e-12), "{}, axis={}{}".format(name, dim, params or ""))
+    for dtype, room in ((torch.float32, 1e-4), (torch.float16, 0.02), (torch.bfloat16, 0.15)):
+        x = (draw(3, 20) / 2 + (1 if name == "cumulative_prod" else 0)).to(dtype)
+        ours, theirs = scan_derivatives(name, function, x, -1, {})
+        ok(ours.dtype == dtype and torch.allclose(ours, theirs, rtol=room, atol=room), "  in {}".format(dtype))
+for row in ([2.0, 0, 3, 5], [0.0, 2, 3, 5], [2.0, 0, 3, 0, 7], [0.0, -0.0, 2], [1.0, 2, 0]):
+    ours, theirs = scan_derivatives("cumulative_prod", torch.cumprod, torch.tensor(row, dtype=torch.float64), 0, {})
+    ok(torch.allclose(ours, theirs, rtol=1e-14), "cumulative_prod with zeros, {}".format(row))
+row = torch.tensor([2.0, 2, NAN, 1], dtype=torch.float64)
+ours, theirs = scan_derivatives("cummax", SCANS["cummax"], row, 0, {}, torch.ones(4, dtype=torch.float64))
+ok(ours.tolist() == [2, 0, 2, 0], "cummax: the first of equals has the derivative, and the first NaN")
 done_testing()

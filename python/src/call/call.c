@@ -127,6 +127,13 @@ static int32_t broadcast_ndim(const call *call) {
   return ndim;
 }
 
+/* Refuses axes of a scan that are not one axis. */
+static int refuse_scan(const call *call, int32_t ndim) {
+  PyErr_Format(PyExc_ValueError, "%s: axis: it runs along one axis: give an int from %d to %d%s", call->info->name, (int)-ndim, (int)ndim - 1,
+               call->given->axis.kind == AXIS_ALL ? ", or reshape(x, -1) for all elements in order" : "");
+  return -1;
+}
+
 /* Sets the parameter of a reducing op's axes. Those that are not given are all axes, the library's default, if the op has
  * keepdims or is the derivative of such an op, else the last one. */
 static int set_axes(call *call) {
@@ -139,6 +146,7 @@ static int set_axes(call *call) {
   } else if (axes_mask(&given->axis, call->info->name, ndim, &mask)) {
     return -1;
   }
+  if (call->op->scans && ndim && __builtin_popcountll((unsigned long long)mask) != 1) return refuse_scan(call, ndim);
   for (; given->n_params <= k; given->n_params++) given->params[given->n_params] = call->info->params[given->n_params].value;
   given->params[k] = (quern_scalar){.kind = QUERN_I64, .v.i = mask};
   call->how.params = given->params;

@@ -25,6 +25,7 @@ typedef struct op_object {
   number_rules numbers;
   uint8_t may_compile;       /* a call may have to wait for a compiler */
   uint8_t reduces_all;       /* of a reducing op: its axes are by default all, not the last one */
+  uint8_t scans;             /* it runs along exactly one axis */
   int32_t axes, keepdims, initial; /* the indices of these parameters of a reducing op; -1: it has none */
   memo memo;
 } op_object;

@@ -50,6 +50,7 @@ static void find_axes(op_object *op) {
     const quern_param_info *param = &info->params[k];
     if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = k;
     if (strcmp(param->name, "keepdims") == 0) op->keepdims = k;
+    if (strcmp(param->name, "exclusive") == 0) op->scans = 1;
     if (strcmp(param->name, "initial") == 0 && param->value.kind == QUERN_NONE) op->initial = k;
   }
   if (op->axes < 0) op->keepdims = op->initial = -1;

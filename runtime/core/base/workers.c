@@ -66,14 +66,14 @@ static struct pool {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has batches[j] */
   _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
-  atomic_int most_workers; /* the limit; lowered when a thread cannot be made */
   atomic_int stopping;     /* 1: workers end, and none are made */
   atomic_int forked;       /* 1: a forked child, without the parent's workers */
   int forks_watched;
-  pthread_mutex_t growing; /* held while threads are made or ended, and across a fork */
   pthread_t threads[MAX_WORKERS];
   shared_work batches[N_BATCHES];
-} pool = {.most_workers = MAX_WORKERS, .growing = PTHREAD_MUTEX_INITIALIZER};
+} pool; /* all zero, so that it takes no room in a file */
+static atomic_int most_workers = MAX_WORKERS; /* lowered when a thread cannot be made */
+static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER; /* held while threads are made or ended, and across a fork */
 
 _Static_assert(N_BATCHES <= 32, "a bit of pool.taken each");
 
@@ -208,11 +208,11 @@ static void *work(void *thread) {
 /* ---- The pool's life ---- */
 
 static void before_fork(void) {
-  pthread_mutex_lock(&pool.growing);
+  pthread_mutex_lock(&growing);
 }
 
 static void after_fork(void) {
-  pthread_mutex_unlock(&pool.growing);
+  pthread_mutex_unlock(&growing);
 }
 
 /* The child has this thread only. If it is inside a batch, the slices of other threads remain undone, and it does not wait for
@@ -221,32 +221,32 @@ static void after_fork_in_child(void) {
   atomic_store(&pool.forked, 1);
   atomic_store(&pool.stopping, 1);
   atomic_store(&pool.n_workers, 0);
-  pthread_mutex_unlock(&pool.growing);
+  pthread_mutex_unlock(&growing);
 }
 
 /* Makes threads until there are `n`. Gives up for good at the first failure, and returns 0 that one time. */
 static int grow(int n) {
-  if (pthread_mutex_trylock(&pool.growing)) return 1; /* another thread is growing the pool; go on with the workers there are */
+  if (pthread_mutex_trylock(&growing)) return 1; /* another thread is growing the pool; go on with the workers there are */
   int n_workers = atomic_load(&pool.n_workers), made_all = 1;
   if (!pool.forks_watched) {
     pool.forks_watched = 1;
-    if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&pool.most_workers, 0);
+    if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&most_workers, 0);
   }
-  while (n_workers < n && n_workers < atomic_load(&pool.most_workers) && !atomic_load(&pool.stopping)) {
+  while (n_workers < n && n_workers < atomic_load(&most_workers) && !atomic_load(&pool.stopping)) {
     if (qn_thread_start(&pool.threads[n_workers], 0, work, &pool.threads[n_workers])) {
       atomic_store(&pool.n_workers, ++n_workers);
     } else {
-      atomic_store(&pool.most_workers, n_workers);
+      atomic_store(&most_workers, n_workers);
       made_all = 0;
     }
   }
-  pthread_mutex_unlock(&pool.growing);
+  pthread_mutex_unlock(&growing);
   return made_all;
 }
 
 /* Runs when the process ends or the library is unloaded. Calls still running keep their workers and get no more. */
 __attribute__((destructor)) static void stop(void) {
-  pthread_mutex_lock(&pool.growing);
+  pthread_mutex_lock(&growing);
   const int n_workers = atomic_exchange(&pool.n_workers, 0);
   atomic_store(&pool.stopping, 1);
   atomic_fetch_add(&pool.epoch, 1);
@@ -254,7 +254,7 @@ __attribute__((destructor)) static void stop(void) {
   for (int i = 0; i < n_workers; i++) {
     if (!pthread_equal(pool.threads[i], pthread_self())) pthread_join(pool.threads[i], NULL);
   }
-  pthread_mutex_unlock(&pool.growing);
+  pthread_mutex_unlock(&growing);
 }
 
 /* ---- Running ---- */
@@ -334,7 +334,7 @@ int qn_workers_run(const qn_log *log, int32_t n_threads, int32_t n, void (*body)
   if (most > MAX_WORKERS) most = MAX_WORKERS;
   if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most &&
       atomic_load_explicit(&pool.n_workers, memory_order_relaxed) <
-          atomic_load_explicit(&pool.most_workers, memory_order_relaxed) &&
+          atomic_load_explicit(&most_workers, memory_order_relaxed) &&
       !atomic_load_explicit(&pool.stopping, memory_order_relaxed) && !grow(most)) {
     qn_log_say(log, QN_LOG_WARNING, QN_SPELLED(quern_op_call) ": no more threads than %d could be made, and no more will be tried",
                atomic_load(&pool.n_workers) + 1);

@@ -9,6 +9,7 @@
  * so a slice never writes more than was counted for it. */
 #include "core/kinds/kind_compact.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/base/float_env.h"
@@ -188,6 +189,7 @@ typedef struct compact_finding {
   int64_t stride[2];               /* of the output's rows and columns, in bytes */
   int32_t n_slices;
   int64_t begin[MOST_SLICES + 1];  /* the first output row of each slice's share */
+  atomic_int has_lost;             /* 1: a slice found fewer elements than it had counted */
 } compact_finding;
 
 /* A slice's share of the output. */
@@ -271,14 +273,26 @@ static int fill_indices(void *arg, const visited_tile *tile) {
   return share->left > 0;
 }
 
+/* Sets the rows that are left to 0: another thread changed the inputs after they were counted. */
+static void clear_rest(compact_finding *finding, compact_share *share) {
+  const int32_t columns = columns_of(finding->call);
+  atomic_store_explicit(&finding->has_lost, 1, memory_order_relaxed);
+  while (share->left > 0) {
+    for (int32_t d = 0; d < (columns < 0 ? 1 : columns); d++)
+      memset(share->to + d * finding->stride[1], 0, finding->call->out.size);
+    take(share, 1);
+  }
+}
+
 static void fill_slice(void *arg, int64_t i) {
-  const compact_finding *finding = arg;
+  compact_finding *finding = arg;
   const compact_walk *call = finding->call;
   compact_share share = {.finding = finding, .left = finding->begin[i + 1] - finding->begin[i]};
   if (share.left == 0) return;
   share.to = call->to + finding->begin[i] * finding->stride[0];
   int (*fill_tile)(void *arg, const visited_tile *tile) = columns_of(call) < 0 ? fill_items : fill_indices;
   walk(call, call->job.n_in, i, finding->n_slices, fill_tile, &share);
+  if (share.left > 0) clear_rest(finding, &share);
 }
 
 /* Runs one pass: `slice` once for each slice. */
@@ -295,6 +309,7 @@ static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_fi
   finding->call = call;
   finding->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
   finding->begin[0] = 0;
+  atomic_init(&finding->has_lost, 0);
   if (n_slices == 0) return 0;
   finding->count = qn_job_kernel(qn_compact_packs.count, NULL);
   run_pass(finding, count_slice, slices);
@@ -379,6 +394,9 @@ static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTens
   if ((status = check_found(&decided, count)) == QUERN_OK && decided.out.n_elements) {
     begin_fill(&decided, &finding);
     run_pass(&finding, fill_slice, slices);
+    if (finding.has_lost)
+      status = qn_status_fail(QUERN_E_SHAPE, "%s: another thread changed %s during the call: fewer elements were found than counted",
+                              op->builtin->info.name, op->builtin->info.args[0].name);
   }
   qn_float_env_leave(was);
   return status;

@@ -18,12 +18,12 @@
 #include "core/op/kind.h"
 #include "core/row/row_load.h"
 #include "core/row/row_nest.h"
+#include "core/row/scan_axis.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
 
-#define N_PARAMS 4
 #define MOST 3 /* operands: the input, and up to two outputs */
 #define BLOCK 384   /* elements of a block; a multiple of a segment's 16 */
 #define COLUMNS 256 /* of a tile */
@@ -34,44 +34,16 @@ static const qn_backend scan_cpu;
 typedef struct scan_call {
   const qn_scan_op *op;
   const qn_scan *scan;
-  int64_t given[N_PARAMS]; /* axes, include_initial, exclusive, reverse */
-  int32_t axis;            /* -1: the input has no dimension */
+  qn_scan_axis axis;
   qn_tensor tensor[MOST];
   int64_t shape[QUERN_MAX_NDIM]; /* of the outputs */
 } scan_call;
 
 static const qn_scan_op *scan_op(const quern_op *op) { return op->builtin->of_kind; }
 
-static int is_shifted(const scan_call *call) { return call->given[1] || call->given[2]; }
+static int is_shifted(const scan_call *call) { return call->axis.is_shifted; }
 
 /* ---- Read ---- */
-
-static quern_status read_params(const quern_op_info *info, const quern_call *call, int64_t given[N_PARAMS]) {
-  static const qn_slot slots[N_PARAMS] = {{0, QN_I64}, {1, QN_I64}, {2, QN_I64}, {3, QN_I64}};
-  const int32_t n_given = call && call->params ? call->n_params : 0;
-  qn_params params;
-  quern_status status = qn_params_convert(info, QN_I64, N_PARAMS, slots, n_given, call ? call->params : NULL, &params);
-  for (int32_t k = 0; k < N_PARAMS && status == QUERN_OK; k++) {
-    given[k] = (int64_t)params.slot[k];
-    if (k > 0 && given[k] != 0 && given[k] != 1)
-      return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s is %lld, expected 0 or 1", info->name, info->params[k].name, (long long)given[k]);
-  }
-  if (status == QUERN_OK && given[1] && given[2])
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: include_initial and exclusive exclude each other", info->name);
-  return status;
-}
-
-static quern_status read_axis(const quern_op_info *info, scan_call *call) {
-  const int32_t ndim = call->tensor[0].ndim;
-  uint32_t axes;
-  quern_status status = qn_row_axes(info->name, call->given[0], ndim, &axes);
-  if (status) return status;
-  if (__builtin_popcount(axes) != 1)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes is %lld, but it runs along exactly one of %d dimensions: give one bit", info->name,
-                          (long long)call->given[0], ndim);
-  call->axis = __builtin_ctz(axes);
-  return QUERN_OK;
-}
 
 /* Reads the input and the parameters. */
 static quern_status read_input(const quern_op *op, DLTensor *const *in, const quern_call *given, int needs_data, scan_call *call) {
@@ -81,9 +53,9 @@ static quern_status read_input(const quern_op *op, DLTensor *const *in, const qu
   if (status || (status = qn_resolve_promoted(op->builtin, &call->tensor[0].dtype, &promoted))) return status;
   call->op = scan_op(op);
   call->scan = &call->op->scans[promoted];
-  if ((status = read_params(info, given, call->given)) || (status = read_axis(info, call))) return status;
+  if ((status = qn_scan_axis_read(info, given, call->tensor[0].ndim, &call->axis))) return status;
   for (int32_t d = 0; d < call->tensor[0].ndim; d++) call->shape[d] = call->tensor[0].shape[d];
-  call->shape[call->axis] += call->given[1];
+  call->shape[call->axis.axis] += call->axis.given[1];
   return QUERN_OK;
 }
 
@@ -194,22 +166,22 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   int64_t shape[MOST][QUERN_MAX_NDIM], strides[MOST][QUERN_MAX_NDIM];
-  const int64_t n = call->tensor[0].shape[call->axis], extent = call->given[2] && n ? n - 1 : n;
-  const int is_reverse = (int)call->given[3];
+  const int64_t n = call->tensor[0].shape[call->axis.axis], extent = call->axis.given[2] && n ? n - 1 : n;
+  const int is_reverse = (int)call->axis.given[3];
   const int64_t skipped = is_shifted(call) ? 1 : 0;
   /* From the end, the element left out is the first one, and the initial result the last one. */
   qn_tensor walked[MOST];
-  walked[0] = shifted(&call->tensor[0], call->axis, 0, is_reverse ? n : extent, is_reverse, shape[0], strides[0]);
+  walked[0] = shifted(&call->tensor[0], call->axis.axis, 0, is_reverse ? n : extent, is_reverse, shape[0], strides[0]);
   for (int32_t k = 1; k <= info->n_out; k++) {
     if (!is_reverse) {
-      walked[k] = shifted(&call->tensor[k], call->axis, skipped, extent, 0, shape[k], strides[k]);
+      walked[k] = shifted(&call->tensor[k], call->axis.axis, skipped, extent, 0, shape[k], strides[k]);
       continue;
     }
-    walked[k] = shifted(&call->tensor[k], call->axis, 0, call->shape[call->axis], 1, shape[k], strides[k]);
-    if (extent) walked[k].ref = qn_ref_move(walked[k].ref, skipped * strides[k][call->axis] * walked[k].size);
-    shape[k][call->axis] = extent;
+    walked[k] = shifted(&call->tensor[k], call->axis.axis, 0, call->shape[call->axis.axis], 1, shape[k], strides[k]);
+    if (extent) walked[k].ref = qn_ref_move(walked[k].ref, skipped * strides[k][call->axis.axis] * walked[k].size);
+    shape[k][call->axis.axis] = extent;
   }
-  shape[0][call->axis] = extent;
+  shape[0][call->axis.axis] = extent;
   decision->called = decision->op = op;
   if (is_here) decision->backend = &scan_cpu;
   decision->specialised = NULL;
@@ -220,8 +192,8 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   decision->n_in = 1;
   decision->n_operands = 1 + info->n_out;
   decision->of_kind = call->scan;
-  decision->shape_params[0] = call->given[0];
-  decision->shape_params[1] = call->given[1] | call->given[2] << 1 | call->given[3] << 2;
+  decision->shape_params[0] = call->axis.given[0];
+  decision->shape_params[1] = call->axis.given[1] | call->axis.given[2] << 1 | call->axis.given[3] << 2;
   decision->shape_params[2] = is_reverse ? n - 1 : -1;
   for (int32_t k = 0; k < decision->n_operands; k++) {
     decision->dtypes[k] = call->tensor[k].dtype;
@@ -231,9 +203,9 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   }
   /* A device has rows to store the results of no elements in. */
   const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
-  qn_row_normalise(ndim, shape[0], 1u << call->axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
+  qn_row_normalise(ndim, shape[0], 1u << call->axis.axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
-  set_initial(call, extent ? -skipped * strides[1][call->axis] * walked[1].size : 0, decision);
+  set_initial(call, extent ? -skipped * strides[1][call->axis.axis] * walked[1].size : 0, decision);
   const uint8_t dtypes[2] = {decision->dtypes[0], decision->dtypes[1]};
   if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, dtypes, decision))) return status;
   for (int32_t k = 0; k < decision->n_operands; k++)
@@ -253,8 +225,8 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
 
 static quern_status check_scan_run(const qn_decision *decision, const quern_call *given) {
   const quern_op_info *info = &decision->called->builtin->info;
-  int64_t params[N_PARAMS];
-  quern_status status = read_params(info, given, params);
+  int64_t params[4];
+  quern_status status = qn_scan_axis_params(info, given, params);
   if (status) return status;
   if (params[0] == decision->shape_params[0] && (params[1] | params[2] << 1 | params[3] << 2) == decision->shape_params[1]) return QUERN_OK;
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: other parameters than the plan was prepared for; prepare another plan", info->name);
@@ -392,28 +364,8 @@ static void run_scan(const qn_decision *decision, const qn_ref *ref) {
 /* Writes the result of no elements to output k where it is: at the first place along the axis, from the end at the last. */
 static void write_initial(const scan_call *call, int32_t k) {
   const qn_tensor *out = &call->tensor[1 + k];
-  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {k ? -1 : call->op->initial, 0}}};
-  uint64_t bits[2];
-  int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM], step = out->size;
-  for (int32_t d = out->ndim - 1; d >= 0; d--) {
-    strides[d] = out->strides ? out->strides[d] * out->size : step;
-    step *= out->shape[d];
-  }
-  qn_params_number(&scalar, out->dtype, bits);
-  char *at = qn_ref_address(out->ref);
-  if (call->given[3]) at = scan_moved(at, (out->shape[call->axis] - 1) * strides[call->axis]);
-  for (;;) {
-    memcpy(at, bits, out->size);
-    int32_t d = out->ndim - 1;
-    for (; d >= 0; d--) {
-      if (d == call->axis) continue;
-      at = scan_moved(at, strides[d]);
-      if (++index[d] < out->shape[d]) break;
-      at = scan_moved(at, -index[d] * strides[d]);
-      index[d] = 0;
-    }
-    if (d < 0) return;
-  }
+  const int64_t at = call->axis.is_reverse ? out->shape[call->axis.axis] - 1 : 0;
+  qn_scan_axis_fill(out, call->axis.axis, at, k ? -1 : call->op->initial);
 }
 
 static quern_status scan_backend_call(const qn_decision *decision, const quern_call *given) {

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kind_adjoint.c: derivatives of scans. Let a scan without include_initial and exclusive have places 0 to e - 1. Place k of the result
+ * depends on the elements up to k, so the derivative by element k is made of the places from k on: a walk from the end to the beginning.
+ * include_initial and exclusive have one result before these, of no element; exclusive has one element behind them, of which the
+ * derivative is 0. reverse turns the scan. All these are views, of which the walk is along the axis. */
+#include "core/kinds/kind_adjoint.h"
+
+#include "core/base/float_env.h"
+#include "core/base/status.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/tiles.h"
+#include "core/op/decide.h"
+#include "core/op/kind.h"
+#include "core/row/row_load.h"
+#include "core/row/row_nest.h"
+#include "core/row/scan_axis.h"
+#include "core/tensor/device.h"
+
+extern const qn_kind qn_kind_adjoint;
+
+#define MOST_IN 3
+#define BLOCK 384 /* elements of a block; a multiple of a segment's 16 */
+#define ROWS 24   /* of a tile: a segment of each fits a block */
+#define STATE 32  /* bytes of a state, at most */
+#define SLICE_ELEMENTS 65536 /* the least work that is worth a slice */
+
+/* A call, read. The last tensor is the result. */
+typedef struct adjoint_call {
+  const qn_adjoint_op *op;
+  const qn_variant *rows;
+  qn_scan_axis axis;
+  uint8_t promoted;
+  qn_tensor tensor[MOST_IN + 1];
+  int64_t n;                     /* elements along the axis */
+  int64_t shape[QUERN_MAX_NDIM]; /* of the result */
+} adjoint_call;
+
+static const qn_adjoint_op *adjoint_op(const quern_op *op) { return op->builtin->of_kind; }
+
+static int is_along_results(const quern_op *op, int32_t k) { /* the scan's input is the only one of the result's shape */
+  return !(op->builtin->info.n_in == MOST_IN && k == 1);
+}
+
+/* ---- Read ---- */
+
+static quern_status read_inputs(const quern_op *op, DLTensor *const *in, const quern_call *given, int needs_data, adjoint_call *call) {
+  const quern_op_info *info = &op->builtin->info;
+  uint8_t dtypes[MOST_IN];
+  int64_t results[QUERN_MAX_NDIM];
+  qn_assert(info->n_in <= MOST_IN);
+  for (int32_t k = 0; k < info->n_in; k++) {
+    quern_status status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &call->tensor[k]);
+    if (status) return status;
+    dtypes[k] = call->tensor[k].dtype;
+  }
+  quern_status status = qn_resolve_promoted(op->builtin, dtypes, &call->promoted);
+  const qn_tensor *grad = &call->tensor[0];
+  if (status || (status = qn_scan_axis_read(info, given, grad->ndim, &call->axis))) return status;
+  const int32_t axis = call->axis.axis;
+  for (int32_t d = 0; d < grad->ndim; d++) call->shape[d] = results[d] = grad->shape[d];
+  call->n = grad->shape[axis] - call->axis.given[1];
+  if (call->n < 0)
+    return qn_tensor_fail(QUERN_E_SHAPE, info->name, &info->args[0], 0, "no elements along axis %d; with include_initial it has at least 1", axis);
+  call->shape[axis] = call->n;
+  for (int32_t k = 1; k < info->n_in && status == QUERN_OK; k++)
+    status = qn_tensor_check_shape(info->name, &info->args[k], k, &call->tensor[k], grad->ndim, is_along_results(op, k) ? results : call->shape);
+  call->op = adjoint_op(op);
+  call->rows = call->op->rows[call->promoted];
+  return status;
+}
+
+static quern_status measure_adjoint(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *given) {
+  adjoint_call call;
+  quern_status status = read_inputs(op, in, given, 0, &call);
+  if (status) return status;
+  const qn_dtype_info *dtype = &qn_dtype_infos[call.promoted];
+  quern_shape *result = qn_shape_at(out, 0);
+  result->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
+  result->device = call.tensor[0].device;
+  result->ndim = call.tensor[0].ndim;
+  for (int32_t d = 0; d < result->ndim; d++) result->shape[d] = call.shape[d];
+  return QUERN_OK;
+}
+
+static quern_status infer_adjoint(const quern_op *op, DLTensor *const *in, quern_shape *out) { return measure_adjoint(op, in, out, NULL); }
+
+static quern_status adjoint_result(const qn_builtin *builtin, const uint8_t *in_dtypes, int32_t k, DLDataType chosen, uint8_t *dtype) {
+  (void)chosen, (void)k;
+  return qn_resolve_promoted(builtin, in_dtypes, dtype);
+}
+
+/* ---- Walks ---- */
+
+typedef struct adjoint_view {
+  qn_tensor tensor;
+  int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
+} adjoint_view;
+
+/* A tensor along the walk: place e - 1 of the scan first. shift: the tensor's place at place 0 of the scan, both counted as the scan does. */
+static void set_view(const qn_tensor *tensor, const qn_scan_axis *axis, int64_t e, int64_t shift, adjoint_view *view) {
+  const int64_t in_scan = e - 1 + shift, at = axis->is_reverse ? tensor->shape[axis->axis] - 1 - in_scan : in_scan;
+  int64_t step = 1;
+  view->tensor = *tensor;
+  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
+    view->shape[d] = tensor->shape[d];
+    view->strides[d] = tensor->strides ? tensor->strides[d] : step;
+    step *= tensor->shape[d];
+  }
+  view->tensor.ref = qn_ref_move(tensor->ref, at * view->strides[axis->axis] * tensor->size);
+  if (!axis->is_reverse) view->strides[axis->axis] = -view->strides[axis->axis];
+  view->shape[axis->axis] = e;
+  view->tensor.shape = view->shape;
+  view->tensor.strides = view->strides;
+  view->tensor.compact = 0;
+  view->tensor.n_elements = 0; /* not read */
+}
+
+/* The work of all slices. A tile is some rows. */
+typedef struct adjoint_run {
+  qn_row_job job; /* for row_load.h */
+  qn_nest nest;
+  qn_kernel *kernel;
+  uint8_t dtype[MOST_IN + 1]; /* of the kernel's elements */
+  int32_t before;
+  qn_adjoint_place place;
+  int64_t tile, along, n_tiles;
+  int32_t n_slices;
+} adjoint_run;
+
+static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
+  const int32_t n_in = op->builtin->info.n_in, axis = call->axis.axis;
+  const int64_t skipped = call->axis.is_shifted;
+  adjoint_view view[MOST_IN + 1];
+  qn_tensor walked[MOST_IN + 1];
+  int64_t count;
+  int32_t operand = 0;
+  do {
+    const int is_of_result = operand < n_in && is_along_results(op, operand);
+    set_view(&call->tensor[operand], &call->axis, e, is_of_result ? skipped - (operand == call->op->before) : 0, &view[operand]);
+    walked[operand] = view[operand].tensor;
+  } while (++operand <= n_in);
+  qn_row_normalise(call->tensor[0].ndim, view[0].shape, 1u << axis, 0, n_in, walked, 1, &walked[n_in], &run->nest, &count);
+  const qn_nest *nest = &run->nest;
+  run->job = (qn_row_job){.nest = nest, .n_in = n_in, .n_out = 1, .count = count, .row = nest->n_joined ? nest->n[0] : 1};
+  for (int32_t k = 0; k <= n_in; k++) {
+    run->job.dtype[k] = call->tensor[k].dtype;
+    run->job.size[k] = call->tensor[k].size;
+    run->dtype[k] = k < n_in ? call->rows->dtypes[k] : call->rows->dtypes[n_in + 1];
+  }
+  run->kernel = qn_job_kernel(call->rows, NULL);
+  run->before = call->op->before;
+  run->place = (qn_adjoint_place){.last = skipped ? -1 : e - 1,
+                                  .first = call->axis.is_reverse ? call->n - e : e - 1, .step = call->axis.is_reverse ? 1 : -1};
+  const int64_t n = nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1;
+  run->tile = run->job.row >= BLOCK / 2 ? 1 : BLOCK / QN_ROW_LANES / ((run->job.row + 15) / QN_ROW_LANES);
+  if (run->tile > ROWS) run->tile = ROWS;
+  run->along = (n + run->tile - 1) / run->tile;
+  run->n_tiles = run->along;
+  for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run->n_tiles *= nest->n[d];
+}
+
+static int32_t slices_of(const adjoint_run *run, const qn_slices *slices) {
+  const int64_t most = 1 + run->job.row * run->tile * run->n_tiles / SLICE_ELEMENTS, limit = qn_slices_limit(slices);
+  const int64_t n = most < run->n_tiles ? most : run->n_tiles;
+  return (int32_t)(n < limit ? n : limit);
+}
+
+/* ---- Running ---- */
+
+static char *adjoint_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+
+static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
+  const qn_row_job *job = &run->job;
+  const qn_nest *nest = job->nest;
+  const int32_t n_in = job->n_in;
+  _Alignas(64) char carries[3 * STATE * ROWS], block[MOST_IN + 1][BLOCK * 8], staging[BLOCK * 8];
+  qn_adjoint_place place = run->place;
+  for (int64_t from = 0, count; from < job->row; from += count) {
+    char *at[MOST_IN + 2];
+    int64_t stride[MOST_IN + 2][2];
+    count = BLOCK / rows / QN_ROW_LANES * QN_ROW_LANES;
+    if (count > job->row - from) count = job->row - from;
+    for (int32_t k = 0; k <= n_in; k++) {
+      const int64_t size = qn_dtype_infos[run->dtype[k]].size, step = nest->rank > nest->n_reduced ? nest->stride[k][nest->n_reduced] : 0;
+      qn_row_part part = {ptr[k], step, from, count, rows};
+      if (k == run->before && from + count > place.last && place.last >= 0) part.count--; /* there is none before the last one */
+      if (k < n_in && part.count) qn_row_load(job, k, run->dtype[k], &part, block[k], staging);
+      const int32_t operand = k < n_in ? k : n_in + 1;
+      at[operand] = block[k];
+      stride[operand][0] = size;
+      stride[operand][1] = part.count * size;
+    }
+    at[n_in] = carries;
+    stride[n_in][0] = stride[n_in][1] = 3 * STATE;
+    place.from = from;
+    const int64_t n[3] = {count, rows, 0};
+    run->kernel(at, (const int64_t(*)[2])stride, n, &place);
+    const qn_row_part to = {ptr[n_in], nest->rank > nest->n_reduced ? nest->stride[n_in][nest->n_reduced] : 0, from, count, rows};
+    qn_row_store(job, n_in, run->dtype[n_in], &to, block[n_in], staging);
+  }
+}
+
+static void adjoint_slice(void *arg, int64_t i) {
+  const adjoint_run *run = arg;
+  const qn_nest *nest = run->job.nest;
+  const int32_t first = nest->n_reduced;
+  const int64_t n = nest->rank > first ? nest->n[first] : 1, end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
+    const int64_t begin = tile % run->along * run->tile, count = n - begin < run->tile ? n - begin : run->tile;
+    char *ptr[MOST_IN + 1];
+    for (int32_t k = 0; k < nest->n_operands; k++) {
+      ptr[k] = qn_ref_address(nest->ref[k]);
+      if (nest->rank > first) ptr[k] = adjoint_moved(ptr[k], begin * nest->stride[k][first]);
+    }
+    int64_t rest = tile / run->along;
+    for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
+      for (int32_t k = 0; k < nest->n_operands; k++) ptr[k] = adjoint_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
+    run_tile(run, ptr, count);
+  }
+}
+
+/* ---- Calls ---- */
+
+/* An input may be the result itself if both have the same places; else the two are apart. */
+static quern_status check_apart(const quern_op_info *info, const adjoint_call *call) {
+  const qn_tensor *result = &call->tensor[info->n_in];
+  qn_nest in, out;
+  qn_tensor_normalise(result->ndim, result->shape, 0, NULL, 1, result, &out);
+  for (int32_t k = 0; k < info->n_in; k++) {
+    const qn_tensor *tensor = &call->tensor[k];
+    const uint8_t sizes[2] = {tensor->size, result->size};
+    const quern_arg_info args[2] = {info->args[k], info->args[info->n_in]};
+    qn_nest both;
+    quern_status status;
+    if (call->axis.is_shifted || k == call->op->before) {
+      qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, &in);
+      status = qn_tensor_check_apart(info->name, args, &in, &out, sizes);
+    } else {
+      qn_tensor_normalise(result->ndim, result->shape, 1, tensor, 1, result, &both);
+      status = qn_tensor_check_overlap(info->name, args, &both, 1, sizes);
+    }
+    if (status) return status;
+  }
+  return QUERN_OK;
+}
+
+static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
+                              adjoint_call *call) {
+  const quern_op_info *info = &op->builtin->info;
+  qn_tensor *result = &call->tensor[info->n_in];
+  DLDevice device;
+  char text[QN_DEVICE_CHARS];
+  quern_status status = read_inputs(op, in, given, needs_data, call);
+  if (status || (status = qn_tensor_read(out[0], info->name, &info->args[info->n_in], 0, needs_data, result))) return status;
+  if ((status = qn_resolve_stored(info, 0, call->promoted, result->dtype))) return status;
+  if ((status = qn_tensor_check_shape(info->name, &info->args[info->n_in], 0, result, call->tensor[0].ndim, call->shape))) return status;
+  if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, call->tensor, 1, result, &device))) return status;
+  if (device.device_type != kDLCPU)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+                          qn_device_text(device, text));
+  if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
+  for (int32_t k = 0; k <= info->n_in; k++)
+    if (!call->tensor[k].ref.base) return QUERN_OK;
+  return result->n_elements ? check_apart(info, call) : QUERN_OK;
+}
+
+/* The elements of the axis that some result depends on. */
+static int64_t walk_of(const adjoint_call *call) { return call->axis.given[2] && call->n ? call->n - 1 : call->n; }
+
+/* Not inlined, so that the stack of views is free when the op runs. */
+__attribute__((noinline)) static void plan_call(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
+  plan_adjoint(op, call, e, run);
+}
+
+static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
+  adjoint_call call;
+  quern_status status = read_call(op, in, out, given, 1, &call);
+  const qn_tensor *result = &call.tensor[op->builtin->info.n_in];
+  if (status || result->n_elements == 0) return status;
+  const int64_t e = walk_of(&call);
+  const qn_float_env was = qn_float_env_enter();
+  if (e < call.n) qn_scan_axis_fill(result, call.axis.axis, call.axis.is_reverse ? 0 : call.n - 1, 0);
+  if (e) {
+    qn_slices *slices = qn_registry_slices(op);
+    adjoint_run run;
+    plan_call(op, &call, e, &run);
+    run.n_slices = slices_of(&run, slices);
+    if (run.n_slices > 1)
+      qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
+    else {
+      run.n_slices = 1;
+      adjoint_slice(&run, 0);
+    }
+  }
+  qn_float_env_leave(was);
+  return QUERN_OK;
+}
+
+static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, qn_strbuf *buf) {
+  adjoint_call call;
+  adjoint_run run;
+  quern_status status = read_call(op, in, out, given, 0, &call);
+  if (status) return status;
+  const int64_t e = walk_of(&call);
+  if (call.tensor[op->builtin->info.n_in].n_elements == 0 || e == 0) {
+    qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
+    return QUERN_OK;
+  }
+  plan_call(op, &call, e, &run);
+  qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
+                call.rows->name, slices_of(&run, qn_registry_slices(op)));
+  return QUERN_OK;
+}
+
+const qn_kind qn_kind_adjoint = {
+    .name = "adjoint", .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
+    .infer = infer_adjoint, .measure = measure_adjoint, .call = call_adjoint, .explain = explain_adjoint};
