@@ -13,7 +13,7 @@
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
 #define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
-#define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
+#define SLACK 1024    /* of the scratch, where arrays begin at multiples of 16 bytes; and the places of QN_ROW_FOUND elements */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
 
 /* Elements along dimensions [first, last) of the nest. */
@@ -116,6 +116,7 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
     for (int32_t i = 0; i < stage->n_reduces; i++, reduction++)
       for (int32_t p = 0; p < stage->reduces[i].by->n_parts; p++) {
         const uint8_t value = qn_row_from(&stage->reduces[i], p);
+        if (value == QN_ROW_INDEX && stage->reduces[i].by->finds) continue; /* few: SLACK */
         if (value < QN_ROW_OUTPUT && !job->narrow[reduction]) reduced += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
       }
     bytes = (bytes + portions - 1) / portions + reduced;
